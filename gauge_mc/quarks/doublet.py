@@ -8,11 +8,10 @@ import numpy as np
 
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
+from gauge_mc.quarks.coupled import CoupledOperator, PreparedWalls
 from gauge_mc.quarks.diagonal import finite
 from gauge_mc.quarks.fifth_direction import Bidiagonal, FifthMatrix
-from gauge_mc.quarks.operators.domain_wall import PreparedWalls
 from gauge_mc.quarks.transport import ANTIPERIODIC
-from gauge_mc.quarks.walls import CoupledOperator
 
 
 class TwistedDoublet(CoupledOperator):

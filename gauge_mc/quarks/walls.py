@@ -7,25 +7,9 @@ from abc import abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.quarks.fifth_direction import FifthMatrix
 from gauge_mc.quarks.hopping import PreparedHop
 from gauge_mc.quarks.operators import DiracOperator
 from gauge_mc.quarks.spinors import SpinorField
-
-
-class CoupledOperator(DiracOperator):
-    """An operator M = A - kappa D on spinors with a fifth direction, along which A acts.
-
-    Attributes
-    ----------
-    fifth : int
-        The extent of the fifth direction.
-    diagonal_matrix : FifthMatrix
-        A, whose adjoint is A with the two chiralities exchanged.
-    """
-
-    fifth: int
-    diagonal_matrix: FifthMatrix
 
 
 class WallOperator(DiracOperator):

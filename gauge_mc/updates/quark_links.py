@@ -96,16 +96,16 @@ class QuarkLinks:
         mu_delta: float,
         boundary: complex | Sequence[complex] = ANTIPERIODIC,
     ) -> TwistedDoublet:
-        """Return the operator of a doublet on the links; see `TwistedDoublet`.
+        """Return a new operator of a doublet on the links; see `TwistedDoublet`.
 
         Raises
         ------
         UsageError
             If a value is invalid.
         """
-        phases = Boundary.of(boundary).phases
-        made = TwistedDoublet(self.field, kappa, mu_sigma, mu_delta, phases)
-        return self._operators.setdefault((made.name, kappa, mu_sigma, mu_delta, phases), made)
+        made = TwistedDoublet(self.field, kappa, mu_sigma, mu_delta, boundary)
+        self._operators[made.name, len(self._operators)] = made
+        return made
 
 
 def inexact(precision: str) -> str:

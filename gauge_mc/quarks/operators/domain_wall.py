@@ -3,134 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc import defaults
-from gauge_mc.devices.base import Registers
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
 from gauge_mc.options import Option
+from gauge_mc.quarks.coupled import CoupledOperator, PreparedWalls
 from gauge_mc.quarks.diagonal import LARGEST, finite
 from gauge_mc.quarks.fifth_direction import (
     Bidiagonal,
     FifthMatrix,
     FifthProduct,
-    PreparedProduct,
     adjoint,
 )
-from gauge_mc.quarks.hopping import ADDED, DIVIDED, SOLVED, WHOLE, PreparedHop, PreparedOperator
+from gauge_mc.quarks.hopping import PreparedHop
 from gauge_mc.quarks.linear import EVEN, ODD, Apply, ReducedOperator
 from gauge_mc.quarks.operators import OPERATORS, QUARK_MASS
 from gauge_mc.quarks.preconditioned import PreconditionedOperator
 from gauge_mc.quarks.solvers import SolverParameters, solve
 from gauge_mc.quarks.spinors import SpinorField, in_units
 from gauge_mc.quarks.transport import ANTIPERIODIC
-from gauge_mc.quarks.walls import CoupledOperator, WallOperator
+from gauge_mc.quarks.walls import WallOperator
 
 LS = Option("ls", int, "Extent of the fifth direction.", usual=16, least=1)
 M5 = Option("m5", float, "Height M₅ of the domain wall.", usual=1.8, least=0, most=2)
 B = Option("b", float, "Coefficient b along the fifth direction.", usual=1.0, least=0, most=LARGEST)
 C = Option("c", float, "Coefficient c along the fifth direction.", usual=0.0, least=0, most=LARGEST)
-
-
-class PreparedWalls(PreparedOperator):
-    """M of an operator with a fifth direction for spinors in one type of storage.
-
-    A hop is the hopping term alone, and a product along the fifth direction before or after it.
-    """
-
-    operator: CoupledOperator
-
-    @cached_property
-    def diagonals(self) -> dict[tuple[bool, bool], FifthProduct]:
-        """A by whether it is inverted, and whether it is the adjoint."""
-        a = self.operator.diagonal_matrix
-        return {
-            (inverted, dagger): FifthProduct(two.with_directions_exchanged() if dagger else two)
-            for inverted, two in ((False, a), (True, a.inverse))
-            for dagger in (False, True)
-        }
-
-    @cached_property
-    def _spares(self) -> dict[tuple[int, int], SpinorField]:
-        return {}
-
-    def spare(self, like: SpinorField, parity: int) -> SpinorField:
-        """Return memory for vectors on one parity, which all products share."""
-        key = like.count, parity
-        if key not in self._spares:
-            self._spares[key] = like.like(parity=parity)
-        return self._spares[key]
-
-    def prepare(
-        self,
-        target: SpinorField,
-        source: SpinorField,
-        parity: int,
-        form: int = DIVIDED,
-        other: SpinorField | None = None,
-        dagger: bool = False,
-    ) -> PreparedHop:
-        """Return a call that carries out `hop`; see `PreparedOperator.prepare`."""
-        spare, u, own = self.spare(source, parity), other or target, (parity,)
-        along = self.diagonals[form != WHOLE, dagger]
-        if form == WHOLE:
-            product = along.prepare(spare, u, own)
-            hop = super().prepare(target, source, parity, ADDED, spare, dagger)
-        elif form == SOLVED:
-            hop = super().prepare(spare, source, parity, ADDED, u, dagger)
-            product = along.prepare(target, spare, own)
-        else:
-            hop = super().prepare(spare, source, parity, DIVIDED, None, dagger)
-            product = along.prepare(target, spare, own, u if form == ADDED else None)
-        return HopAndProduct(hop, product, form)
-
-    def prepare_term(
-        self,
-        target: SpinorField,
-        source: SpinorField,
-        parity: int,
-        other: SpinorField | None = None,
-        dagger: bool = False,
-    ) -> PreparedHop:
-        """Return a call that computes D psi, or u + factor D psi if the vectors u are given."""
-        form = ADDED if other else DIVIDED
-        return super().prepare(target, source, parity, form, other, dagger)
-
-
-@dataclass(frozen=True)
-class HopAndProduct:
-    """A hop of a domain-wall operator."""
-
-    hop: PreparedHop
-    """The hopping term."""
-    product: PreparedProduct
-    """The product with A or its inverse."""
-    form: int
-    """See `PreparedOperator.hop`."""
-
-    def __call__(self, factor: float = 1.0) -> None:
-        """Carry out the hop with this factor."""
-        if self.form == WHOLE:
-            self.product()
-            self.hop(factor)
-        elif self.form == SOLVED:
-            self.hop(factor)
-            self.product()
-        else:
-            self.hop()
-            self.product(factor if self.form == ADDED else 1.0)
-
-    @property
-    def registers(self) -> Registers | None:
-        """Register usage of the kernel of the hopping term on a GPU."""
-        return self.hop.registers
 
 
 class ReducedWalls(PreconditionedOperator):
