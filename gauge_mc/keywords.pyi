@@ -50,12 +50,14 @@ class BenchKeywords(TypedDict, total=False):
 
 class FitKeywords(TypedDict, total=False):
     average: bool | None
+    bootstrap: int | None
     charge: str | None
     coulomb: str | None
     energy: str | None
     least: int | None
     level: int | None
     levels: str | int | list[int] | None
+    nt: int | None
     r_max: float | None
     r_min: float | None
     round: bool | None
@@ -174,12 +176,14 @@ class MeasureKeywords(TypedDict, total=False):
 
 class PlotKeywords(TypedDict, total=False):
     average: bool | None
+    bootstrap: int | None
     charge: str | None
     energy: str | None
     hadrons: str | None
     least: int | None
     level: int | None
     levels: str | int | list[int] | None
+    nt: int | None
     path: str | None
     result: str | None
     round: bool | None

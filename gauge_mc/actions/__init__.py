@@ -7,11 +7,16 @@ overrelaxation work with every action.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from gauge_mc import defaults
 from gauge_mc.configurable import Configurable, chosen
@@ -60,6 +65,39 @@ Phys. B 205 (1982) 285; T. R. Klassen, hep-lat/9803010; with rectangles: S. Saka
 Nakamura, hep-lat/0002029). The bounds catch typing errors."""
 
 
+LoopAverage = TypeVar("LoopAverage", float, NDArray[np.float64])
+"""An average of one configuration, or an array of those of several."""
+
+
+@dataclass(frozen=True)
+class LengthScale:
+    """A length in units of the lattice spacing as a function of beta, from the literature."""
+
+    name: str
+    """The length, such as r0."""
+    group: str
+    """Name of the gauge group."""
+    least: float
+    """Smallest beta for which it is known."""
+    most: float
+    """Largest one."""
+    error: float
+    """Relative error."""
+    source: str
+    """Publication."""
+    logarithm: Callable[[float], float]
+    """Function of beta that returns ln(length / a)."""
+
+    def length(self, beta: float) -> float:
+        """Return the length in units of the lattice spacing."""
+        return math.exp(self.logarithm(beta))
+
+    def slope(self, beta: float) -> float:
+        """Return -d ln(a) / d beta, where a is the lattice spacing."""
+        step = 1e-4
+        return (self.logarithm(beta + step) - self.logarithm(beta - step)) / (2 * step)
+
+
 @dataclass(frozen=True)
 class UpdateSet:
     """Links that are updated simultaneously. No loop of the action contains two of them."""
@@ -104,6 +142,8 @@ class Action(Configurable, ABC):
     with the option `ANISOTROPY`.
     """
     kind = "action"
+    scales: tuple[LengthScale, ...] = ()
+    """Lengths as functions of beta, for isotropic lattices."""
 
     @abstractmethod
     def coefficients(self, group: Group, beta: float) -> Mapping[str, float]:
@@ -140,6 +180,11 @@ class Action(Configurable, ABC):
             loops: (coefficient * in_space, *[coefficient * along_t] * len(loops.kinds[1:]))
             for loops, coefficient in self.loops.items()
         }
+
+    def scales_at(self, group: Group, beta: float) -> list[LengthScale]:
+        """Return the lengths that are known at a coupling, on an isotropic lattice."""
+        known = [one for one in self.scales if one.group == group.name and not self.factors]
+        return [one for one in known if one.least <= beta <= one.most]
 
     def update_sets(self, lattice: Lattice) -> tuple[UpdateSet, ...]:
         """Return the sets of links in the order of their updates; each link is in one set.
@@ -228,13 +273,14 @@ class Coupling:
         """Return the members of ``Coefficients`` in the header of the action."""
         return {**self.action.coefficients(group, self.beta), **self.action.factors}
 
-    def density(self, averages: Mapping[Loops, Iterable[float]]) -> float:
+    def density(self, averages: Mapping[Loops, Iterable[LoopAverage]]) -> LoopAverage:
         """Return the action divided by the number of sites.
 
         Parameters
         ----------
-        averages : mapping of Loops to iterable of float
-            Averages of Re Tr U / N over the loops of each kind, for all loops of the action.
+        averages : mapping of Loops to iterable of float or ndarray
+            Averages of Re Tr U / N over the loops of each kind, for all loops of the action, of one
+            configuration or of several.
 
         Raises
         ------
@@ -247,11 +293,12 @@ class Coupling:
                 f"The action {action.name} declares no loops, so that its value is not known; "
                 "declare them as its attribute loops."
             )
-        return self.beta * sum(
+        terms = [
             weight * count * (1 - average)
             for loops, weights in action.weights.items()
             for weight, count, average in zip(weights, loops.kinds, averages[loops], strict=True)
-        )
+        ]
+        return self.beta * sum(terms[1:], terms[0])
 
     def check_precision(self, group: Group, precision: str) -> None:
         """Refuse a precision in which rounding errors compete with the fluctuations of the links.

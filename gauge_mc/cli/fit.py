@@ -24,7 +24,9 @@ def fit(
     run: Annotated[
         list[Path] | None,
         o.argument(
-            "Runs or tables, each fitted by itself.", "newest run in runs/", metavar="RUN|TABLE"
+            "Runs or tables, each fitted by itself, or scans for fits of scans.",
+            "newest in runs/",
+            metavar="RUN|TABLE|SCAN",
         ),
     ] = None,
     output: Annotated[

@@ -34,7 +34,8 @@ def action_density(
         If the action is unknown, declares no loops, or an option is invalid.
     """
     coupling = Coupling.of(beta, action, **options)
-    return coupling.density({one: loop_averages(field, one) for one in coupling.action.loops})
+    averages = {one: loop_averages(field, one) for one in coupling.action.loops}
+    return float(coupling.density(averages))
 
 
 def loop_averages(field: Field, loops: Loops) -> NDArray[np.float64]:

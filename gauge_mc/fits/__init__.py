@@ -24,6 +24,7 @@ from gauge_mc.options import Option, check_options
 from gauge_mc.registry import Registry
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.directory import newest_run
+from gauge_mc.scans.scan import newest_scan
 from gauge_mc.signatures import with_options
 
 if TYPE_CHECKING:
@@ -98,6 +99,11 @@ class Fit(ABC):
     when it was measured, if the fit then allows them; or empty.
     """
 
+    of_scans: ClassVar[bool] = False
+    """Whether it fits the runs of a scan, or of any folder of runs, together. `carry_out` then
+    takes this folder instead of a table, and the result is written into it.
+    """
+
     def check_anisotropy(self, table: Path) -> None:
         """Refuse a table of an anisotropic ensemble if equal spacings are assumed.
 
@@ -121,7 +127,7 @@ class Fit(ABC):
         Parameters
         ----------
         table : Path
-            File of the table.
+            File of the table, or the folder of the runs; see `of_scans`.
         **options : object
             The options that were given, by name. `fit_all` has checked their names and types.
 
@@ -166,8 +172,8 @@ def fit(
     what : str
         Name of the fit.
     run : path, optional
-        A run directory, a result of `gauge_mc.generate`, or the file of a table. By default the
-        newest run in ``runs/``.
+        A run directory, a result of `gauge_mc.generate`, or the file of a table; a scan for fits of
+        scans. By default the newest one in ``runs/``.
     output : path, optional
         File of the result; by default it is in the folder of the table.
     **options : object
@@ -205,11 +211,28 @@ def fit_all(
         raise UsageError("--output names one file, but there are several runs; leave it out.")
     if output:
         RESULT.check(output)
-    for target in targets or [newest_run().path]:
-        table = chosen.find_table(target, given) if target.is_dir() else target
-        chosen.check_anisotropy(table)
-        result = chosen.carry_out(table, **given)
+    for target in targets or [newest_scan().path if chosen.of_scans else newest_run().path]:
+        result, folder = (
+            _of_runs(chosen, target, given) if chosen.of_scans else _of_table(chosen, target, given)
+        )
         file = Path(chosen.file)
-        path = output or table.parent / f"{file.stem}{result.tag}{file.suffix}"
+        path = output or folder / f"{file.stem}{result.tag}{file.suffix}"
         result.write(path)
         yield result, path
+
+
+def _of_table(chosen: Fit, target: Path, given: Mapping[str, Any]) -> tuple[FitResult, Path]:
+    """Return the result of a fit to one table, with the folder of the table."""
+    table = chosen.find_table(target, given) if target.is_dir() else target
+    chosen.check_anisotropy(table)
+    return chosen.carry_out(table, **given), table.parent
+
+
+def _of_runs(chosen: Fit, target: Path, given: Mapping[str, Any]) -> tuple[FitResult, Path]:
+    """Return the result of a fit to a folder of runs, with this folder."""
+    if not target.is_dir():
+        raise UsageError(
+            f"fit {chosen.name} needs the folder of a scan or of several runs, and {target} is "
+            "none; name one."
+        )
+    return chosen.carry_out(target, **given), target

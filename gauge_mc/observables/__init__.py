@@ -133,6 +133,9 @@ class DerivedQuantity(Number):
     """Function of the columns of one table per chain, and of the lattice. It returns value and
     error.
     """
+    shown: bool = field(default=True, kw_only=True)
+    """Whether it is shown in the terminal and in the figure of a scan, or stands in its table only.
+    """
 
 
 Derived = DerivedQuantity

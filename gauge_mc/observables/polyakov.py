@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.timeseries.bins import susceptibility
+from gauge_mc.analysis.timeseries.bins import kurtosis, susceptibility
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.slab import nowhere
@@ -31,6 +31,17 @@ larger differences are damage."""
 def _susceptibility(chains: Sequence[Columns], lattice: Lattice) -> tuple[float, float]:
     """Return V (<|L|^2> - <|L|>^2) and its error, with the number V of spatial sites."""
     return susceptibility(*(columns["abs"] for columns in chains), volume=lattice.slice_sites)
+
+
+def _kurtosis(chains: Sequence[Columns], lattice: Lattice) -> tuple[float, float]:
+    """Return <|L|^4> / <|L|^2>^2 and its error."""
+    return kurtosis(*(columns["abs"] for columns in chains))
+
+
+def _binder(chains: Sequence[Columns], lattice: Lattice) -> tuple[float, float]:
+    """Return 1 - <|L|^4> / (3 <|L|^2>^2) and its error."""
+    value, error = _kurtosis(chains, lattice)
+    return 1 - value / 3, error / 3
 
 
 @OBSERVABLES.register
@@ -67,6 +78,21 @@ class Polyakov(SummedObservable):
             symbol="χ",
             axis=r"$V\,(\langle|L|^2\rangle-\langle|L|\rangle^2)$",
             estimate=_susceptibility,
+        ),
+        DerivedQuantity(
+            "binder",
+            help="1 - <|L|^4> / (3 <|L|^2>^2), the Binder cumulant of the average L; jackknife",
+            symbol="U",
+            axis=r"$1-\langle|L|^4\rangle/(3\,\langle|L|^2\rangle^2)$",
+            estimate=_binder,
+            shown=False,
+        ),
+        DerivedQuantity(
+            "kurtosis",
+            help="<|L|^4> / <|L|^2>^2 of the average L; jackknife",
+            axis=r"$\langle|L|^4\rangle/\langle|L|^2\rangle^2$",
+            estimate=_kurtosis,
+            shown=False,
         ),
     )
     links_moved: ClassVar[float | None] = 0.25

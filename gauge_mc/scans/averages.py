@@ -50,7 +50,7 @@ def panels() -> Iterator[Panel]:
         for one in observable.columns.averaged[:1]:
             column = column_of(observable, one.name)
             yield Panel(column, one.heading, one.label_of_average)
-        for derived in observable.derived:
+        for derived in filter(lambda one: one.shown, observable.derived):
             yield Panel(column_of(observable, derived.name), derived.short, derived.label)
 
 

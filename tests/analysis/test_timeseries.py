@@ -4,7 +4,13 @@ import sys
 import numpy as np
 import pytest
 
-from gauge_mc.analysis.timeseries.bins import bin_length, growth, jackknife, susceptibility
+from gauge_mc.analysis.timeseries.bins import (
+    bin_length,
+    growth,
+    jackknife,
+    kurtosis,
+    susceptibility,
+)
 from gauge_mc.analysis.timeseries.cautions import caution_series, caution_transient
 from gauge_mc.analysis.timeseries.estimates import Estimate, caution_short
 from gauge_mc.analysis.timeseries.gamma_method import autocovariance, estimate
@@ -12,6 +18,7 @@ from gauge_mc.analysis.timeseries.notation import with_error
 from gauge_mc.analysis.timeseries.transients import transient
 from gauge_mc.errors import GaugeError
 from tests.analysis.synthetic_loops import autoregressive
+from tests.analysis.transition.synthetic import correlated
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.5, 0.8, 0.9])
@@ -285,3 +292,22 @@ def test_a_library_that_is_missing_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "gvar", None)
     with pytest.raises(GaugeError, match=r"needs the Python package gvar.*gauge-mc\[notebook\]"):
         MEASURED.to_gvar()
+
+
+@pytest.mark.parametrize("tau", [0.0, 8.0])
+def test_kurtosis_of_normally_distributed_numbers(tau):
+    """It is 3 for a real number; the error covers it for correlated chains as well."""
+    pulls = []
+    for seed in range(24):
+        rng = np.random.default_rng(seed)
+        chains = [correlated(rng, 3000, tau) for _ in range(2)]
+        value, error = kurtosis(*chains)
+        pulls.append((value - 3) / error)
+    assert np.sqrt(np.mean(np.square(pulls))) == pytest.approx(1.1, abs=0.55)
+
+
+def test_kurtosis_of_few_numbers():
+    assert kurtosis([2.0, -2.0, 2.0])[0] == 1.0
+    assert np.isnan(kurtosis([], [])).all()
+    assert np.isnan(kurtosis([0.0, 0.0])).all()
+    assert np.isnan(kurtosis([2.0])[1])

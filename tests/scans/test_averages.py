@@ -42,7 +42,13 @@ def test_averages_of_two_chains(tmp_path):
     expected = volume * (np.mean(pooled**2) - pooled.mean() ** 2)
     assert found["polyakov_susceptibility"] == pytest.approx(expected, rel=1e-12)
     assert found["polyakov_susceptibility_error"] == susceptibility(*moduli, volume=volume)[1]
-    assert len(found) == 3 * 3 + 2
+    kurtosis = np.mean(pooled**4) / np.mean(pooled**2) ** 2
+    assert found["polyakov_kurtosis"] == pytest.approx(kurtosis, rel=1e-12)
+    assert found["polyakov_binder"] == pytest.approx(1 - kurtosis / 3, rel=1e-12)
+    error = found["polyakov_binder_error"]
+    assert found["polyakov_kurtosis_error"] == pytest.approx(3 * error)
+    assert error > 0
+    assert len(found) == 3 * 3 + 3 * 2
 
 
 def test_a_plaquette_is_named_as_such(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -57,6 +58,62 @@ LEAST_IN_A_BIN = 10
 
 SIGNIFICANT_GROWTH = 3.5
 """Number of standard deviations from which on an error from bins is called larger."""
+
+
+def kurtosis(*chains: ArrayLike) -> tuple[float, float]:
+    """Return <x^4> / <x^2>^2 and its error by the jackknife.
+
+    The length of a bin is 10 tau_int of x^2 or of x^4, whichever is longer, but short enough for 20
+    bins.
+
+    Parameters
+    ----------
+    *chains : array_like of float, shape (samples,)
+        Measurements of x, in the order of each Markov chain.
+
+    Returns
+    -------
+    value, error : float
+        The error is NaN if there are fewer than two bins. Both are NaN without measurements that
+        differ from zero.
+    """
+    parts = [np.asarray(chain, dtype=np.float64) for chain in chains]
+    powers = [np.stack([part**2, part**4], axis=1) for part in parts]
+    if not any(np.any(part) for part in parts):
+        return math.nan, math.nan
+    tau = max(estimate(*(one[:, n] for one in powers)).tau_int for n in range(2))
+    length = bin_length(sum(part.size for part in parts), tau)
+    return jackknifed(powers, length, lambda mean: mean[..., 1] / mean[..., 0] ** 2)
+
+
+def jackknifed(
+    chains: Sequence[NDArray[np.float64]],
+    length: int,
+    function: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+) -> tuple[float, float]:
+    """Return a function of averages over several chains, and its error by the jackknife.
+
+    Parameters
+    ----------
+    chains : sequence of ndarray of float64, shape (samples, quantities)
+        The chains.
+    length : int
+        Approximate number of samples in a bin.
+    function : callable
+        Function of the averages, of shape (..., quantities).
+    """
+    bins = [
+        one
+        for part in chains
+        for one in np.array_split(part, max(1, len(part) // length))
+        if len(one)
+    ]
+    sizes, sums = np.array([len(one) for one in bins]), np.array([one.sum(axis=0) for one in bins])
+    value = float(function(sums.sum(axis=0) / sizes.sum()))
+    if len(bins) < 2:
+        return value, math.nan
+    rest = function((sums.sum(axis=0) - sums) / (sizes.sum() - sizes)[:, np.newaxis])
+    return value, float(np.sqrt((len(bins) - 1) * rest.var()))
 
 
 def susceptibility(*chains: ArrayLike, volume: int) -> tuple[float, float]:

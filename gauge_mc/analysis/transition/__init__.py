@@ -1,0 +1,1 @@
+"""Phase transitions at finite temperature, from runs at several couplings and volumes."""

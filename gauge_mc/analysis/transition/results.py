@@ -1,0 +1,305 @@
+"""Results of a study of a transition, with their errors."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gauge_mc.actions import Coupling, LengthScale
+from gauge_mc.analysis.fitting.linear_fit import POOR
+from gauge_mc.analysis.timeseries import Estimate
+from gauge_mc.analysis.timeseries.notation import with_error
+from gauge_mc.analysis.transition.infinite_volume import (
+    ISING_COLOURS,
+    StraightLine,
+    crossing,
+    exponent,
+    extrapolations,
+)
+from gauge_mc.analysis.transition.volume import ThermalVolume, bootstrapped
+from gauge_mc.arrays import Array
+from gauge_mc.groups import Group
+from gauge_mc.results import documented, result_field
+
+MIDDLE = {True: 1 / 3, False: 1 / 2}
+"""Binder cumulant half way between that of a normally distributed L, 0 for a real one and 1/3 for a
+complex one, and 2/3 for L of a fixed modulus; by whether L is real."""
+
+MOST_LOST = 0.1
+"""Fraction of the bootstrap samples without a peak from which on it is said."""
+
+
+@documented
+@dataclass(frozen=True)
+class ThermalRunResult:
+    """The runs at one coupling on one lattice."""
+
+    beta: float = result_field("Coupling.", symbol="β")
+    measurements: int = result_field("Measurements of all its chains.", symbol="measurements")
+    tau_int: float = result_field(
+        "Longest tau_int of the action and of the Polyakov loop, in measurements.", symbol="τ_int"
+    )
+    overlap: float | None = result_field(
+        "Overlap of the histogram of the action with that at the next coupling.",
+        None,
+        symbol="overlap",
+    )
+    sectors: Sequence[float] = result_field(
+        "Fractions of the measurements in the sectors of the centre, beginning with that of 1.",
+        list,
+    )
+    sector_changes: int = result_field("How often the sector changes.", 0, symbol="sector changes")
+    tunnelling: int | None = result_field(
+        "How often the chains go from one phase to the other; null without two peaks.", None
+    )
+
+
+@documented
+@dataclass(frozen=True)
+class VolumeTransition:
+    """The transition on one lattice."""
+
+    lattice: str = result_field("Extents.", symbol="lattice")
+    beta_peak: Estimate = result_field("Position of the peak of the susceptibility.", symbol="β_χ")
+    peak: Estimate = result_field("Height of the peak of the susceptibility.", symbol="χ_max")
+    beta_weights: Estimate | None = result_field(
+        "Coupling at which the deconfined fraction is N / (N + 1); null for SU(2).",
+        None,
+        symbol="β_w",
+    )
+    peaks_of_modulus: Sequence[float] = result_field(
+        "Lower peak, minimum and upper peak of the histogram of the modulus of the Polyakov loop "
+        "at the peak, and the minimum divided by the lower of the two; empty with one peak.",
+        list,
+    )
+    jump: Estimate | None = result_field(
+        "Difference of the action per site divided by beta between the two phases; null with one "
+        "peak.",
+        None,
+        symbol="Δs",
+    )
+    runs: Sequence[ThermalRunResult] = result_field("The runs, by coupling.", list)
+
+
+@documented
+@dataclass(frozen=True)
+class BinderCrossing:
+    """The crossing of the Binder cumulants of two lattices."""
+
+    small: str = result_field("The smaller lattice.", symbol="lattice")
+    large: str = result_field("The larger lattice.", symbol="and lattice")
+    beta: Estimate = result_field("Coupling of the crossing.", symbol="β_U")
+    cumulant: Estimate = result_field("The cumulant there.", symbol="U")
+
+
+@documented
+@dataclass(frozen=True)
+class CriticalCoupling:
+    """A critical coupling in an infinite volume, by extrapolation."""
+
+    method: str = result_field("What is extrapolated.", symbol="from")
+    beta: Estimate = result_field("The critical coupling.", symbol="β_c")
+    points: int = result_field("Number of values.", symbol="points")
+    chi2: float = result_field("chi2 of the straight line.", symbol="χ²")
+    dof: int = result_field("Degrees of freedom.", symbol="dof")
+    p_value: float = result_field(
+        "Probability of a larger chi2 if the values lie on the line.", symbol="p"
+    )
+
+
+@documented
+@dataclass(frozen=True)
+class CriticalTemperature:
+    """The critical temperature in units of a length."""
+
+    length: str = result_field("The length.")
+    value: float = result_field("T_c times the length.")
+    error: float = result_field("Statistical error.")
+    scale_error: float = result_field("Error of the length.")
+    source: str = result_field("Publication that the length is from.")
+
+
+@documented
+@dataclass(frozen=True)
+class TransitionResult:
+    """A transition at finite temperature."""
+
+    ensemble: Mapping[str, str] = result_field("Group and action.")
+    extent: int = result_field("Number of links N_t along t.")
+    volumes: Sequence[VolumeTransition] = result_field("The lattices, smaller ones first.")
+    crossings: Sequence[BinderCrossing] = result_field("Crossings of neighbouring volumes.")
+    critical: Sequence[CriticalCoupling] = result_field("Critical couplings.")
+    exponent: Estimate | None = result_field(
+        "Exponent of N_s with which the peak of the susceptibility grows: gamma/nu at a transition "
+        "of second order, 3 at one of first order; null with one volume.",
+        None,
+    )
+    latent_heat: Estimate | None = result_field(
+        "Latent heat divided by T_c^4, on the largest lattice with two peaks whose scale is known.",
+        None,
+    )
+    temperatures: Sequence[CriticalTemperature] = result_field(
+        "The critical temperature in units of lengths that are known at the coupling.", list
+    )
+    cautions: Sequence[str] = result_field("What to keep in mind, in sentences.", list)
+
+
+def transition(
+    volumes: Sequence[ThermalVolume], group: Group, coupling: Coupling, ensemble: Mapping[str, str]
+) -> TransitionResult:
+    """Return the results of a study, smaller volumes first.
+
+    Errors are from the bootstrap of every volume, through all steps.
+    """
+    pairs = [*itertools.pairwise(volumes)]
+    crossed = [crossing(*pair) for pair in pairs]
+    lines = extrapolations(volumes)
+    critical = [_critical(name, line) for name, line in lines.items()]
+    best = next(iter(lines.values())).parameters[:, 0] if lines else _single(volumes, crossed)
+    size = sum(one.reweighting.measured.size for one in volumes)
+    grown = exponent(volumes)
+    action, beta = coupling.action, float(best[0])
+    known = action.scales_at(group, beta) if math.isfinite(beta) else []
+    return TransitionResult(
+        dict(ensemble),
+        volumes[0].lattice.t,
+        [_volume(one) for one in volumes],
+        [_crossing(pair, one) for pair, one in zip(pairs, crossed, strict=True)],
+        critical,
+        None if grown is None else bootstrapped(grown, size),
+        _latent_heat(volumes, known),
+        [_temperature(one, best, volumes[0].lattice.t) for one in known],
+        _cautions(volumes, lines),
+    )
+
+
+def _single(volumes: Sequence[ThermalVolume], crossed: Sequence[Array]) -> Array:
+    """Return the best estimate of beta_c without an extrapolation: the last one that is known."""
+    every = [one.peak[0] for one in volumes] + [*crossed]
+    known = [one for one in every if math.isfinite(one[0])]
+    return known[-1] if known else np.full(2, math.nan)
+
+
+def _critical(name: str, line: StraightLine) -> CriticalCoupling:
+    beta = bootstrapped(line.parameters[:, 0])
+    return CriticalCoupling(name, beta, line.x.size, line.chi2, line.dof, line.p_value)
+
+
+def _volume(volume: ThermalVolume) -> VolumeTransition:
+    every = volume.reweighting
+    size, seen = every.measured.size, math.isfinite(volume.peak[0][0])
+    weights = None
+    if volume.colours != ISING_COLOURS:
+        weights = bootstrapped(volume.equal_weights, size)
+    jump = volume.jump if seen else None
+    return VolumeTransition(
+        str(volume.lattice),
+        bootstrapped(volume.peak[0], size),
+        bootstrapped(volume.peak[1], size),
+        weights,
+        list(volume.phases or ()) if seen else [],
+        None if jump is None else bootstrapped(jump, size),
+        [_run(volume, state, seen) for state in range(every.beta.size)],
+    )
+
+
+def _run(volume: ThermalVolume, state: int, seen: bool) -> ThermalRunResult:
+    every = volume.reweighting
+    beta = float(every.beta[state])
+    chains = [one for one in volume.chains if one.beta == beta]
+    sectors = [volume.sectors(one) for one in chains]
+    sizes = np.array([one.loop.size for one in chains])
+    fractions = sizes @ np.array([one for one, _ in sectors]) / sizes.sum()
+    crossed = [volume.tunnelling(one) for one in chains] if seen else [None]
+    known = [one for one in crossed if one is not None]
+    return ThermalRunResult(
+        beta,
+        int(sizes.sum()),
+        max(one.tau_int for one in chains),
+        float(every.overlap[state]) if state < every.beta.size - 1 else None,
+        fractions.tolist(),
+        sum(changes for _, changes in sectors),
+        sum(known) if known else None,
+    )
+
+
+def _crossing(pair: tuple[ThermalVolume, ThermalVolume], at: Array) -> BinderCrossing:
+    small, large = pair
+    curve = large.binder
+    rows = zip(at, curve.samples, strict=True)
+    cumulant = np.array([np.interp(b, curve.beta, row) if np.isfinite(b) else b for b, row in rows])
+    names = str(small.lattice), str(large.lattice)
+    return BinderCrossing(*names, bootstrapped(at), bootstrapped(cumulant))
+
+
+def _latent_heat(volumes: Sequence[ThermalVolume], known: Sequence[LengthScale]) -> Estimate | None:
+    """Return N_t^4 (-d beta / d ln a) times the jump of the action per site divided by beta.
+
+    As the pressure is continuous, the latent heat is the jump of epsilon - 3 p.
+    """
+    for one in reversed(volumes):
+        jump = one.jump if math.isfinite(one.peak[0][0]) else None
+        if jump is not None and known:
+            slope = known[0].slope(float(one.peak[0][0]))
+            return bootstrapped(jump * one.lattice.t**4 / slope)
+    return None
+
+
+def _temperature(scale: LengthScale, beta: Array, extent: int) -> CriticalTemperature:
+    """Return T_c in units of a length, with T_c = 1 / (N_t a)."""
+    inside = beta[np.isfinite(beta)]
+    samples = np.array([scale.length(float(one)) / extent for one in inside])
+    found = bootstrapped(samples)
+    error = found.value * scale.error
+    return CriticalTemperature(scale.name, found.value, found.error, error, scale.source)
+
+
+def _cautions(volumes: Sequence[ThermalVolume], lines: Mapping[str, StraightLine]) -> list[str]:
+    found = [one for volume in volumes for one in _cautions_of(volume)]
+    for name, line in lines.items():
+        if line.dof > 0 and line.p_value < POOR:
+            found.append(
+                f"The values from the {name} do not lie on a line (p = {line.p_value:.2g}): leave "
+                "out the smallest volume."
+            )
+    if not lines:
+        found.append("There is no extrapolation to infinite volume, which needs two volumes.")
+    return found
+
+
+def _cautions_of(volume: ThermalVolume) -> list[str]:
+    """Return cautions about one volume: missing runs, peaks at an end, short chains."""
+    every, where = volume.reweighting, f"On {volume.lattice}"
+    found = [
+        f"{where} the histograms at β = {a:.12g} and {b:.12g} hardly overlap ({o:.2g}): add a run "
+        f"at β = {(a + b) / 2:.6g}."
+        for a, b, o in every.gaps
+    ]
+    positions = volume.peak[0]
+    if not math.isfinite(positions[0]):
+        confined = float(volume.binder.value.mean()) < MIDDLE[volume.colours == ISING_COLOURS]
+        beta, side = (every.beta[-1], "larger") if confined else (every.beta[0], "smaller")
+        found.append(
+            f"{where} the susceptibility has no peak between the runs: add runs at β {side} than "
+            f"{beta:.12g}."
+        )
+    elif (lost := float(np.mean(~np.isfinite(positions)))) > MOST_LOST:
+        found.append(
+            f"{where} the peak is so close to the outermost run that {lost:.0%} of the bootstrap "
+            "samples have none: add runs beyond it."
+        )
+    for one in volume.chains:
+        if one.loop.size < SHORT * one.tau_int:
+            found.append(
+                f"{where} the chain at β = {one.beta:.12g} is only "
+                f"{with_error(one.loop.size / one.tau_int, 0)} τ_int long, and {SHORT} are needed."
+            )
+    return found
+
+
+SHORT = 50
+"""Length of a chain in units of tau_int below which its errors are uncertain."""

@@ -1,0 +1,178 @@
+"""Runs at finite temperature: the action and the Polyakov loop at every measurement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.actions import Coupling, ensemble_keys
+from gauge_mc.analysis.transition.volume import ThermalChain, ThermalVolume
+from gauge_mc.arrays import Array
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.domain.loops import Loops
+from gauge_mc.errors import GaugeError
+from gauge_mc.files.columns import SWEEP
+from gauge_mc.files.table import TableData, read_table
+from gauge_mc.fits.shared.tables import find_table_by_columns, tables_with_columns
+from gauge_mc.groups import GROUPS, Group
+from gauge_mc.observables import OBSERVABLES, Observable
+from gauge_mc.observables.plaquette import LoopAverages
+
+LOOP_COLUMNS = ("re", "im", "abs")
+"""Columns of the table of Polyakov loops."""
+
+QUARKS = "quarks"
+"""Key in headers of the quarks of a run."""
+
+VARYING = ("beta", "lattice")
+"""Keys of an ensemble that may differ between the runs of a study."""
+
+LEAST_MEASUREMENTS = 20
+"""Minimum number of measurements of a chain."""
+
+
+@dataclass(frozen=True)
+class ThermalRuns:
+    """Runs with one action at several couplings and volumes.
+
+    Raises
+    ------
+    GaugeError
+        See `read_thermal_runs`.
+    """
+
+    ensemble: Mapping[str, str]
+    """Keys of the headers that all runs share, such as group and action."""
+    coupling: Coupling
+    """The action, with the coupling of the first run."""
+    chains: Mapping[Lattice, list[ThermalChain]]
+    """The chains on each lattice, smaller lattices first."""
+
+    @property
+    def group(self) -> Group:
+        """The gauge group."""
+        return GROUPS[self.ensemble["group"]]
+
+    def volumes(self, replicas: int, seed: int = 1) -> list[ThermalVolume]:
+        """Return the volumes with their bootstrap, each with a seed of its own."""
+        colours = self.group.colours
+        return [
+            ThermalVolume(lattice, colours, chains, replicas, seed + number)
+            for number, (lattice, chains) in enumerate(self.chains.items())
+        ]
+
+
+def read_thermal_runs(folder: Path, skip: int = 0, extent: int | None = None) -> ThermalRuns:
+    """Read the tables of all runs in a folder, such as those of a scan.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of run directories. Others in it are ignored.
+    skip : int
+        Last update that is left out.
+    extent : int, optional
+        Number of links N_t along t of the lattices that are read.
+
+    Raises
+    ------
+    GaugeError
+        If there is no run, runs differ in their action, group, quarks or N_t, or one did not
+        measure the loops of its action at the updates of the Polyakov loops.
+    """
+    found: dict[Lattice, list[ThermalChain]] = {}
+    shared: dict[str, str] = {}
+    coupling: Coupling | None = None
+    for run in sorted(one for one in folder.iterdir() if one.is_dir()):
+        if not tables_with_columns(run, LOOP_COLUMNS):
+            continue
+        path = find_table_by_columns(run, LOOP_COLUMNS)
+        loops = read_table(path)
+        lattice = Lattice.parse(loops.header["lattice"])
+        if (extent and lattice.t != extent) or not len(loops):
+            continue
+        keys = (*(one for one in ensemble_keys() if one not in VARYING), QUARKS)
+        own = {one: loops.header[one] for one in keys if one in loops.header}
+        _check_equal(shared or own, own, run)
+        shared = own
+        coupling = Coupling.of_metadata(loops.header)
+        found.setdefault(lattice, []).append(_chain(run, loops, path, coupling, lattice, skip))
+    if coupling is None:
+        raise GaugeError(
+            f"There is no run with Polyakov loops in {folder}; name the folder of a scan that has "
+            "measured them."
+        )
+    extents = sorted({one.t for one in found})
+    if len(extents) > 1:
+        raise GaugeError(
+            f"The runs in {folder} have several temporal extents, {', '.join(map(str, extents))}; "
+            "choose one with --nt."
+        )
+    return ThermalRuns(shared, coupling, dict(sorted(found.items(), key=lambda one: one[0].sites)))
+
+
+def _check_equal(first: Mapping[str, str], own: Mapping[str, str], run: Path) -> None:
+    """Refuse a run of another action, group or kind of quarks."""
+    for name in sorted({*first, *own}):
+        if first.get(name) != own.get(name):
+            raise GaugeError(
+                f"{run} has {name} {own.get(name, 'unset')}, but other runs beside it have "
+                f"{first.get(name, 'unset')}; move the runs that belong together to one folder."
+            )
+
+
+def _chain(
+    run: Path, loops: TableData, path: Path, coupling: Coupling, lattice: Lattice, skip: int
+) -> ThermalChain:
+    """Return the chain of one run, at the updates at which everything was measured."""
+    loops = loops.after(skip, str(path))
+    tables = {one: _table_of(run, one, coupling) for one in coupling.action.loops}
+    updates = loops[SWEEP]
+    for table in tables.values():
+        updates = np.intersect1d(updates, table[SWEEP])
+    if updates.size < LEAST_MEASUREMENTS:
+        raise GaugeError(
+            f"{run} has measured the Polyakov loop and the loops of its action together at "
+            f"{updates.size} updates after update {skip}, and {LEAST_MEASUREMENTS} are needed; "
+            "continue the run, or measure all of them at the same updates."
+        )
+    averages = {
+        one: [_at(table, updates, name) for name in _observable(one).columns.names[1:]]
+        for one, table in tables.items()
+    }
+    density = np.asarray(coupling.density(averages)) / coupling.beta
+    loop = _at(loops, updates, "re") + 1j * _at(loops, updates, "im")
+    return ThermalChain(coupling.beta, updates, density * lattice.sites, loop)
+
+
+def _table_of(run: Path, loops: Loops, coupling: Coupling) -> TableData:
+    """Return the table of the averages over loops of one shape."""
+    observable = _observable(loops)
+    path = run / f"{observable.name}.csv"
+    if not path.exists():
+        raise GaugeError(
+            f"{run} has not measured {observable.name}, which the value of the action "
+            f"{coupling.action.name} needs at every update of the Polyakov loop; repeat it with "
+            f"--measure {observable.name}."
+        )
+    return read_table(path)
+
+
+def _observable(loops: Loops) -> type[Observable]:
+    """Return the observable that averages over loops of a shape."""
+    for one in OBSERVABLES.values():
+        if issubclass(one, LoopAverages) and one.loops == loops:
+            return one
+    raise GaugeError(
+        f"No observable measures the loops {loops.kernel.name} of the action, so that its value is "
+        "not known; declare one."
+    )
+
+
+def _at(table: TableData, updates: NDArray[np.int64], name: str) -> Array:
+    """Return a column at some of its updates."""
+    return np.asarray(table[name][np.searchsorted(table[SWEEP], updates)], dtype=np.float64)

@@ -1,0 +1,178 @@
+"""The critical coupling and temperature of deconfinement, from a scan."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from rich.table import Table
+
+from gauge_mc.analysis.timeseries import Estimate
+from gauge_mc.analysis.timeseries.notation import with_error
+from gauge_mc.analysis.transition.infinite_volume import ISING_ETA
+from gauge_mc.analysis.transition.results import (
+    BinderCrossing,
+    CriticalCoupling,
+    CriticalTemperature,
+    ThermalRunResult,
+    TransitionResult,
+    VolumeTransition,
+    transition,
+)
+from gauge_mc.analysis.transition.volume import ThermalVolume
+from gauge_mc.fits import FITS, Fit, FitResult
+from gauge_mc.fits.shared.options import SKIP
+from gauge_mc.fits.shared.thermal_runs import LOOP_COLUMNS, ThermalRuns, read_thermal_runs
+from gauge_mc.options import Option
+from gauge_mc.results import headings
+
+EXTENT = Option(
+    "nt",
+    int,
+    "Number of links along t of the lattices that are fitted.",
+    "that of all",
+    "N",
+    least=2,
+)
+"""The temporal extent."""
+
+REPLICAS = Option(
+    "bootstrap", int, "Number of bootstrap samples.", metavar="N", least=2, most=10_000, usual=100
+)
+"""The number of bootstrap samples of every volume, an option of the fit and of the plot."""
+
+
+@dataclass(frozen=True, repr=False)
+class TransitionFitResult(FitResult):
+    """A transition at finite temperature.
+
+    Attributes
+    ----------
+    found : TransitionResult
+        Critical couplings of every volume and of an infinite one.
+    """
+
+    found: TransitionResult
+
+    def values(self) -> dict[str, Any]:
+        """Return the result as plain values, for JSON."""
+        return {
+            "observable": "critical coupling from Polyakov loops, by multi-histogram reweighting",
+            "units": "lattice units; tau_int in measurements; errors from a bootstrap of blocks",
+            **asdict(self.found),
+        }
+
+    def report(self) -> list[Any]:
+        """Return tables of the runs, the volumes and the critical couplings, and what follows."""
+        f = self.found
+        runs = Table(title="Runs, with the overlap of each with the next one")
+        for name in ("lattice", *headings(ThermalRunResult).values()):
+            runs.add_column(name, justify="left" if name == "lattice" else "right")
+        for volume in f.volumes:
+            for number, one in enumerate(volume.runs):
+                overlap = "" if one.overlap is None else f"{one.overlap:.2f}"
+                cells = (f"{one.beta:.12g}", str(one.measurements), f"{one.tau_int:.3g}", overlap)
+                name = "" if number else volume.lattice
+                runs.add_row(name, *cells, str(one.sector_changes))
+        return [
+            runs,
+            _table("Transition on every lattice", VolumeTransition, f.volumes),
+            *([_table("Crossings of U", BinderCrossing, f.crossings)] if f.crossings else []),
+            *(
+                [_table("In an infinite volume", CriticalCoupling, f.critical)]
+                if f.critical
+                else []
+            ),
+            *self._conclusions(),
+            *f.cautions,
+        ]
+
+    def _conclusions(self) -> list[str]:
+        """Return exponent, latent heat and temperatures, a line each."""
+        f, lines = self.found, []
+        if f.exponent:
+            if self.continuous:
+                expected = f"γ/ν = {2 - ISING_ETA:.4f} of the Ising model"
+            else:
+                expected = "3 of a transition of first order"
+            lines.append(
+                f"χ_max grows with N_s to the power {f.exponent}, to compare with {expected}."
+            )
+        if f.latent_heat:
+            lines.append(f"Latent heat / T_c⁴ = {f.latent_heat}")
+        lines += [
+            f"T_c {one.length} = {with_error(one.value, one.error)} ± {one.scale_error:.2g} from "
+            f"the scale ({one.source})"
+            for one in f.temperatures
+        ]
+        return lines
+
+    @property
+    def continuous(self) -> bool:
+        """Whether the transition is of second order, as for SU(2)."""
+        return all(one.beta_weights is None for one in self.found.volumes)
+
+
+def _table(title: str, kind: type[Any], rows: Sequence[Any]) -> Table:
+    """Return a table of results, with the columns that are known for some row."""
+    shown = {
+        name: heading
+        for name, heading in headings(kind).items()
+        if any(getattr(one, name) is not None for one in rows)
+    }
+    table = Table(title=title)
+    for heading in shown.values():
+        table.add_column(heading)
+    for one in rows:
+        table.add_row(*(_cell(getattr(one, name)) for name in shown))
+    return table
+
+
+def _cell(value: object) -> str:
+    """Return a result in words, empty if it is not known."""
+    if isinstance(value, Estimate):
+        return str(value) if math.isfinite(value.value) else "?"
+    if isinstance(value, float):
+        return f"{value:.3g}" if math.isfinite(value) else ""
+    return "" if value is None else str(value)
+
+
+class TransitionFit(Fit):
+    """Critical couplings by multi-histogram reweighting and extrapolation in the volume."""
+
+    name: ClassVar[str] = "transition"
+    summary: ClassVar[str] = "critical coupling and temperature of deconfinement, from a scan"
+    columns: ClassVar[tuple[str, ...]] = LOOP_COLUMNS
+    content: ClassVar[tuple[type[Any], ...]] = (
+        TransitionResult,
+        VolumeTransition,
+        ThermalRunResult,
+        BinderCrossing,
+        CriticalCoupling,
+        CriticalTemperature,
+    )
+    of_scans: ClassVar[bool] = True
+    options: ClassVar[tuple[Option, ...]] = (EXTENT, REPLICAS, SKIP)
+
+    def carry_out(self, table: Path, **options: Any) -> TransitionFitResult:
+        """Find the transition from all runs in a folder; see `Fit.carry_out`."""
+        runs, volumes = volumes_of(table, options)
+        return TransitionFitResult(transition(volumes, runs.group, runs.coupling, runs.ensemble))
+
+
+FITS.register(TransitionFit())
+
+
+def volumes_of(folder: Path, options: dict[str, Any]) -> tuple[ThermalRuns, list[ThermalVolume]]:
+    """Return the runs in a folder and their volumes, as options choose them.
+
+    Raises
+    ------
+    GaugeError
+        See `read_thermal_runs`.
+    """
+    runs = read_thermal_runs(folder, options.get(SKIP.name, 0), options.get(EXTENT.name))
+    return runs, runs.volumes(options.get(REPLICAS.name, REPLICAS.usual))
