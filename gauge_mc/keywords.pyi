@@ -107,9 +107,21 @@ class GenerateKeywords(TypedDict, total=False):
     heatbath: int | None
     integrator: str | None
     length: float | None
-    levels: str | TrajectoryLevel | Mapping[str, object] | list[str | TrajectoryLevel | Mapping[str, object]] | None
+    levels: (
+        str
+        | TrajectoryLevel
+        | Mapping[str, object]
+        | list[str | TrajectoryLevel | Mapping[str, object]]
+        | None
+    )
     overrelax: int | None
-    quarks: str | DynamicalQuarks | Mapping[str, object] | list[str | DynamicalQuarks | Mapping[str, object]] | None
+    quarks: (
+        str
+        | DynamicalQuarks
+        | Mapping[str, object]
+        | list[str | DynamicalQuarks | Mapping[str, object]]
+        | None
+    )
     steps: int | None
     u0: float | None
 
@@ -212,8 +224,20 @@ class ScanKeywords(TypedDict, total=False):
     heatbath: int | None
     integrator: str | None
     length: float | None
-    levels: str | TrajectoryLevel | Mapping[str, object] | list[str | TrajectoryLevel | Mapping[str, object]] | None
+    levels: (
+        str
+        | TrajectoryLevel
+        | Mapping[str, object]
+        | list[str | TrajectoryLevel | Mapping[str, object]]
+        | None
+    )
     overrelax: int | None
-    quarks: str | DynamicalQuarks | Mapping[str, object] | list[str | DynamicalQuarks | Mapping[str, object]] | None
+    quarks: (
+        str
+        | DynamicalQuarks
+        | Mapping[str, object]
+        | list[str | DynamicalQuarks | Mapping[str, object]]
+        | None
+    )
     steps: int | None
     u0: float | list[float] | None
