@@ -24,6 +24,7 @@ from gauge_mc.quarks.operators import (
 from gauge_mc.quarks.rational_functions import LEAST_ERROR
 from gauge_mc.quarks.solvers import ITERATIONS, LEAST_TOLERANCE, SOLVERS
 from gauge_mc.quarks.storage import STORAGES
+from gauge_mc.quoting import quoted
 from gauge_mc.registry import in_words
 from gauge_mc.updates.levels import MOST_LEVELS
 from gauge_mc.updates.monomials import Monomial
@@ -214,6 +215,9 @@ class DynamicalQuarks(OptionItem):
         """Check the mass, the heavier ones, and the levels; see `OptionItem.check`."""
         if self.kappa is None:
             raise UsageError("--quarks needs kappa, the hopping parameter; add kappa=NUMBER.")
+        for option, what in ((LEVEL, "a whole number, or one for each mass"), (RANGE, "numbers")):
+            if isinstance(words := self.values.get(option.name), str) and words:
+                raise UsageError(f"{option.flag} is {quoted(words)}; give {what}.")
         if self.operator:
             OPERATORS.check(self.operator, "operator")
             if self.operator not in operators():
@@ -237,6 +241,13 @@ class DynamicalQuarks(OptionItem):
                 f"--history with a --force-tolerance of {self.force_tolerance:g} makes "
                 f"trajectories irreversible; give {REVERSIBLE:g} or less."
             )
+        if self.is_rational and (self.history or self.solver != defaults.QUARK_SOLVER):
+            what = "history" if self.history else "solver"
+            raise UsageError(
+                f"--{what} is for two flavours of one mass, but --quarks asks for a rational "
+                "function, whose solutions conjugate gradients find all at once from 0; leave it "
+                "out."
+            )
         if self.level and len(self.level) not in (1, len(self.masses)):
             raise UsageError(
                 f"--level has {len(self.level)} levels, but --quarks has {len(self.masses)} "
@@ -245,10 +256,10 @@ class DynamicalQuarks(OptionItem):
 
     def _check_masses(self) -> None:
         masses = self.masses
-        if self.kappa >= BEYOND and not (self.mass.get(MU.name) or self.mu_sigma):
+        if self.kappa >= BEYOND:
             raise UsageError(
-                f"--kappa is {self.kappa:g}, which is beyond its critical value at every coupling; "
-                f"choose one below {BEYOND:g}, or a twisted mass mu."
+                f"--kappa is {self.kappa:g}, which is beyond its critical value at every coupling, "
+                f"also with a twisted mass; choose one below {BEYOND:g}."
             )
         if self.flavours == 1 and (len(masses) > 1 or self.mass.get(MU.name)):
             what = HEAVIER.name if len(masses) > 1 else MU.name
@@ -292,7 +303,7 @@ class DynamicalQuarks(OptionItem):
             )
 
     def _check_range(self) -> None:
-        if self.flavours != 1 and not self.is_doublet:
+        if not self.is_rational:
             raise UsageError(
                 "--range is for one flavour, but --quarks asks for two; leave it out, or choose "
                 "flavours=1."
@@ -310,6 +321,11 @@ class DynamicalQuarks(OptionItem):
     def is_doublet(self) -> bool:
         """Whether the two flavours have different masses and a twisted one."""
         return bool(self.mu_sigma or self.mu_delta)
+
+    @property
+    def is_rational(self) -> bool:
+        """Whether the weight is a rational function."""
+        return self.flavours == 1 or self.is_doublet
 
     @property
     def masses(self) -> list[dict[str, float]]:
@@ -397,7 +413,7 @@ def _terms(one: DynamicalQuarks, name: str, levels: int, number: int) -> Iterato
     if has_link_term(one.mass):
         title = f"{name}_det"
         yield QuarkTerm(title, own[-1], partial(_determinant, one, title))
-    if one.flavours == 1 or one.is_doublet:
+    if one.is_rational:
         make = partial(_rational, one, number, name)
         yield QuarkTerm(name, own[-1], make, spectrum_columns(name))
         return

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -32,8 +33,8 @@ BETA, LATTICE = 6.0, "16x16x16x16"
 FLOW_TIME = 2.0
 """Flow time of energy and charge, in lattice units; t0 is 3.1 at beta = 6.0."""
 
-ONE_CORE = ("cpu:1", 1)
-"""Devices and threads with which the time of a core is that of the program."""
+ONE_CORE: dict[str, Any] = {"devices": "cpu:1", "threads": 1}
+"""Devices with which the time of a core is that of the program."""
 
 EVERY = 5
 """Updates between two flows."""
@@ -79,7 +80,7 @@ def series(run: Run) -> dict[str, Estimate]:
 
 def cost_of_update(values: dict[str, object], run: Run, cores: bool) -> tuple[float, float | None]:
     """Return seconds and joules of an update, on the links and with the steps of a run."""
-    devices = open_device_group(*ONE_CORE) if cores else open_device_group()
+    devices = open_device_group(**(ONE_CORE if cores else {}))
     p = Parameters.from_values(values)
     chain, _ = Chain.resume(p, devices, run.checkpoint)
     tuning = Tuning(0, dict(chain.tuning.numbers))
@@ -114,7 +115,7 @@ def main() -> None:
     parser.add_argument("--only", default="")
     parser.add_argument("--cores", action="store_true")
     given = parser.parse_args()
-    chosen = dict(zip(("devices", "threads"), ONE_CORE, strict=True)) if given.cores else {}
+    chosen = ONE_CORE if given.cores else {}
     for algorithm, precision in ALGORITHMS:
         if given.only not in algorithm:
             continue

@@ -174,6 +174,9 @@ def test_all_terms_draw_different_numbers():
         ({"precision": "single"}, "Links in single precision are too inexact for trajectories"),
         ({"quarks": "flavours=2"}, "--quarks needs kappa, the hopping parameter"),
         ({"quarks": "kappa=0.3"}, "--kappa is 0.3, which is beyond its critical value"),
+        ({"quarks": "kappa=0.3:mu=2"}, "--kappa is 0.3, which is beyond its critical value"),
+        ({"quarks": "kappa=0.1:level=a"}, "--level is 'a'; give a whole number, or one for each"),
+        ({"quarks": "kappa=0.1:flavours=1:range=a"}, "--range is 'a'; give numbers"),
         ({"quarks": "kappa=0.1:heavier=kappa=0.12"}, "--heavier is kappa=0.12, but one of its"),
         ({"quarks": "kappa=0.1:heavier=mu=0.2/mu=0.1"}, "--heavier is mu=0.2/mu=0.1, but one"),
         ({"quarks": "kappa=0.1:level=0,1"}, "--level has 2 levels, but --quarks has 1 masses"),
@@ -181,6 +184,15 @@ def test_all_terms_draw_different_numbers():
         ({"quarks": "wilson:kappa=0.1:mu=0.1"}, "The Dirac operator wilson has no mu; leave out"),
         ({"quarks": "wilsn:kappa=0.1"}, "operator: There is no Dirac operator 'wilsn'; did you"),
         ({"quarks": "kappa=0.1:history=3"}, "--history with a --force-tolerance of 1e-0"),
+        ({"quarks": "kappa=0.1:history=13:force_tolerance=1e-11"}, "--history is 13; give a whole"),
+        (
+            {"quarks": "kappa=0.1:flavours=1:history=3:force_tolerance=1e-11"},
+            "--history is for two flavours of one mass, but --quarks asks for a rational",
+        ),
+        (
+            {"quarks": "kappa=0.1:mu_sigma=0.5:solver=bicgstab"},
+            "--solver is for two flavours of one mass, but --quarks asks for a rational",
+        ),
         ({"quarks": "kappa=0.1:boundary=1"}, "--boundary is (1.0,); give antiperiodic or periodic"),
         ({"quarks": "kappa=0.1:flavours=3"}, "--flavours is 3; give a whole number from 1 to 2"),
         ({"quarks": "kappa=0.1:range=1e-3,5"}, "--range is for one flavour, but --quarks asks"),
@@ -188,7 +200,7 @@ def test_all_terms_draw_different_numbers():
         ({"quarks": "kappa=0.1:flavours=1:range=5"}, "--range is 5; give the smallest and the"),
         ({"quarks": "kappa=0.1:flavours=1:mu=0.1"}, "--mu is for two flavours, but --quarks asks"),
         ({"quarks": "kappa=0.1:mu_delta=0.1"}, "--mu-delta splits the masses of a doublet, which"),
-        ({"quarks": "kappa=0.3:mu_delta=0.1"}, "--mu-delta splits the masses of a doublet, which"),
+        ({"quarks": "kappa=0.3:mu_sigma=0.1"}, "--kappa is 0.3, which is beyond its critical"),
         ({"quarks": "kappa=0.1:mu_sigma=1:mu_delta=9"}, "--mu-delta is 9, but 2 kappa mu_delta"),
         ({"quarks": "kappa=0.1:mu_sigma=1:mu=0.1"}, "A doublet with mu_sigma has no mu; leave"),
         ({"quarks": "kappa=0.1:mu_sigma=1:csw=1"}, "A doublet with mu_sigma has no csw; leave"),
@@ -315,6 +327,19 @@ def test_a_continued_run_is_the_uninterrupted_one(tmp_path, whole):
         carry_out(run, short(), open_device_group("cpu:1"), stop=stop_after(updates))
     carry_out(run, short(), open_device_group("cpu:1"))
     assert outcome(run.path) == whole
+
+
+def test_a_run_with_earlier_solutions_is_continued_exactly(tmp_path):
+    """Because the first force of a trajectory starts from zero, wherever the run was stopped."""
+    quarks, found = "wilson:kappa=0.13:heavier=kappa=0.1:history=3:force_tolerance=1e-10", []
+    p = parameters(quarks=quarks, configs=3)
+    for name, stops in (("whole", ()), ("stopped", (1, 1))):
+        run = Run(tmp_path / name)
+        for updates in (*stops, None):
+            stop = stop_after(updates) if updates else None
+            carry_out(run, p, open_device_group("cpu:1"), **({"stop": stop} if stop else {}))
+        found.append(outcome(run.path))
+    assert found[0] == found[1]
 
 
 def test_slabs_and_threads_write_the_same_bytes(tmp_path, whole):

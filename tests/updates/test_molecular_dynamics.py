@@ -142,7 +142,7 @@ def reference_action(coupling):
 @pytest.mark.parametrize("anisotropic", [False, True])
 @pytest.mark.parametrize("name", ACTIONS)
 @pytest.mark.parametrize("group", ["su3", pytest.param("su4", marks=pytest.mark.slow)])
-def test_the_force_is_the_derivative_of_the_action(group, name, anisotropic, rng, best_device):
+def test_action_and_force_are_those_of_numpy(group, name, anisotropic, rng, best_device):
     coupling = couplings(name, anisotropic, group)
     if coupling is None:
         pytest.skip("the action has no anisotropic form")
@@ -153,6 +153,8 @@ def test_the_force_is_the_derivative_of_the_action(group, name, anisotropic, rng
     for slab in dynamics.momenta.slabs:
         slab.device.write(slab.buffer, 0, np.zeros(slab.buffer.nbytes, np.uint8))
     dynamics.start(field, monomial.halo_depth)
+    value = float(reference_action(coupling)(links.astype(np.clongdouble)))
+    assert float(monomial.action(dynamics.links)) == pytest.approx(value, rel=1e-13)
     found = monomial.kick(dynamics.links, dynamics.momenta, 0.25)
     scale = 0.25
     force = momenta_of(dynamics) / scale
@@ -168,6 +170,33 @@ def test_the_force_is_the_derivative_of_the_action(group, name, anisotropic, rng
     expected = derivative(reference_action(coupling), links, towards)
     changes = rates(force, towards)
     assert abs(changes.sum() - expected) < 1e-11 * np.abs(changes).sum()
+
+
+@pytest.mark.parametrize("anisotropic", [False, True])
+@pytest.mark.parametrize("name", ACTIONS)
+def test_a_kick_and_a_drift_at_once_are_one_after_the_other(name, anisotropic, rng, best_device):
+    """They are another kernel than the kick whose force is compared with NumPy."""
+    coupling = couplings(name, anisotropic)
+    if coupling is None:
+        pytest.skip("the action has no anisotropic form")
+    lattice = Lattice(4, 6, 4, 8)
+    field = Field.from_slices(
+        lattice, "su3", random_field(lattice.extents, "su3", rng), "double", best_device
+    )
+    dynamics, monomial = MolecularDynamics(field), GaugeMonomial(coupling, field)
+    random, found = Random.for_field(field, seed=5), []
+    for at_once in (True, False):
+        random.step = 1
+        dynamics.start(field, monomial.halo_depth)
+        draw_momenta(dynamics.momenta, random)
+        if not at_once:
+            monomial.kick(dynamics.links, dynamics.momenta, 0.02)
+        dynamics._drift(monomial, 0.02 if at_once else None, Drift(0.03))
+        kinetic = monomial.kick(dynamics.links, dynamics.momenta, 0.0).kinetic
+        found.append((dynamics.links.to_numpy(), float(kinetic)))
+    (links, kinetic), (other, same) = found
+    np.testing.assert_allclose(links, other, atol=1e-13)
+    assert kinetic == pytest.approx(same, rel=1e-13)
 
 
 ALL = [*INTEGRATORS, DriftFirst()]

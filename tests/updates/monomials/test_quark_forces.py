@@ -191,6 +191,26 @@ def test_trajectories_are_reversible_and_of_second_order(case, rng, best_device)
     assert trajectory.kinetic.minus(kinetic) == pytest.approx(0, abs=1e-10 * float(kinetic))
 
 
+def test_earlier_solutions_cost_reversibility(rng, best_device):
+    """Starts from them leave the residual in the force: the way back is another one by about it."""
+    lattice, tolerance, left, iterations = Lattice(4, 2, 2, 4), 1e-9, [], []
+    links = near_one(lattice, "su3", rng, 0.3)
+    for history in (0, 4):
+        solver = QuarkSolver(force_tolerance=tolerance, history=history)
+        light = Quark(0.14, ANTIPERIODIC)
+        quarks = Quarks(links, "su3", best_device, light, None, solver, lattice)
+        quarks.draw()
+        quarks.monomial.iterations  # noqa: B018 (asks, and counts anew)
+        trajectory = Trajectory(quarks.links, quarks.field, quarks.monomial, quarks.random)
+        trajectory.leapfrog(0.8, 8)
+        iterations.append(quarks.monomial.iterations)
+        trajectory.leapfrog(-0.8, 8)
+        left.append(np.abs(quarks.field.to_numpy() - links).max())
+    assert left[0] < 1e-3 * tolerance
+    assert 0.01 * tolerance < left[1] < 10 * tolerance
+    assert iterations[1] < iterations[0]
+
+
 @pytest.mark.parametrize("case", ["twisted mass", "ratio"])
 def test_weights_of_pseudofermions_are_determinants(case, rng, best_device):
     """<exp(S(U) - S(U'))> over fields phi drawn for U is det(U') / det(U)."""
