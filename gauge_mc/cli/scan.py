@@ -94,6 +94,15 @@ def scan(
         bool,
         o.option("Only gather the results of complete runs.", flag="--collect", panel=o.EXECUTION),
     ] = False,
+    refine: Annotated[
+        bool,
+        o.option(
+            "Add points to an existing scan where the susceptibility of the Polyakov loop has its "
+            "peak, or where histograms of the action do not overlap.",
+            flag="--refine",
+            panel=GRID,
+        ),
+    ] = False,
     skip: Annotated[
         int | None,
         o.option(
@@ -126,6 +135,10 @@ def scan(
     given = {name: value for name, value in ctx.params.items() if value is not None}
     card_values = read_card(given.pop("card")) if "card" in given else {}
     asked = ScanRequest.of(card_values | given)
+    if refine:
+        if collect:
+            raise UsageError("--refine adds runs, and --collect carries out none; leave out one.")
+        asked = asked.refined()
     where = quote(str(asked.path))
     if dry_run:
         if submit or collect:

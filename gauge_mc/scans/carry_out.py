@@ -93,6 +93,7 @@ def scan(
     output: str | Path | None = None,
     per_device: int | None = None,
     skip: int = 0,
+    refine: bool = False,
     progress: bool = True,
     **options: Unpack[ScanKeywords],
 ) -> ScanResult:
@@ -117,6 +118,9 @@ def scan(
         Number of processes on each device.
     skip : int
         Last update that is left out of the averages.
+    refine : bool
+        Whether to add points where the susceptibility of the Polyakov loop of an existing scan has
+        its peak, or runs are missing.
     progress : bool
         Whether to show progress and a summary.
     **options : object
@@ -144,7 +148,8 @@ def scan(
     others = {"quiet": not progress, "output": output, **options}
     grid |= {name: _words(others.pop(name)) for name in axes() if name in others}
     values = named_values(parameters, {**grid, **others})
-    return carry_out(ScanRequest.of({**values, "chains": chains, "skip": skip}), per_device)
+    asked = ScanRequest.of({**values, "chains": chains, "skip": skip})
+    return carry_out(asked.refined() if refine else asked, per_device)
 
 
 def _words(values: object) -> str | None:

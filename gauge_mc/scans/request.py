@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from gauge_mc.run.execution import Execution
 from gauge_mc.run.functions import observable_along
 from gauge_mc.run.lock import RunLock
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.scans.grid import PLACE, axes, parse_lattices, parse_numbers
+from gauge_mc.scans.grid import PLACE, Grid, axes, parse_lattices, parse_numbers
 from gauge_mc.scans.scan import Scan, default_path
 
 
@@ -36,6 +36,8 @@ class ScanRequest:
     """Number of chains at each point."""
     skip: int = 0
     """Last update that is left out of the averages."""
+    more: Sequence[Grid] = ()
+    """Further grids, such as those that refine a scan."""
 
     @classmethod
     def of(cls, values: Mapping[str, object]) -> ScanRequest:
@@ -71,7 +73,7 @@ class ScanRequest:
         else:
             there = Scan(self.path, Parameters.from_values(self.values))
         beta, lattice = map(self.axes.get, PLACE)
-        return there.enlarged(
+        larger = there.enlarged(
             parse_numbers(beta) if beta is not None else None,
             parse_lattices(lattice) if lattice is not None else None,
             self.chains,
@@ -81,6 +83,21 @@ class ScanRequest:
                 if name not in PLACE
             },
         )
+        return larger.including(self.more)
+
+    def refined(self) -> ScanRequest:
+        """Return the request with the points where the scan should be finer; see `refinement`.
+
+        Raises
+        ------
+        UsageError
+            If the scan does not exist.
+        GaugeError
+            If a complete run has not measured the Polyakov loop and its action.
+        """
+        from gauge_mc.scans.refinement import refinement
+
+        return replace(self, more=refinement(Scan.read(self.path), self.skip))
 
     @contextmanager
     def locked(self) -> Iterator[Scan]:

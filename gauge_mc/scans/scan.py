@@ -222,7 +222,7 @@ class Scan:
             lattices = tuple(dict.fromkeys(one.lattice for one in points))
             others = {**_of([one.action for one in points]), **(options or {})}
             asked = [Grid(beta or betas, lattice or lattices, chains, others)]
-        return reduce(Scan._with, asked, self)
+        return self.including(asked)
 
     def _first_points(
         self, beta: tuple[float, ...] | None, lattice: tuple[Lattice, ...] | None
@@ -234,6 +234,10 @@ class Scan:
                 "--beta 2.2:2.8:0.05."
             )
         return beta, lattice or (self.parameters.lattice,)
+
+    def including(self, grids: Sequence[Grid]) -> Scan:
+        """Return the scan with grids added, as far as it does not contain their runs already."""
+        return reduce(Scan._with, grids, self)
 
     def _with(self, grid: Grid) -> Scan:
         """Return the scan with a grid added, unless the scan already contains all of its runs."""

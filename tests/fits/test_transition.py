@@ -13,9 +13,9 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import read_table, write_table
 from gauge_mc.fits.shared.files import read_fit
-from gauge_mc.fits.shared.thermal_runs import read_thermal_runs
 from gauge_mc.groups import GROUPS
 from gauge_mc.plots.runs.drawing import plot
+from gauge_mc.scans.thermal_runs import read_thermal_runs
 from tests.analysis.transition.synthetic import CENTRE, JUMP, LATTICES, two_phase_chain
 
 BETAS = (5.68, 5.69, 5.70, 5.71)

@@ -25,10 +25,6 @@ from gauge_mc.arrays import Array
 from gauge_mc.groups import Group
 from gauge_mc.results import documented, result_field
 
-MIDDLE = {True: 1 / 3, False: 1 / 2}
-"""Binder cumulant half way between that of a normally distributed L, 0 for a real one and 1/3 for a
-complex one, and 2/3 for L of a fixed modulus; by whether L is real."""
-
 MOST_LOST = 0.1
 """Fraction of the bootstrap samples without a peak from which on it is said."""
 
@@ -281,8 +277,8 @@ def _cautions_of(volume: ThermalVolume) -> list[str]:
     ]
     positions = volume.peak[0]
     if not math.isfinite(positions[0]):
-        confined = float(volume.binder.value.mean()) < MIDDLE[volume.colours == ISING_COLOURS]
-        beta, side = (every.beta[-1], "larger") if confined else (every.beta[0], "smaller")
+        sides = (every.beta[0], "smaller"), (every.beta[-1], "larger")
+        beta, side = sides[volume.confined]
         found.append(
             f"{where} the susceptibility has no peak between the runs: add runs at β {side} than "
             f"{beta:.12g}."

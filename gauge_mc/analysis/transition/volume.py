@@ -36,6 +36,15 @@ TWO_PEAKS = 0.8
 """Ratio of the minimum of a histogram to the lower one of two peaks up to which there are two."""
 
 
+REAL_COLOURS = 2
+"""Number of colours of SU(2), whose Polyakov loop is real."""
+
+MIDDLE = {True: 1 / 3, False: 1 / 2}
+"""Binder cumulant half way between that of a normally distributed L, 0 for a real one and 1/3 for a
+complex one, and 2/3 for L of a fixed modulus; by
+whether L is real."""
+
+
 @dataclass(frozen=True)
 class ThermalChain:
     """The action and the Polyakov loop along one Markov chain."""
@@ -167,6 +176,11 @@ class ThermalVolume:
         curve = self.susceptibility
         found = np.array([peak_of(curve.beta, one) for one in curve.samples])
         return found[:, 0], found[:, 1]
+
+    @property
+    def confined(self) -> bool:
+        """Whether the runs are in the confined phase on average, by the Binder cumulant."""
+        return float(self.binder.value.mean()) < MIDDLE[self.colours == REAL_COLOURS]
 
     @cached_property
     def equal_weights(self) -> Array:

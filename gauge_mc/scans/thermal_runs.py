@@ -17,9 +17,8 @@ from gauge_mc.domain.loops import Loops
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.table import TableData, read_table
-from gauge_mc.fits.shared.tables import find_table_by_columns, tables_with_columns
 from gauge_mc.groups import GROUPS, Group
-from gauge_mc.observables import OBSERVABLES, Observable
+from gauge_mc.observables import OBSERVABLES, Observable, table_name
 from gauge_mc.observables.plaquette import LoopAverages
 
 LOOP_COLUMNS = ("re", "im", "abs")
@@ -88,9 +87,9 @@ def read_thermal_runs(folder: Path, skip: int = 0, extent: int | None = None) ->
     shared: dict[str, str] = {}
     coupling: Coupling | None = None
     for run in sorted(one for one in folder.iterdir() if one.is_dir()):
-        if not tables_with_columns(run, LOOP_COLUMNS):
+        path = run / loop_table()
+        if not path.exists():
             continue
-        path = find_table_by_columns(run, LOOP_COLUMNS)
         loops = read_table(path)
         lattice = Lattice.parse(loops.header["lattice"])
         if (extent and lattice.t != extent) or not len(loops):
@@ -100,7 +99,7 @@ def read_thermal_runs(folder: Path, skip: int = 0, extent: int | None = None) ->
         _check_equal(shared or own, own, run)
         shared = own
         coupling = Coupling.of_metadata(loops.header)
-        found.setdefault(lattice, []).append(_chain(run, loops, path, coupling, lattice, skip))
+        found.setdefault(lattice, []).append(read_thermal_chain(run, skip))
     if coupling is None:
         raise GaugeError(
             f"There is no run with Polyakov loops in {folder}; name the folder of a scan that has "
@@ -115,6 +114,13 @@ def read_thermal_runs(folder: Path, skip: int = 0, extent: int | None = None) ->
     return ThermalRuns(shared, coupling, dict(sorted(found.items(), key=lambda one: one[0].sites)))
 
 
+def loop_table() -> str:
+    """Return the name of the file with Polyakov loops in a run directory."""
+    columns = {one.name: one.columns.names for one in OBSERVABLES.values()}
+    name = next(name for name, names in columns.items() if names == LOOP_COLUMNS)
+    return f"{table_name(name)}.csv"
+
+
 def _check_equal(first: Mapping[str, str], own: Mapping[str, str], run: Path) -> None:
     """Refuse a run of another action, group or kind of quarks."""
     for name in sorted({*first, *own}):
@@ -125,10 +131,27 @@ def _check_equal(first: Mapping[str, str], own: Mapping[str, str], run: Path) ->
             )
 
 
-def _chain(
-    run: Path, loops: TableData, path: Path, coupling: Coupling, lattice: Lattice, skip: int
-) -> ThermalChain:
-    """Return the chain of one run, at the updates at which everything was measured."""
+def read_thermal_chain(run: Path, skip: int = 0) -> ThermalChain:
+    """Return the chain of one run, at the updates at which everything was measured.
+
+    Parameters
+    ----------
+    run : Path
+        The run directory.
+    skip : int
+        Last update that is left out.
+
+    Raises
+    ------
+    GaugeError
+        If the run has not measured the loops of its action at the updates of the Polyakov loops.
+    """
+    path = run / loop_table()
+    if not path.exists():
+        raise GaugeError(f"{run} has not measured Polyakov loops; measure them along the way.")
+    loops = read_table(path)
+    coupling = Coupling.of_metadata(loops.header)
+    lattice = Lattice.parse(loops.header["lattice"])
     loops = loops.after(skip, str(path))
     tables = {one: _table_of(run, one, coupling) for one in coupling.action.loops}
     updates = loops[SWEEP]
@@ -152,7 +175,7 @@ def _chain(
 def _table_of(run: Path, loops: Loops, coupling: Coupling) -> TableData:
     """Return the table of the averages over loops of one shape."""
     observable = _observable(loops)
-    path = run / f"{observable.name}.csv"
+    path = run / f"{table_name(observable.name)}.csv"
     if not path.exists():
         raise GaugeError(
             f"{run} has not measured {observable.name}, which the value of the action "
