@@ -19,7 +19,6 @@ from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.groups import GROUPS, Group
 from gauge_mc.observables import OBSERVABLES, Observable, table_name
-from gauge_mc.observables.plaquette import LoopAverages
 
 LOOP_COLUMNS = ("re", "im", "abs")
 """Columns of the table of Polyakov loops."""
@@ -186,9 +185,9 @@ def _table_of(run: Path, loops: Loops, coupling: Coupling) -> TableData:
 
 
 def _observable(loops: Loops) -> type[Observable]:
-    """Return the observable that averages over loops of a shape."""
+    """Return the observable that averages over loops of a shape: over all, and of each kind."""
     for one in OBSERVABLES.values():
-        if issubclass(one, LoopAverages) and one.loops == loops:
+        if getattr(one, "loops", None) == loops and len(one.columns.names) == 1 + len(loops.kinds):
             return one
     raise GaugeError(
         f"No observable measures the loops {loops.kernel.name} of the action, so that its value is "
