@@ -1,6 +1,8 @@
 // Heatbath: draw every link of one direction and parity from its conditional distribution, given all
 // other links, exp(weight Re Tr U s^dagger) (Creutz, Phys. Rev. D 21 (1980) 2308).
 #include "arch/launch.h"
+#include "action/action.h"
+#include "random/random.h"
 #include "update/colours.h"
 #include "update/law.h"
 #include "update/link.h"

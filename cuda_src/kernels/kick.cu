@@ -3,6 +3,7 @@
 #include "arch/launch.h"
 #include "action/action.h"
 #include "group/group.h"
+#include "update/replicas.h"
 
 struct Arguments {
     Geometry geometry;
@@ -12,22 +13,27 @@ struct Arguments {
     double kick;
     unsigned* largest;  // |F| of every slice, as bits of a float
     ACTION::Coefficients action;
+    // Of every replica that moves, and of every replica, or null.
+    const ReplicaMove* moves;
+    const ACTION::Coefficients* actions;
     double* sums;
 };
 
-INLINE void kick_site(const Arguments& a, const Site& site, real (&values)[2]) {
+INLINE void kick_site(const Arguments& a, const Site& launched, real (&values)[2]) {
     typedef GROUP::Field Field;
     typedef GROUP::AlgebraField AlgebraField;
     const Geometry& g = a.geometry;
-    const scalar weight = scalar(0.5) * ACTION::weight(a.action);
+    const Site& site = REPLICAS::moving(a, launched);
+    const ACTION::Coefficients& action = REPLICAS::action(a, site);
+    const scalar weight = scalar(0.5) * ACTION::weight(action);
     real energy = broadcast(0), sum = broadcast(0), largest = broadcast(0);
     ROLLED
     for (int mu = 0; mu < 4; mu++) {
-        const GROUP::Matrix s = ACTION::template staples<GROUP, false>(a.links, g, site, mu, a.action);
+        const GROUP::Matrix s = ACTION::template staples<GROUP, false>(a.links, g, site, mu, action);
         const GROUP::Link u = GROUP::load(a.links, g, Field::place(g, site) + Field::direction(g, site.parity, mu));
         const packet_index there = AlgebraField::place(g, site) + AlgebraField::direction(g, site.parity, mu);
         const GROUP::Algebra force = weight * GROUP::traceless(GROUP::multiply_adjoint(s, u));
-        const GROUP::Algebra p = a.momenta.load(g, there) + (scalar)a.kick * force;
+        const GROUP::Algebra p = a.momenta.load(g, there) + (scalar)REPLICAS::kick(a, launched) * force;
         a.momenta.store(g, there, p);
         const real size = scalar(2) * GROUP::overlap(force, force);
         energy = energy + GROUP::overlap(p, p);

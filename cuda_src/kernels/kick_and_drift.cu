@@ -4,6 +4,7 @@
 #include "arch/launch.h"
 #include "action/action.h"
 #include "group/group.h"
+#include "update/replicas.h"
 
 struct Arguments {
     Geometry geometry;
@@ -12,21 +13,26 @@ struct Arguments {
     GROUP::AlgebraField momenta;
     double kick, drift;
     ACTION::Coefficients action;
+    // Of every replica that moves, and of every replica, or null.
+    const ReplicaMove* moves;
+    const ACTION::Coefficients* actions;
 };
 
-INLINE void kick_and_drift_site(const Arguments& a, const Site& site) {
+INLINE void kick_and_drift_site(const Arguments& a, const Site& launched) {
     typedef GROUP::Field Field;
     typedef GROUP::AlgebraField AlgebraField;
     const Geometry& g = a.geometry;
-    const scalar kick = (scalar)a.kick * (scalar(0.5) * ACTION::weight(a.action));
+    const Site& site = REPLICAS::moving(a, launched);
+    const ACTION::Coefficients& action = REPLICAS::action(a, site);
+    const scalar kick = (scalar)REPLICAS::kick(a, launched) * (scalar(0.5) * ACTION::weight(action));
     UNROLL_IF(GROUP::N == 2) for (int mu = 0; mu < 4; mu++) {
-        const GROUP::Matrix s = ACTION::template staples<GROUP, false>(a.source, g, site, mu, a.action);
+        const GROUP::Matrix s = ACTION::template staples<GROUP, false>(a.source, g, site, mu, action);
         const packet_index here = Field::place(g, site) + Field::direction(g, site.parity, mu);
         const packet_index there = AlgebraField::place(g, site) + AlgebraField::direction(g, site.parity, mu);
         const GROUP::Link u = GROUP::load(a.source, g, here);
         const GROUP::Algebra p = a.momenta.load(g, there) + kick * GROUP::traceless(GROUP::multiply_adjoint(s, u));
         a.momenta.store(g, there, p);
-        const GROUP::Link moved = GROUP::exponential_times((scalar)a.drift * p, u);
+        const GROUP::Link moved = GROUP::exponential_times((scalar)REPLICAS::drift(a, launched) * p, u);
         GROUP::store<true>(a.target, g, here, GROUP::reunitarised(moved));
     }
 }

@@ -5,6 +5,7 @@
 #include "group/group.h"
 #include "random/normal.h"
 #include "random/random.h"
+#include "update/replicas.h"
 
 constexpr int NUMBERS = GROUP::N * GROUP::N / 2 * 2;  // the dimension N^2 - 1, or one more if that is odd
 
@@ -13,6 +14,7 @@ struct Arguments {
     Work work;
     GROUP::AlgebraField momenta;
     Stream stream;
+    const unsigned* keys;  // [replica][KEY_WORDS], or null
     double* sums;
 };
 
@@ -41,7 +43,7 @@ INLINE void momenta_site(const Arguments& a, const Site& site, real (&values)[2]
     ROLLED
     for (int mu = 0; mu < 4; mu++) {
         // Besides the momentum at most one number for the acceptance; RANLUX reserves four more.
-        RANDOM<NUMBERS + 4> random(a.stream, g, site, mu);
+        RANDOM<NUMBERS + 4> random(REPLICAS::stream(a, site), g, site, mu);
         real p[NUMBERS];
         random.uniforms(p);
         if (mu == 3) random.uniforms(accept);

@@ -35,8 +35,11 @@ from gauge_mc.updates.momenta import MOMENTA
 from gauge_mc.updates.monomials import Monomial
 from gauge_mc.updates.monomials.gauge import KICK, KICK_AND_DRIFT, GaugeMonomial
 from gauge_mc.updates.moving_chain import MovingChain, Outcome
+from gauge_mc.updates.moving_replicas import MovingReplicas, divided
 from gauge_mc.updates.quark_links import PRECISION, QuarkLinks, inexact
 from gauge_mc.updates.quarks import DynamicalQuarks, QuarkTerm, quark_terms
+from gauge_mc.updates.replica_dynamics import COPY_REPLICAS, ReplicaDynamics
+from gauge_mc.updates.replicas import MANY_REPLICAS, ONE_REPLICA
 from gauge_mc.updates.steps import StepTuner
 from gauge_mc.updates.trajectory_parts import trajectory_parts
 from gauge_mc.updates.update_parts import UpdatePart
@@ -255,9 +258,13 @@ class HybridMonteCarlo(Algorithm):
 
     def kernels(self, ensemble: ChainSpec) -> Iterator[tuple[Kernel, tuple[Choice, ...]]]:
         """Yield the kernels of trajectories and of the value of the action."""
-        yield KICK_AND_DRIFT, (ensemble.action.choice,)
-        yield KICK, (ensemble.action.choice,)
-        yield MOMENTA, (ensemble.random,)
+        together = ensemble.several and not self.terms
+        replicas = MANY_REPLICAS if together else ONE_REPLICA
+        yield KICK_AND_DRIFT, (ensemble.action.choice, replicas)
+        yield KICK, (ensemble.action.choice, replicas)
+        yield MOMENTA, (ensemble.random, replicas)
+        if together:
+            yield COPY_REPLICAS, ()
         if self.scales.has_bare_drifts(gauge_level(self.levels)):
             yield DRIFT, ()
         for loops in ensemble.action.loops:
@@ -271,7 +278,12 @@ class HybridMonteCarlo(Algorithm):
         version: int,
         tunings: Sequence[Tuning],
     ) -> Update:
-        """Return the update, which moves one replica after the other; see `Algorithm.prepare`."""
+        """Return the update; see `Algorithm.prepare`.
+
+        Replicas move together, but with quarks one after the other.
+        """
+        if len(field.replicas) > 1 and not self.terms:
+            return self._together(field, couplings, randoms, tunings)
         like, terms, count = field.replicas[0], self.terms, max(len(self.levels), 1)
         quark_links = QuarkLinks(like) if terms else None
         others = [one.make(quark_links) for one in terms] if quark_links else []
@@ -305,6 +317,33 @@ class HybridMonteCarlo(Algorithm):
             for chain in chains:
                 chain.check()
             return [self._record(field, chain.update()) for chain in chains]
+
+        return update
+
+    def _together(
+        self,
+        field: Field,
+        couplings: Sequence[Coupling],
+        randoms: Sequence[Random],
+        tunings: Sequence[Tuning],
+    ) -> Update:
+        """Return the update of replicas without quarks, which move together."""
+        groups = []
+        for some in divided(field):
+            links = field.part(some.start, some.stop - some.start)
+            groups.append(
+                MovingReplicas(
+                    links,
+                    ReplicaDynamics(links, couplings[some], randoms[some]),
+                    self.scales,
+                    self.values[LENGTH.name],
+                    randoms[some],
+                    [self._tuner(one) for one in tunings[some]],
+                )
+            )
+
+        def update() -> Records:
+            return [self._record(field, one) for group in groups for one in group.update()]
 
         return update
 

@@ -16,8 +16,9 @@ from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.groups import GROUPS
 from gauge_mc.updates.chain_versions import norms_of
-from gauge_mc.updates.heatbath import HEATBATH, ONE_REPLICA, heatbath
+from gauge_mc.updates.heatbath import HEATBATH, heatbath
 from gauge_mc.updates.overrelaxation import OVERRELAXATION, overrelax
+from gauge_mc.updates.replicas import ONE_REPLICA
 
 WORTHWHILE = 0.99
 """Ratio of times below which a new choice is kept; a smaller gain may be chance."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -82,8 +82,9 @@ class Slab:
 
     @property
     def own_slices(self) -> BufferPart:
-        """The memory of the slices, without the halo."""
-        return BufferPart(self.buffer, 0, self.layout.slices * self.slice_bytes)
+        """The memory of the slices of all replicas, without the halo."""
+        slices = self.layout.replicas * self.layout.slices
+        return BufferPart(self.buffer, 0, slices * self.slice_bytes)
 
     def whole(self, parity: int = BOTH_PARITIES, mu: int = 0) -> ctypes.Structure:
         """Return the work on all time slices of all replicas, without the halo."""
@@ -98,6 +99,12 @@ class Slab:
         nbytes = self.layout.period * self.slice_bytes
         part = BufferPart(self.buffer, number * nbytes, nbytes)
         return Slab(self.group, self.device, self.layout.of_replica, part)
+
+    def part(self, first: int, count: int) -> Slab:
+        """Return consecutive replicas, as a slab in the same memory."""
+        nbytes = self.layout.period * self.slice_bytes
+        part = BufferPart(self.buffer, first * nbytes, count * nbytes)
+        return Slab(self.group, self.device, replace(self.layout, replicas=count), part)
 
     def boundary(self, parity: int, mu: int) -> ctypes.Structure:
         """Return the work on the first and last slice, which are in the neighbours' halos."""

@@ -298,6 +298,11 @@ class Field(SlabField):
             for n in numbers
         )
 
+    def part(self, first: int, count: int) -> Field:
+        """Return consecutive replicas as a field in the same memory."""
+        slab = self.slabs[0].part(first, count)
+        return replace(self, slabs=(slab,), layouts=(slab.layout,))
+
     @cached_property
     def prepared(self) -> dict[tuple[object, ...], object]:
         """Objects prepared once and used repeatedly on this field, such as sweeps, by a key."""

@@ -66,10 +66,11 @@ class LargestValues:
         return self._memory[number].address
 
     def by_slice(self) -> NDArray[np.float64]:
-        """Return the values of all slices of the lattice, rounded to single precision."""
+        """Return the values of all slices of all replicas, rounded to single precision."""
         local = []
         for slab, memory in zip(self._slabs, self._memory, strict=True):
-            found = slab.device.read(memory, 0, 4 * slab.layout.slices).view(np.float32)
+            slices = slab.layout.replicas * slab.layout.slices
+            found = slab.device.read(memory, 0, 4 * slices).view(np.float32)
             local.append(found.astype(np.float64).reshape(1, -1, 1))
         return slices_of_all_slabs(self._devices, local)[0, :, 0]
 

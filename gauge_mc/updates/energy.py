@@ -80,3 +80,17 @@ def block_sums(devices: DeviceGroup, sums: Sequence[SlabSums]) -> NDArray[np.flo
     """
     rows = slices_of_all_slabs(devices, [one.by_block() for one in sums])
     return np.asarray(rows[0])
+
+
+def replica_sums(
+    devices: DeviceGroup, sums: Sequence[SlabSums], replicas: int
+) -> NDArray[np.float64]:
+    """Return the sums of `block_sums` for each replica.
+
+    Returns
+    -------
+    ndarray, shape (replicas, slices, blocks, values), float64
+        The sums, in the order of the replicas of the launch and of their time slices.
+    """
+    found = block_sums(devices, sums)
+    return found.reshape(replicas, -1, *found.shape[1:])

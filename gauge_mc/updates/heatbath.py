@@ -4,27 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from gauge_mc import defaults
 from gauge_mc.actions import Action, Coupling
 from gauge_mc.devices import Buffer
-from gauge_mc.devices.kernels import Choice, Kernel
+from gauge_mc.devices.kernels import Kernel
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.updates.chain_versions import norms_of
 from gauge_mc.updates.independence import check_independence
 from gauge_mc.updates.overrelaxation import OVERRELAXATION
-from gauge_mc.updates.replicas import couplings_in_memory, in_memory
+from gauge_mc.updates.replicas import (
+    MANY_REPLICAS,
+    ONE_REPLICA,
+    couplings_in_memory,
+    keys_in_memory,
+)
 from gauge_mc.updates.sweep import Sweep, sweep_of
 
 HEATBATH = Kernel("heatbath")
-
-ONE_REPLICA = Choice.of("replicas", "", "update/replicas.h", "OneReplica")
-"""Heatbath of a field with one replica."""
-MANY_REPLICAS = Choice.of("replicas", "replicas", "update/replicas.h", "ManyReplicas")
-"""Heatbath of a field with several replicas, each with its own seed and couplings."""
 
 
 def heatbath(
@@ -105,9 +103,8 @@ def heatbath_sweep(
     coefficients = couplings[0].coefficients(field.group)
     memory: tuple[Buffer, ...] = ()
     if several:
-        numbers = np.array([random.stream(0).key for random in randoms], np.uint32)
         own = couplings_in_memory(field, HEATBATH, (*chosen.choices, *choices), couplings)
-        memory = (in_memory(field, numbers), own)
+        memory = (keys_in_memory(field, randoms), own)
 
     def values(number: int) -> dict[str, object]:
         keys, actions = (one.address for one in memory) if memory else (None, None)

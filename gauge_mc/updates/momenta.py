@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
+from gauge_mc.devices import Buffer
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.random_field import Random
 from gauge_mc.fields.sums import SlabSums
-from gauge_mc.updates.energy import Energy, block_sums
+from gauge_mc.updates.energy import Energy, replica_sums
+from gauge_mc.updates.replicas import MANY_REPLICAS, ONE_REPLICA
 
 MOMENTA = Kernel("momenta")
 
@@ -42,12 +43,37 @@ def draw_momenta(momenta: AlgebraField, random: Random) -> Draw:
     UsageError
         If the group is not SU(N).
     """
-    group = momenta.group
+    return draw_replicas(momenta, [random], None)[0]
+
+
+def draw_replicas(
+    momenta: AlgebraField, randoms: Sequence[Random], keys: Buffer | None
+) -> list[Draw]:
+    """Draw the momenta of several replicas, each as `draw_momenta` does.
+
+    Parameters
+    ----------
+    momenta : AlgebraField
+        The momenta of all replicas, which are overwritten.
+    randoms : sequence of Random
+        The random numbers of every replica, all with the same `step`. Their states are adjacent;
+        see `Random.moved`.
+    keys : Buffer or None
+        The keys of the generators; see `gauge_mc.updates.replicas.keys_in_memory`. None if there is
+        one replica.
+
+    Raises
+    ------
+    UsageError
+        See `draw_momenta`.
+    """
+    group, first = momenta.group, randoms[0]
     if group.dimension != group.colours**2 - 1:
         raise UsageError(f"Momenta are those of SU(N), but {group.label} is another group.")
-    sums = [SlabSums(slab, 2, 1, choices=(random.choice,)) for slab in momenta.slabs]
+    choices = (first.choice, MANY_REPLICAS if keys else ONE_REPLICA)
+    sums = [SlabSums(slab, 2, 1, choices=choices) for slab in momenta.slabs]
     for n, one in enumerate(sums):
-        stream = random.stream(n)
-        one.launch(MOMENTA, {"momenta": one.slab.buffer.address, "stream": stream})
-    kinetic, uniform = np.moveaxis(block_sums(momenta.devices, sums), -1, 0)
-    return Draw(Energy.of(kinetic), float(uniform.sum()))
+        values = {"momenta": one.slab.buffer.address, "stream": first.stream(n)}
+        one.launch(MOMENTA, values | {"keys": keys.address if keys else None})
+    drawn = replica_sums(momenta.devices, sums, len(randoms))
+    return [Draw(Energy.of(one[..., 0]), float(one[..., 1].sum())) for one in drawn]

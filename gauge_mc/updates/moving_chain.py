@@ -58,6 +58,32 @@ class Outcome(NamedTuple):
     measured: list[tuple[float, ...]]
 
 
+def decided(change: float, uniform: float, step: int, tuner: StepTuner) -> tuple[float, bool]:
+    """Decide about a trajectory, and let the number of steps be chosen from it.
+
+    Parameters
+    ----------
+    change : float
+        Change of the energy.
+    uniform : float
+        A random number between 0 and 1.
+    step : int
+        Number of trajectories since the start of the chain, this one included.
+    tuner : StepTuner
+        Chooses the number of steps.
+
+    Returns
+    -------
+    tuple of float and bool
+        The probability with which the trajectory is accepted, and whether it is.
+    """
+    probability = math.exp(-max(change, 0.0)) if math.isfinite(change) else 0.0
+    # Far from equilibrium the energy may change so much that nothing would ever be accepted.
+    always = 2 * step <= tuner.updates and math.isfinite(change)
+    tuner.take(change, step)
+    return probability, always or uniform < probability
+
+
 @dataclass
 class MovingChain:
     """A chain that moves along trajectories.
@@ -140,15 +166,11 @@ class MovingChain:
             return self._fail(before, drawn, steps, error)
         if self.others:
             self.numbers[FAILURES] = 0
-        probability = math.exp(-max(change, 0.0)) if math.isfinite(change) else 0.0
-        # Far from equilibrium the energy may change so much that nothing would ever be accepted.
-        always = 2 * random.step <= tuner.updates and math.isfinite(change)
-        accepted = always or drawn.uniform < probability
+        probability, accepted = decided(change, drawn.uniform, random.step, tuner)
         if accepted:
             self.field.copy(dynamics.links)
             self.field.exchange_halo(self.gauge.halo_depth)
         self.action = after if accepted else before
-        tuner.take(change, random.step)
         action, kinetic = float(self.action), float(forces.kinetic)
         own = self._iterations(), self._measured()
         return Outcome(change, accepted, probability, steps, action, kinetic, forces, *own)

@@ -20,9 +20,10 @@ from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.updates.chain_versions import norms_of
-from gauge_mc.updates.heatbath import HEATBATH, ONE_REPLICA
+from gauge_mc.updates.heatbath import HEATBATH
 from gauge_mc.updates.independence import check_independence
 from gauge_mc.updates.overrelaxation import OVERRELAXATION
+from gauge_mc.updates.replicas import ONE_REPLICA
 from gauge_mc.updates.schedule import Stage
 from gauge_mc.updates.sweep import NO_TARGETS, SlabSweep
 

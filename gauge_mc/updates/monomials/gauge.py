@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from gauge_mc.actions import Coupling
+from gauge_mc.actions import Action, Coupling
 from gauge_mc.devices.base import Launch, repeated
 from gauge_mc.devices.kernels import Kernel
+from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.slab import Slab
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.algebra_field import AlgebraField
@@ -18,11 +20,74 @@ from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_strength import LargestValues
 from gauge_mc.fields.random_field import Random
 from gauge_mc.fields.sums import SlabSums
-from gauge_mc.updates.energy import Energy, block_sums, exact_sum
+from gauge_mc.updates.energy import Energy, block_sums, exact_sum, replica_sums
 from gauge_mc.updates.monomials import Force, Monomial
+from gauge_mc.updates.replicas import ONE_REPLICA
 
 KICK = Kernel("kick")
 KICK_AND_DRIFT = Kernel("kick_and_drift")
+
+ALONE = {"moves": None, "actions": None}
+"""Arguments of both kernels for a field of one replica."""
+
+
+def check_action(action: Action, like: Field) -> None:
+    """Check that trajectories are possible with an action.
+
+    Raises
+    ------
+    UsageError
+        If the action does not declare its loops, or the halos are not deep enough for it.
+    """
+    layout = like.layouts[0]
+    if not action.loops:
+        raise UsageError(
+            f"The action {action.name} declares no loops, so that its value is not known; "
+            "declare them as its attribute loops, or choose another algorithm."
+        )
+    if len(like.layouts) > 1 and action.halo_depth > min(layout.above, layout.below):
+        raise UsageError(
+            f"The action {action.name} needs halos of {action.halo_depth} time slices, but the "
+            f"field has {min(layout.above, layout.below)}; make it with deeper ones."
+        )
+
+
+def gauge_actions(links: Field, couplings: Sequence[Coupling]) -> list[Energy]:
+    """Return the gauge action of every replica of a field; 0 if all links are 1.
+
+    Parameters
+    ----------
+    links : Field
+        A field whose halos are up to date.
+    couplings : sequence of Coupling
+        The couplings of every replica, of actions with the same kinds of loops.
+    """
+    parts: list[list[NDArray[np.float64]]] = [[] for _ in couplings]
+    for loops in couplings[0].action.weights:
+        sums = [SlabSums(slab, len(loops.kinds), 1) for slab in links.slabs]
+        for one in sums:
+            one.launch(loops.kernel, {"links": one.slab.buffer.address})
+        found = replica_sums(links.devices, sums, len(couplings)) / links.group.colours
+        for own, coupling, traces in zip(parts, couplings, found, strict=True):
+            factors = coupling.beta * np.array(coupling.action.weights[loops])
+            own += [-factors * traces, links.lattice.sites * factors * loops.kinds]
+    return [Energy.of(np.concatenate([one.reshape(-1) for one in own])) for own in parts]
+
+
+def gauge_force(sums: NDArray[np.float64], largest: NDArray[np.float64], lattice: Lattice) -> Force:
+    """Return what the kernel `KICK` has found.
+
+    Parameters
+    ----------
+    sums : ndarray, shape (slices, blocks, 2)
+        Its sums over blocks of sites.
+    largest : ndarray, shape (slices,)
+        The largest |F| of every time slice.
+    lattice : Lattice
+        The lattice.
+    """
+    mean = math.sqrt(exact_sum(sums[..., 1]) / lattice.links)
+    return Force(Energy.of(sums[..., 0]), mean, float(largest.max()))
 
 
 class GaugeMonomial(Monomial):
@@ -44,17 +109,8 @@ class GaugeMonomial(Monomial):
     name = "gauge"
 
     def __init__(self, coupling: Coupling, like: Field) -> None:
-        action, layout = coupling.action, like.layouts[0]
-        if not action.loops:
-            raise UsageError(
-                f"The action {action.name} declares no loops, so that its value is not known; "
-                "declare them as its attribute loops, or choose another algorithm."
-            )
-        if len(like.layouts) > 1 and action.halo_depth > min(layout.above, layout.below):
-            raise UsageError(
-                f"The action {action.name} needs halos of {action.halo_depth} time slices, but the "
-                f"field has {min(layout.above, layout.below)}; make it with deeper ones."
-            )
+        action = coupling.action
+        check_action(action, like)
         self.coupling, self.halo_depth = coupling, action.halo_depth
         self._choice = action.choice
         self._largest = LargestValues(like)
@@ -64,20 +120,13 @@ class GaugeMonomial(Monomial):
 
     def action(self, links: Field) -> Energy:
         """Return the action of a field whose halos are up to date; 0 if all links are 1."""
-        beta, parts = self.coupling.beta, []
-        for loops, weights in self.coupling.action.weights.items():
-            factors = beta * np.array(weights)
-            sums = [SlabSums(slab, len(weights), 1) for slab in links.slabs]
-            for one in sums:
-                one.launch(loops.kernel, {"links": one.slab.buffer.address})
-            traces = block_sums(links.devices, sums) / links.group.colours
-            parts += [-factors * traces, links.lattice.sites * factors * loops.kinds]
-        return Energy.of(np.concatenate([one.reshape(-1) for one in parts]))
+        return gauge_actions(links, [self.coupling])[0]
 
     def kick(self, links: Field, momenta: AlgebraField, size: float) -> Force:
         """Change the momenta; see `Monomial.kick`."""
         self._largest.clear()
-        sums = [SlabSums(slab, 2, 1, choices=(self._choice,)) for slab in links.slabs]
+        choices = (self._choice, ONE_REPLICA)
+        sums = [SlabSums(slab, 2, 1, choices=choices) for slab in links.slabs]
         for n, one in enumerate(sums):
             one.launch(
                 KICK,
@@ -87,11 +136,11 @@ class GaugeMonomial(Monomial):
                     "kick": size,
                     "largest": self._largest.address(n),
                     "action": self._coefficients(KICK, one.slab),
+                    **ALONE,
                 },
             )
-        kinetic, squares = np.moveaxis(block_sums(links.devices, sums), -1, 0)
-        mean = math.sqrt(exact_sum(squares) / links.lattice.links)
-        return Force(Energy.of(kinetic), mean, float(self._largest.by_slice().max()))
+        found, largest = block_sums(links.devices, sums), self._largest.by_slice()
+        return gauge_force(found, largest, links.lattice)
 
     def kick_and_drift(
         self, source: Field, target: Field, momenta: AlgebraField, kick: float, drift: float
@@ -112,16 +161,18 @@ class GaugeMonomial(Monomial):
                 KICK_AND_DRIFT,
                 slab.whole(),
                 self._choice,
+                ONE_REPLICA,
                 source=slab.buffer.address,
                 target=other.buffer.address,
                 momenta=own.buffer.address,
                 kick=kick,
                 drift=drift,
                 action=self._coefficients(KICK_AND_DRIFT, slab),
+                **ALONE,
             )
-            kernel = slab.kernel(KICK_AND_DRIFT, self._choice)
+            kernel = slab.kernel(KICK_AND_DRIFT, self._choice, ONE_REPLICA)
             yield from kernel.launches(repeated([arguments], 1), [1])
 
     def _coefficients(self, kernel: Kernel, slab: Slab) -> ctypes.Structure:
-        kind = kernel.part("ACTION::Coefficients", slab.variant(self._choice))
+        kind = kernel.part("ACTION::Coefficients", slab.variant(self._choice, ONE_REPLICA))
         return kind(**self.coupling.coefficients(slab.group))

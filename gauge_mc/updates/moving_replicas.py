@@ -1,0 +1,109 @@
+"""Chains of equal lattices that move along their trajectories together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from gauge_mc.devices import BACKENDS
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.random_field import Random
+from gauge_mc.updates.energy import Energy
+from gauge_mc.updates.levels import TimeScales
+from gauge_mc.updates.moving_chain import Outcome, decided
+from gauge_mc.updates.replica_dynamics import ReplicaDynamics, TrajectoryPlan, bytes_of_trajectory
+from gauge_mc.updates.steps import StepTuner
+
+MEMORY_SHARE = 0.5
+"""Fraction of the free memory of a device that trajectories may take."""
+
+
+def divided(links: Field) -> list[slice]:
+    """Divide the replicas of a field into groups, each of which moves together.
+
+    Groups are as large as keeps the device busy, or as its memory allows. They move one after the
+    other, and results do not depend on them.
+
+    Parameters
+    ----------
+    links : Field
+        A field on one device.
+    """
+    slab, count = links.slabs[0], len(links.replicas)
+    busy = BACKENDS[slab.device.backend].busy_sites // links.lattice.sites
+    fitting = MEMORY_SHARE * slab.device.free_bytes() // bytes_of_trajectory(links)
+    groups = math.ceil(count / max(1, min(busy, int(fitting))))
+    size = math.ceil(count / groups)
+    return [slice(first, min(first + size, count)) for first in range(0, count, size)]
+
+
+@dataclass
+class MovingReplicas:
+    """Chains of a gauge action without quarks, whose launches are those of all of them.
+
+    Each chain has its own number of steps, and its trajectories are accepted or rejected alone.
+
+    Attributes
+    ----------
+    links : Field
+        The links of the chains, one replica each.
+    dynamics : ReplicaDynamics
+        Memory for trajectories of all chains.
+    scales : TimeScales
+        The time scales of a trajectory.
+    length : float
+        Its length.
+    randoms : sequence of Random
+        The random numbers of every chain.
+    tuners : sequence of StepTuner
+        Choose the number of steps of every chain.
+    actions : list of Energy or None
+        The gauge actions of the links, once they are known. Nothing else changes links between
+        updates.
+    """
+
+    links: Field
+    dynamics: ReplicaDynamics
+    scales: TimeScales
+    length: float
+    randoms: Sequence[Random]
+    tuners: Sequence[StepTuner]
+    actions: list[Energy] | None = None
+    _plans: dict[tuple[int, ...], TrajectoryPlan] = field(default_factory=dict)
+
+    def update(self) -> list[Outcome]:
+        """Do one trajectory of every chain, and accept or reject each."""
+        dynamics = self.dynamics
+        for random in self.randoms:
+            random.step += 1
+        steps = tuple(one.steps for one in self.tuners)
+        plan = self._plan(steps)
+        dynamics.start(self.links)
+        drawn = dynamics.draw()
+        before = self.actions or dynamics.actions()
+        forces = dynamics.move(plan)
+        after = dynamics.actions(plan.ends)
+        outcomes = []
+        for n, (random, tuner) in enumerate(zip(self.randoms, self.tuners, strict=True)):
+            end = forces[n].kinetic + after[n]
+            change = end.minus(drawn[n].kinetic + before[n])
+            probability, accepted = decided(change, drawn[n].uniform, random.step, tuner)
+            action, kinetic = float(after[n] if accepted else before[n]), float(forces[n].kinetic)
+            outcomes.append(
+                Outcome(change, accepted, probability, steps[n], action, kinetic, forces[n], [], [])
+            )
+        dynamics.accept(self.links, [one.accepted for one in outcomes], plan.ends)
+        self.actions = [
+            new if one.accepted else old
+            for one, new, old in zip(outcomes, after, before, strict=True)
+        ]
+        return outcomes
+
+    def _plan(self, steps: tuple[int, ...]) -> TrajectoryPlan:
+        """Return the launches of trajectories with these numbers of steps; the last are kept."""
+        if steps not in self._plans:
+            self._plans.clear()
+            made = {count: self.scales.trajectory(self.length, count) for count in {*steps}}
+            self._plans[steps] = self.dynamics.plan([made[count] for count in steps])
+        return self._plans[steps]

@@ -1,0 +1,211 @@
+"""Trajectories of several replicas at once: each is what it is alone, in few launches."""
+
+import numpy as np
+import pytest
+
+from gauge_mc.actions import ANISOTROPY, Coupling
+from gauge_mc.devices import BACKENDS
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.random_field import Random
+from gauge_mc.updates import moving_replicas
+from gauge_mc.updates.integrators import INTEGRATORS
+from gauge_mc.updates.molecular_dynamics import MolecularDynamics
+from gauge_mc.updates.momenta import draw_momenta
+from gauge_mc.updates.monomials.gauge import GaugeMonomial
+from gauge_mc.updates.replica_dynamics import ReplicaDynamics, bytes_of_trajectory
+from tests.reference.fields import random_field
+from tests.reference.updates import anisotropic_action
+from tests.updates.test_integrators import DriftFirst
+
+LATTICE = Lattice(4, 2, 8, 4)
+BETAS = (0.5, 5.3, 5.9, 1e300)
+"""With the last one energies overflow, which is nothing to the others."""
+
+STEPS = (2, 3, 2, 4)
+
+
+def replicas_of(singles):
+    """A field with the links of others."""
+    field = singles[0].repeated(len(singles))
+    for replica, one in zip(field.replicas, singles, strict=True):
+        replica.copy(one)
+    return field
+
+
+def generators_for(field, singles, rng_name):
+    """Random numbers for the replicas of a field, and the same ones for single fields."""
+    alone = [Random.for_field(one, rng_name, seed=4 + n) for n, one in enumerate(singles)]
+    memory = alone[0].repeated_states(len(singles))
+    pairs = enumerate(zip(alone, field.replicas, strict=True))
+    moved = [random.moved(replica, memory, n) for n, (random, replica) in pairs]
+    for random in (*alone, *moved):
+        random.step = 7
+    return alone, moved
+
+
+def bits(drawn, before, forces, after, links):
+    """What a trajectory has found and done, bit for bit."""
+    energies = (drawn.kinetic, before, forces.kinetic, after)
+    sizes = np.array([drawn.uniform, forces.mean("gauge"), forces.largest("gauge")])
+    stored = np.concatenate([one.reshape(-1) for one in links.packed_slices()])
+    return [one.parts.tobytes() for one in energies], sizes.tobytes(), stored.tobytes()
+
+
+CASES = [
+    ("su3", "wilson", {}, "omf2", "philox", "double"),
+    ("su2", "wilson", {}, "leapfrog", "ranlux", "single"),
+    ("su2", "luscher-weisz", {"u0": 1.0}, DriftFirst(), "philox", "double"),
+    ("su2", "rectangle", {"c1": -0.1, ANISOTROPY.name: 1.7}, "omf4", "lcg", "double"),
+]
+
+
+@pytest.mark.parametrize(
+    ("group", "action", "options", "integrator", "rng_name", "precision"),
+    CASES,
+    ids=[f"{case[0]}-{case[1]}-{getattr(case[3], 'name', case[3])}" for case in CASES],
+)
+@pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value")
+def test_replicas_move_as_each_does_alone(
+    group, action, options, integrator, rng_name, precision, rng, best_device
+):
+    """Each with its coupling, its options and its number of steps, whether odd or even."""
+    links = [random_field(LATTICE.extents, group, rng) for _ in BETAS]
+    singles = [Field.from_slices(LATTICE, group, one, precision, best_device) for one in links]
+    couplings = [Coupling.of(beta, action, **options) for beta in BETAS]
+    field = replicas_of(singles)
+    alone, moved = generators_for(field, singles, rng_name)
+    one = INTEGRATORS[integrator] if isinstance(integrator, str) else integrator
+    trajectories = [one.trajectory(0.3, steps) for steps in STEPS]
+
+    dynamics = ReplicaDynamics(field, couplings, moved)
+    for _ in range(2):  # the second time from the same links, with other momenta
+        plan = dynamics.plan(trajectories)
+        dynamics.start(field)
+        found = [dynamics.draw(), dynamics.actions(), dynamics.move(plan)]
+        found.append(dynamics.actions(plan.ends))
+        ended = [dynamics._fields[end].replicas[n] for n, end in enumerate(plan.ends)]
+        for n, random in enumerate(alone):
+            single, monomial = (
+                MolecularDynamics(singles[n]),
+                GaugeMonomial(couplings[n], singles[n]),
+            )
+            single.start(singles[n], monomial.halo_depth)
+            drawn = draw_momenta(single.momenta, random)
+            before = monomial.action(single.links)
+            forces = single.move([[monomial]], trajectories[n])
+            after = monomial.action(single.links)
+            expected = bits(drawn, before, forces, after, single.links)
+            assert bits(*(part[n] for part in found), ended[n]) == expected
+        assert not np.isfinite(float(found[3][-1]))
+        for random in (*alone, *moved):
+            random.step += 1
+
+    accepted = [True, False, True, False]
+    dynamics.accept(field, accepted, plan.ends)
+    for n, (taken, replica) in enumerate(zip(accepted, field.replicas, strict=True)):
+        expected = ended[n] if taken else singles[n]
+        pairs = zip(replica.packed_slices(), expected.packed_slices(), strict=True)
+        assert all(mine.tobytes() == other.tobytes() for mine, other in pairs)
+
+
+def test_actions_of_replicas_are_those_of_their_couplings(rng, best_device):
+    links = [random_field(LATTICE.extents, "su3", rng) for _ in range(3)]
+    singles = [Field.from_slices(LATTICE, "su3", one, "double", best_device) for one in links]
+    options = [{"beta": 5.3}, {"beta": 2.0}, {"beta": 5.3, "xi": 1.4}]
+    couplings = [
+        Coupling.of(one["beta"], "wilson", **{ANISOTROPY.name: one.get("xi", 1.2)})
+        for one in options
+    ]
+    field = replicas_of(singles)
+    _, moved = generators_for(field, singles, "philox")
+    dynamics = ReplicaDynamics(field, couplings, moved)
+    dynamics.start(field)
+    for found, one, coupling in zip(dynamics.actions(), links, couplings, strict=True):
+        expected = coupling.beta * anisotropic_action(one, 0.0, coupling.action.anisotropy)
+        assert float(found) == pytest.approx(expected, rel=1e-13)
+
+
+class CountedKernel:
+    """A kernel whose launches are counted."""
+
+    def __init__(self, kernel, name, counts):
+        self.kernel, self.name, self.counts = kernel, name, counts
+
+    def __getattr__(self, name):
+        return getattr(self.kernel, name)
+
+    def count(self, call):
+        """A call that is counted."""
+
+        def counted(*steps):
+            self.counts[self.name] = self.counts.get(self.name, 0) + 1
+            return call(*steps)
+
+        return counted
+
+    def launches(self, *arguments):
+        """The launches, which are counted when they are made."""
+        return map(self.count, self.kernel.launches(*arguments))
+
+    def __call__(self, steps):
+        self.count(self.kernel)(steps)
+
+
+def counts_of(device, monkeypatch, steps, betas):
+    """Numbers of launches of an update, by kernel."""
+    from gauge_mc.algorithms import Tuning, parse
+
+    counts, load = {}, device.kernel
+
+    def counted(kernel, variant):
+        return CountedKernel(load(kernel, variant), kernel.name, counts)
+
+    small = Lattice(4, 4, 4, 4)
+    singles = [Field.cold(small, "su2", "double", device) for _ in betas]
+    field = replicas_of(singles) if len(singles) > 1 else singles[0]
+    _, moved = generators_for(field, singles, "philox")
+    algorithm = parse("hmc")
+    tunings = [
+        Tuning(1, {"steps": count, "trajectories": 0, "squares": 0.0})
+        for count, _ in zip(steps, betas, strict=True)
+    ]
+    couplings = [Coupling.of(beta) for beta in betas]
+    with monkeypatch.context() as patch:
+        patch.setattr(device, "kernel", counted)
+        algorithm.prepare(field, couplings, moved, 2, tunings)()
+    counts["plaquette"] -= 1  # of the links with which the first update begins
+    return counts
+
+
+def test_a_launch_moves_all_replicas(best_device, monkeypatch):
+    """As many launches for many chains as for the one with the most steps."""
+    alone = counts_of(best_device, monkeypatch, [6], [2.3])
+    count = 12
+    many = counts_of(best_device, monkeypatch, [6] * count, np.linspace(1.0, 3.0, count))
+    assert many.pop("copy_replicas") == 1
+    assert many == alone == {"momenta": 1, "kick_and_drift": 12, "kick": 1, "plaquette": 1}
+
+
+def test_replicas_with_fewer_steps_need_no_launches_of_their_own(best_device, monkeypatch):
+    found = counts_of(best_device, monkeypatch, [3, 6, 4, 6], [2.3] * 4)
+    assert found["kick_and_drift"] == 12
+    assert found["kick"] == 1
+
+
+@pytest.mark.parametrize(
+    ("busy", "free", "expected"),
+    [(2, 1e9, [2, 2, 1]), (3, 1e9, [3, 2]), (100, 4.2, [2, 2, 1]), (0, 0, [1] * 5), (9, 1e9, [5])],
+)
+def test_replicas_are_divided_by_what_a_device_can_take(monkeypatch, busy, free, expected):
+    from gauge_mc.devices.cpu.device import CpuDevice
+
+    device = CpuDevice(threads=1)
+    field = Field.empty(LATTICE, "su2", "double", device, replicas=5)
+    each = bytes_of_trajectory(field)
+    monkeypatch.setattr(device, "free_bytes", lambda: int(free * each))
+    sites = busy * LATTICE.sites
+    monkeypatch.setattr(type(BACKENDS["cpu"]), "busy_sites", sites)
+    groups = moving_replicas.divided(field)
+    assert [len(range(5)[one]) for one in groups] == expected
+    assert [n for one in groups for n in range(5)[one]] == [*range(5)]
