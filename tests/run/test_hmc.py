@@ -9,6 +9,7 @@ import pytest
 
 from gauge_mc import open_device_group
 from gauge_mc.analysis.timeseries import estimate
+from gauge_mc.devices import BACKENDS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import read_table
 from gauge_mc.run.checkpoint import read_state
@@ -215,6 +216,19 @@ def test_replicas_are_what_each_is_alone(tmp_path, best_device, options):
     alone = [outcome(tmp_path / f"alone_{n}") for n in range(3)]
     assert [outcome(tmp_path / f"batch_{n}") for n in range(3)] == alone
     assert len({one["hmc.csv"] for one in alone}) == 3
+
+
+def test_replicas_in_several_groups_are_what_each_is_alone(tmp_path, best_device, monkeypatch):
+    """As if two of three lattices kept the device busy, with states of random numbers."""
+    first = short(steps=3, start="hot", rng="ranlux")
+    members = [dataclasses.replace(first, seed=seed) for seed in (4, 5, 6)]
+    for n, p in enumerate(members):
+        carry_out(Run(tmp_path / f"alone_{n}"), p, best_device)
+    backend = type(BACKENDS[best_device.backend])
+    monkeypatch.setattr(backend, "busy_sites", 2 * first.lattice.sites)
+    carry_out_batch([(Run(tmp_path / f"batch_{n}"), p) for n, p in enumerate(members)], best_device)
+    for n in range(3):
+        assert outcome(tmp_path / f"batch_{n}") == outcome(tmp_path / f"alone_{n}")
 
 
 def test_a_start_file_is_continued_from(tmp_path, best_device):
