@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
@@ -19,10 +19,11 @@ from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.thinning import removed_from
 from gauge_mc.scans.averages import ScanAverages
 from gauge_mc.scans.report import MemberReport
-from gauge_mc.scans.scan import Scan, newest_run_or_scan
+from gauge_mc.scans.scan import Member, Scan, newest_run_or_scan
 from gauge_mc.scans.slurm import NAME, last_job
 
 RUNNING, COMPLETE, STOPPED = "running", "complete", "stopped"
+FAILED, WAITING = "failed", "waiting"
 """States of runs and scans."""
 
 
@@ -207,6 +208,10 @@ class ScanStatus(Status):
     )
     runs: Sequence[MemberReport] = result_field("Runs.")
     complete: int = result_field("Number of complete runs.")
+    others: Mapping[str, int] = result_field(
+        "Numbers of the other runs by their state: ``running``, ``failed`` in the latest session, "
+        "``stopped``, or ``waiting`` if they have not begun."
+    )
     done: float = result_field("Fraction of the work that is done, from 0 to 1.")
     working: Mapping[str, float] = result_field(
         "Link updates per second of the runs that are being carried out, by the name of the run; 0 "
@@ -231,10 +236,11 @@ class ScanStatus(Status):
             f"{link_rate(rate) if rate else 'starting'}"
             for name, rate in self.working.items()
         }
+        others = [f"{number} {name}" for name, number in self.others.items() if number]
         return {
             "scan": self.scan,
             "state": _idle(self.scan, self.job) if state == STOPPED else state,
-            "runs": f"{self.complete} of {len(self.runs)} complete",
+            "runs": ", ".join([f"{self.complete} of {len(self.runs)} complete", *others]),
             "done": f"{self.done:.0%} of the work",
             **progress,
             **{name: one.damage for name, one in named.items() if one.damage},
@@ -259,6 +265,8 @@ def scan_status(scan: Scan, averages: ScanAverages | None = None) -> ScanStatus:
         if member.run.exists() and (found := member.run.holder())[1]:
             reports[n] = replace(reports[n], sweep=found[0].sweep)
             rates[member.name] = found[0].rate * member.parameters.links_per_update
+    unfinished = {one.name for one in members if not (one.complete() or one.name in rates)}
+    failures = {name: said for name, said in scan.failures().items() if name in unfinished}
     saved = [member.sweep() for member in members]
     complete = sum(one >= m.parameters.updates for one, m in zip(saved, members, strict=True))
     links = [member.parameters.links_per_update for member in members]
@@ -271,12 +279,27 @@ def scan_status(scan: Scan, averages: ScanAverages | None = None) -> ScanStatus:
         last_job(scan.jobs),
         reports,
         complete,
+        _numbers_of_others(members, rates, failures),
         done / max(1, every),
         {} if state == COMPLETE else rates,
-        averages.failures,
+        failures | averages.failures,
         averages.sorted_rows(),
         averages.cautions,
     )
+
+
+def _numbers_of_others(
+    members: Sequence[Member], running: Collection[str], failed: Collection[str]
+) -> dict[str, int]:
+    """Return the numbers of the runs that are not complete, by their state."""
+    found = dict.fromkeys((RUNNING, FAILED, STOPPED, WAITING), 0)
+    for one in members:
+        if one.name in running:
+            found[RUNNING] += 1
+        elif not one.complete():
+            known = FAILED if one.name in failed else STOPPED if one.begun() else WAITING
+            found[known] += 1
+    return found
 
 
 def _idle(path: str, job: str | None) -> str:

@@ -217,6 +217,7 @@ def _work(
     tally = Tally(scan.members())
     console.print(opening(scan, tally, slots, hint), soft_wrap=True)
     left = [member for member in tally.members if not tally.done(member)]
+    scan.record_failures({})
     with Pool(slots) as pool, show_progress(tally, slots, console) as display:
         scheduler = Scheduler(pool, CHILD, display, averages, execution)
         reason = scheduler.carry_out(pack(left, busy_sites, len(slots)), stop)

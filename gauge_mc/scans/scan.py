@@ -6,6 +6,7 @@
       scan.toml                       parameters that all runs share, and the grids
       b2.25_24x24x24x4_chain1/ ...    ordinary run directories
       scan.csv, scan.pdf              averages at every point
+      failed.json                     runs that failed in the latest session, if any
       jobs/                           files of the batch system, if one is used
       lock                            lock of the process that carries out the scan
 """
@@ -13,6 +14,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -24,7 +26,7 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import replacing
 from gauge_mc.files.folders import make_folder, remove_empty
 from gauge_mc.files.input import read_text
-from gauge_mc.files.structured import parse_toml
+from gauge_mc.files.structured import parse_json, parse_toml
 from gauge_mc.options import Option
 from gauge_mc.run.cards import MAX_CARD
 from gauge_mc.run.checkpoint import read_state
@@ -144,6 +146,28 @@ class Scan:
     def lock(self) -> Path:
         """Lock file."""
         return self.path / "lock"
+
+    @property
+    def failed(self) -> Path:
+        """File with the runs that failed in the latest session; it exists only if there are any."""
+        return self.path / "failed.json"
+
+    def failures(self) -> dict[str, str]:
+        """Return the error messages of the latest session, by the name of the run."""
+        try:
+            content = parse_json(read_text(self.failed, MAX_CARD))
+        except (GaugeError, ValueError):
+            return {}
+        named = content.items() if isinstance(content, dict) else ()
+        return {str(name): str(message) for name, message in named}
+
+    def record_failures(self, failures: Mapping[str, str]) -> None:
+        """Write the error messages of the runs that have failed so far in a session."""
+        if not failures:
+            self.failed.unlink(missing_ok=True)
+            return
+        with replacing(self.failed) as file:
+            file.write(json.dumps(dict(failures), indent=1, ensure_ascii=False).encode() + b"\n")
 
     def exists(self) -> bool:
         """Return whether the directory contains a scan.toml."""
@@ -321,7 +345,7 @@ class Scan:
         """
         remove_empty([self.jobs])
         if not any(item.is_dir() for item in self.path.iterdir()):
-            for file in (self.toml, self.table, self.figure, self.lock):
+            for file in (self.toml, self.table, self.figure, self.failed, self.lock):
                 file.unlink(missing_ok=True)
             remove_empty(made)
 

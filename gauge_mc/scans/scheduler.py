@@ -6,7 +6,9 @@ import math
 import time
 from collections import deque
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 
+from gauge_mc.errors import GaugeError
 from gauge_mc.run.execution import Execution
 from gauge_mc.run.session_plan import StopReason
 from gauge_mc.scans.averages import ScanAverages
@@ -129,6 +131,8 @@ class Scheduler:
             self._queue.extendleft((member,) for member in reversed(left))
         elif failure:
             self.failures[left[0].name if left else child.members[0].name] = failure
+            with suppress(GaugeError):  # a full disk, which may be why the run failed
+                self.averages.scan.record_failures(self.failures)
             self.display.line(f"{child.members[0].name} failed: {failure}")
         elif left:
             limited = math.isfinite(self._deadline)

@@ -160,7 +160,24 @@ def test_runs_that_have_gone_are_missed(there):
     shutil.rmtree(there / SECOND)
     (sentence,) = bad(there)
     assert "averages over 9 updates at beta = 2.3 on 4x4x4x4, where the runs contain 0" in sentence
-    assert "1 of 2 complete" in said("status", there)
+    assert "1 of 2 complete, 1 waiting" in said("status", there)
+
+
+def test_runs_that_failed_are_shown_until_they_are_complete(there):
+    shutil.rmtree(there / SECOND)
+    scan = Scan.read(there)
+    scan.record_failures({SECOND: "The disk is full.", FIRST: "It was complete all the same."})
+    shown = said("status", there)
+    assert "1 of 2 complete, 1 failed" in shown
+    assert re.search(rf"{SECOND} +The disk is full\.", shown)
+    assert "all the same" not in shown
+    facts = json.loads(said("status", there, "--json"))
+    assert facts["others"] == {"running": 0, "failed": 1, "stopped": 0, "waiting": 0}
+    assert facts["failures"] == {SECOND: "The disk is full."}
+    scan.failed.write_text("damaged")
+    assert "1 of 2 complete, 1 waiting" in said("status", there)
+    scan.record_failures({})
+    assert not scan.failed.exists()
 
 
 def test_a_damaged_table_of_a_scan(there):

@@ -192,8 +192,10 @@ def test_a_failing_run_does_not_stop_the_others(folder):
     assert "gauge-mc: 1 of 2 runs failed" in shown
     assert "b2.2_4x4x4x2_chain1: s/b2.2_4x4x4x2_chain1 is not empty" in shown
     assert list(rows(folder / "s")) == [(2.3, str(A))]
+    assert "not empty" in Scan.read(folder / "s").failures()["b2.2_4x4x4x2_chain1"]
     (folder / "s" / "b2.2_4x4x4x2_chain1" / "notes.txt").unlink()
     assert scan(*words, "--quiet") == ""
+    assert Scan.read(folder / "s").failures() == {}
     assert len(rows(folder / "s")) == 2
     (folder / "s" / "b2.3_4x4x4x2_chain1" / "plaquette.csv").write_text("sweep\n")
     shown = scan("--output", "s", "--collect", expect=1)
