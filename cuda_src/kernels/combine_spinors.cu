@@ -1,12 +1,12 @@
-// p = a p + b r + c v for every vector. What is multiplied by 0 is not read, so that it need not be a number.
+// p = a p + b r + c v + d w for every vector. What is multiplied by 0 is not read, so that it need not be a number.
 #include "arch/launch.h"
 #include "dirac/products.h"
 
 struct Arguments {
     Geometry geometry;  // the vectors are its replicas
     Work work;
-    Spinors p, r, v;
-    double a[FACTOR_REALS], b[FACTOR_REALS], c[FACTOR_REALS];
+    Spinors p, r, v, w;
+    double a[FACTOR_REALS], b[FACTOR_REALS], c[FACTOR_REALS], d[FACTOR_REALS];
 };
 
 INLINE void combine_spinors_site(const Arguments& a, const Site& site) {
@@ -19,6 +19,7 @@ INLINE void combine_spinors_site(const Arguments& a, const Site& site) {
     add(a.p, factor_of(a.a, site));
     add(a.r, factor_of(a.b, site));
     add(a.v, factor_of(a.c, site));
+    add(a.w, factor_of(a.d, site));
     store_vector(a.p, g, site, sum);
 }
 

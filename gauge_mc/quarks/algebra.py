@@ -210,14 +210,14 @@ class Advance:
 
 
 class Combine:
-    """p = a p + b r + c v; a field with the factor 0 is not read.
+    """p = a p + b r + c v + d w; a field with the factor 0 is not read.
 
     Parameters
     ----------
     p, r : SpinorField
         The vectors p and r of the formula; p changes.
-    v : SpinorField, optional
-        The vectors v of the formula; by default there is no such term.
+    v, w : SpinorField, optional
+        The vectors v and w of the formula; by default there is no such term.
     parity : int, optional
         See `Advance`.
     """
@@ -228,13 +228,14 @@ class Combine:
         r: SpinorField,
         v: SpinorField | None = None,
         parity: int | None = None,
+        w: SpinorField | None = None,
     ) -> None:
-        fields: dict[str, SpinorField | None] = {"p": p, "r": r, "v": v}
-        self._prepared = _LaunchSet(COMBINE_SPINORS, fields, ("a", "b", "c"), parity)
+        fields: dict[str, SpinorField | None] = {"p": p, "r": r, "v": v, "w": w}
+        self._prepared = _LaunchSet(COMBINE_SPINORS, fields, ("a", "b", "c", "d"), parity)
 
-    def __call__(self, a: Factors, b: Factors, c: Factors = 0) -> None:
+    def __call__(self, a: Factors, b: Factors, c: Factors = 0, d: Factors = 0) -> None:
         """Carry out the combination; the factors are those of every vector."""
-        self._prepared.launch(a=a, b=b, c=c)
+        self._prepared.launch(a=a, b=b, c=c, d=d)
 
 
 class Multiply:

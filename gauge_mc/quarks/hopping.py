@@ -17,9 +17,11 @@ from gauge_mc.quarks.transport import Boundary, Reals, Transport, VectorsPerThre
 
 HOP = Kernel("hop")
 
-DIVIDED, ADDED, WHOLE, SOLVED = map(HOP.constant, ("DIVIDED", "ADDED", "WHOLE", "SOLVED"))
-"""Forms of the result of a hop: A^-1 D psi, u + factor A^-1 D psi, A u + factor D psi, and
-A^-1 (u + factor D psi)."""
+DIVIDED, ADDED, WHOLE, SOLVED, REFLECTED = map(
+    HOP.constant, ("DIVIDED", "ADDED", "WHOLE", "SOLVED", "REFLECTED")
+)
+"""Forms of the result of a hop: A^-1 D psi, u + factor A^-1 D psi, A u + factor D psi,
+A^-1 (u + factor D psi), and gamma_5 (A u + factor D psi)."""
 
 ONE = {
     "double": VectorsPerThread(1, (128, 3)),
@@ -141,7 +143,7 @@ class PreparedOperator(LinearOperator):
         parity : int
             Parity of the sites of the result, 0 (even) or 1 (odd).
         form : int
-            `DIVIDED`, `ADDED`, `WHOLE` or `SOLVED`.
+            `DIVIDED`, `ADDED`, `WHOLE`, `SOLVED` or `REFLECTED`.
         other : SpinorField, optional
             The vectors u on the sites of `parity`, which may be `target`.
         factor : float

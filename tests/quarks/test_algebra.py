@@ -71,6 +71,9 @@ def test_combine(group, storage, count, device, rng):
     Combine(p, r, v)(a, b, c)
     assert_close(p, times(a, p0) + times(b, r0) + times(c, v0), storage)
     assert np.array_equal(r.to_numpy(), r0)
+    (w,), (w0,) = drawn(device, group, storage, rng, count, 1, 1)
+    Combine(p, r, w=w)(0, b, 0, a)
+    assert_close(p, times(b, r0) + times(a, w0), storage)
     Combine(v, r)(0, 2.0)
     assert_close(v, 2 * r0, storage)
 

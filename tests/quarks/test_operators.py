@@ -10,7 +10,7 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.quarks.diagonal.clover_term import Clover
 from gauge_mc.quarks.diagonal.twist import Twist
-from gauge_mc.quarks.hopping import ADDED, DIVIDED, SOLVED, WHOLE
+from gauge_mc.quarks.hopping import ADDED, DIVIDED, REFLECTED, SOLVED, WHOLE
 from gauge_mc.quarks.operators import DiracOperator
 from gauge_mc.quarks.operators.twisted_mass import TwistedMass
 from gauge_mc.quarks.operators.wilson import PlainWilson
@@ -177,12 +177,14 @@ def test_the_forms_of_a_hop(group, storage, mu, dagger, best_device, rng):
         else (reference.hopping(links, psi, PHASES))
     )
     target = source.like()
-    for form in (DIVIDED, ADDED, WHOLE, SOLVED):
+    for form in (DIVIDED, ADDED, WHOLE, SOLVED, REFLECTED):
         for own in (0, 1):
             operator.hop(target, source, own, form, other, -0.7, dagger)
         found = target.to_numpy()[0]
         if form == WHOLE:
             assert largest_difference(found, diagonal(u) - 0.7 * d) < TOLERANCE[storage]
+        elif form == REFLECTED:
+            assert largest_difference(found, five(diagonal(u) - 0.7 * d)) < TOLERANCE[storage]
         elif form == SOLVED:
             assert largest_difference(diagonal(found), u - 0.7 * d) < 3 * TOLERANCE[storage]
         else:
