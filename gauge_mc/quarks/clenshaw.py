@@ -1,0 +1,80 @@
+"""Polynomials of a linear operator, by Clenshaw's recurrence in three work fields.
+
+With z = s A + t the sum of c_k T_k(z) v follows from b_k = c_k v + 2 z b_{k+1} - b_{k+2}, as
+c_0 v + z b_1 - b_2 (C. W. Clenshaw, Math. Comp. 9 (1955) 118).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gauge_mc.quarks.algebra import Combine
+from gauge_mc.quarks.linear import LinearOperator
+from gauge_mc.quarks.spinors import SpinorField
+
+
+class ChebyshevSum:
+    """The sum over k of c_k T_k(z), with z = (2 A - lower - upper) / (upper - lower), of vectors.
+
+    Parameters
+    ----------
+    operator : LinearOperator
+        The operator A.
+    target, source : SpinorField
+        The result, and the vectors v, on the sites on which A acts.
+    coefficients : sequence of float
+        The coefficients c_k.
+    lower, upper : float
+        The ends of the interval of A's eigenvalues that is mapped to [-1, 1].
+    work : sequence of SpinorField, optional
+        Two fields like the source, which are overwritten; by default new ones. The operator may
+        have a third one.
+    """
+
+    def __init__(
+        self,
+        operator: LinearOperator,
+        target: SpinorField,
+        source: SpinorField,
+        coefficients: Sequence[float],
+        lower: float,
+        upper: float,
+        work: Sequence[SpinorField] | None = None,
+    ) -> None:
+        self._coefficients = [float(one) for one in coefficients]
+        self._scale = 2 / (upper - lower)
+        self._shift = -(upper + lower) / (upper - lower)
+        self._work = tuple(work) if work else (source.like(), source.like())
+        one, other = self._work
+        parities = operator.parities
+        # b_{k+2} is replaced by b_k, with A b_{k+1} in the memory of the result.
+        self._apply = [operator.apply(target, b) for b in (one, other)]
+        self._recur = [
+            [Combine(new, target, old, parity, source) for parity in parities]
+            for new, old in ((other, one), (one, other))
+        ]
+        self._first = [Combine(one, source, parity=parity) for parity in parities]
+        self._last = [
+            [Combine(target, old, older, parity, source) for parity in parities]
+            for old, older in ((one, other), (other, one))
+        ]
+        self._constant = [Combine(target, source, parity=parity) for parity in parities]
+
+    def __call__(self) -> None:
+        """Compute the result, with one application of the operator for each degree."""
+        *rest, highest = self._coefficients
+        if not rest:
+            for copy in self._constant:
+                copy(0, highest)
+            return
+        for first in self._first:
+            first(0, highest)
+        s, t, turn, older = self._scale, self._shift, 0, 0.0
+        for c in reversed(rest[1:]):
+            self._apply[turn]()
+            for recur in self._recur[turn]:
+                recur(-older, 2 * s, 2 * t, c)
+            turn, older = 1 - turn, 1.0
+        self._apply[turn]()
+        for last in self._last[turn]:
+            last(s, t, -older, rest[0])

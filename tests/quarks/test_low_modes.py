@@ -1,0 +1,205 @@
+"""Low modes, against dense matrices."""
+
+import numpy as np
+import pytest
+
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import ConvergenceError, UsageError
+from gauge_mc.fields.field import Field
+from gauge_mc.quarks import kernel_modes as module
+from gauge_mc.quarks.algebra import Combine
+from gauge_mc.quarks.chirality import HermitianOperator, SquaredOperator
+from gauge_mc.quarks.kernel_modes import chosen_number, kernel_modes, norm_bound
+from gauge_mc.quarks.linear import LinearOperator
+from gauge_mc.quarks.low_modes import (
+    LowModeRequest,
+    all_low_modes,
+    low_modes,
+    random_vector,
+    ritz_minimum,
+)
+from gauge_mc.quarks.operators import Wilson
+from gauge_mc.quarks.spinors import SpinorField
+from tests.domain.conftest import open_group
+from tests.reference import overlap as reference
+from tests.reference.fields import cold_field, random_field
+
+LATTICE = Lattice(4, 2, 4, 2)
+RHO = 1.4
+KAPPA = 1 / (8 - 2 * RHO)
+PHASES = [1, 1, np.exp(0.5j), -1]
+
+
+@pytest.fixture(scope="module")
+def links():
+    return random_field(LATTICE.extents, "su2", np.random.default_rng(3))
+
+
+@pytest.fixture(scope="module")
+def dense(links):
+    """Q = 2 kappa H as a matrix."""
+    return 2 * KAPPA * reference.kernel(links, RHO, PHASES)
+
+
+def q_of(links, devices):
+    field = Field.from_slices(LATTICE, "su2", links, "double", devices)
+    return HermitianOperator(Wilson(field, KAPPA, boundary=PHASES).prepared())
+
+
+def start_of(q, seed=1):
+    return random_vector(SpinorField.empty(q.prepared.operator.field), seed)
+
+
+def test_low_modes(links, dense, best_device):
+    values = np.sort(np.linalg.eigvalsh(dense) ** 2)
+    q = q_of(links, best_device)
+    square = SquaredOperator(q)
+    found = low_modes(square, start_of(q), LowModeRequest(6, 1.02 * values[-1]))
+    assert np.abs(found.values - values[:6]).max() < 1e-12
+    assert found.residuals.max() < 1e-12
+    v = found.vectors.to_numpy().reshape(6, -1)
+    assert np.abs(v.conj() @ v.T - np.eye(6)).max() < 1e-12
+    m = dense @ dense
+    assert np.linalg.norm(m @ v.T - v.T * found.values, axis=0).max() < 1e-12
+    others = low_modes(square, start_of(q, 2), LowModeRequest(3, 1.02 * values[-1]), found.vectors)
+    assert np.abs(others.values - values[6:9]).max() < 1e-12
+
+
+class Above(LinearOperator):
+    """Q^2 + 10, all of whose eigenvalues are near the largest one."""
+
+    parities = (0, 1)
+
+    def __init__(self, square):
+        self.square = square
+
+    def apply(self, target, source, dagger=False):
+        first = self.square.apply(target, source)
+        add = [Combine(target, source, parity=parity) for parity in self.parities]
+
+        def call():
+            first()
+            for one in add:
+                one(1, 10)
+
+        return call
+
+
+def test_a_spectrum_without_low_modes(links, dense, best_device):
+    values = np.sort(np.linalg.eigvalsh(dense) ** 2) + 10
+    q = q_of(links, best_device)
+    request = LowModeRequest(2, 1.02 * values[-1], 1e-9)
+    found = low_modes(Above(SquaredOperator(q)), start_of(q), request)
+    assert np.abs(found.values - values[:2]).max() < 1e-10
+
+
+def test_the_ritz_functional(links, dense, best_device):
+    """Its minimum is independent of the Lanczos algorithm, also outside of a subspace."""
+    values = np.sort(np.linalg.eigvalsh(dense) ** 2)
+    q = q_of(links, best_device)
+    square, other = SquaredOperator(q), start_of(q, 5)
+    low = low_modes(square, start_of(q), LowModeRequest(4, 1.02 * values[-1]))
+    for outside, expected in ((None, values[0]), (low.vectors, values[4])):
+        minimum, residual = ritz_minimum(square, other, outside, 1e-3)
+        assert expected * (1 - 1e-12) <= minimum
+        assert minimum <= expected + residual
+    with pytest.raises(ConvergenceError, match="within 2 iterations"):
+        ritz_minimum(square, other, None, 1e-9, 2)
+
+
+def test_eigenvalues_that_occur_several_times(best_device):
+    """On cold links, of which a single Krylov space has one vector of each."""
+    links = cold_field(LATTICE.extents, "su2")
+    values = np.sort(np.linalg.eigvalsh(2 * KAPPA * reference.kernel(links, RHO, PHASES)) ** 2)
+    q = q_of(links, best_device)
+    request = LowModeRequest(6, 1.02 * values[-1])
+    assert values[3] - values[0] < 1e-12
+    found = all_low_modes(SquaredOperator(q), start_of(q), request)
+    assert np.abs(found.values - values[:6]).max() < 1e-11
+
+
+def test_the_norm(links, dense, best_device):
+    largest = np.abs(np.linalg.eigvalsh(dense)).max() ** 2
+    q = q_of(links, best_device)
+    assert largest < norm_bound(SquaredOperator(q), start_of(q)) < 1.1 * largest
+
+
+def test_kernel_modes(links, dense, best_device):
+    """The modes next to 0 with their signs, up to a gap, and true bounds of all others."""
+    values = np.linalg.eigvalsh(dense)
+    values = values[np.argsort(np.abs(values))]
+    modes = kernel_modes(q_of(links, best_device), 8)
+    n = modes.number
+    assert 4 <= n <= 8
+    assert np.abs(modes.values - values[:n]).max() < 1e-12
+    assert modes.residuals.max() < 1e-11
+    assert modes.edge <= np.abs(values[n]) <= 1.01 * modes.edge
+    assert modes.norm > np.abs(values[-1])
+    assert modes.gap == pytest.approx(np.abs(values[n] / values[n - 1]), rel=1e-10)
+    expected = []
+    for k in range(n):
+        same = values[:n] * values[k] > 0
+        others = np.concatenate([values[:n][~same], values[n:]])
+        expected.append(np.abs(others - values[k]).min())
+    # The edge is a bound of eigenvalues of both signs.
+    assert (modes.distances <= np.array(expected)).all()
+    assert (modes.distances > 0).all()
+
+
+def test_modes_of_both_signs_with_equal_sizes(best_device):
+    """On cold links Q has x with -x, so that vectors of Q^2 are not those of Q."""
+    links = cold_field(LATTICE.extents, "su2")
+    dense = 2 * KAPPA * reference.kernel(links, RHO, PHASES)
+    sizes = np.sort(np.abs(np.linalg.eigvalsh(dense)))
+    modes = kernel_modes(q_of(links, best_device), 8)
+    assert modes.number == 0 or modes.residuals.max() < 1e-11
+    assert modes.edge <= sizes[modes.number] < 1.01 * modes.edge
+
+
+def test_a_missed_mode_is_found_by_the_ritz_functional(links, dense, best_device, monkeypatch):
+    """If the first search leaves out the lowest mode, the next one finds it."""
+    values = np.sort(np.abs(np.linalg.eigvalsh(dense)))
+    searches = []
+
+    def incomplete(operator, start, request, outside=None):
+        searches.append(outside)
+        found = low_modes(operator, start, request, outside)
+        if len(searches) == 1:
+            rest = SpinorField.empty(start.field, count=request.number - 1)
+            rest.copy(found.vectors, 1)
+            return type(found)(found.values[1:], found.residuals[1:], rest, found.applications)
+        return found
+
+    monkeypatch.setattr(module, "low_modes", incomplete)
+    modes = kernel_modes(q_of(links, best_device), 6)
+    assert len(searches) == 2
+    assert np.abs(np.abs(modes.values) - values[: modes.number]).max() < 1e-12
+
+
+def test_the_chosen_number():
+    """Below the largest ratio in the upper half; the border never divides equal eigenvalues."""
+    assert chosen_number(np.array([1.0, 2.0, 2.1, 2.6, 2.7])) == 3
+    assert chosen_number(np.array([1.0, 2.0, 2.0, 2.0, 2.0])) == 1
+    assert chosen_number(np.array([1.0, 1.0, 1.0, 1.0])) == 0
+
+
+def test_refusals(links, best_device):
+    q = q_of(links, best_device)
+    for number in (-1, 100000):
+        with pytest.raises(UsageError, match="number of low modes"):
+            kernel_modes(q, number)
+    with pytest.raises(UsageError, match="too many on a lattice of 64 sites"):
+        kernel_modes(q, 400)
+
+
+def test_same_bytes_on_several_slabs(rng):
+    lattice, found = Lattice(4, 2, 4, 4), []
+    links = random_field(lattice.extents, "su2", rng)
+    for division in ((4,), (2, 2)):
+        devices = open_group("cpu-16", division)
+        field = Field.from_slices(lattice, "su2", links, "double", devices)
+        q = HermitianOperator(Wilson(field, KAPPA, boundary=PHASES).prepared())
+        low = low_modes(SquaredOperator(q), start_of(q), LowModeRequest(2, 5.0, 1e-8))
+        found.append((low.values, low.vectors.to_numpy()))
+        devices.close()
+    assert all(map(np.array_equal, *found))
