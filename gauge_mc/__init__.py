@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from gauge_mc.quarks.files import StoredPropagator, read_propagator
     from gauge_mc.quarks.operators import Wilson
     from gauge_mc.quarks.operators.domain_wall import DomainWall
+    from gauge_mc.quarks.overlap import Overlap
     from gauge_mc.run.chain import Chain
     from gauge_mc.run.convert import convert
     from gauge_mc.run.generate import generate, generate_chains
@@ -50,6 +51,7 @@ _HOMES = {
     "Field": "fields.field",
     "GaugeError": "errors",
     "Lattice": "domain.lattice",
+    "Overlap": "quarks.overlap",
     "Parameters": "run.parameters",
     "Random": "fields.random_field",
     "StoredPropagator": "quarks.files",
@@ -87,6 +89,7 @@ __all__ = [
     "Field",
     "GaugeError",
     "Lattice",
+    "Overlap",
     "Parameters",
     "Random",
     "StoredPropagator",

@@ -1,0 +1,489 @@
+"""Overlap quarks: Neuberger's operator, its propagators and its lowest eigenvalues.
+
+D(0) = rho (1 + gamma_5 sgn H) with H = gamma_5 (D_w - rho), and D(m) = (1 - m / (2 rho)) D(0) + m
+(H. Neuberger, Phys. Lett. B417 (1998) 141, hep-lat/9707022). D(0) is normal, and fulfils the
+relation of Ginsparg and Wilson, gamma_5 D + D gamma_5 = D gamma_5 D / rho. On vectors of the
+chirality c it has D(0)^dagger D(0) = 4 rho^2 A with A = (1 + c P_c sgn H P_c) / 2, which needs one
+sign function, and D(m)^dagger D(m) = (4 rho^2 - m^2) A + m^2, so that masses are shifts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc import defaults
+from gauge_mc.errors import UsageError
+from gauge_mc.fields.field import Field
+from gauge_mc.quarks.algebra import Combine
+from gauge_mc.quarks.chirality import CombineChiralities, HermitianOperator
+from gauge_mc.quarks.kernel_modes import MODES, kernel_modes
+from gauge_mc.quarks.linear import EVEN, ODD, Apply, LinearOperator
+from gauge_mc.quarks.links import in_precision
+from gauge_mc.quarks.low_modes import LowModeRequest, LowModes, all_low_modes, random_vector
+from gauge_mc.quarks.multishift import ShiftedSystem
+from gauge_mc.quarks.operators import Wilson
+from gauge_mc.quarks.preconditioned import norms_of
+from gauge_mc.quarks.propagators import Propagator
+from gauge_mc.quarks.sign_function import ACCURACY, SignFunction
+from gauge_mc.quarks.solvers import ITERATIONS, SolverParameters
+from gauge_mc.quarks.spinors import SpinorField, in_units
+from gauge_mc.quarks.transport import ANTIPERIODIC, Boundary
+
+RHO = 1.4
+"""Default of rho."""
+
+NORMALISED = 0.5
+"""The hopping parameter for which a propagator is not multiplied by 2 kappa in correlators."""
+
+ZERO = 10.0
+"""An eigenvalue of A is 0 if it is at most this times what errors of the sign allow."""
+
+BOTH = (EVEN, ODD)
+UP, DOWN = 1, -1
+"""The chiralities, eigenvalues of gamma_5."""
+
+
+class ChiralSquare(LinearOperator):
+    """A = (1 + c P_c sgn H P_c) / 2 on vectors of the chirality c, D(0)^dagger D(0) / (4 rho^2).
+
+    Parameters
+    ----------
+    sign : SignFunction
+        The sign of H.
+    chirality : int
+        The chirality c, 1 or -1; vectors must have it.
+    """
+
+    parities = BOTH
+
+    def __init__(self, sign: SignFunction, chirality: int) -> None:
+        self._sign, self._chirality = sign, chirality
+
+    def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
+        """Return a call that computes the product; see `LinearOperator.apply`."""
+        c = self._chirality
+        sign, join = self._sign.apply(target, source), CombineChiralities(target, source)
+
+        def call() -> None:
+            sign()
+            join(c / 4, 1 / 4, 1 / 2, 0)  # c P_c / 2 = (c + gamma_5) / 4
+
+        return call
+
+
+class MasslessOperator(LinearOperator):
+    """D(0) / rho = 1 + gamma_5 sgn H.
+
+    Parameters
+    ----------
+    sign : SignFunction
+        The sign of H.
+    """
+
+    parities = BOTH
+
+    def __init__(self, sign: SignFunction) -> None:
+        self._sign = sign
+
+    def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
+        """Return a call that computes the product; see `LinearOperator.apply`."""
+        join = CombineChiralities(target, source)
+        if not dagger:
+            sign = self._sign.apply(target, source)
+
+            def call() -> None:
+                sign()
+                join(0, 1, 1, 0)
+
+            return call
+        turned = source.like()
+        turn, sign = CombineChiralities(turned, source), self._sign.apply(target, turned)
+
+        def adjoint() -> None:
+            turn(0, 0, 0, 1)
+            sign()
+            join(1, 0, 1, 0)
+
+        return adjoint
+
+
+@dataclass(frozen=True)
+class OverlapSpectrum:
+    """The lowest eigenvalues of D(0), and its index."""
+
+    values: NDArray[np.float64]
+    """Sizes |lambda| of eigenvalues, ascending, of shape (number,): zeros, as many as there are
+    modes that are 0 within the error, and then one for every pair of complex conjugates."""
+    chiralities: NDArray[np.int64]
+    """The chirality of a mode that is 0; 0 for pairs, of shape (number,)."""
+    index: int
+    """The number of modes of the chirality -1 that are 0, less that of the chirality 1, which has
+    the sign of the topological charge of the flow."""
+    residuals: NDArray[np.float64]
+    """The norms of A v - |lambda|^2 / (4 rho^2) v, of shape (number,)."""
+    applications: int
+    """Number of sign functions."""
+
+
+@dataclass(frozen=True)
+class OverlapSolution:
+    """Solutions of D(m) x = b for several masses."""
+
+    solutions: tuple[SpinorField, ...]
+    """The vectors x for every mass, in the order of the masses."""
+    residuals: NDArray[np.float64]
+    """The true residuals, divided by the norms of b, of shape (masses, vectors)."""
+    iterations: int
+    """Number of iterations for all vectors together."""
+
+
+class Overlap:
+    """Neuberger's operator D(0) = rho (1 + gamma_5 sgn H) with H = gamma_5 (D_w - rho).
+
+    The links must not change as long as it is used. Low modes of H are computed at once.
+
+    Parameters
+    ----------
+    field : Field
+        The links, whose halos must be up to date; all is computed in double precision.
+    rho : float
+        rho, between 0 and 2.
+    csw : float
+        Coefficient of the clover term of D_w.
+    boundary : complex or sequence of complex
+        See `DiracOperator`.
+    accuracy : float
+        Largest bound of the error of the sign function; the error of D(0) is at most rho times it.
+    modes : int
+        Largest number of low modes of H that are projected; see `kernel_modes`.
+    approximation : str, optional
+        ``polynomial`` or ``zolotarev``; by default the faster one.
+
+    Raises
+    ------
+    UsageError
+        If a value is invalid, or the accuracy is out of reach.
+    GaugeError
+        If the search for low modes fails.
+    """
+
+    def __init__(
+        self,
+        field: Field,
+        rho: float = RHO,
+        csw: float = 0.0,
+        boundary: complex | Sequence[complex] = ANTIPERIODIC,
+        accuracy: float = ACCURACY,
+        modes: int = MODES,
+        approximation: str | None = None,
+    ) -> None:
+        if not 0 < rho < 2:
+            raise UsageError(f"rho is {rho:g}; give a number between 0 and 2.")
+        self.field, self.rho, self.accuracy = in_precision(field, "double"), float(rho), accuracy
+        self.boundary = Boundary.of(boundary)
+        self.wilson = Wilson(self.field, 1 / (8 - 2 * rho), csw, 0.0, boundary)
+        self.kernel = HermitianOperator(self.wilson.prepared())
+        self.kernel_modes = kernel_modes(self.kernel, modes)
+        self.sign = SignFunction(self.kernel, self.kernel_modes, accuracy, approximation)
+        self.massless = MasslessOperator(self.sign)
+
+    @property
+    def unit(self) -> float:
+        """The eigenvalues of H, divided by those of gamma_5 M, of which `kernel_modes` are."""
+        return 1 / (2 * self.wilson.kappa)
+
+    @property
+    def error_bound(self) -> float:
+        """A bound of the norm of the error of D(0), without rounding errors."""
+        return self.rho * self.sign.error_bound
+
+    def apply(
+        self,
+        array: NDArray[np.complexfloating[Any, Any]],
+        mass: float = 0.0,
+        dagger: bool = False,
+    ) -> NDArray[np.complex128]:
+        """Return D(m) psi, or D(m)^dagger psi.
+
+        Parameters
+        ----------
+        array : ndarray, shape (T, Z, Y, X, 4, N) or (count, T, Z, Y, X, 4, N)
+            ``psi[t, z, y, x, spin, colour]``, or several of them.
+        mass : float
+            The mass m.
+        dagger : bool
+            Whether to apply the adjoint.
+
+        Returns
+        -------
+        ndarray, complex128
+            An array of the same shape.
+
+        Raises
+        ------
+        GaugeError
+            If the array has the wrong shape.
+        """
+        source = SpinorField.from_numpy(self.field, array)
+        target = source.like()
+        self.product(target, source, mass, dagger)
+        return target.to_numpy().reshape(np.shape(array))
+
+    def product(
+        self, target: SpinorField, source: SpinorField, mass: float, dagger: bool = False
+    ) -> None:
+        """Compute D(m) times vectors, or the adjoint."""
+        self.massless.apply(target, source, dagger)()
+        for parity in BOTH:
+            Combine(target, source, parity=parity)(self.rho - mass / 2, mass)
+
+    def ginsparg_wilson(self, seed: int = 1) -> tuple[float, float]:
+        """Return how well relations hold that are exact for the exact sign function.
+
+        They are computed for a random vector.
+
+        Returns
+        -------
+        sign : float
+            The norm of (sgn^2 - 1) v, divided by that of v.
+        relation : float
+            The norm of (gamma_5 D + D gamma_5 - D gamma_5 D / rho) v, divided by rho and the norm
+            of v.
+        """
+        v = random_vector(SpinorField.empty(self.field), seed)
+        s, square, right, other = (v.like() for _ in range(4))
+        self.sign.apply(s, v)()
+        self.sign.apply(square, s)()
+        for parity in BOTH:
+            Combine(square, v, parity=parity)(1, -1)
+        self.massless.apply(other, v)()  # D v
+        CombineChiralities(right, other)(0, 0, 0, 1)  # gamma_5 D v
+        turned, product = v.like(), v.like()
+        CombineChiralities(turned, v)(0, 0, 0, 1)
+        for parity in BOTH:  # D gamma_5 (1 - D) v
+            Combine(turned, right, parity=parity)(1, -1)
+        self.massless.apply(product, turned)()
+        for parity in BOTH:
+            Combine(product, right, parity=parity)(1, 1)
+        norm = float(norms_of(v)[0])
+        return float(norms_of(square)[0]) / norm, float(norms_of(product)[0]) / norm
+
+    def spectrum(self, number: int = 4, seed: int = 1) -> OverlapSpectrum:
+        """Return the lowest eigenvalues of D(0) and the index.
+
+        Modes are looked for among vectors of each chirality. An eigenvalue that is not 0 belongs to
+        a pair of them, with the same size in both; one that is 0, within the error of the sign
+        function, belongs to one.
+
+        Parameters
+        ----------
+        number : int
+            Number of modes of each chirality.
+        seed : int
+            Seed of the first vectors.
+
+        Raises
+        ------
+        UsageError
+            If the number is invalid, or all modes of a chirality are 0, so that there may be more.
+        GaugeError
+            If the search fails.
+        """
+        if number < 1:
+            raise UsageError(f"The number of eigenvalues is {number}; give at least 1.")
+        found = {c: self._chiral_modes(c, number, seed) for c in (UP, DOWN)}
+        zeros = {c: int((one.values <= self._zero).sum()) for c, one in found.items()}
+        if max(zeros.values()) == number:
+            raise UsageError(
+                f"All {number} modes of a chirality are 0, so that there may be more of them; look "
+                "for more modes."
+            )
+        fewer = UP if zeros[UP] <= zeros[DOWN] else DOWN  # zeros of the other one have no partner
+        pairs = found[fewer].values[zeros[fewer] :]
+        residuals = found[fewer].residuals[zeros[fewer] :]
+        alone = [(c, n) for c in (UP, DOWN) for n in range(zeros[c])]
+        squares = [*(0.0 for _ in alone), *pairs.tolist()]
+        errors = [*(float(found[c].residuals[n]) for c, n in alone), *residuals.tolist()]
+        return OverlapSpectrum(
+            2 * self.rho * np.sqrt(np.array(squares)),
+            np.array([*(c for c, _ in alone), *([0] * len(pairs))], np.int64),
+            zeros[DOWN] - zeros[UP],
+            np.array(errors),
+            sum(one.applications for one in found.values()),
+        )
+
+    @property
+    def _zero(self) -> float:
+        """The largest eigenvalue of A that counts as 0."""
+        return ZERO * max(self.sign.error_bound, 1e-14) / 2
+
+    def _chiral_modes(self, chirality: int, number: int, seed: int) -> LowModes:
+        start = random_vector(SpinorField.empty(self.field), seed)
+        CombineChiralities(start, start)(0.5, chirality / 2, 0, 0)
+        request = LowModeRequest(number, 1.0, max(1e-13, self.sign.error_bound), seed, chirality)
+        return all_low_modes(ChiralSquare(self.sign, chirality), start, request)
+
+    def solve_all(
+        self,
+        source: SpinorField,
+        masses: Sequence[float],
+        tolerance: float = defaults.TOLERANCE,
+        iterations: int = ITERATIONS,
+    ) -> OverlapSolution:
+        """Return the solutions of D(m) x = b for several masses at once.
+
+        Every vector is solved for by its chiral parts, by conjugate gradients for all masses
+        together.
+
+        Parameters
+        ----------
+        source : SpinorField
+            The vectors b on all sites, in double precision.
+        masses : sequence of float
+            The masses m, between 0 and 2 rho.
+        tolerance : float
+            Largest norm of the residual for a chiral part of b, divided by that of this part,
+            but for the error of the sign function.
+        iterations : int
+            Largest number of iterations for a chiral part of b.
+
+        Raises
+        ------
+        UsageError
+            If a mass is not between 0 and 2 rho.
+        ConvergenceError
+            If there are too many iterations.
+        """
+        masses = [float(one) for one in masses]
+        if not masses or not all(0 < one < 2 * self.rho for one in masses):
+            raise UsageError(
+                f"The masses are {masses}; give numbers between 0 and 2 rho, {2 * self.rho:g}."
+            )
+        solutions = tuple(source.like() for _ in masses)
+        b, x, y = (SpinorField.empty(self.field) for _ in range(3))
+        systems = {
+            c: self._system(b, c, len(set(masses)), tolerance, iterations) for c in (UP, DOWN)
+        }
+        total, residuals = 0, np.zeros((len(masses), source.count))
+        for n in range(source.count):
+            for one in solutions:
+                _clear(y)
+                one.copy(y, 0, n)
+            for c, system in systems.items():
+                b.copy(source, n)
+                CombineChiralities(b, b)(0.5, c / 2, 0, 0)
+                if norms_of(b)[0] > 0:
+                    self._add(system, masses, tolerance, solutions, n)
+                    total += system.iterations
+            b.copy(source, n)
+            norm = float(norms_of(b)[0]) or 1.0
+            for number, (mass, one) in enumerate(zip(masses, solutions, strict=True)):
+                y.copy(one, n)
+                self.product(x, y, mass, dagger=True)
+                one.copy(x, 0, n)
+                self.product(y, x, mass)
+                for parity in BOTH:
+                    Combine(y, b, parity=parity)(-1, 1)
+                residuals[number, n] = norms_of(y)[0] / norm
+        return OverlapSolution(solutions, residuals, total)
+
+    def _system(
+        self, b: SpinorField, chirality: int, number: int, tolerance: float, iterations: int
+    ) -> ShiftedSystem:
+        square = ChiralSquare(self.sign, chirality)
+        request = SolverParameters(tolerance, iterations, inner="double")
+        return ShiftedSystem(lambda _: square, b, number, request)
+
+    def _add(
+        self,
+        system: ShiftedSystem,
+        masses: Sequence[float],
+        tolerance: float,
+        solutions: Sequence[SpinorField],
+        n: int,
+    ) -> None:
+        """Add the solutions of D(m)^dagger D(m) y = b for a chiral part to vector number n."""
+        total = SpinorField.empty(self.field)
+        different = sorted(set(masses))
+        scales = [4 * self.rho**2 - m**2 for m in different]
+        shifts = [m**2 / scale for m, scale in zip(different, scales, strict=True)]
+        found = system.solutions(shifts, tolerance)
+        for mass, scale, y in zip(different, scales, found, strict=True):
+            for one in (one for m, one in zip(masses, solutions, strict=True) if m == mass):
+                total.copy(one, n)
+                for parity in BOTH:
+                    Combine(total, y, parity=parity)(1, 1 / scale)
+                one.copy(total, 0, n)
+
+    def solve(
+        self,
+        source: NDArray[np.complexfloating[Any, Any]],
+        mass: float,
+        tolerance: float = defaults.TOLERANCE,
+        iterations: int = ITERATIONS,
+    ) -> NDArray[np.complex128]:
+        """Return the solution x of D(m) x = source.
+
+        Parameters
+        ----------
+        source : ndarray, shape (T, Z, Y, X, 4, N) or (count, T, Z, Y, X, 4, N)
+            ``b[t, z, y, x, spin, colour]``, or several of them.
+        mass : float
+            The mass m, between 0 and 2 rho.
+        tolerance, iterations
+            See `solve_all`.
+
+        Returns
+        -------
+        ndarray, complex128
+            An array of the same shape.
+
+        Raises
+        ------
+        UsageError
+            If a value is invalid.
+        GaugeError
+            If the tolerance cannot be reached, or the array has the wrong shape.
+        """
+        vectors, unit = in_units(self.field, source)
+        (found,) = self.solve_all(vectors, (mass,), tolerance, iterations).solutions
+        return (found.to_numpy() * unit).reshape(np.shape(source))
+
+    def propagators(
+        self,
+        source: SpinorField,
+        masses: Sequence[float],
+        tolerance: float = defaults.TOLERANCE,
+        place: tuple[int, int, int, int] = (0, 0, 0, 0),
+    ) -> list[Propagator]:
+        """Return quark propagators without the contact term, for several masses.
+
+        They are (1 - D(0) / (2 rho)) D(m)^-1 = (2 rho D(m)^-1 - 1) / (2 rho - m), whose chiral
+        parts anticommute with gamma_5 at m = 0 as those of the continuum; mesons and baryons take
+        them as they are.
+
+        Parameters
+        ----------
+        source : SpinorField
+            The 4 N vectors of a source on all sites, in double precision.
+        masses, tolerance
+            See `solve_all`.
+        place : tuple of int
+            x, y, z and t of the source.
+        """
+        found = self.solve_all(source, masses, tolerance).solutions
+        for mass, x in zip(masses, found, strict=True):
+            scale = 2 * self.rho - mass
+            for parity in BOTH:
+                Combine(x, source, parity=parity)(2 * self.rho / scale, -1 / scale)
+        return [Propagator(one, NORMALISED, self.boundary, place) for one in found]
+
+
+def _clear(vectors: SpinorField) -> None:
+    for parity in vectors.parities:
+        Combine(vectors, vectors, parity=parity)(0, 0)

@@ -1,0 +1,253 @@
+"""The sign of Q = gamma_5 M, by a polynomial or a rational function beside exact low modes.
+
+sgn Q = sum over modes of sign v v^dagger + Q f(Q^2) (1 - sum of v v^dagger) with an approximation
+f(x) of x^(-1/2) between the squares of the edge and of the norm of the other eigenvalues, where
+|1 - sqrt(x) f(x)| is at most delta. With projectors whose errors are at most kappa_+ and kappa_-,
+the norm of the error is at most (2 + delta) (kappa_+ + kappa_-) + delta, because |x f(x^2)| is at
+most 1 + delta also for smaller x. Rounding errors of the arithmetic are not included.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import numpy as np
+
+from gauge_mc.errors import UsageError
+from gauge_mc.quarks.algebra import Combine
+from gauge_mc.quarks.basis import Projection
+from gauge_mc.quarks.chirality import HermitianOperator, SquaredOperator
+from gauge_mc.quarks.clenshaw import ChebyshevSum
+from gauge_mc.quarks.kernel_modes import KernelModes
+from gauge_mc.quarks.linear import Apply, LinearOperator
+from gauge_mc.quarks.minmax import LEAST_ERROR, MOST_DEGREE, degree_for, minmax_polynomial
+from gauge_mc.quarks.multishift import ShiftedSystem
+from gauge_mc.quarks.operators import DiracOperator
+from gauge_mc.quarks.rational_functions import PartialFractions, approximate
+from gauge_mc.quarks.solvers import ITERATIONS, SolverParameters
+from gauge_mc.quarks.spinors import SpinorField
+from gauge_mc.registry import nearest
+
+ACCURACY = 1e-8
+"""Default of the largest error of the sign function."""
+
+APPLICATION = 14.0
+"""Vectors that two applications of M read or write per site: sources, results and links."""
+
+RECURRENCE = 5.0
+"""Vectors that a step of Clenshaw's recurrence reads or writes besides."""
+
+CONJUGATE_GRADIENTS = 11.0
+"""Vectors that a step of conjugate gradients reads or writes besides."""
+
+SHIFT = 4.0
+"""Vectors that a step reads or writes for every shift, of which about half are still going on."""
+
+
+class Approximation(ABC):
+    """An approximation f(x) of x^(-1/2) on [edge^2, norm^2].
+
+    Parameters
+    ----------
+    modes : KernelModes
+        The bounds of the spectrum.
+    error : float
+        The largest |1 - sqrt(x) f(x)|.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    error: float
+    """The error delta of the approximation, with that of its application."""
+
+    @abstractmethod
+    def __init__(self, modes: KernelModes, error: float) -> None:
+        """Find the approximation."""
+
+    @classmethod
+    @abstractmethod
+    def cost(cls, modes: KernelModes, error: float) -> float:
+        """Return about how many vectors an application reads or writes per site.
+
+        It is infinite if the approximation is not possible.
+        """
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """The degree of a polynomial, or the number of poles."""
+
+    @abstractmethod
+    def prepare(
+        self, operator: HermitianOperator, target: SpinorField, source: SpinorField
+    ) -> Apply:
+        """Return a call that computes f(Q^2) times the vectors."""
+
+
+class Polynomial(Approximation):
+    """The minmax polynomial; see `gauge_mc.quarks.minmax`."""
+
+    name = "polynomial"
+    summary = "minmax polynomial, by Clenshaw's recurrence"
+
+    def __init__(self, modes: KernelModes, error: float) -> None:
+        self._lower, self._upper = modes.edge**2, modes.norm**2
+        self._polynomial = minmax_polynomial(self._lower / self._upper, error)
+        self.error = self._polynomial.error
+
+    @classmethod
+    def cost(cls, modes: KernelModes, error: float) -> float:
+        """Return the cost; see `Approximation.cost`."""
+        degree = degree_for((modes.edge / modes.norm) ** 2, error)
+        return degree * (APPLICATION + RECURRENCE) if degree <= MOST_DEGREE else np.inf
+
+    @property
+    def size(self) -> int:
+        """The degree."""
+        return self._polynomial.degree
+
+    def prepare(
+        self, operator: HermitianOperator, target: SpinorField, source: SpinorField
+    ) -> Apply:
+        """Return a call; see `Approximation.prepare`."""
+        c = np.array(self._polynomial.coefficients) / np.sqrt(self._upper)
+        square = SquaredOperator(operator)
+        return ChebyshevSum(square, target, source, c.tolist(), self._lower, self._upper)
+
+
+class Zolotarev(Approximation):
+    """Zolotarev's rational function, by conjugate gradients for several shifts.
+
+    Half of the error is that of the function, and the other half that of the solutions: a residual
+    r of the solution for a shift s changes the result by at most r times the largest x / (x^2 + s).
+    """
+
+    name = "zolotarev"
+    summary = "Zolotarev's rational function, by conjugate gradients for several shifts"
+
+    def __init__(self, modes: KernelModes, error: float) -> None:
+        self._lower, self._upper = modes.edge**2, modes.norm**2
+        self._fractions = approximate(-0.5, self._lower, self._upper, error / 2)
+        self._tolerance = error / 2 / _sensitivity(self._fractions, modes.edge)
+        self.error = self._fractions.error + error / 2
+
+    @classmethod
+    def cost(cls, modes: KernelModes, error: float) -> float:
+        """Return the cost; see `Approximation.cost`."""
+        iterations = degree_for((modes.edge / modes.norm) ** 2, error)
+        poles = np.log(4 / error) * np.log(4 * modes.norm / modes.edge) / np.pi**2
+        return float(iterations * (APPLICATION + CONJUGATE_GRADIENTS + SHIFT * poles / 2))
+
+    @property
+    def size(self) -> int:
+        """The number of poles."""
+        return len(self._fractions.shifts)
+
+    def prepare(
+        self, operator: HermitianOperator, target: SpinorField, source: SpinorField
+    ) -> Apply:
+        """Return a call; see `Approximation.prepare`."""
+        whole = operator.prepared.operator
+        assert isinstance(whole, DiracOperator)
+
+        def square(precision: str) -> LinearOperator:
+            return SquaredOperator(HermitianOperator(whole.prepared(precision)))
+
+        shifts = self._fractions.shifts.tolist()
+        request = SolverParameters(self._tolerance, ITERATIONS, inner="double")
+        system = ShiftedSystem(square, source, len(shifts), request)
+        parities = operator.parities
+        first = [Combine(target, source, parity=parity) for parity in parities]
+
+        def call() -> None:
+            for one in first:
+                one(0, self._fractions.constant)
+            solutions = system.solutions(shifts, self._tolerance)
+            for residue, y in zip(self._fractions.residues.tolist(), solutions, strict=True):
+                for parity in parities:
+                    Combine(target, y, parity=parity)(1, residue)
+
+        return call
+
+
+def _sensitivity(fractions: PartialFractions, edge: float) -> float:
+    """Return by how much residuals of the solutions change x f(x^2) at most."""
+    x = np.maximum(np.sqrt(fractions.shifts), edge)
+    return float(np.sum(np.abs(fractions.residues) * x / (x**2 + fractions.shifts)))
+
+
+APPROXIMATIONS: dict[str, type[Approximation]] = {one.name: one for one in (Polynomial, Zolotarev)}
+"""All approximations, by name."""
+
+
+class SignFunction(LinearOperator):
+    """The sign of Q, within an error that is known.
+
+    Parameters
+    ----------
+    operator : HermitianOperator
+        Q in double precision.
+    modes : KernelModes
+        Its low modes, and bounds of the other eigenvalues.
+    accuracy : float
+        Largest bound of the error.
+    kind : str, optional
+        Name of one of the `APPROXIMATIONS`; by default the one of the smallest cost.
+
+    Raises
+    ------
+    UsageError
+        If a value is invalid, or the accuracy is out of reach.
+    """
+
+    def __init__(
+        self,
+        operator: HermitianOperator,
+        modes: KernelModes,
+        accuracy: float = ACCURACY,
+        kind: str | None = None,
+    ) -> None:
+        self.parities = operator.parities
+        self.operator, self.modes = operator, modes
+        if not 2 * LEAST_ERROR <= accuracy < 1:
+            raise UsageError(
+                f"The accuracy is {accuracy:g}; give a number from {2 * LEAST_ERROR:g} to below 1."
+            )
+        kappas = sum(modes.projector_errors)
+        left = accuracy - 2.5 * kappas
+        if left < max(LEAST_ERROR, accuracy / 10):
+            raise UsageError(
+                f"The low modes are known with residuals of up to {modes.residuals.max():.1e}, "
+                f"which leave an error of {2 * kappas:.1e}, and the accuracy is {accuracy:g}; "
+                "choose a larger one, or another number of modes."
+            )
+        if kind is None:
+            kind = min(APPROXIMATIONS, key=lambda name: APPROXIMATIONS[name].cost(modes, left))
+        if kind not in APPROXIMATIONS:
+            raise UsageError(
+                f"There is no approximation '{kind}' of the sign{nearest(kind, APPROXIMATIONS)}"
+            )
+        self.approximation = APPROXIMATIONS[kind](modes, left)
+        delta = self.approximation.error
+        self.error_bound = (2 + delta) * kappas + delta
+        """A bound of the norm of the error."""
+
+    def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
+        """Return a call that computes the sign of Q times vectors; see `LinearOperator.apply`."""
+        rest, product = source.like(), source.like()
+        function = self.approximation.prepare(self.operator, product, rest)
+        times_q = self.operator.apply(target, product)
+        vectors, signs = self.modes.vectors, np.sign(self.modes.values)
+        remove = Projection(vectors, rest) if vectors else None
+        add = Projection(vectors, target) if vectors else None
+
+        def call() -> None:
+            rest.copy(source)
+            inside = remove.remove() if remove else None
+            function()
+            times_q()
+            if add and inside is not None:
+                add.add(inside * signs)
+
+        return call
