@@ -8,6 +8,7 @@ from typing import TypedDict
 from gauge_mc.actions import Action
 from gauge_mc.algorithms import Algorithm
 from gauge_mc.domain.lattice import Lattice
+from gauge_mc.observables.hadrons.quark_masses import QuarkMasses
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.smearing import Smearing
@@ -157,6 +158,13 @@ class MeasureKeywords(TypedDict, total=False):
     p2_max: int | None
     projection: str | None
     propagators: str | None
+    quark: (
+        str
+        | QuarkMasses
+        | Mapping[str, object]
+        | list[str | QuarkMasses | Mapping[str, object]]
+        | None
+    )
     r_max: int | None
     rho: float | None
     seed: int | None

@@ -17,6 +17,7 @@ from gauge_mc.observables import OBSERVABLES
 from gauge_mc.observables.hadrons.correlators import HadronCorrelator, Hadrons, Pair, pairs_of
 from gauge_mc.quarks.contractions import AT_REST, BARYONS, delta, diquark, nucleon, of_parity
 from gauge_mc.quarks.gamma import GAMMA, SIXTEEN
+from gauge_mc.quarks.operators import INVERSE
 from gauge_mc.quarks.propagators import Propagator
 
 PARITIES = (1, -1)
@@ -46,7 +47,7 @@ class Baryons(Hadrons):
         "sum over x of exp(-i p (x - x0)) parity Tr [(1 + parity gamma_t)/2 < B(x) B-bar(x0) >] "
         "with B = epsilon (u^T C gamma_5 d) u, or (u^T C gamma_i u) u with spin 3/2; "
         "< D(x) D(x0)^dagger > with D = epsilon q1^T C Gamma q2; "
-        "S = 2 kappa M^-1, DeGrand-Rossi gamma matrices, C = gamma_t gamma_y"
+        f"{INVERSE}, DeGrand-Rossi gamma matrices, C = gamma_t gamma_y"
     )
     main_kernel: ClassVar[Kernel | None] = BARYONS
 

@@ -16,6 +16,7 @@ from gauge_mc.observables.hadrons.correlators import HadronCorrelator, Hadrons, 
 from gauge_mc.options import Option
 from gauge_mc.quarks.contractions import QUARK_PAIRS, meson, spin_tensor
 from gauge_mc.quarks.gamma import SIXTEEN
+from gauge_mc.quarks.operators import INVERSE
 from gauge_mc.quarks.propagators import Propagator
 
 ALL_GAMMAS = Option("all_gammas", bool, "Also measure all pairs of different matrices.")
@@ -49,7 +50,7 @@ class Mesons(Hadrons):
     columns: ClassVar[TableColumns] = MESONS
     normalisation: ClassVar[str] = (
         "sum over x of exp(-i p (x - x0)) < q̄1 sink q2 (x) [q̄1 source q2 (x0)]^dagger >, "
-        "S = 2 kappa M^-1, DeGrand-Rossi gamma matrices"
+        f"{INVERSE}, DeGrand-Rossi gamma matrices"
     )
     main_kernel: ClassVar[Kernel | None] = QUARK_PAIRS
     options: ClassVar[tuple[Option, ...]] = (*Hadrons.options, ALL_GAMMAS)

@@ -34,7 +34,7 @@ QUARKS = {"pion^2": r"(a\,m_\pi)^2", "pcac": r"a\,m_\mathrm{PCAC}"}
 
 
 class ChiralPlot(Plot):
-    """m_pi^2 and m_PCAC against 1/kappa, and masses of hadrons against m_pi^2, of one run."""
+    """m_pi^2 and m_PCAC against 1/kappa or m, and masses of hadrons against m_pi^2, of one run."""
 
     name = "chiral"
     summary = "extrapolations in the quark mass, with κ_c"
@@ -77,7 +77,8 @@ def plot_chiral(fits: Sequence[ChiralFit], path: Path, title: str = "") -> None:
     """
     if not fits:
         raise GaugeError(
-            "An extrapolation needs masses for at least two values of kappa; measure another one."
+            "An extrapolation needs masses for at least two values of kappa, or of m; measure "
+            "another one."
         )
     groups = [
         [one for one in fits if (one.quantity in QUARKS) == vanishing]
@@ -91,7 +92,7 @@ def plot_chiral(fits: Sequence[ChiralFit], path: Path, title: str = "") -> None:
             for one in group:
                 entries.append(_draw(axes, one, len(entries)))
             if group[0].quantity in QUARKS:
-                axes.set_xlabel(r"$1/\kappa$")
+                axes.set_xlabel(r"$a\,m$" if group[0].m_c else r"$1/\kappa$")
                 names = dict.fromkeys(QUARKS[one.quantity] for one in group)
                 axes.set_ylabel(", ".join(f"${name}$" for name in names))
                 axes.axhline(0, color="0.4", linewidth=0.8, zorder=0)
@@ -108,7 +109,7 @@ def _draw(axes: Axes, fit: ChiralFit, order: int) -> tuple[Any, str]:
     own = look(order)
     x, value, error = np.transpose([(one.x, one.value, one.error) for one in fit.points])
     drawn = axes.errorbar(x, value, error, **own, linestyle="none")
-    limit = 1 / fit.kappa_c.value if fit.kappa_c else 0.0
+    limit = 1 / fit.kappa_c.value if fit.kappa_c else fit.m_c.value if fit.m_c else 0.0
     ends = np.array([limit, x.max()])
     axes.plot(ends, fit.intercept.value + fit.slope.value * ends, color=own["color"])
     style = {**own, "markerfacecolor": "white", "linestyle": "none"}
@@ -116,6 +117,9 @@ def _draw(axes: Axes, fit: ChiralFit, order: int) -> tuple[Any, str]:
         scatter = fit.kappa_c.error / fit.kappa_c.value**2
         axes.errorbar([limit], [0.0], xerr=[scatter], **style)
         text = rf"${QUARKS[fit.quantity]}$: $\kappa_c={minus(fit.kappa_c)}$"
+    elif fit.m_c:
+        axes.errorbar([limit], [0.0], xerr=[fit.m_c.error], **style)
+        text = rf"${QUARKS[fit.quantity]}$: $m_c={minus(fit.m_c)}$"
     else:
         axes.errorbar([0.0], [fit.intercept.value], [fit.intercept.error], **style)
         text = rf"$a\,m_{{{symbol(fit.quantity)}}}\to{minus(fit.intercept)}$"

@@ -7,7 +7,7 @@ A quark in four dimensions is q = P_- psi_0 + P_+ psi_{L-1}. Its propagator S is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,10 +51,14 @@ class EffectivePropagator:
     axial, vector : ndarray of float64, shape (T,), or None
         Sums over columns and space of the conserved currents from t to t + 1, counted from the
         source; see `WallCurrents`. None unless there is a midpoint, and the weights are all 1.
-    iterations : int
-        Number of iterations for all columns together.
-    residual : float
-        The largest residual of a column; see `gauge_mc.DomainWall.solve`.
+    source : Propagator
+        The sources b, as a propagator has its columns.
+    solver, inner : str
+        The solver and the precision of the last iterations.
+    iterations, updates : int
+        Numbers of iterations and of reliable updates for all columns together.
+    iterated, residual : float
+        The largest iterated and true residual of a column; see `gauge_mc.DomainWall.solve`.
     notes : tuple of str
         What the user should know, such as a change of the precision.
     """
@@ -63,7 +67,12 @@ class EffectivePropagator:
     midpoint: Propagator | None
     axial: NDArray[np.float64] | None
     vector: NDArray[np.float64] | None
+    source: Propagator
+    solver: str
+    inner: str
     iterations: int
+    updates: int
+    iterated: float
     residual: float
     notes: tuple[str, ...]
 
@@ -103,7 +112,7 @@ def effective_propagator(
     right = SpinorField.empty(source.field, source.storage.name, fifth=extent)
     psi = right.like()
     currents = WallCurrents(operator) if symmetric and (operator.weights == 1).all() else None
-    iterations, residual, notes = 0, 0.0, dict[str, None]()
+    solved = []
     for n in range(source.count):
         physical_source(operator, right, source, n)
         operator.to_solver(psi, right)
@@ -114,18 +123,21 @@ def effective_propagator(
         _join(quark, n, psi, extent - 1, 0)
         if middle:
             _join(middle, n, psi, half - 1, half)
-        iterations += found.iterations
-        residual = max(residual, float(found.residual.max()))
-        notes.update(dict.fromkeys(found.notes))
+        solved.append(replace(found, x=right))  # whose memory is used again
     boundary = operator.boundary
     return EffectivePropagator(
         Propagator(quark, NORMALISED, boundary, place),
         Propagator(middle, NORMALISED, boundary, place) if middle else None,
         np.roll(currents.axial, -place[3]) if currents else None,
         np.roll(currents.vector, -place[3]) if currents else None,
-        iterations,
-        residual,
-        tuple(notes),
+        Propagator(source, NORMALISED, boundary, place),
+        solved[-1].solver,
+        solved[-1].inner,
+        sum(one.iterations for one in solved),
+        sum(one.updates for one in solved),
+        max(float(one.iterated.max()) for one in solved),
+        max(float(one.residual.max()) for one in solved),
+        tuple(dict.fromkeys(note for one in solved for note in one.notes)),
     )
 
 
@@ -248,6 +260,21 @@ def _join(
             up=-1 if up is None else up,
             down=-1 if down is None else down,
         )
+
+
+def contact_correlator(found: EffectivePropagator) -> NDArray[np.float64]:
+    """Return Re <b, S b>, summed over spins, colours and space, of all 4 N columns.
+
+    Its sum over t is m times that of the pion's correlator plus that of the midpoint's, at any
+    extent of the fifth direction, and defines the residual mass for any weights (T.-W. Chiu,
+    arXiv:1205.6151).
+
+    Returns
+    -------
+    ndarray, shape (T,), float64
+        The sum at every distance in time from the source, which is 0 where no source b is.
+    """
+    return np.asarray(np.einsum("tijij->t", spin_tensor(found.quark, found.source)).real)
 
 
 def midpoint_correlator(found: EffectivePropagator) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,11 @@ class WallOperator(DiracOperator):
     weights: NDArray[np.float64]
     b: NDArray[np.float64]
     c: NDArray[np.float64]
+
+    @classmethod
+    @abstractmethod
+    def has_midpoint(cls, **parameters: Any) -> bool:
+        """Return whether there are a midpoint and conserved currents, given the parameters."""
 
     @abstractmethod
     def to_solver(self, target: SpinorField, right: SpinorField) -> None:

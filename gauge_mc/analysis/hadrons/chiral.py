@@ -46,7 +46,7 @@ def chiral_fits(pions: MassSeries, others: MassSeries) -> list[ChiralFit]:
         found += _critical("pion^2", kind, squares) if not kind.mu else []
         found += _critical("pcac", kind, pcac)
         at_rest = (one for one in others.masses if one.kind == kind and one.at_rest)
-        heavy = [one for one in at_rest if not one.parity or one.kappa1 == one.kappa2]
+        heavy = [one for one in at_rest if not one.parity or one.quarks[0] == one.quarks[1]]
         for name, parity in dict.fromkeys((one.name, one.parity) for one in heavy):
             if name == PION:
                 continue
@@ -69,16 +69,19 @@ def _pion_of(state: HadronState) -> HadronState:
 def _critical(
     quantity: str, kind: ExtrapolationKey, series: Mapping[HadronState, Array]
 ) -> list[ChiralFit]:
-    """Fit a line in 1/kappa, and return it with the point at which it vanishes."""
+    """Fit a line in 1/kappa or in the mass, and return it with the point at which it vanishes."""
     chosen = [state for state in series if state.kind == kind and state.at_rest]
-    x = np.array([state.inverse_kappa for state in chosen])
+    massive = any(state.mean_mass for state in chosen)
+    x = np.array([one.mean_mass if massive else one.inverse_kappa for one in chosen])
     if np.unique(x).size < 2:
         return []
     data = np.stack([series[state] for state in chosen], axis=1)
     fit, line = _line(quantity, kind, x, data)
     a, b = (line.mean(axis=0)).tolist()
-    kappa_c = -b / a * (1 + (line[:, 1] - b) / b - (line[:, 0] - a) / a)
-    return [replace(fit, kappa_c=estimate(kappa_c))]
+    changes = (line[:, 1] - b) / b - (line[:, 0] - a) / a
+    if massive:
+        return [replace(fit, m_c=estimate(-a / b * (1 - changes)))]
+    return [replace(fit, kappa_c=estimate(-b / a * (1 + changes)))]
 
 
 def _extrapolation(
@@ -118,6 +121,7 @@ def _line(quantity: str, kind: ExtrapolationKey, x: Array, data: Array) -> tuple
         *kind,
         estimate(line[:, 0]),
         estimate(line[:, 1]),
+        None,
         None,
         fit.chi2,
         fit.chi2_expected,

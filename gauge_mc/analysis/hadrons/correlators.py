@@ -39,8 +39,13 @@ def _columns(quarks: Sequence[str], *hadron: Column) -> TableColumns:
         Columns that name the hadrons.
     """
     names = ("kappa1", "kappa2", "mu1", "mu2")
+    masses = (
+        Column(f"m{n}", float, f"mass of the quarks of {names[n - 1]}", index=True, optional=True)
+        for n in (1, 2)
+    )
     return TableColumns(
         *(Column(name, float, one, index=True) for name, one in zip(names, quarks, strict=True)),
+        *masses,
         Column("source", str, f"kind of the source, and its place after {AT}", index=True),
         *hadron,
         *MOMENTA,
@@ -77,11 +82,17 @@ BARYONS = _columns(
 VALUES = ("t", "re", "im")
 """Columns with the time since the source, and the correlator."""
 
-MESON_LABELS, BARYON_LABELS = MESONS.indices[:-1], BARYONS.indices[:-1]
-"""Columns that say which correlator a row belongs to."""
+OPTIONAL = tuple({one.name: one for one in (*MESONS, *BARYONS) if one.optional})
+"""Columns of quarks that only some tables have, which also say which correlator a row belongs to.
+"""
+
+MESON_LABELS, BARYON_LABELS = (
+    tuple(name for name in one.indices[:-1] if name not in OPTIONAL) for one in (MESONS, BARYONS)
+)
+"""Columns that say which correlator a row belongs to, in all tables."""
 
 MESON_COLUMNS, BARYON_COLUMNS = (SWEEP, *MESONS.names), (SWEEP, *BARYONS.names)
-"""Names of all columns of the tables."""
+"""Names of the columns that all tables have."""
 
 TEXT = tuple({*MESONS.words, *BARYONS.words})
 """Columns that contain names."""
@@ -89,7 +100,7 @@ TEXT = tuple({*MESONS.words, *BARYONS.words})
 BOSONS = "diquark"
 """Beginning of the names of baryons of two quarks, whose correlators are like those of mesons."""
 
-METADATA = (*ensemble_keys(), "csw", "mu", "boundary")
+METADATA = (*ensemble_keys(), "csw", "mu", "operator", "boundary")
 """Keys of the header that identify the ensemble and its quarks."""
 
 
@@ -100,11 +111,18 @@ class Quark(NamedTuple):
     """Hopping parameter."""
     mu: float = 0.0
     """Twisted mass in lattice units."""
+    m: float = 0.0
+    """Mass in lattice units, for operators that have one; it is then all in which quarks differ."""
 
 
 def describe_quarks(one: Quark, other: Quark) -> str:
-    """Return the parameters of two quarks as text; a twisted mass is left out if both are 0."""
-    parts = {"κ": (one.kappa, other.kappa), "μ": (one.mu, other.mu)}
+    """Return the parameters of two quarks as text.
+
+    A twisted mass is left out if both are 0, and the hopping parameter if there is a mass.
+    """
+    parts = {"κ": (one.kappa, other.kappa), "μ": (one.mu, other.mu), "m": (one.m, other.m)}
+    if any(parts["m"]):
+        parts = {"m": parts["m"]}
     return ", ".join(
         f"{name} = {', '.join(f'{value:g}' for value in dict.fromkeys(values))}"
         for name, values in parts.items()
@@ -177,6 +195,7 @@ def read_hadron_correlators(path: Path, names: Sequence[str], skip: int = 0) -> 
         If nothing was measured after the update `skip`.
     """
     table, source = read_table(path, TEXT), str(path)
+    names = known_columns(table, (*names, *OPTIONAL))
     check_columns(table, names, source)
     labels, sweeps, values = arranged(table.after(skip, source), names, source)
     if sweeps.size < MIN_CONFIGURATIONS:
@@ -189,6 +208,11 @@ def read_hadron_correlators(path: Path, names: Sequence[str], skip: int = 0) -> 
         row["source"] = row["source"].partition(AT)[0]
     known = {name: value for name, value in table.header.items() if name in METADATA}
     return HadronCorrelators(known, sweeps, tuple(rows), values["re"])
+
+
+def known_columns(table: TableData, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of columns, without optional ones that a table does not have."""
+    return tuple(one for one in names if one in table.columns or one not in OPTIONAL)
 
 
 def check_columns(table: TableData, names: Sequence[str], source: str) -> None:

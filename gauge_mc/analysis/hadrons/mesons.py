@@ -9,15 +9,15 @@ of the cubic lattice, and of all places of a source.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from gauge_mc.analysis.hadrons.correlators import MOMENTA, HadronCorrelators, fold
-from gauge_mc.analysis.hadrons.folded import Correlator, one_energy
+from gauge_mc.analysis.hadrons.folded import Correlator
 from gauge_mc.analysis.hadrons.mass_series import MassSeries
-from gauge_mc.analysis.hadrons.masses import Ranges, too_noisy
+from gauge_mc.analysis.hadrons.masses import Ranges
+from gauge_mc.analysis.hadrons.plateaus import ratio_plateau, ratio_series
 from gauge_mc.analysis.hadrons.results import MissingMass, PcacMass
 from gauge_mc.analysis.hadrons.states import (
     AXIAL,
@@ -25,11 +25,11 @@ from gauge_mc.analysis.hadrons.states import (
     PION,
     PSEUDOSCALAR,
     HadronState,
+    QuarkParameters,
     describe,
     parameters_of,
     quarks_of,
 )
-from gauge_mc.analysis.potential.plateau_search import LEAST_TIMES, find_plateaus
 from gauge_mc.analysis.potential.plateaus import PlateauPoint
 from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.arrays import Array
@@ -63,7 +63,7 @@ def meson_series(table: HadronCorrelators, ranges: Ranges) -> MassSeries:
     return found
 
 
-def _of_meson(labels: Mapping[str, Any]) -> tuple[float, float, float, float]:
+def _of_meson(labels: Mapping[str, Any]) -> QuarkParameters:
     return parameters_of(sorted(quarks_of(labels)))
 
 
@@ -96,27 +96,8 @@ def _pcac(
     t = np.arange(1, current.shape[1] - 1)
     above = (current[:, t + 1] - current[:, t - 1]) / 4
     below = density.values[:, t]
-    mean, scale = above.mean(axis=0), below.mean(axis=0)
-    ratio = mean / scale
-    series = ratio + (above - mean) / scale - ratio * (below - scale) / scale
-    errors = np.array([estimate(one).error for one in (below / scale).T])
-    energies = one_energy(density.sweeps, series, np.where(scale > 0, errors, np.nan))
-    last = min(ranges.last(energies.precision[0]) - 1, energies.t[-1])
-    first = ranges.t_min
-    if last < (first or 1) + LEAST_TIMES - 1:
-        raise too_noisy()
-
-    def plateau(sign: int) -> tuple[PlateauPoint, Array]:
-        turned = replace(energies, series=sign * energies.series)
-        try:
-            found = find_plateaus([turned], first, last, average=ranges.average)
-        except GaugeError as error:
-            raise too_noisy() from error
-        return found.points[0], sign * found.series[:, 0]
-
-    # The rule is for an approach from above, and near the source the ratio may oscillate: it holds
-    # for both signs where the later of the two plateaus begins.
-    point, masses = max((plateau(1), plateau(-1)), key=lambda one: one[0].t_min)
+    series = ratio_series(above, below)
+    point, masses = ratio_plateau(density.sweeps, series, below, ranges)
     return _pcac_mass(state, point, masses), masses
 
 

@@ -21,6 +21,8 @@ class HadronMass:
     kappa2: float = result_field("Hopping parameter of the quark, or of the d quark.")
     mu1: float = result_field("Twisted mass of the quarks of `kappa1`.")
     mu2: float = result_field("Twisted mass of the quarks of `kappa2`.")
+    m1: float = result_field("Mass of the quarks of `kappa1`, for operators that have one; else 0.")
+    m2: float = result_field("Mass of the quarks of `kappa2`.")
     source: str = result_field("Kind of the source.")
     momentum: tuple[int, ...] = result_field(
         "Components of the momentum up to signs and order, in units of 2 pi over the extent.",
@@ -41,6 +43,8 @@ class PcacMass:
     kappa2: float = result_field("Hopping parameter of the quark; the mass is the mean of both.")
     mu1: float = result_field("Twisted mass of the antiquark, with the opposite sign.")
     mu2: float = result_field("Twisted mass of the quark.")
+    m1: float = result_field("Mass of the antiquark, for operators that have one; else 0.")
+    m2: float = result_field("Mass of the quark.")
     source: str = result_field("Kind of the source.")
     mass: Estimate = result_field(
         "[<A(t + 1) P> - <A(t - 1) P>] / (4 <P(t) P>) in lattice units, averaged over a plateau.",
@@ -68,8 +72,8 @@ class ChiralFit:
 
     quantity: str = result_field(
         '``"pion^2"`` and ``"pcac"`` for the squared mass of the pion and the PCAC mass '
-        "against the mean of 1/kappa1 and 1/kappa2, or the name of a hadron for its mass "
-        "against the squared mass of the pion.",
+        "against the mean of 1/kappa1 and 1/kappa2, or of m1 and m2 for operators with a mass, or "
+        "the name of a hadron for its mass against the squared mass of the pion.",
     )
     source: str = result_field("Kind of the source.")
     mu: float = result_field("Twisted mass of all quarks.")
@@ -78,7 +82,11 @@ class ChiralFit:
     )
     slope: Estimate = result_field("Slope of the line.")
     kappa_c: Estimate | None = result_field(
-        "Critical hopping parameter, at which the line vanishes; None for hadrons.",
+        "Critical hopping parameter, at which the line vanishes; None for hadrons, and for "
+        "operators with a mass.",
+    )
+    m_c: Estimate | None = result_field(
+        "Mass m at which the line vanishes, for operators that have one; None for others.",
     )
     chi2: float = result_field("chi2 of the fit.")
     chi2_expected: float = result_field("Expectation of chi2.")

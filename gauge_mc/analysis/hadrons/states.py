@@ -45,6 +45,10 @@ class HadronState(NamedTuple):
     """Twisted mass of the first quark, in the same order."""
     mu2: float
     """Twisted mass of the second quark."""
+    m1: float
+    """Mass of the first quark, for operators that have one; else 0."""
+    m2: float
+    """Mass of the second quark."""
     source: str
     """Kind of the source."""
     momentum: tuple[int, ...]
@@ -61,8 +65,9 @@ class HadronState(NamedTuple):
 
     @property
     def quarks(self) -> tuple[Quark, Quark]:
-        """The quarks with their hopping parameters and twisted masses."""
-        return Quark(self.kappa1, self.mu1), Quark(self.kappa2, self.mu2)
+        """The quarks with their hopping parameters, twisted masses and masses."""
+        one = Quark(self.kappa1, self.mu1, self.m1)
+        return one, Quark(self.kappa2, self.mu2, self.m2)
 
     @property
     def kind(self) -> ExtrapolationKey | None:
@@ -74,6 +79,11 @@ class HadronState(NamedTuple):
         """Mean of the inverse hopping parameters of the quarks."""
         return (1 / self.kappa1 + 1 / self.kappa2) / 2
 
+    @property
+    def mean_mass(self) -> float:
+        """Mean of the masses of the quarks; 0 for operators with hopping parameters alone."""
+        return (self.m1 + self.m2) / 2
+
 
 def describe(state: HadronState) -> str:
     """Return the name of a hadron with its parity, momentum and quarks."""
@@ -84,12 +94,17 @@ def describe(state: HadronState) -> str:
     return ", ".join([*words, describe_quarks(*state.quarks)])
 
 
-def parameters_of(quarks: Iterable[Quark]) -> tuple[float, float, float, float]:
-    """Return the hopping parameters and then the twisted masses of two quarks."""
+QuarkParameters = tuple[float, float, float, float, float, float]
+"""Hopping parameters, twisted masses and masses of two quarks."""
+
+
+def parameters_of(quarks: Iterable[Quark]) -> QuarkParameters:
+    """Return the hopping parameters, then the twisted masses and the masses of two quarks."""
     one, other = quarks
-    return one.kappa, other.kappa, one.mu, other.mu
+    return one.kappa, other.kappa, one.mu, other.mu, one.m, other.m
 
 
 def quarks_of(labels: Mapping[str, Any]) -> list[Quark]:
     """Return the quarks of a correlator, given its labels."""
-    return [Quark(float(labels[f"kappa{n}"]), float(labels[f"mu{n}"])) for n in (1, 2)]
+    numbers = ({k: float(labels.get(f"{k}{n}", 0)) for k in Quark._fields} for n in (1, 2))
+    return [Quark(**one) for one in numbers]

@@ -13,6 +13,9 @@ from gauge_mc.analysis.hadrons.results import Spectrum
 from gauge_mc.analysis.hadrons.states import HadronState, describe
 from gauge_mc.analysis.timeseries.estimates import Estimate
 
+IN_KAPPA = "1/κ, which vanish at 1/κ_c"
+"""Where the lines of quarks with a hopping parameter vanish, in words."""
+
 
 def mass_table(found: Spectrum) -> Table:
     """Return a table of all masses."""
@@ -60,7 +63,7 @@ def pcac_table(found: Spectrum) -> Table:
     for name in ("quarks", "source", "a m", "τ_int", "t", "χ²/expected"):
         table.add_column(name, justify="right")
     for one in found.pcac:
-        quarks = Quark(one.kappa1, one.mu1), Quark(one.kappa2, one.mu2)
+        quarks = Quark(one.kappa1, one.mu1, one.m1), Quark(one.kappa2, one.mu2, one.m2)
         table.add_row(
             describe_quarks(*quarks),
             one.source,
@@ -74,26 +77,25 @@ def pcac_table(found: Spectrum) -> Table:
 
 def chiral_table(found: Spectrum) -> Table:
     """Return a table of the extrapolations in the quark mass."""
-    lines = [
-        "pion^2 and pcac: lines in 1/κ, which vanish at 1/κ_c. Hadrons: lines in the squared mass "
-        "of the pion."
-    ]
+    massive = any(one.m_c for one in found.chiral)
+    critical, where = ("m_c", "m, which vanish at m_c") if massive else ("κ_c", IN_KAPPA)
+    lines = [f"pion^2 and pcac: lines in {where}. Hadrons: lines in the squared mass of the pion."]
     if poor := dict.fromkeys(one.quantity for one in found.chiral if one.p_value < POOR):
         lines.append(f"Not on a line (p < {POOR:g}): {', '.join(poor)}; use lighter quarks alone.")
     table = Table(title="Extrapolations", caption="\n".join(lines), caption_justify="left")
     twisted = any(one.mu for one in found.chiral)
-    names = ["source", *["μ"] * twisted, "κ_c", "at x = 0", "slope", "χ²/expected"]
+    names = ["source", *["μ"] * twisted, critical, "at x = 0", "slope", "χ²/expected"]
     table.add_column("quantity")
     for name in names:
         table.add_column(name, justify="right")
     for one in found.chiral:
-        kappa_c: Estimate | str = one.kappa_c or ""
+        vanishing: Estimate | str = one.kappa_c or one.m_c or ""
         fit = quality(one.chi2, one.chi2_expected) if one.dof else "exact"
         row = (
             one.quantity,
             one.source,
             *[f"{one.mu:g}"] * twisted,
-            str(kappa_c),
+            str(vanishing),
             str(one.intercept),
             str(one.slope),
             fit,

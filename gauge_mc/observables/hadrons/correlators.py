@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.hadrons.correlators import Quark, arranged, check_columns
+from gauge_mc.analysis.hadrons.correlators import Quark, arranged, check_columns, known_columns
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
@@ -31,15 +31,17 @@ from gauge_mc.observables.hadrons.propagators import propagators
 from gauge_mc.observables.hadrons.quarks import Quarks
 from gauge_mc.options import Option
 from gauge_mc.quarks.contractions import Momentum
+from gauge_mc.quarks.operators import INVERSE
 from gauge_mc.quarks.propagators import Propagator
 from gauge_mc.quarks.transport import reals_of
 
 SOLVES = SecondaryTable(
     "solves",
-    "a row for every source, hopping parameter and twisted mass",
+    "a row for every source, hopping parameter and twisted mass, or mass",
     TableColumns(
         Column("kappa", float, "hopping parameter"),
         Column("mu", float, "twisted mass"),
+        Column("m", float, "mass, for operators that have one; else 0"),
         Column("source", str, "kind of the source, and its place"),
         Column("solver", str, "solver that found the solution, or file if it was read"),
         Column("inner", str, "precision of the last iterations"),
@@ -74,6 +76,9 @@ HadronCorrelator = tuple[Pair, tuple[Value, ...], Momentum, NDArray[np.complex12
 WARM_UP_TOLERANCE = 0.1
 """Tolerance of the measurement with which a run compiles the kernels."""
 
+WARM_UP_MASS = 1.0
+"""Mass of that measurement for operators that have one."""
+
 WARM_UP_KAPPAS = (0.05,)
 """Hopping parameter of that measurement. On the cold links with which a run may begin, the usual
 ones are above the critical one, and a solver would need very many iterations."""
@@ -96,6 +101,10 @@ class Hadrons(Observable):
     secondary_tables: ClassVar[tuple[SecondaryTable, ...]] = (SOLVES,)
     options: ClassVar[tuple[Option, ...]] = quark_options()
     bench_options: ClassVar[Mapping[str, object]] = {"kappa": "0.12"}
+
+    def __post_init__(self) -> None:
+        if self.quarks.massive:
+            object.__setattr__(self, "columns", type(self).columns.complete())
 
     @classmethod
     def for_lattice(cls: type[Self], lattice: Lattice, **options: Any) -> Self:
@@ -126,13 +135,21 @@ class Hadrons(Observable):
     @property
     def header(self) -> dict[str, str]:
         """Header of the table; see `Observable.header`."""
-        return {**super().header, **self.quarks.header}
+        own, massive = super().header, self.quarks.massive
+        if massive:
+            formula = own["normalisation"].replace(INVERSE, massive.operator_class.propagator)
+            own = {**own, "normalisation": formula}
+        return {**own, **self.quarks.header}
 
     @property
     def warm_up(self: Self) -> Self:
         """The same for a heavy quark and a large tolerance; see `Observable.warm_up`."""
         request = replace(self.quarks.request, tolerance=WARM_UP_TOLERANCE)
-        quarks = replace(self.quarks, kappas=WARM_UP_KAPPAS, request=request, folder="")
+        quarks = replace(self.quarks, request=request, folder="")
+        if quarks.massive:
+            quarks = replace(quarks, massive=quarks.massive.with_mass(WARM_UP_MASS))
+        else:
+            quarks = replace(quarks, kappas=WARM_UP_KAPPAS)
         return replace(self, quarks=quarks)
 
     def measurer(self, like: Field) -> Measurer:
@@ -150,14 +167,15 @@ class Hadrons(Observable):
         for source, quarks in propagators(self.quarks, field, solves):
             label = self.quarks.label(source)
             for pair, names, momentum, values in self.correlators(quarks):
-                parameters = [value for both in zip(*pair, strict=True) for value in both]
+                numbers = pair if self.quarks.massive else [one[:-1] for one in pair]
+                parameters = [value for both in zip(*numbers, strict=True) for value in both]
                 for t, value in enumerate(values.tolist()):
                     yield (*parameters, label, *names, *momentum, t, value.real, value.imag)
 
     @classmethod
     def series(cls, table: TableData, source: str) -> dict[str, TimeSeries]:
         """Return the real and imaginary part of every correlator; see `Observable.series`."""
-        names = cls.columns.indices[:-1]
+        names = known_columns(table, cls.columns.indices[:-1])
         check_columns(table, names, source)
         labels, sweeps, values = arranged(table, names, source)
         return {

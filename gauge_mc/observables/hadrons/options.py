@@ -9,6 +9,7 @@ from typing import Any
 
 from gauge_mc import defaults
 from gauge_mc.numbers import number
+from gauge_mc.observables.hadrons.quark_masses import EXAMPLE, QuarkMasses
 from gauge_mc.options import Option, merged
 from gauge_mc.quarks.angles import BOUNDARY
 from gauge_mc.quarks.contractions import Momentum
@@ -26,6 +27,15 @@ KAPPA = Option(
     least=1 / LARGEST,
     most=LARGEST,
     each=float,
+)
+
+QUARK = Option(
+    "quark",
+    str,
+    "Instead of kappa: an operator whose quarks have a mass, its parameters and the masses, such "
+    f"as {EXAMPLE}.",
+    metavar="OPERATOR:PARAMETERS",
+    items=QuarkMasses,
 )
 
 MUS = Option(
@@ -66,7 +76,11 @@ MOMENTA = Option(
 )
 
 SOLVER = Option(
-    "solver", str, "Solver of the Dirac equation.", defaults.SOLVER, choices=tuple(SOLVERS)
+    "solver",
+    str,
+    "Solver of the Dirac equation.",
+    f"{defaults.SOLVER}, or {defaults.WALL_SOLVER} with --quark",
+    choices=tuple(SOLVERS),
 )
 
 INNER = Option(
@@ -114,7 +128,7 @@ def operator_owners() -> list[tuple[str, tuple[Option, ...]]]:
 
 def quark_owners() -> list[tuple[str, tuple[Option, ...]]]:
     """Return what declares options of measurements with quarks, with the options of each."""
-    before = (KAPPA, MUS)
+    before = (KAPPA, QUARK, MUS)
     after = (BOUNDARY, SOURCE, SMEAR_SINK, MOMENTA)
     solving = (SOLVER, INNER, METHOD, LINKS, TOLERANCE, ITERATION_LIMIT)
     hadrons = "all hadrons"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from gauge_mc.observables.hadrons.options import (
 )
 from gauge_mc.observables.hadrons.quarks import Quarks
 from gauge_mc.quarks.diagonal import MU
+from gauge_mc.quarks.effective import EffectivePropagator, effective_propagator
 from gauge_mc.quarks.links import in_precision
 from gauge_mc.quarks.operators import DiracOperator, operator_with
 from gauge_mc.quarks.propagator_path import PropagatorPath
@@ -30,6 +32,7 @@ from gauge_mc.quarks.propagators import Propagator
 from gauge_mc.quarks.solvers import solve
 from gauge_mc.quarks.sources import Source
 from gauge_mc.quarks.spinors import SPINS, SpinorField
+from gauge_mc.quarks.walls import WallOperator
 
 PRECISION = "double"
 """Precision of sources and solutions."""
@@ -57,6 +60,25 @@ def propagators(
     GaugeError
         If a solution cannot be found with the residual that was asked for.
     """
+    for source, found in solutions(quarks, field, solves):
+        yield source, {quark: one.propagator for quark, one in found.items()}
+
+
+class QuarkSolution(NamedTuple):
+    """The propagator of a quark from a source."""
+
+    propagator: Propagator
+    """The propagator, with the sink smeared if that was asked for."""
+    record: Record
+    """The record in `SOLVES`."""
+    effective: EffectivePropagator | None = None
+    """The midpoint and the currents of domain-wall quarks."""
+
+
+def solutions(
+    quarks: Quarks, field: Field, solves: list[Record]
+) -> Iterator[tuple[Source, dict[Quark, QuarkSolution]]]:
+    """Yield the propagators with what is known besides; see `propagators`."""
     links = _smeared(quarks, field)
     operators = {quark: _operator(quarks, field, quark) for quark in quarks.kinds}
     for source in quarks.sources:
@@ -64,10 +86,11 @@ def propagators(
         for quark, operator in operators.items():
             measure = partial(_solve, quarks, quark, operator, source, links)
             alone = len(quarks.sources) == 1
-            key = replace(quarks, kappas=(), mus=(), momenta=()), quark
+            massive = quarks.massive.with_mass(quark.m) if quarks.massive else None
+            key = replace(quarks, kappas=(), massive=massive, mus=(), momenta=()), quark
             once = field.devices.shared.once
-            found[quark], record = once(field, key, measure) if alone else measure()
-            solves.append(record)
+            found[quark] = once(field, key, measure) if alone else measure()
+            solves.append(found[quark].record)
         yield source, found
 
 
@@ -77,10 +100,12 @@ def _solve(
     operator: DiracOperator,
     source: Source,
     links: Field,
-) -> tuple[Propagator, Record]:
-    """Return the propagator of a quark, and its record in `SOLVES`."""
+) -> QuarkSolution:
+    """Return the propagator of a quark."""
     vectors = SpinorField.empty(operator.field, PRECISION, SPINS * links.group.colours)
     source.fill(vectors, links)
+    if isinstance(operator, WallOperator):
+        return _solve_walls(quarks, quark, operator, source, vectors, links)
     kept = _propagator_path(quarks, quark, source) if quarks.folder else None
     found = kept.read(operator, vectors, quarks.request.tolerance) if kept else None
     if not found:
@@ -88,14 +113,39 @@ def _solve(
         if kept:
             kept.write(vectors, found.x)
     label = quarks.label(source)
-    for note in found.notes:
-        print(f"gauge-mc: {describe_quarks(quark, quark)}, {label}: {note}", file=sys.stderr)
+    _say(found.notes, quark, label)
     words = *quark, label, found.solver, found.inner, found.iterations, found.updates
     numbers = float(found.iterated.max()), float(found.residual.max()), found.seconds
     if quarks.smear_sink:
         source.smear_sink(found.x, links)
     propagator = Propagator(found.x, operator.kappa, operator.boundary, source.place)
-    return propagator, (*words, *numbers)
+    return QuarkSolution(propagator, (*words, *numbers))
+
+
+def _solve_walls(
+    quarks: Quarks,
+    quark: Quark,
+    operator: WallOperator,
+    source: Source,
+    vectors: SpinorField,
+    links: Field,
+) -> QuarkSolution:
+    """Return the effective propagator of a domain-wall quark."""
+    began, label = time.perf_counter(), quarks.label(source)
+    found = effective_propagator(operator, vectors, quarks.solver, quarks.request, source.place)
+    _say(found.notes, quark, label)
+    words = *quark, label, found.solver, found.inner, found.iterations, found.updates
+    seconds = time.perf_counter() - began
+    if quarks.smear_sink:
+        source.smear_sink(found.quark.columns, links)
+    record = (*words, found.iterated, found.residual, seconds)
+    return QuarkSolution(found.quark, record, found)
+
+
+def _say(notes: Sequence[str], quark: Quark, label: str) -> None:
+    """Say on standard error what the user should know about a solution."""
+    for note in notes:
+        print(f"gauge-mc: {describe_quarks(quark, quark)}, {label}: {note}", file=sys.stderr)
 
 
 def _propagator_path(quarks: Quarks, quark: Quark, source: Source) -> PropagatorPath:
@@ -108,6 +158,8 @@ def _propagator_path(quarks: Quarks, quark: Quark, source: Source) -> Propagator
 
 
 def _operator(quarks: Quarks, field: Field, quark: Quark) -> DiracOperator:
+    if quarks.massive:
+        return quarks.massive.made(field, quark.m, quarks.boundary.phases)
     parameters = {MU.name: quark.mu, **dict(quarks.parameters)}
     return operator_with(field, quark.kappa, quarks.boundary.phases, **parameters)
 

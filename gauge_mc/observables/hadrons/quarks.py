@@ -22,6 +22,7 @@ from gauge_mc.observables.hadrons.options import (
     MOMENTA,
     MUS,
     PROPAGATORS,
+    QUARK,
     SMEAR_SINK,
     SOLVER,
     SOURCE,
@@ -31,6 +32,7 @@ from gauge_mc.observables.hadrons.options import (
     operator_owners,
     quark_options,
 )
+from gauge_mc.observables.hadrons.quark_masses import QuarkMasses
 from gauge_mc.options import check_options, merged
 from gauge_mc.quarks.angles import BOUNDARY, angles_of, phases_of
 from gauge_mc.quarks.contractions import AT_REST, Momentum
@@ -54,6 +56,8 @@ class Quarks:
     """Lattice of the fields."""
     kappas: tuple[float, ...] = ()
     """Hopping parameters, ascending; empty if none has been chosen yet."""
+    massive: QuarkMasses | None = None
+    """Quarks with a mass instead of a hopping parameter."""
     mus: tuple[float, ...] = (0.0,)
     """Twisted masses, ascending; each is combined with each hopping parameter."""
     parameters: tuple[tuple[str, float], ...] = ()
@@ -76,6 +80,16 @@ class Quarks:
     """Folder in which propagators are kept; if it is empty, they are not."""
 
     def __post_init__(self) -> None:
+        if self.massive and (self.kappas or any(self.mus) or self.parameters):
+            raise UsageError(
+                f"{QUARK.flag} has all parameters of the quarks; leave out {KAPPA.flag}, "
+                f"{MUS.flag} and parameters of other operators."
+            )
+        if self.massive and self.folder:
+            raise UsageError(
+                f"{PROPAGATORS.flag} keeps propagators of quarks with a hopping parameter alone; "
+                f"leave it out, or leave out {QUARK.flag}."
+            )
         SOLVERS.check(self.solver, SOLVER.flag)
         smeared = [one for one in self.sources if one.smears]
         if self.smear_sink and len(smeared) < len(self.sources):
@@ -103,9 +117,13 @@ class Quarks:
         others = {name: value for name, value in given.items() if name not in own}
         names = [one.name for one in merged(operator_owners())]
         sources = given.get(SOURCE.name, (defaults.SOURCE,))
+        massive = QuarkMasses.several(given.get(QUARK.name, ()))
+        if len(massive) > 1:
+            raise UsageError(f"{QUARK.flag} has {len(massive)} operators; give one.")
         return cls(
             lattice,
             numbers_of(given, KAPPA),
+            massive[0] if massive else None,
             numbers_of(given, MUS) or (0.0,),
             tuple((name, given[name]) for name in names if given.get(name)),
             angles_of(given.get(BOUNDARY.name, "antiperiodic")),
@@ -113,7 +131,7 @@ class Quarks:
             given.get(SMEAR_SINK.name, False),
             make_smearing(given.get("smear", NO_SMEARING), others),
             momenta_up_to(given.get(MOMENTA.name, 0)),
-            given.get(SOLVER.name, defaults.SOLVER),
+            given.get(SOLVER.name, defaults.WALL_SOLVER if massive else defaults.SOLVER),
             SolverParameters(
                 given.get(TOLERANCE.name, defaults.TOLERANCE),
                 given.get(ITERATION_LIMIT.name, ITERATIONS),
@@ -134,9 +152,11 @@ class Quarks:
         """Entries for the header of a table."""
         smearing = {"smearing": str(self.smearing)} if self.smearing else {}
         twisted = {MUS.name: _listed(self.mus)} if any(self.mus) else {}
+        own = {"kappa": _listed(self.kappas), **twisted}
+        if self.massive:
+            own = self.massive.header
         return {
-            "kappa": _listed(self.kappas),
-            **twisted,
+            **own,
             **{name: f"{value:g}" for name, value in self.parameters},
             "boundary": f"{','.join(f'{one:g}' for one in self.angles)} (angles in units of pi)",
             "sources": " ".join(self.label(one) for one in self.sources),
@@ -150,8 +170,11 @@ class Quarks:
 
     def check(self) -> None:
         """Refuse to measure without a hopping parameter, or without a folder to write to."""
-        if not self.kappas:
-            raise UsageError(f"{KAPPA.flag} is missing; give the hopping parameters of the quarks.")
+        if not self.kappas and not self.massive:
+            raise UsageError(
+                f"{KAPPA.flag} is missing; give the hopping parameters of the quarks, or quarks "
+                f"with a mass by {QUARK.flag}."
+            )
         if self.folder and not may_be_made(Path(self.folder)):
             raise UsageError(
                 f"{PROPAGATORS.flag}: no files can be written in a folder {self.folder}; choose "
@@ -160,7 +183,9 @@ class Quarks:
 
     @property
     def kinds(self) -> tuple[Quark, ...]:
-        """The quarks, with all hopping parameters and twisted masses."""
+        """The quarks, with all hopping parameters and twisted masses, or all masses."""
+        if self.massive:
+            return tuple(Quark(self.massive.kappa, 0.0, m) for m in self.massive.masses)
         return tuple(Quark(*one) for one in product(self.kappas, self.mus))
 
 

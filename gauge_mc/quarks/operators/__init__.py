@@ -37,6 +37,9 @@ from gauge_mc.registry import Registry, in_words
 HOPPING_PARAMETER, QUARK_MASS = "hopping parameter", "mass"
 """The numbers on which the mass of a quark depends, by operator."""
 
+INVERSE = "S = 2 kappa M^-1"
+"""The normalisation of propagators of most operators."""
+
 MOST_FORCES = 64
 """Number of prepared forces that an operator keeps; monomials need one each."""
 
@@ -80,6 +83,9 @@ class DiracOperator(HoppingOperator):
     sizes: tuple[float, float] = (1.0, 1.0)
     """The largest and the smallest singular value of A, without terms that depend on the links."""
 
+    propagator: ClassVar[str] = INVERSE
+    """The normalisation of propagators in correlators, for headers of tables."""
+
     def __init__(
         self,
         field: Field,
@@ -99,6 +105,26 @@ class DiracOperator(HoppingOperator):
         self._forces: dict[tuple[int, ...], HoppingForce] = {}
         self.refreshed = 0
         """Number of calls of `refresh`, from which one knows whether the links have changed."""
+
+    @classmethod
+    def check_parameters(cls, **parameters: Any) -> None:
+        """Refuse parameters that do not fit, before there are links.
+
+        Raises
+        ------
+        UsageError
+            If a value is invalid.
+        """
+
+    @classmethod
+    def hopping_parameter(cls, **parameters: Any) -> float:
+        """Return kappa of an operator whose quarks have a mass, given its parameters."""
+        raise NotImplementedError
+
+    @classmethod
+    def other_masses(cls, masses: Sequence[float], **parameters: Any) -> dict[str, str]:
+        """Return masses in other normalisations, by their formulas, for headers of tables."""
+        return {}
 
     def terms(self, prepared: PreparedOperator, slab: int) -> ctypes.Structure:
         """Return the structure ``Terms``; see `HoppingOperator.terms`."""

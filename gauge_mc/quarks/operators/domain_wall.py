@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, cast
 
@@ -23,10 +24,13 @@ from gauge_mc.quarks.fifth_direction import (
 )
 from gauge_mc.quarks.hopping import PreparedHop
 from gauge_mc.quarks.linear import EVEN, ODD, Apply, ReducedOperator
-from gauge_mc.quarks.operators import OPERATORS, QUARK_MASS
+from gauge_mc.quarks.normal import NormalOperator
+from gauge_mc.quarks.operators import OPERATORS, QUARK_MASS, DiracOperator
+from gauge_mc.quarks.optimal_weights import optimal_weights
 from gauge_mc.quarks.preconditioned import PreconditionedOperator
 from gauge_mc.quarks.solvers import SolverParameters, solve
-from gauge_mc.quarks.spinors import SpinorField, in_units
+from gauge_mc.quarks.spectrum import measured_ends
+from gauge_mc.quarks.spinors import SPINS, SpinorField, in_units
 from gauge_mc.quarks.transport import ANTIPERIODIC
 from gauge_mc.quarks.walls import WallOperator
 
@@ -34,6 +38,23 @@ LS = Option("ls", int, "Extent of the fifth direction.", usual=16, least=1)
 M5 = Option("m5", float, "Height M₅ of the domain wall.", usual=1.8, least=0, most=2)
 B = Option("b", float, "Coefficient b along the fifth direction.", usual=1.0, least=0, most=LARGEST)
 C = Option("c", float, "Coefficient c along the fifth direction.", usual=0.0, least=0, most=LARGEST)
+
+MEASURED = "measured"
+"""Word for the ends of the spectrum of the links at hand."""
+
+OPTIMAL = Option(
+    "optimal",
+    str,
+    "Chiu's optimal weights, given the smallest and the largest modulus of the eigenvalues of H; "
+    f"{MEASURED} measures them on every configuration, which needs b = c.",
+    metavar=f"MIN,MAX|{MEASURED}",
+    least=1 / LARGEST,
+    most=LARGEST,
+    each=float,
+)
+
+ACCURACY = 0.01
+"""Largest relative error of measured squares of eigenvalues, by which the interval is wider."""
 
 
 class ReducedWalls(PreconditionedOperator):
@@ -102,6 +123,10 @@ class DomainWall(WallOperator, CoupledOperator):
         The coefficients; c is from 0 to b.
     weights : sequence of float, optional
         The weights w_s, by default all 1.
+    optimal : str or sequence of float, optional
+        Instead of weights: the smallest and the largest modulus of the eigenvalues of H for which
+        the weights are optimal (`gauge_mc.quarks.optimal_weights.optimal_weights`), or
+        ``measured`` for those of H on these links, which needs b = c.
     boundary : complex or sequence of complex
         See `DiracOperator`.
 
@@ -113,7 +138,8 @@ class DomainWall(WallOperator, CoupledOperator):
 
     name = "domain-wall"
     quark = QUARK_MASS
-    parameters: ClassVar[tuple[Option, ...]] = (LS, M5, B, C)
+    propagator: ClassVar[str] = "S = (D_c + m)^-1"
+    parameters: ClassVar[tuple[Option, ...]] = (LS, M5, B, C, OPTIMAL)
     prepared_kind = PreparedWalls
 
     def __init__(
@@ -126,17 +152,19 @@ class DomainWall(WallOperator, CoupledOperator):
         c: float = C.usual,
         weights: Sequence[float] | None = None,
         boundary: complex | Sequence[complex] = ANTIPERIODIC,
+        optimal: str | Sequence[float] | None = None,
     ) -> None:
-        if not 0 < m5 < 2:
-            raise UsageError(f"M5 is {m5:g}; give a number between 0 and 2.")
-        if ls < 1:
-            raise UsageError(f"The fifth direction has {ls} sites; give at least 1.")
-        if not 0 <= finite("c", c) <= finite("b", b) or b == 0:
-            raise UsageError(f"b is {b:g} and c is {c:g}; give b above 0, and c from 0 to b.")
+        self.check_parameters(ls, m5, b, c, optimal)
+        if optimal and weights is not None:
+            raise UsageError("There are weights and ends of a spectrum; give only one of them.")
+        super().__init__(field, self.hopping_parameter(m5), boundary)
+        if optimal:
+            chosen = optimal if isinstance(optimal, str) else tuple(optimal)
+            ends = self.measured_interval(b) if isinstance(chosen, str) else chosen
+            weights = optimal_weights(ls, *ends)
         w = np.ones(ls) if weights is None else np.array(weights, np.float64)
         if w.shape != (ls,) or not (np.isfinite(w).all() and (w > 0).all()):
             raise UsageError(f"Give {ls} weights, one for each s, all of them above 0.")
-        super().__init__(field, 1 / (8 - 2 * m5), boundary)
         self.quark_mass, self.m5 = finite("The mass of the quark", mass), float(m5)
         self.fifth, self.weights = int(ls), w
         self.b, self.c = (w * (b + c) + b - c) / 2, (w * (b + c) - b + c) / 2
@@ -155,6 +183,83 @@ class DomainWall(WallOperator, CoupledOperator):
         self._to_w_adjoint = FifthProduct(adjoint(self._k, self.quark_mass))
         self._roots = FifthProduct(FifthMatrix(Bidiagonal.diagonal(roots), unit, 0.0))
         self._unrooted = FifthProduct(FifthMatrix(Bidiagonal.diagonal(1 / roots), unit, 0.0))
+
+    @classmethod
+    def check_parameters(
+        cls,
+        ls: int = LS.usual,
+        m5: float = M5.usual,
+        b: float = B.usual,
+        c: float = C.usual,
+        optimal: str | Sequence[float] | None = None,
+        **others: Any,
+    ) -> None:
+        """Refuse parameters that do not fit, before there are links.
+
+        Raises
+        ------
+        UsageError
+            If a value is invalid.
+        """
+        if not 0 < m5 < 2:
+            raise UsageError(f"M5 is {m5:g}; give a number between 0 and 2.")
+        if ls < 1:
+            raise UsageError(f"The fifth direction has {ls} sites; give at least 1.")
+        if not 0 <= finite("c", c) <= finite("b", b) or b == 0:
+            raise UsageError(f"b is {b:g} and c is {c:g}; give b above 0, and c from 0 to b.")
+        if isinstance(optimal, str) and optimal != MEASURED:
+            raise UsageError(f"The eigenvalues are '{optimal}'; give two numbers, or {MEASURED}.")
+        if optimal == MEASURED and b != c:
+            raise UsageError(
+                f"The eigenvalues of H are measured for b = c alone, but b is {b:g} and c is "
+                f"{c:g}; give two numbers instead of {MEASURED}."
+            )
+        if optimal and not isinstance(optimal, str):
+            if len(optimal) != 2:
+                raise UsageError(f"There are {len(optimal)} ends of the spectrum; give two.")
+            optimal_weights(ls, *optimal)
+
+    @classmethod
+    def hopping_parameter(cls, m5: float = M5.usual, **others: Any) -> float:
+        """Return kappa = 1 / (8 - 2 M5), that of the Wilson operator with the mass -M5."""
+        return 1 / (8 - 2 * m5)
+
+    @classmethod
+    def other_masses(
+        cls, masses: Sequence[float], m5: float = M5.usual, **others: Any
+    ) -> dict[str, str]:
+        """Return the masses in the normalisation of the overlap operator, m_q = 2 M5 m."""
+        return {"m_q = 2 M5 m": ",".join(f"{2 * m5 * m:g}" for m in masses)}
+
+    @classmethod
+    def has_midpoint(
+        cls,
+        ls: int = LS.usual,
+        optimal: str | Sequence[float] | None = None,
+        **others: Any,
+    ) -> bool:
+        """Return whether L is even and all weights are 1; see `WallOperator.has_midpoint`."""
+        return ls % 2 == 0 and not optimal
+
+    def measured_interval(self, b: float) -> tuple[float, float]:
+        """Return an interval that has the moduli of all eigenvalues of H = b H_w on the links.
+
+        They follow from the ends of the spectrum of H_w^2, found by the method of Lanczos, with
+        the bounds of their errors added.
+
+        Raises
+        ------
+        ConvergenceError
+            If they are not accurate after very many iterations.
+        """
+        wilson = DiracOperator(self.field, self.kappa, self.boundary.phases).prepared()
+        extents, colours = self.field.lattice.extents[::-1], self.field.group.colours
+        start = np.random.default_rng(1).normal(size=(1, *extents, SPINS, colours))
+        vector = SpinorField.from_numpy(self.field, start.astype(complex))
+        ends = measured_ends(NormalOperator(wilson), vector, ACCURACY)
+        squares = ends.smallest - ends.smallest_error, ends.largest + ends.largest_error
+        low, high = (b / (2 * self.kappa) * math.sqrt(one) for one in squares)
+        return low, high
 
     def _determinant(self, matrix: Bidiagonal) -> float:
         """Return the determinant of a bidiagonal matrix with the corner, for one chirality."""

@@ -1,0 +1,114 @@
+"""The residual mass of domain-wall quarks, and correlators of their conserved currents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from gauge_mc.analysis.hadrons.correlators import Quark
+from gauge_mc.analysis.hadrons.residual_mass import COLUMNS
+from gauge_mc.devices.kernels import Kernel
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import UsageError
+from gauge_mc.fields.field import Field
+from gauge_mc.files.columns import TableColumns
+from gauge_mc.files.table import TableData
+from gauge_mc.observables import OBSERVABLES, Record, TimeSeries
+from gauge_mc.observables.hadrons.correlators import HadronCorrelator, Hadrons
+from gauge_mc.observables.hadrons.options import MOMENTA, QUARK, SMEAR_SINK
+from gauge_mc.observables.hadrons.propagators import solutions
+from gauge_mc.observables.hadrons.quark_masses import EXAMPLE
+from gauge_mc.options import Option
+from gauge_mc.quarks.contractions import QUARK_PAIRS, meson, spin_tensor
+from gauge_mc.quarks.effective import EffectivePropagator, contact_correlator
+from gauge_mc.quarks.gamma import GAMMA, GAMMA_5
+from gauge_mc.quarks.propagators import Propagator
+from gauge_mc.quarks.walls import WallOperator
+
+
+@OBSERVABLES.register
+@dataclass(frozen=True)
+class ResidualMassSums(Hadrons):
+    """Sums for the residual mass and Z_A of domain-wall quarks, one record for each time slice.
+
+    Attributes
+    ----------
+    quarks : Quarks
+        The quarks and their sources.
+    """
+
+    name: ClassVar[str] = "residual-mass"
+    summary: ClassVar[str] = "residual mass and conserved currents of domain-wall quarks"
+    columns: ClassVar[TableColumns] = COLUMNS
+    normalisation: ClassVar[str] = (
+        "sums over x, spins and colours, S = (D_c + m)^-1: pion = |S|^2, midpoint = |S_mid|^2; "
+        "axial(t) - axial(t - 1) = 2 m pion + 2 midpoint off the source"
+    )
+    main_kernel: ClassVar[Kernel | None] = QUARK_PAIRS
+    options: ClassVar[tuple[Option, ...]] = Hadrons.options
+    bench_options: ClassVar[Mapping[str, object]] = {"quark": EXAMPLE}
+
+    def __post_init__(self) -> None:
+        """Choose the columns, which depend on whether there is a midpoint."""
+        if self.quarks.smear_sink or len(self.quarks.momenta) > 1:
+            raise UsageError(
+                f"{self.name} is for local sinks at rest; leave out {SMEAR_SINK.flag} and "
+                f"{MOMENTA.flag}."
+            )
+        if self.quarks.massive and self._has_midpoint:
+            object.__setattr__(self, "columns", COLUMNS.complete())
+
+    @classmethod
+    def for_lattice(cls, lattice: Lattice, **options: Any) -> ResidualMassSums:
+        """Return the observable with the given options; see `Observable.for_lattice`."""
+        return super().for_lattice(lattice, **options)
+
+    @property
+    def _has_midpoint(self) -> bool:
+        massive = self.quarks.massive
+        if not massive or not issubclass(massive.operator_class, WallOperator):
+            raise UsageError(
+                f"Only quarks with a fifth direction have a residual mass; give some by "
+                f"{QUARK.flag}."
+            )
+        return massive.operator_class.has_midpoint(**massive.parameters)
+
+    @property
+    def records(self) -> int:
+        """Number of records per field."""
+        q = self.quarks
+        if not q.massive:
+            raise UsageError(f"{QUARK.flag} is missing; give domain-wall quarks.")
+        q.check()
+        return len(q.kinds) * len(q.sources) * q.lattice.t
+
+    def correlators(self, quarks: Mapping[Quark, Propagator]) -> Iterator[HadronCorrelator]:
+        """Yield nothing, because the table has other columns; see `Hadrons.correlators`."""
+        yield from ()
+
+    def _records(self, field: Field, solves: list[Record]) -> Iterator[Record]:
+        for source, found in solutions(self.quarks, field, solves):
+            label = self.quarks.label(source)
+            for quark, one in found.items():
+                if one.effective:
+                    sums = _sums(one.effective)
+                    for t, values in enumerate(zip(*sums, strict=True)):
+                        yield (quark.m, label, t, *values)
+
+    @classmethod
+    def series(cls, table: TableData, source: str) -> dict[str, TimeSeries]:
+        """Return the series of every element; see `Observable.series`."""
+        return super(Hadrons, cls).series(table, source)
+
+
+def _sums(found: EffectivePropagator) -> list[list[float]]:
+    """Return the sums by column and t."""
+    tensor = spin_tensor(found.quark, found.quark)
+    pion = meson(tensor, GAMMA_5, GAMMA_5).real
+    sums = [pion, contact_correlator(found)]
+    if found.midpoint and found.axial is not None and found.vector is not None:
+        middle = meson(spin_tensor(found.midpoint, found.midpoint), GAMMA_5, GAMMA_5).real
+        local = meson(tensor, GAMMA[3] @ GAMMA_5, GAMMA_5).real
+        sums += [middle, middle / pion, found.axial, local, found.vector]
+    return [one.tolist() for one in sums]
