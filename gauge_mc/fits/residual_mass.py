@@ -46,13 +46,13 @@ class ResidualMassResult(FitResult):
     def report(self) -> list[Any]:
         """Return a table of the residual masses."""
         found = self.found
-        lines = [f"{found.configurations} configurations. τ_int is in configurations."]
+        lines = [f"{found.configurations} configurations."]
         lines += [f"{MASS_KEY} = {found.ensemble[MASS_KEY]}."] if MASS_KEY in found.ensemble else []
         lines += [*(f"Left out: {one}" for one in found.left_out), *found.cautions]
         table = Table(
             title="Residual masses", caption="\n".join(lines), caption_justify="left"
         )  # fmt: skip
-        names = ("m", "source", "m_res", "τ_int", "t", "χ²/expected", "from sums", "Z_A", "t")
+        names = ("m", "source", "m_res", "t", "χ²/⟨χ²⟩", "from sums", "Z_A", "t")
         for name in names:
             table.add_column(name, justify="right")
         for one in found.masses:
@@ -60,19 +60,19 @@ class ResidualMassResult(FitResult):
         return [table]
 
 
-def _plateau(one: ResidualMass) -> tuple[str, str, str, str]:
+def _plateau(one: ResidualMass) -> tuple[str, str, str]:
     """Return the cells of the plateau of m_res(t)."""
     if one.m_res is None:
-        return "", "", "", ""
+        return "", "", ""
     fit = quality(one.chi2 or 0.0, one.chi2_expected or 0.0)
-    return str(one.m_res), one.m_res.format_tau(), f"{one.t_min} to {one.t_max}", fit
+    return str(one.m_res), f"{one.t_min}–{one.t_max}", fit
 
 
 def _z_a(one: ResidualMass) -> tuple[str, str]:
     """Return the cells of Z_A."""
     if one.z_a is None:
         return "", ""
-    return str(one.z_a), f"{one.z_a_t_min} to {one.z_a_t_max}"
+    return str(one.z_a), f"{one.z_a_t_min}–{one.z_a_t_max}"
 
 
 class ResidualMassFit(Fit):

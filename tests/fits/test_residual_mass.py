@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import gauge_mc
+from gauge_mc.analysis.hadrons.plateaus import ratio_series
 from gauge_mc.analysis.hadrons.residual_mass import COLUMNS, read_residual_table
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import Table
@@ -89,6 +90,17 @@ def test_the_ratio_is_that_of_averages(table):
         t = t[:-1]
         z_a = (links[t - 1] + links[t]) / (4 * local[t]) + links[t] / (local[t] + local[t + 1])
         np.testing.assert_allclose(read.renormalisation(quark).mean(axis=0), z_a, rtol=1e-12)
+
+
+def test_ratios_fluctuate_less_than_their_parts(rng):
+    """The series of a constant ratio is constant, however much both parts fluctuate."""
+    below = 1 + 0.3 * rng.normal(size=(SAMPLES, 5))
+    np.testing.assert_allclose(ratio_series(0.7 * below, below), 0.7, rtol=1e-12)
+    above = below * (1 + 1e-4 * rng.normal(size=below.shape))
+    left_out = [above.sum(0) - above, below.sum(0) - below]
+    jackknife = SAMPLES * above.mean(0) / below.mean(0) - (SAMPLES - 1) * np.divide(*left_out)
+    found = ratio_series(above, below)
+    assert np.abs(found - jackknife).max() < 0.2 * np.std(jackknife)
 
 
 def test_without_a_midpoint(tmp_path, rng):
