@@ -79,5 +79,7 @@ def test_what_is_refused(run, tmp_path, rng):
         find_plot("mesons").draw([run, run], tmp_path / "a.svg")
     write_mesons(run / "one.csv", rng, 20, (0.150,))
     (run / "mesons.csv").unlink()
-    with pytest.raises(GaugeError, match="at least two values of kappa; measure another one"):
+    with pytest.raises(
+        GaugeError, match="at least two values of kappa, or of m; measure another one"
+    ):
         drawn("chiral", run)

@@ -157,7 +157,7 @@ def test_equal_correlators_are_averaged(tmp_path):
     }
     assert len(found.correlators) == len(states)
     for (name, source, momentum, along_it), chosen in states.items():
-        one = found.correlators[HadronState(name, *QUARKS, source, momentum, along_it)]
+        one = found.correlators[HadronState(name, *QUARKS, 0.0, 0.0, source, momentum, along_it)]
         np.testing.assert_allclose(one.values, expected(*chosen), rtol=1e-13)
 
 
@@ -264,7 +264,7 @@ def test_noisy_hadrons_are_left_out(tmp_path):
 
 
 def test_descriptions():
-    still = HadronState("nucleon", 0.15, 0.152, 0.0, 0.0, "point", (0, 0, 0), parity=-1)
+    still = HadronState("nucleon", 0.15, 0.152, 0.0, 0.0, 0.0, 0.0, "point", (0, 0, 0), parity=-1)
     assert describe(still) == "nucleon-, κ = 0.15, 0.152"
-    moving = HadronState("rho", 0.15, 0.15, -0.01, 0.02, "point", (0, 0, 1), 1)
+    moving = HadronState("rho", 0.15, 0.15, -0.01, 0.02, 0.0, 0.0, "point", (0, 0, 1), 1)
     assert describe(moving) == "rho, p = (0,0,1), along 1, κ = 0.15, μ = -0.01, 0.02"
