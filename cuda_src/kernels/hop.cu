@@ -5,13 +5,14 @@
 //   form 1: u + factor A^{-1} D psi
 //   form 2: A u + factor D psi
 //   form 3: A^{-1} (u + factor D psi)
-//   form 4: gamma_5 (A u + factor D psi)
-// or the same with D^dagger = gamma_5 D gamma_5 and A^dagger if s = -1. The result may take the place of u.
+// or the same with D^dagger = gamma_5 D gamma_5 and A^dagger if s = -1. The result may take the place of u. It is
+// multiplied by gamma_5 if REFLECTION says so.
 #include "arch/launch.h"
 #include "dirac/diagonal.h"
+#include "dirac/reflection.h"
 #include "dirac/transport.h"
 
-constexpr int DIVIDED = 0, ADDED = 1, WHOLE = 2, SOLVED = 3, REFLECTED = 4;  // forms
+constexpr int DIVIDED = 0, ADDED = 1, WHOLE = 2, SOLVED = 3;  // forms
 
 struct Arguments {
     Geometry geometry;
@@ -48,11 +49,11 @@ INLINE void finish(const Arguments& a, const Site& site, int vector, Spinor& y) 
     if (a.form <= ADDED) DIAGONAL::apply_inverse(a.diagonal, g, site, s, y);
     if (a.form != DIVIDED) {
         Spinor u = load_spinor(a.other, g, site, vector);
-        if (a.form == WHOLE || a.form == REFLECTED) DIAGONAL::apply(a.diagonal, g, site, s, u);
+        if (a.form == WHOLE) DIAGONAL::apply(a.diagonal, g, site, s, u);
         UNROLL for (int i = 0; i < SPINOR_REALS; i++) y.c[i] = u.c[i] + factor * y.c[i];
     }
     if (a.form == SOLVED) DIAGONAL::apply_inverse(a.diagonal, g, site, s, y);
-    if (a.form == REFLECTED) UNROLL for (int spin = 2; spin < 4; spin++)
+    if constexpr (REFLECTION::reflects) UNROLL for (int spin = 2; spin < 4; spin++)
         UNROLL for (int colour = 0; colour < GROUP::N; colour++) {
             const int at = component(spin, colour);
             y.c[at] = -y.c[at], y.c[at + 1] = -y.c[at + 1];

@@ -36,6 +36,7 @@ SELECTING_HEADERS = {
     "transport": "dirac/transport.h",
     "vectors": "dirac/vectors.h",
     "diagonal": "dirac/diagonal.h",
+    "reflection": "dirac/reflection.h",
     "term": "dirac/term.h",
 }
 """Headers that include the header of a choice; kernels that include them depend on the choice."""

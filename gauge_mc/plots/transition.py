@@ -41,7 +41,7 @@ class TransitionPlot(Plot):
     """Reweighted curves of a scan, histograms at the peaks, and the infinite volume."""
 
     name = "transition"
-    summary = "susceptibility and Binder cumulant by reweighting, and β_c in infinite volume"
+    summary = "susceptibility and Binder cumulant by reweighting, with β_c"
     of_scans: ClassVar[bool] = True
     options: ClassVar[tuple[Option, ...]] = (EXTENT, REPLICAS, SKIP)
 

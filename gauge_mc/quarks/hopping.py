@@ -17,11 +17,17 @@ from gauge_mc.quarks.transport import Boundary, Reals, Transport, VectorsPerThre
 
 HOP = Kernel("hop")
 
-DIVIDED, ADDED, WHOLE, SOLVED, REFLECTED = map(
-    HOP.constant, ("DIVIDED", "ADDED", "WHOLE", "SOLVED", "REFLECTED")
-)
-"""Forms of the result of a hop: A^-1 D psi, u + factor A^-1 D psi, A u + factor D psi,
-A^-1 (u + factor D psi), and gamma_5 (A u + factor D psi)."""
+DIVIDED, ADDED, WHOLE, SOLVED = map(HOP.constant, ("DIVIDED", "ADDED", "WHOLE", "SOLVED"))
+"""Forms of the result of a hop: A^-1 D psi, u + factor A^-1 D psi, A u + factor D psi, and
+A^-1 (u + factor D psi)."""
+
+REFLECTED = SOLVED + 1
+"""The form gamma_5 (A u + factor D psi), for which there is a kernel of its own."""
+
+DIRECT = Choice.of("reflection", "", "dirac/reflection.h", "Direct")
+"""The kernel of all other forms."""
+GAMMA5 = Choice.of("reflection", "gamma5", "dirac/reflection.h", "Reflected")
+"""The kernel that multiplies by gamma_5."""
 
 ONE = {
     "double": VectorsPerThread(1, (128, 3)),
@@ -112,7 +118,7 @@ class PreparedOperator(LinearOperator):
     def made_terms(self, slab: int, **values: Any) -> ctypes.Structure:
         """Return the structure ``DIAGONAL::Terms`` with the given members."""
         variant = self.operator.field.slabs[slab].variant(
-            *self.choices, ONE[self.storage.name].choice
+            *self.choices, ONE[self.storage.name].choice, DIRECT
         )
         made: ctypes.Structure = HOP.part("DIAGONAL::Terms", variant)(**values)
         return made
@@ -198,8 +204,14 @@ class Hop:
         self._fields = (target, source, other)  # which own the memory
         self._operator = operator
         self._window = source.window(1 - parity)
-        self._choices = (*operator.choices, operator.vectors(source.vectors))
-        self._values = {"s": -1.0 if dagger else 1.0, "form": form, "vectors": source.vectors}
+        reflects = form == REFLECTED
+        vectors = operator.vectors(source.vectors)
+        self._choices = (*operator.choices, vectors, GAMMA5 if reflects else DIRECT)
+        self._values = {
+            "s": -1.0 if dagger else 1.0,
+            "form": WHOLE if reflects else form,
+            "vectors": source.vectors,
+        }
         self._steps: list[Any] = []
         slabs = range(len(source.slabs))
         self._halo = source.halo if len(source.layouts) > 1 else None

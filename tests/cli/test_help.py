@@ -105,7 +105,7 @@ def test_flags_have_no_value():
         ("measure flwo", "There is no observable 'flwo'; did you mean 'flow'?"),
         ("fit potental", "There is no fit 'potental'; did you mean 'potential'?"),
         ("measure flow --tolerence 1", "measure flow; did you mean '--tolerance'?"),
-        ("measure flow --kappa 0.1", "but of baryons and mesons; leave it out."),
+        ("measure flow --kappa 0.1", "but of baryons, mesons and residual-mass; leave it out."),
         ("generate --groop su3", "did you mean '--group'?"),
         ("fit", "gauge-mc fit needs a name; choose anisotropy, baryons, "),
         ("measure --json", "gauge-mc measure needs a name; choose baryons, "),

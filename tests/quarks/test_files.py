@@ -240,7 +240,7 @@ def test_propagators_are_kept(source, field, tmp_path):
     bytes_before = [one.read_bytes() for one in files]
     again = observable.measurer(field)(field)
     assert again == first
-    assert [one[3:6] for one in again.secondary["solves"]] == 2 * [("file", "double", 0)]
+    assert [one[4:7] for one in again.secondary["solves"]] == 2 * [("file", "double", 0)]
     assert max(one[8] for one in again.secondary["solves"]) <= 1e-10
     assert [one.read_bytes() for one in files] == bytes_before
     files[0].write_bytes(bytes_before[1])

@@ -31,7 +31,7 @@ from gauge_mc.formats import FORMATS
 from gauge_mc.groups import GROUPS, GeneralGroup
 from gauge_mc.quarks.diagonal import TERMS
 from gauge_mc.quarks.hermitian import FORMS
-from gauge_mc.quarks.hopping import ONE, SEVERAL
+from gauge_mc.quarks.hopping import DIRECT, GAMMA5, ONE, SEVERAL
 from gauge_mc.quarks.storage import STORAGES
 from gauge_mc.quarks.transport import forms_of
 from gauge_mc.random import GENERATORS
@@ -69,6 +69,7 @@ CHOICES = {
     "replicas": [ONE_REPLICA, MANY_REPLICAS],
     "norms": [ROUNDED, UNBIASED],
     "diagonal": list(FORMS),
+    "reflection": [DIRECT, GAMMA5],
     "term": [one.matrix for one in TERMS.values() if one.matrix],
 }
 """All choices by kind, with generators at their default quality level."""
