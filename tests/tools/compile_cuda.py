@@ -69,7 +69,6 @@ CHOICES = {
     "replicas": [ONE_REPLICA, MANY_REPLICAS],
     "norms": [ROUNDED, UNBIASED],
     "diagonal": list(FORMS),
-    "reflection": [DIRECT, GAMMA5],
     "term": [one.matrix for one in TERMS.values() if one.matrix],
 }
 """All choices by kind, with generators at their default quality level."""
@@ -144,7 +143,10 @@ def variants_of_spinors(kernel: Kernel) -> Iterator[Variant]:
     for group, storage in product(GROUPS.values(), STORAGES.values()):
         together = [one[storage.name].choice for one in (ONE, SEVERAL)]
         forms = [one.choice for one in forms_of(group).values()]
+        # Kernel operators are for double precision.
+        reflections = [DIRECT, GAMMA5] if storage.name == "double" else [DIRECT]
         own = {**CHOICES, "group": [group.choice], "transport": forms, "vectors": together}
+        own["reflection"] = reflections
         kinds = [own[kind] for kind in own if kind in kernel.kinds]
         for choices in product(*kinds):
             yield Variant(storage.arithmetic, (*choices, storage.choice))
