@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self, TypeVar
 from gauge_mc.errors import UsageError
 from gauge_mc.options import READ, Option, check_options, flag_of
 from gauge_mc.quoting import shortened
-from gauge_mc.registry import Registry
+from gauge_mc.registry import Registry, words_in_any_case
 
 
 class Configurable:
@@ -131,7 +131,7 @@ def chosen(registry: Registry[C], text: str) -> C:
     UsageError
         If there is no such thing, or an option is unknown or invalid.
     """
-    name, *words = text.split(":")
+    name, *words = words_in_any_case(text, registry).split(":")
     registry.check(name, registry.kind)
     thing, what = registry[name], f"The {registry.kind} {name}"
     known = {one.name: one for one in thing.options}

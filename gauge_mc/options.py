@@ -17,7 +17,7 @@ from typing import Any
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.numbers import N, listed, number, whole_number
 from gauge_mc.quoting import quoted, shortened
-from gauge_mc.registry import nearest
+from gauge_mc.registry import nearest, words_in_any_case
 
 LONGEST_NAME = 80
 """Largest number of characters of a list in the name of a directory."""
@@ -80,8 +80,8 @@ class Option(Number):
     panel: str = field(default="", kw_only=True)
     """Panel of the help text."""
     choices: tuple[str, ...] = field(default=(), kw_only=True)
-    """Words that the value may be, or with which it may begin. A shell completes them, and the
-    command line takes them in any case; the owner of the option checks the value.
+    """Words that the value may be, or with which it may begin. A shell completes them, and they are
+    taken in any case; the owner of the option checks the value.
     """
     each: type[int] | type[float] | None = field(default=None, kw_only=True)
     """Type of the numbers, if a text consists of numbers with commas between them. Python also
@@ -136,7 +136,7 @@ class Option(Number):
         return flag_of(self.name)
 
     def checked(self, value: Any) -> Any:
-        """Return a value of the right type.
+        """Return a value of the right type, with the choices as they are written.
 
         Raises
         ------
@@ -151,7 +151,8 @@ class Option(Number):
                 raise UsageError(
                     f"{self.flag} has characters that cannot be printed; choose another value."
                 )
-        elif not isinstance(value, bool):
+            return words_in_any_case(value, self.choices, self.separator)
+        if not isinstance(value, bool):
             self._check_number(value)
         return value
 

@@ -84,7 +84,7 @@ class Registry(Mapping[str, T], Generic[T]):
         self._registered.pop(name, None)
 
     def __getitem__(self, name: str) -> T:
-        """Return a plug-in by name.
+        """Return a plug-in by name, in any case.
 
         Raises
         ------
@@ -93,6 +93,8 @@ class Registry(Mapping[str, T], Generic[T]):
         GaugeError
             If the package that declares the plug-in cannot be imported.
         """
+        if name not in self._registered:
+            name = in_any_case(name, self.names)
         if name not in self._registered:
             self._load(name)
         return self._registered[name]
@@ -264,7 +266,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
     known = list(known)
     if not known:
         return "."
-    match = similar(word, known)
+    match = similar(in_any_case(word, known), known)
     return f"; did you mean '{match}'?" if match else f"; choose {in_words(known, 'or')}."
 
 
@@ -273,6 +275,29 @@ def in_any_case(word: str, known: Iterable[str]) -> str:
     known = list(known)
     alike = [one for one in known if one.casefold() == word.casefold()]
     return alike[0] if word not in known and len(alike) == 1 else word
+
+
+def words_in_any_case(text: str, known: Iterable[str], separator: str = "") -> str:
+    """Return a text in which known words, given in any case, are as they are written.
+
+    A word ends at a colon, after which its options follow.
+
+    Parameters
+    ----------
+    text : str
+        The text.
+    known : iterable of str
+        The known words.
+    separator : str
+        What is between several words with options; empty if there is one.
+    """
+    known = list(known)
+
+    def corrected(one: str) -> str:
+        word, colon, options = one.partition(":")
+        return in_any_case(word, known) + colon + options
+
+    return separator.join(map(corrected, text.split(separator) if separator else [text]))
 
 
 def in_words(words: Iterable[str], conjunction: str = "and") -> str:

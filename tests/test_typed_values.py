@@ -1,5 +1,7 @@
 """Values of options in Python: numbers, sequences and objects, as well as text."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -7,10 +9,14 @@ import gauge_mc
 from gauge_mc.analysis.potential.gevp import reference_time
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
+from gauge_mc.exports import EXPORTS, export_to
+from gauge_mc.fields.field import Field
 from gauge_mc.fits import FITS
 from gauge_mc.fits.potential import parse_levels
+from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import check_options
+from gauge_mc.run.parameters import Parameters
 from gauge_mc.smearing import SmearingSequence as Smeared
 from gauge_mc.smearing.ape import Ape
 from gauge_mc.smearing.stout import Stout
@@ -102,3 +108,26 @@ def test_the_lattice_of_a_run_is_also_given_by_its_extents():
         gauge_mc.Parameters(lattice=(4, 4, 5, 4))
     with pytest.raises(UsageError, match="lattice must be a string, not 4"):
         gauge_mc.Parameters(lattice=4)
+
+
+def test_names_are_taken_in_any_case():
+    values = {"group": "SU3", "action": "Iwasaki", "measure": "Plaquette,Wilson-Loops:20"}
+    values |= {"precision": "Double", "rng": "PHILOX", "format": "NERSC", "start": "Hot"}
+    values |= {"algorithm": "HMC", "levels": "OMF2:4,Leapfrog:2"}
+    quarks = "kappa=0.1:boundary=Periodic:solver=CG"
+    found = Parameters.from_values({**values, "quarks": quarks})
+    assert found == Parameters.from_values(
+        {key: one.lower() for key, one in values.items()} | {"quarks": quarks.lower()}
+    )
+    assert (found.group, found.measure[1].observable) == ("su3", "wilson-loops")
+    assert Field.hot(MATRICES, "SU3").group is GROUPS["su3"]
+    assert FITS["Potential"] is FITS["potential"]
+    assert export_to(Path("RUN.H5")) is EXPORTS["hdf5"]
+    with pytest.raises(UsageError, match="There is no group 'Su33'; did you mean 'su3'"):
+        Parameters.from_values({"group": "Su33"})
+
+
+def test_the_run_comes_before_the_observable(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=r"as in measure\('R', 'flow'\)"):
+        gauge_mc.measure("flow", "R")

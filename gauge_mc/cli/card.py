@@ -54,4 +54,4 @@ def card(
     if json:
         print_document("card", CardReport.of(file, parameters))
     else:
-        say(f"{file} is sound: {parameters!r}")
+        say(f"{file} is sound, for the run {parameters.name}.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from gauge_mc.registry import in_any_case
+from gauge_mc.registry import words_in_any_case
 
 
 def leave_values(parameters: Iterable[Any]) -> None:
@@ -37,10 +37,6 @@ def choosing(words: Iterable[str], separator: str | None = None) -> dict[str, An
         return [before + found + word for word in known]
 
     def read(text: str) -> str:
-        return (separator or "").join(map(begun, text.split(separator) if separator else [text]))
-
-    def begun(text: str) -> str:
-        word, colon, parameters = text.partition(":")
-        return in_any_case(word, known) + colon + parameters
+        return words_in_any_case(text, known, separator or "")
 
     return {"autocompletion": complete, "parser": read}

@@ -66,7 +66,7 @@ def export_to(out: Path) -> Export:
         If no export has that ending.
     """
     for one in EXPORTS.values():
-        if out.name.endswith(one.ending):
+        if out.name.casefold().endswith(one.ending):
             return one
     endings = in_words([one.ending for one in EXPORTS.values()], "or")
     raise UsageError(f"The ending of {out} is unknown; let the name end in {endings}.")

@@ -28,6 +28,8 @@ BOUNDARY = Option(
     least=-LARGEST,
     most=LARGEST,
     each=float,
+    choices=tuple(NAMES),
+    open=True,
 )
 
 

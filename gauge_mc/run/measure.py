@@ -21,6 +21,7 @@ from gauge_mc.fields.field import Field
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.observables import OBSERVABLES, Observable, check_records
 from gauge_mc.options import Owners
+from gauge_mc.quoting import shortened
 from gauge_mc.registry import in_words
 from gauge_mc.run.display import announced_compilation
 from gauge_mc.run.ensemble import Ensemble, find_ensemble
@@ -107,6 +108,7 @@ def measure(
     """
     if isinstance(target, Field):
         return _measure_field(target, _observable(observable, target.lattice, options))
+    _check_order(target, observable)
     ensemble = find_ensemble(_paths_of(target))
     wanted = _observable(observable, ensemble.lattice, options).for_group(ensemble.group)
     wanted = wanted.for_ensemble(ensemble.metadata)
@@ -129,6 +131,16 @@ def measure(
             for _ in show_progress(numbers, work, console, len(pool.devices)):
                 pass
     return read_table(path)
+
+
+def _check_order(target: Target, observable: str | CustomObservable) -> None:
+    """Refuse the name of an observable in place of the run."""
+    names = [str(one) for one in (target, observable)]
+    if names[0] in OBSERVABLES and names[1] not in OBSERVABLES and not Path(names[0]).exists():
+        raise UsageError(
+            f"There is no run {names[0]}, but an observable; the run comes first, as in "
+            f"measure('{shortened(names[1])}', '{names[0]}')."
+        )
 
 
 def _observable(

@@ -21,6 +21,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.options import Option
 from gauge_mc.quoting import quoted, shortened
+from gauge_mc.registry import words_in_any_case
 from gauge_mc.results import DECLARED
 from gauge_mc.run.measurement import measurements
 
@@ -83,9 +84,12 @@ def converted(settings: type[Any], values: Mapping[str, object]) -> dict[str, An
     result = {}
     for one in dataclasses.fields(settings):
         if one.name in values:
-            kind = one.metadata[READ] or _type(one)
+            kind, value = one.metadata[READ] or _type(one), values[one.name]
+            if isinstance(value, str):
+                option = _options(settings)[one.name]  # type: ignore[arg-type]
+                value = words_in_any_case(value, option.choices, option.separator)
             try:
-                result[one.name] = READERS[kind](values[one.name])
+                result[one.name] = READERS[kind](value)
             except ValueError as error:
                 raise UsageError(
                     f"{one.name} must be {error}, not {quoted(values[one.name])}."

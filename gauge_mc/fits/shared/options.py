@@ -12,7 +12,9 @@ LEVEL = Option("level", int, "Smearing iterations of the loops used.", "most", "
 T_MIN = Option("t_min", int, "First t of all plateaus.", "for each plateau where it begins")
 T_MAX = Option("t_max", int, "Last t of all plateaus.", "as far as the errors allow")
 AVERAGE = Option(
-    "average", bool, "Average over ranges of t and windows in R with Akaike weights (AIC)."
+    "average",
+    bool,
+    "Average over ranges of t, and for V(R) over windows in R, with Akaike weights (AIC).",
 )
 """The times that are fitted, options of fits to plateaus."""
 
