@@ -220,6 +220,8 @@ def test_a_scan_begun_by_version_0_1_is_continued(exact, tmp_path):
         np.array([row.split(",") for row in some])
         for some in (rows(scan / "scan.csv"), EXPECTED["scan"]["scan.csv"])
     )
+    # Scans have got more columns since.
+    found = found[:, np.isin(found[0], pinned[0])]
     assert found[0].tolist() == pinned[0].tolist()
     if exact:
         # Those of averages have grown since, because these series are short.
