@@ -289,7 +289,7 @@ def words_in_any_case(text: str, known: Iterable[str], separator: str = "") -> s
     known : iterable of str
         The known words.
     separator : str
-        What is between several words with options; empty if there is one.
+        Separator of several words with options; empty if there is one.
     """
     known = list(known)
 

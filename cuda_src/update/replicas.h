@@ -1,4 +1,4 @@
-// What differs between the replicas of a field, selected by the compiler's command line:
+// Seeds, couplings and moves of the replicas of a field, selected by the compiler's command line:
 //   REPLICAS  OneReplica: there is one lattice, whose seed, coupling and steps are arguments of the kernel; or
 //             ManyReplicas: those of every replica are in memory
 #pragma once

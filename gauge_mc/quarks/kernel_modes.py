@@ -122,7 +122,7 @@ class KernelModes:
 def kernel_modes(operator: HermitianOperator, number: int = MODES, seed: int = 1) -> KernelModes:
     """Return low modes of Q; how many of them, follows from the spectrum.
 
-    Of the modes that are found, those below the largest gap in the upper half are used, so that the
+    The modes below the largest gap in the upper half of those found are used, so that the
     next eigenvalue is not near by accident. The search is repeated for more modes if the Ritz
     functional shows that one was missed, outside of those that are known.
 

@@ -147,7 +147,7 @@ def low_modes(
         One vector in double precision that has a part along every eigenvector, such as a
         `random_vector`.
     request : LowModeRequest
-        What is looked for.
+        The modes that are wanted, and how accurately.
     outside : SpinorField, optional
         Orthonormal eigenvectors that are known; the search is outside of their space.
 

@@ -78,7 +78,7 @@ def test_plateaus(table):
 
 
 def test_the_ratio_is_that_of_averages(table):
-    """Of both halves of the lattice and of all places, and its errors contain both."""
+    """The fit averages both halves of the lattice and all places, and its errors contain both."""
     read = read_residual_table(table)
     for quark, values in read.values.items():
         middle, pion = (values[name].mean(axis=0) for name in ("midpoint", "pion"))

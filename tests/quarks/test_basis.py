@@ -51,7 +51,7 @@ def test_what_is_multiplied_by_zero_need_not_be_a_number(best_device, rng):
 
 
 def test_products_and_combinations_of_a_basis(group, device, rng):
-    """Of more vectors than a launch treats, and of some of them."""
+    """Combinations of more vectors than a launch treats, and of some of them."""
     count = MOST_VECTORS + 3
     (basis, v), (w, w0) = drawn(device, group, rng, count), drawn(device, group, rng, 2)
     for used in (1, count - 1):

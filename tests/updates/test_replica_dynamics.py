@@ -45,7 +45,7 @@ def generators_for(field, singles, rng_name):
 
 
 def bits(drawn, before, forces, after, links):
-    """What a trajectory has found and done, bit for bit."""
+    """The results of a trajectory, bit for bit."""
     energies = (drawn.kinetic, before, forces.kinetic, after)
     sizes = np.array([drawn.uniform, forces.mean("gauge"), forces.largest("gauge")])
     stored = np.concatenate([one.reshape(-1) for one in links.packed_slices()])

@@ -97,7 +97,7 @@ def crossing_shift(small: ThermalVolume, large: ThermalVolume) -> float:
 def crossing(small: ThermalVolume, large: ThermalVolume) -> Array:
     """Return the coupling at which the Binder cumulants of two volumes are equal.
 
-    Of several crossings the one nearest to the middle of the peaks of the susceptibilities is
+    If there are several, the one nearest to the middle of the peaks of the susceptibilities is
     taken, and in bootstrap samples that nearest to this.
 
     Returns
