@@ -141,19 +141,12 @@ def susceptibility(*chains: ArrayLike, volume: int) -> tuple[float, float]:
     mean = np.concatenate(parts).mean()
     parts = [part - mean for part in parts]  # a shift of x changes nothing but rounding errors
     tau = max(estimate(*parts).tau_int, estimate(*(part**2 for part in parts)).tau_int)
-    length = bin_length(samples, tau)
-    bins = [
-        one
-        for part in parts
-        for one in np.array_split(part, max(1, part.size // length))
-        if one.size
-    ]
-    sums = np.array([(one.size, one.sum(), (one**2).sum()) for one in bins])
-    value = volume * _variance(sums.sum(axis=0))
-    if len(bins) < 2:
-        return float(value), math.nan
-    without = volume * _variance((sums.sum(axis=0) - sums).T)
-    return float(value), float(np.sqrt((len(bins) - 1) * without.var()))
+    powers = [np.stack([part, part**2], axis=1) for part in parts]
+
+    def variance(mean: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(volume * (mean[..., 1] - mean[..., 0] ** 2))
+
+    return jackknifed(powers, bin_length(samples, tau), variance)
 
 
 def bin_length(samples: int, tau_int: float) -> int:
@@ -180,9 +173,3 @@ def jackknife(series: NDArray[np.float64], length: int) -> NDArray[np.float64]:
     bins = np.array_split(series, max(2, len(series) // length))
     total = series.sum(axis=0)
     return np.array([(total - one.sum(axis=0)) / (len(series) - len(one)) for one in bins])
-
-
-def _variance(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return <x^2> - <x>^2 from the number of samples and the sums of x and x^2."""
-    count, first, second = sums
-    return np.asarray(second / count - (first / count) ** 2)
