@@ -4,32 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from gauge_mc.analysis.hadrons.correlators import Quark
 from gauge_mc.analysis.hadrons.residual_mass import COLUMNS
 from gauge_mc.devices.kernels import Kernel
-from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.files.columns import TableColumns
-from gauge_mc.files.table import TableData
-from gauge_mc.observables import OBSERVABLES, Record, TimeSeries
-from gauge_mc.observables.hadrons.correlators import HadronCorrelator, Hadrons
+from gauge_mc.observables import OBSERVABLES, Record
+from gauge_mc.observables.hadrons.correlators import QuarkObservable
 from gauge_mc.observables.hadrons.options import MOMENTA, QUARK, SMEAR_SINK
 from gauge_mc.observables.hadrons.propagators import solutions
 from gauge_mc.observables.hadrons.quark_masses import EXAMPLE
-from gauge_mc.options import Option
 from gauge_mc.quarks.contractions import QUARK_PAIRS, meson, spin_tensor
 from gauge_mc.quarks.effective import EffectivePropagator, contact_correlator
 from gauge_mc.quarks.gamma import GAMMA, GAMMA_5
-from gauge_mc.quarks.propagators import Propagator
 from gauge_mc.quarks.walls import WallOperator
 
 
 @OBSERVABLES.register
 @dataclass(frozen=True)
-class ResidualMassSums(Hadrons):
+class ResidualMassSums(QuarkObservable):
     """Sums for the residual mass and Z_A of domain-wall quarks, one record for each time slice.
 
     Attributes
@@ -46,7 +41,6 @@ class ResidualMassSums(Hadrons):
         "axial(t) - axial(t - 1) = 2 m pion + 2 midpoint off the source"
     )
     main_kernel: ClassVar[Kernel | None] = QUARK_PAIRS
-    options: ClassVar[tuple[Option, ...]] = Hadrons.options
     bench_options: ClassVar[Mapping[str, object]] = {"quark": EXAMPLE}
 
     def __post_init__(self) -> None:
@@ -58,11 +52,6 @@ class ResidualMassSums(Hadrons):
             )
         if self.quarks.massive and self._has_midpoint:
             object.__setattr__(self, "columns", COLUMNS.complete())
-
-    @classmethod
-    def for_lattice(cls, lattice: Lattice, **options: Any) -> ResidualMassSums:
-        """Return the observable with the given options; see `Observable.for_lattice`."""
-        return super().for_lattice(lattice, **options)
 
     @property
     def _has_midpoint(self) -> bool:
@@ -83,10 +72,6 @@ class ResidualMassSums(Hadrons):
         q.check()
         return len(q.kinds) * len(q.sources) * q.lattice.t
 
-    def correlators(self, quarks: Mapping[Quark, Propagator]) -> Iterator[HadronCorrelator]:
-        """Yield nothing, because the table has other columns; see `Hadrons.correlators`."""
-        yield from ()
-
     def _records(self, field: Field, solves: list[Record]) -> Iterator[Record]:
         for source, found in solutions(self.quarks, field, solves):
             label = self.quarks.label(source)
@@ -95,11 +80,6 @@ class ResidualMassSums(Hadrons):
                     sums = _sums(one.effective)
                     for t, values in enumerate(zip(*sums, strict=True)):
                         yield (quark.m, label, t, *values)
-
-    @classmethod
-    def series(cls, table: TableData, source: str) -> dict[str, TimeSeries]:
-        """Return the series of every element; see `Observable.series`."""
-        return super(Hadrons, cls).series(table, source)
 
 
 def _sums(found: EffectivePropagator) -> list[list[float]]:

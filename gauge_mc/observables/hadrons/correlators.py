@@ -83,14 +83,14 @@ WARM_UP_KAPPAS = (0.05,)
 """Hopping parameter of that measurement. On the cold links with which a run may begin, the usual
 ones are above the critical one, and a solver would need very many iterations."""
 
-Self = TypeVar("Self", bound="Hadrons")
+Self = TypeVar("Self", bound="QuarkObservable")
 
 
 @dataclass(frozen=True)
-class Hadrons(Observable):
-    """Correlators of hadrons, with one record for each time slice.
+class QuarkObservable(Observable):
+    """Sums over solutions of the Dirac equation, with one record for each time slice.
 
-    A subclass declares the columns that name its hadrons and defines `correlators` and `records`.
+    A subclass declares its columns and defines `records` and `_records`.
     """
 
     quarks: Quarks
@@ -118,11 +118,7 @@ class Hadrons(Observable):
         own = tuple(option for option in cls.options if option not in shared)
         return [*quark_owners(), (cls.name, own)]
 
-    @abstractmethod
-    def correlators(self, quarks: Mapping[Quark, Propagator]) -> Iterator[HadronCorrelator]:
-        """Yield all correlators, given the propagators of all quarks."""
-
-    def for_group(self, group: str) -> Hadrons:
+    def for_group(self, group: str) -> QuarkObservable:
         """Return the observable for a gauge group; see `Observable.for_group`."""
         reals_of(self.quarks.request.reals, GROUPS[group])
         return self
@@ -162,6 +158,22 @@ class Hadrons(Observable):
             return RecordsOfTables(prepared._records(field, solves), {SOLVES.name: solves})
 
         return measure
+
+    @abstractmethod
+    def _records(self, field: Field, solves: list[Record]) -> Iterator[Record]:
+        """Yield the records of a field, and append those of all solutions to `solves`."""
+
+
+@dataclass(frozen=True)
+class Hadrons(QuarkObservable):
+    """Correlators of hadrons, with one record for each time slice.
+
+    A subclass declares the columns that name its hadrons and defines `correlators` and `records`.
+    """
+
+    @abstractmethod
+    def correlators(self, quarks: Mapping[Quark, Propagator]) -> Iterator[HadronCorrelator]:
+        """Yield all correlators, given the propagators of all quarks."""
 
     def _records(self, field: Field, solves: list[Record]) -> Iterator[Record]:
         for source, quarks in propagators(self.quarks, field, solves):
