@@ -50,7 +50,7 @@ class TransitionPlot(Plot):
         if len(runs) > 1:
             raise UsageError("Only one scan can be drawn at a time; name only one.")
         read, volumes = volumes_of(runs[0], options)
-        plot_transition(volumes, file, f"{read.group.label}, N_t = {volumes[0].lattice.t}")
+        plot_transition(volumes, file, f"{read.group.label}, Nₜ = {volumes[0].lattice.t}")
         return []
 
 

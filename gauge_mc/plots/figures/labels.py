@@ -33,8 +33,8 @@ def physics_label(group: str, lattice: Lattice, beta: float | None = None) -> st
     return ", ".join([group, *coupling, "×".join(factors)])
 
 
-COMMANDS = {"β": r"\beta", "κ": r"\kappa", "μ": r"\mu", "×": r"\times"}
-"""Commands of mathematical text for characters of labels."""
+COMMANDS = {"β": r"\beta", "κ": r"\kappa", "μ": r"\mu", "×": r"\times", "Nₜ": "N_t"}
+"""Mathematical text for symbols of labels."""
 
 
 def typeset(label: str) -> str:
