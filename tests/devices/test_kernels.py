@@ -24,6 +24,7 @@ from gauge_mc.formats.openqcd import BY_ODD_SITE
 from gauge_mc.groups import GROUPS
 from gauge_mc.quarks.diagonal import TERMS
 from gauge_mc.quarks.hermitian import FORMS
+from gauge_mc.quarks.hopping import DIRECT, GAMMA5
 from gauge_mc.quarks.storage import STORAGES
 from gauge_mc.quarks.transport import ALL_REALS, FEW_REALS, LINKS_ALONE, VectorsPerThread
 from gauge_mc.random import GENERATORS
@@ -52,6 +53,7 @@ def every_choice():
         [one.choice for one in STORAGES.values()],
         [FEW_REALS.choice, ALL_REALS.choice],
         [LINKS_ALONE, VectorsPerThread(2).choice],
+        [DIRECT, GAMMA5],
         list(FORMS),
         [one.matrix for one in TERMS.values() if one.matrix],
         ["single", "double"],
