@@ -256,9 +256,11 @@ def similar(word: str, known: Iterable[str]) -> str:
     """Return the most similar of the known words, or an empty text if none is similar.
 
     The required similarity of 0.5 is below the 0.6 of `difflib`, so that short words with a wrong
-    letter still match.
+    letter still match. Leading dashes, which all options share, make none similar.
     """
-    return next(iter(difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)), "")
+    bare = {one.lstrip("-"): one for one in reversed([*known])}
+    match = difflib.get_close_matches(word.lstrip("-"), bare, n=1, cutoff=0.5)
+    return bare[match[0]] if match else ""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -95,6 +95,9 @@ def test_unknown_names_are_refused_with_advice(groups):
         groups.check("e8", "group")
     groups.check("su2")
     assert nearest("a", []) == "."
+    flags = ("--optimal", "--ls")
+    assert nearest("--kappa", flags) == "; choose --optimal or --ls."
+    assert nearest("--optmal", flags) == "; did you mean '--optimal'?"
 
 
 def test_a_registry_is_a_mapping(groups):

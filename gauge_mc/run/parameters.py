@@ -117,7 +117,8 @@ class Parameters:
         PHYSICS,
         "Initial links: all 1, random, or from a configuration file.",
         read="start",
-        choices=(*STARTS, "FILE"),
+        choices=tuple(STARTS),
+        metavar="|".join((*STARTS, "FILE")),
         open=True,
     )
     seed: int = setting(

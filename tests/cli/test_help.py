@@ -175,6 +175,7 @@ def completed(monkeypatch, words):
         ("measure ", THINGS["measure"]),
         ("fit po", ["potential"]),
         ("plot to", ["topology"]),
+        ("generate --start ", ["cold", "hot"]),
         ("measure --quiet fl", ["flow"]),
         ("measure flow --flow ", list(FLOWS)),
         ("measure wilson-loops --smear h", ["hyp"]),

@@ -118,6 +118,7 @@ def test_a_figure_lies_in_its_run(run, sketched):
             2,
         ),
         (("energy", "good"), "There is no plot 'energy'", 2),
+        (("good",), "Name the plot before the run, as in gauge-mc plot plaquette good", 2),
         (("plaquete", "good"), "did you mean 'plaquette'", 2),
         (("history", "no"), "There is no run no", 2),
         (("history",), "There are no runs in runs", 2),

@@ -12,7 +12,13 @@ from gauge_mc.numbers import number
 from gauge_mc.option_items import OptionItem
 from gauge_mc.options import Option, merged
 from gauge_mc.quarks.diagonal import LARGEST
-from gauge_mc.quarks.operators import OPERATORS, QUARK_MASS, DiracOperator, operators_of
+from gauge_mc.quarks.operators import (
+    HOPPING_PARAMETER,
+    OPERATORS,
+    QUARK_MASS,
+    DiracOperator,
+    operators_of,
+)
 
 EXAMPLE = f"{next(iter(operators_of(QUARK_MASS)))}:LS=16,M5=1.8,m=0.02,0.04"
 """Example of quarks as text."""
@@ -51,7 +57,19 @@ class QuarkMasses(OptionItem):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read quarks from text, in which names of parameters may have capital letters."""
+        """Read quarks from text, in which names of parameters may have capital letters.
+
+        Raises
+        ------
+        UsageError
+            If the text is not that of quarks with a mass.
+        """
+        name = text.partition(":")[0].strip().lower()
+        if name in operators_of(HOPPING_PARAMETER):
+            raise UsageError(
+                f"Quarks of {name} have a hopping parameter instead of a mass: give it with "
+                "--kappa, without --quark."
+            )
         return super().parse(re.sub(r"\w+(?==)", lambda name: name[0].lower(), text))
 
     def check(self) -> None:

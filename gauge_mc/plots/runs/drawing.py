@@ -168,6 +168,8 @@ def runs_to_draw(what: str, named: Sequence[Path]) -> tuple[list[Path], list[Pat
     UsageError
         If a directory does not exist, or there is none.
     """
+    if not named and what not in plot_names() and Path(what).is_dir():
+        raise UsageError(f"Name the plot before the run, as in gauge-mc plot plaquette {what}.")
     of_scans = what in PLOTS and PLOTS[what].of_scans
     paths = [*named] or [newest_scan().path if of_scans else newest_run().path]
     for one in paths:
