@@ -45,6 +45,7 @@ class BenchKeywords(TypedDict, total=False):
     quarks: bool
     end_to_end: bool
     hmc: bool | Parameters | str
+    chains: int
     anisotropy: float | None
     c1: float | None
     u0: float | None

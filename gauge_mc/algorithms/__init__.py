@@ -163,8 +163,10 @@ class Algorithm(Configurable, ABC):
         repeat(1)  # which allocates what an update needs
         yield TimedSweep(self.name, repeat)
 
-    def parts(self, field: Field, coupling: Coupling, random: Random) -> Iterator[UpdatePart]:
-        """Yield the parts of a trajectory of a field, which they do not change.
+    def parts(
+        self, field: Field, couplings: Sequence[Coupling], randoms: Sequence[Random]
+    ) -> Iterator[UpdatePart]:
+        """Yield the parts of a trajectory of all replicas of a field, which they do not change.
 
         The first is a kick of the gauge action with the drift after it.
         """

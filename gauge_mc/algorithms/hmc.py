@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from gauge_mc import defaults
 from gauge_mc.actions import Coupling
@@ -41,7 +42,7 @@ from gauge_mc.updates.quarks import DynamicalQuarks, QuarkTerm, quark_terms
 from gauge_mc.updates.replica_dynamics import COPY_REPLICAS, ReplicaDynamics
 from gauge_mc.updates.replicas import MANY_REPLICAS, ONE_REPLICA
 from gauge_mc.updates.steps import StepTuner
-from gauge_mc.updates.trajectory_parts import trajectory_parts
+from gauge_mc.updates.trajectory_parts import replica_parts, trajectory_parts
 from gauge_mc.updates.update_parts import UpdatePart
 
 LARGEST_DRIFT = 0.5
@@ -347,12 +348,21 @@ class HybridMonteCarlo(Algorithm):
 
         return update
 
-    def parts(self, field: Field, coupling: Coupling, random: Random) -> Iterator[UpdatePart]:
-        """Yield the parts of a trajectory; see `Algorithm.parts`."""
-        steps = self._tuner(Tuning()).steps
-        moves = self.scales.trajectory(self.values[LENGTH.name], steps)
-        level = gauge_level(self.levels)
-        return trajectory_parts(field, coupling, random, moves, level, self.terms)
+    def parts(
+        self, field: Field, couplings: Sequence[Coupling], randoms: Sequence[Random]
+    ) -> Iterator[UpdatePart]:
+        """Yield the parts of trajectories; see `Algorithm.parts`.
+
+        With quarks those of the first chain are timed, and done for one chain after the other.
+        """
+        steps, level = self._tuner(Tuning()).steps, gauge_level(self.levels)
+        moves, chains = self.scales.trajectory(self.values[LENGTH.name], steps), field.replicas
+        if len(chains) > 1 and not self.terms:
+            yield from replica_parts(field, couplings, randoms, moves, level)
+            return
+        first = chains[0], couplings[0], randoms[0]
+        for one in trajectory_parts(*first, moves, level, self.terms):
+            yield replace(one, calls=len(chains) * one.calls)
 
     def _tuner(self, tuning: Tuning) -> StepTuner:
         return StepTuner(

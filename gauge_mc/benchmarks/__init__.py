@@ -16,6 +16,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.registry import nearest
 from gauge_mc.results import documented, result_field
+from gauge_mc.run.generate import MAX_CHAINS
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.signatures import with_fields
 
@@ -71,6 +72,7 @@ class BenchPlan:
     hmc: bool | Parameters = result_field(
         "Time trajectories of hybrid Monte Carlo instead: usual ones, or those of a run.", False
     )
+    chains: int = result_field("Number of chains whose trajectories are timed with `hmc`.", 1)
 
     def __post_init__(self) -> None:
         least, most = SECONDS
@@ -84,6 +86,10 @@ class BenchPlan:
                 "out --observables, --quarks and --end-to-end."
             )
 
+        if not 1 <= self.chains <= MAX_CHAINS:
+            raise UsageError(f"--chains must lie between 1 and {MAX_CHAINS}, not {self.chains}.")
+        if self.chains > 1 and not self.hmc:
+            raise UsageError("--chains is for --hmc; add it, or leave out --chains.")
         if self.names:
             from gauge_mc.benchmarks.observables import check_names
 
@@ -144,7 +150,7 @@ class BenchPlan:
         Raises
         ------
         UsageError
-            If there are several devices or processes for whole runs.
+            If there are several devices or processes for whole runs or for several chains.
         """
         from gauge_mc.benchmarks.end_to_end import end_to_end
         from gauge_mc.benchmarks.hmc import hmc_time, usual_trajectory
@@ -153,8 +159,14 @@ class BenchPlan:
         from gauge_mc.benchmarks.quarks import quarks_time
 
         kind = self.group, lattice, self.precision
+        several = len(devices.devices) > 1 or devices.processes.size > 1
+        if self.chains > 1 and several:
+            raise UsageError(
+                "Several chains are timed on one device and by one process; choose one with "
+                "--devices, and leave out mpirun, or leave out --chains."
+            )
         if self.end_to_end:
-            if len(devices.devices) > 1 or devices.processes.size > 1:
+            if several:
                 raise UsageError(
                     "--end-to-end times one device and one process; choose one with --devices, and "
                     "leave out mpirun."
@@ -167,7 +179,7 @@ class BenchPlan:
         if self.hmc:
             usual = usual_trajectory(*kind, self.action, self.rng, self.luxury)
             timed = usual if isinstance(self.hmc, bool) else self.hmc
-            return hmc_time(devices, timed, self.seconds, progress)
+            return hmc_time(devices, timed, self.seconds, progress, self.chains)
         return benchmark(
             devices,
             *kind,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from gauge_mc import defaults
@@ -18,10 +18,10 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.gradient_flow import STAGES, GradientFlow
-from gauge_mc.fields.random_field import Random
 from gauge_mc.flows import FLOWS, Flow
 from gauge_mc.groups import GROUPS
 from gauge_mc.results import documented, result_field
+from gauge_mc.run.batch import Batch
 from gauge_mc.run.chain import Chain
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.updates.heatbath import heatbath
@@ -40,11 +40,12 @@ class PartTime:
     """The time of a part of a trajectory."""
 
     name: str = result_field("Name of the part.")
-    calls: int = result_field("Number of times that it is done in a trajectory.")
+    calls: int = result_field("Number of times that it is done in a trajectory of all chains.")
     seconds: float = result_field("Time of one, timed alone, in seconds.")
     share: float = result_field("Time of all, divided by that of the trajectory.")
     essential: bool = result_field("Whether it is a force or a solver.")
     iterations: int = result_field("Iterations of solvers in one of them.")
+    chains: int = result_field("Number of chains for which it is done at once.")
 
 
 @documented
@@ -59,19 +60,23 @@ class HmcTime:
     action: str = result_field("Gauge action.")
     algorithm: str = result_field("The algorithm with its options.")
     links: int = result_field("Number of links of the lattice.")
+    chains: int = result_field("Number of chains; those without quarks move together.")
     flow: str = result_field(
         "Name of a gradient flow: that with the staples of the action, or the Wilson flow."
     )
     flow_stage_s: float = result_field(
         "Time in seconds of a stage of this flow, of which a step has three."
     )
-    trajectory_s: float = result_field("Time in seconds of a trajectory with all its parts.")
+    trajectory_s: float = result_field(
+        "Time in seconds of a trajectory of every chain, with all its parts."
+    )
     parts: list[PartTime] = result_field(
         "The parts of the trajectory. The first is a kick of the gauge action with the drift after "
         "it."
     )
     joules: float | None = result_field(
-        "Energy of the devices in a trajectory, in joules; None if it is not available."
+        "Energy of the devices in a trajectory of every chain, in joules; None if it is not "
+        "available."
     )
     energy_source: str = result_field(
         "Where the energy was read, such as ``RAPL`` or ``NVML``, or why it is not available."
@@ -79,8 +84,13 @@ class HmcTime:
 
     @property
     def ratio(self) -> float:
-        """Time of the gauge force and the drift in stages of the flow."""
-        return self.parts[0].seconds / self.flow_stage_s
+        """Time of the gauge force and the drift of a chain in stages of the flow."""
+        return self.parts[0].seconds / self.parts[0].chains / self.flow_stage_s
+
+    @property
+    def chain_s(self) -> float:
+        """Time in seconds of a trajectory, for each chain."""
+        return self.trajectory_s / self.chains
 
     @property
     def outside(self) -> float:
@@ -89,12 +99,12 @@ class HmcTime:
 
     @property
     def per_kwh(self) -> float | None:
-        """Number of trajectories per kWh; None if the energy is not available."""
-        return JOULES_PER_KWH / self.joules if self.joules else None
+        """Number of trajectories per kWh, of all chains; None if the energy is not available."""
+        return self.chains * JOULES_PER_KWH / self.joules if self.joules else None
 
-    def ns_per_link(self, seconds: float) -> float:
-        """Return a time in ns per link of the lattice."""
-        return seconds / self.links * 1e9
+    def ns_per_link(self, seconds: float, chains: int = 1) -> float:
+        """Return a time for some chains in ns per link."""
+        return seconds / (chains * self.links) * 1e9
 
 
 def usual_trajectory(
@@ -124,6 +134,7 @@ def hmc_time(
     parameters: Parameters,
     seconds: float = 1.0,
     progress: Callable[[str, int], object] = lambda name, total: None,
+    chains: int = 1,
 ) -> HmcTime:
     """Time trajectories on a thermal field, or on the configuration with which a run starts.
 
@@ -139,6 +150,8 @@ def hmc_time(
         counters, the energy of trajectories is measured for as long again.
     progress : callable
         Function that is called with the name of the next part and the number of parts.
+    chains : int
+        Number of chains with consecutive seeds; several must be on one device.
 
     Raises
     ------
@@ -148,18 +161,21 @@ def hmc_time(
     p, devices, algorithm = parameters, DeviceGroup.of(device), parameters.algorithm
     if not algorithm.has_parts:
         raise UsageError(f"--hmc times trajectories, which the algorithm {algorithm.name} has not.")
-    field, random = thermal(p, devices)
-    known = list(algorithm.parts(field, p.coupling, random))
+    batch = thermal(p, devices, chains)
+    field, randoms = batch.field, [one.random for one in batch.chains]
+    couplings = [p.coupling] * chains
+    known = list(algorithm.parts(field, couplings, randoms))
 
     def timed(part: UpdatePart) -> float:
         progress(part.name, 2 + len(known))
         return seconds_of(devices, part.call, seconds)[0]
 
     flow = flow_of(p.action)
-    stage = timed(UpdatePart("stages", flow_steps(field, flow))) / STAGES
+    stage = timed(UpdatePart("stages", flow_steps(field.replicas[0], flow))) / STAGES
     parts = [(one, timed(one)) for one in known]
     known.clear()  # which frees their memory
-    update = algorithm.prepare(field, [p.coupling], [random], defaults.CHAIN_VERSION, [Tuning()])
+    tunings = [Tuning() for _ in randoms]
+    update = algorithm.prepare(field, couplings, randoms, defaults.CHAIN_VERSION, tunings)
     trajectory = UpdatePart.of("trajectory", update)
     whole = timed(trajectory)
     used = energy_of(devices, trajectory.call, seconds, whole)
@@ -171,6 +187,7 @@ def hmc_time(
         p.action.said,
         str(algorithm),
         p.lattice.links,
+        chains,
         flow.name,
         stage,
         whole,
@@ -182,6 +199,7 @@ def hmc_time(
                 one.calls * time / whole,
                 one.essential,
                 one.iterations,
+                one.chains,
             )
             for one, time in parts
         ],
@@ -190,13 +208,17 @@ def hmc_time(
     )
 
 
-def thermal(p: Parameters, devices: DeviceGroup) -> tuple[Field, Random]:
-    """Return the links with which a run starts, thermal ones unless they are from a file."""
-    chain = Chain.begin(p, devices)
-    if p.start in ("hot", "cold"):
-        heatbath(chain.field, p.beta, chain.random, THERMALISATION, p.action)
-        chain.random.step = 0
-    return chain.field, chain.random
+def thermal(p: Parameters, devices: DeviceGroup, chains: int) -> Batch:
+    """Return chains as runs start them, with thermal links unless these are from a file."""
+
+    def begun(number: int) -> Chain:
+        chain = Chain.begin(replace(p, seed=p.seed + number), devices)
+        if p.start in ("hot", "cold"):
+            heatbath(chain.field, p.beta, chain.random, THERMALISATION, p.action)
+            chain.random.step = 0
+        return chain
+
+    return Batch((begun(number) for number in range(chains)), chains)
 
 
 def flow_of(action: Action) -> Flow:

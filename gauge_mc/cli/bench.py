@@ -125,6 +125,14 @@ def bench(
     card: Annotated[
         Path | None, o.option("With --hmc: time the trajectories of this run card.", metavar="FILE")
     ] = None,
+    chains: Annotated[
+        int | None,
+        o.option(
+            "With --hmc: time the trajectories of so many chains, which move together unless "
+            "there are quarks.",
+            1,
+        ),
+    ] = None,
     tune: Annotated[
         bool, o.option("First find the fastest launch bounds for this type of GPU.", flag="--tune")
     ] = False,
@@ -154,7 +162,8 @@ def bench(
     if names and not observables:
         raise UsageError("Names are for --observables; add it, or leave them out.")
     timed = names or observables
-    chosen = dict(seconds=seconds, observables=timed, quarks=quarks, end_to_end=end_to_end)
+    chosen: dict[str, Any] = dict(seconds=seconds, observables=timed, chains=chains)
+    chosen |= dict(quarks=quarks, end_to_end=end_to_end)
     if card and not hmc:
         raise UsageError("--card is for --hmc; add it, or leave out --card.")
     plan = BenchPlan.from_values(settings | chosen | dict(hmc=_run_of(card, settings) or hmc))
@@ -403,22 +412,24 @@ def _trajectory(found: HmcTime) -> list[Any]:
     for heading in ("number", "ms each", "ns/link", "iterations", "share"):
         table.add_column(heading, justify="right")
     for one in found.parts:
-        times = (f"{1e3 * one.seconds:.4g}", f"{found.ns_per_link(one.seconds):.4g}")
+        each = found.ns_per_link(one.seconds, one.chains)
+        times = (f"{1e3 * one.seconds:.4g}", f"{each:.4g}")
         count = str(one.iterations) if one.iterations else ""
         table.add_row(one.name, str(one.calls), *times, count, f"{one.share:.1%}")
     where = f"{found.group.upper()} {found.lattice}, {found.precision} precision on {found.device}"
+    several = found.chains > 1
+    chains = f", {found.chains} chains" if several else ""
     stage = (
         f"gauge force and drift take {found.ratio:.3g} times a stage of the {found.flow} flow "
         f"({found.ns_per_link(found.flow_stage_s):.4g} ns/link)"
     )
-    whole = (
-        f"a trajectory takes {found.trajectory_s:.4g} s, {found.outside:.1%} of it outside of "
-        "forces and solvers"
-    )
+    every = f" of every chain takes {found.trajectory_s:.4g} s, {found.chain_s:.4g} s for each"
+    whole = "a trajectory" + (every if several else f" takes {found.trajectory_s:.4g} s")
+    whole += f", {found.outside:.1%} of it outside of forces and solvers"
     energy = f"energy: not available, {found.energy_source}"
     if found.joules is not None:
         energy = (
-            f"energy: {found.joules:.4g} J per trajectory, {found.per_kwh:.4g} trajectories per "
-            f"kWh; counters of {found.energy_source}"
+            f"energy: {found.joules / found.chains:.4g} J per trajectory, {found.per_kwh:.4g} "
+            f"trajectories per kWh; counters of {found.energy_source}"
         )
-    return [where, f"{found.action}, {found.algorithm}", table, stage, whole, energy]
+    return [where, f"{found.action}, {found.algorithm}{chains}", table, stage, whole, energy]

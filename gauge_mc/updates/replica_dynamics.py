@@ -159,6 +159,11 @@ class ReplicaDynamics:
         self._coefficients = couplings[0].coefficients(field.group)
         self._accepted = in_memory(field, np.zeros(2 * count, INDEX))
 
+    @property
+    def chains(self) -> int:
+        """Number of replicas."""
+        return len(self._couplings)
+
     def start(self, field: Field) -> None:
         """Copy the links of all replicas of a field."""
         self._fields[0].copy(field)

@@ -11,12 +11,14 @@ from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.updates.energy import Energy
-from gauge_mc.updates.integrators import Kick, Move
+from gauge_mc.updates.integrators import Drift, Kick, Move
 from gauge_mc.updates.momenta import draw_momenta
 from gauge_mc.updates.monomials import Monomial
 from gauge_mc.updates.monomials.gauge import GaugeMonomial
+from gauge_mc.updates.moving_replicas import divided
 from gauge_mc.updates.quark_links import QuarkLinks
 from gauge_mc.updates.quarks import QuarkTerm
+from gauge_mc.updates.replica_dynamics import ReplicaDynamics
 from gauge_mc.updates.update_parts import UpdatePart
 
 SIZE = 1e-3
@@ -58,6 +60,48 @@ def trajectory_parts(
         yield from _quark_parts(field, momenta, random, moves, terms)
         taken = _kicks(moves, levels) + 2
         yield UpdatePart.of("links of quarks", partial(QuarkLinks(field).take, field), taken)
+
+
+def replica_parts(
+    field: Field,
+    couplings: Sequence[Coupling],
+    randoms: Sequence[Random],
+    moves: Sequence[Move],
+    gauge_level: int,
+) -> Iterator[UpdatePart]:
+    """Yield the parts of trajectories of several chains that move together; see `trajectory_parts`.
+
+    Parameters
+    ----------
+    field : Field
+        The links, one replica for every chain.
+    couplings, randoms : sequence
+        The gauge action and the random numbers of every chain.
+    moves : sequence of Kick or Drift
+        The trajectory, which is the same for all chains.
+    gauge_level : int
+        Level of the gauge action.
+    """
+    groups = []
+    for some in divided(field):
+        links = field.part(some.start, some.stop - some.start)
+        groups.append(ReplicaDynamics(links, couplings[some], randoms[some]))
+        groups[-1].start(links)
+
+    def draw() -> None:
+        for one in groups:
+            one.draw()
+
+    def actions() -> None:
+        for one in groups:
+            one.actions()
+
+    draw()
+    kicks, chains = _kicks(moves, {gauge_level}), len(couplings)
+    force = ReplicaSteps(groups)
+    yield UpdatePart("gauge force and drift", force, kicks, essential=True, chains=chains)
+    yield UpdatePart.of("momenta", draw, chains=chains)
+    yield UpdatePart.of("gauge action", actions, chains=chains)
 
 
 def _quark_parts(
@@ -126,3 +170,23 @@ class GaugeSteps:
         for n in range(times):
             for launch in self._ways[n % 2]:
                 launch()
+
+
+class ReplicaSteps:
+    """Kicks and drifts of several chains, back and forth between two fields as `GaugeSteps` does.
+
+    Parameters
+    ----------
+    groups : sequence of ReplicaDynamics
+        Chains that move together, with their links and momenta.
+    """
+
+    def __init__(self, groups: Sequence[ReplicaDynamics]) -> None:
+        way: list[Move] = [Kick(SIZE), Drift(SIZE), Kick(SIZE), Drift(SIZE), Kick(SIZE)]
+        self._plans = [one.plan([way] * one.chains) for one in groups]
+
+    def __call__(self, times: int) -> None:
+        """Do so many of them."""
+        for n in range(times):
+            for plan in self._plans:
+                plan.launches[n % 2]()

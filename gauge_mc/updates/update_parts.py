@@ -22,6 +22,8 @@ class UpdatePart:
         Whether it is a force or a solver.
     iterations : int
         Iterations of solvers in one of them.
+    chains : int
+        Number of chains for which it is done at once.
     """
 
     name: str
@@ -29,6 +31,7 @@ class UpdatePart:
     calls: int = 1
     essential: bool = False
     iterations: int = 0
+    chains: int = 1
 
     @classmethod
     def of(
@@ -38,6 +41,7 @@ class UpdatePart:
         calls: int = 1,
         essential: bool = False,
         iterations: int = 0,
+        chains: int = 1,
     ) -> UpdatePart:
         """Return a part that a call without arguments does once."""
 
@@ -45,4 +49,4 @@ class UpdatePart:
             for _ in range(times):
                 call()
 
-        return cls(name, repeat, calls, essential, iterations)
+        return cls(name, repeat, calls, essential, iterations, chains)

@@ -10,6 +10,7 @@ import sys
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
 import pytest
 
 import gauge_mc
@@ -18,7 +19,7 @@ from gauge_mc.algorithms import ALGORITHMS
 from gauge_mc.benchmarks import BenchPlan, quarks, timing
 from gauge_mc.benchmarks import kernels as updates
 from gauge_mc.benchmarks import observables as measurements
-from gauge_mc.benchmarks.hmc import HmcTime, PartTime
+from gauge_mc.benchmarks.hmc import HmcTime, PartTime, thermal, usual_trajectory
 from gauge_mc.benchmarks.kernels import EXCHANGE, WITHOUT_EXCHANGE, benchmark
 from gauge_mc.devices import BACKENDS
 from gauge_mc.devices.base import Registers
@@ -35,6 +36,7 @@ from gauge_mc.quarks.storage import STORAGES
 from gauge_mc.random import GENERATORS
 from gauge_mc.smearing import SMEARINGS
 from gauge_mc.temporal_links import TEMPORAL_LINKS
+from gauge_mc.updates import trajectory_parts
 from tests import emulator
 from tests.calls import call, call_apart
 
@@ -440,6 +442,7 @@ def test_trajectories_and_their_parts_are_timed(tmp_path):
     assert again.ratio == pytest.approx(force["seconds"] / found["flow_stage_s"])
     assert again.outside == pytest.approx(1 - force["share"])
     assert again.per_kwh == pytest.approx(5e5)
+    assert (again.chains, again.chain_s) == (1, again.trajectory_s)
     shown, code = call("bench", "--hmc", *ON_CPU, "--action", "symanzik", "--precision", "double")
     assert code == 0
     assert "double precision on" in shown
@@ -465,6 +468,72 @@ def test_terms_of_quarks_are_parts_of_trajectories(tmp_path):
     ratio = [parts[f"quarks1_ratio1 {what}"]["iterations"] for what in ("force", "action")]
     assert 0 < ratio[0] < ratio[1]
     assert parts["quarks1_ratio1 drawn"]["essential"]
+
+
+def test_trajectories_of_several_chains_are_timed_together(monkeypatch):
+    """Chains move in two groups here, as if one device had too little memory for all of them."""
+    groups = [slice(0, 2), slice(2, 3)]
+    monkeypatch.setattr(trajectory_parts, "divided", lambda field: groups)
+    kind = ("bench", "--hmc", "--chains", "3", *ON_CPU, "--precision", "double")
+    found = json.loads(call(*kind, "--json")[0])
+    assert (found["chains"], found["links"]) == (3, 1024)
+    calls = {one["name"]: one["calls"] for one in found["parts"]}
+    assert calls == {"gauge force and drift": 17, "momenta": 1, "gauge action": 1}
+    assert {one["chains"] for one in found["parts"]} == {3}
+    again = HmcTime(**{key: one for key, one in found.items() if key not in HEADING})
+    again = replace(again, parts=[PartTime(**one) for one in again.parts], joules=7.2)
+    force = again.parts[0]
+    assert again.chain_s == pytest.approx(again.trajectory_s / 3)
+    assert again.per_kwh == pytest.approx(1.5e6)
+    assert again.ratio == pytest.approx(force.seconds / 3 / again.flow_stage_s)
+    assert force.share == pytest.approx(17 * force.seconds / again.trajectory_s)
+    shown, code = call(*kind)
+    assert code == 0
+    assert "wilson, hmc, 3 chains" in shown
+    assert "a trajectory of every chain takes" in shown
+
+
+def test_parts_are_those_of_all_chains_and_change_no_links():
+    p = usual_trajectory("su2", Lattice.parse("4x4x4x4"), "double", None, "philox", None)
+    batch = thermal(p, open_device_group("cpu:1", threads=1), 3)
+    links = [one.to_numpy() for one in batch.field.replicas]
+    assert len({one.tobytes() for one in links}) == 3
+    randoms = [one.random for one in batch.chains]
+    assert [one.seed for one in randoms] == [p.seed, p.seed + 1, p.seed + 2]
+    parts = list(p.algorithm.parts(batch.field, [p.coupling] * 3, randoms))
+    for one in parts:
+        one.call(2)
+    for before, replica in zip(links, batch.field.replicas, strict=True):
+        assert np.array_equal(before, replica.to_numpy())
+
+
+def test_chains_with_quarks_are_timed_one_after_the_other(tmp_path):
+    card = tmp_path / "card.toml"
+    words = ('algorithm = "hmc"', "beta = 2.3", 'lattice = "4x4x4x4"', 'precision = "double"')
+    quarks = ("steps = 2", "[[quarks]]", "kappa = 0.1")
+    card.write_text("\n".join([*words, *quarks]))
+    given = ("--card", card, "--chains", "2", *ON_CPU[2:])
+    found = json.loads(call("bench", "--hmc", *given, "--json")[0])
+    parts = {one["name"]: one for one in found["parts"]}
+    calls = {"quarks1 force": 10, "gauge force and drift": 10, "momenta": 2, "quarks1 drawn": 2}
+    for name, number in calls.items():
+        assert parts[name]["calls"] == number
+        assert parts[name]["chains"] == 1
+    assert found["chains"] == 2
+
+
+def test_chains_are_refused_where_there_are_none():
+    for words, sentence in (
+        (("--chains", "2"), "--chains is for --hmc; add it, or leave out --chains"),
+        (("--hmc", "--chains", "0"), "--chains must lie between 1 and 10000, not 0"),
+        (
+            ("--hmc", "--chains", "2", "--devices", "cpu:2"),
+            "Several chains are timed on one device",
+        ),
+    ):
+        said, code = call("bench", *TINY, *words)
+        assert code == 2
+        assert sentence in " ".join(said.split())
 
 
 def test_only_cards_of_hybrid_monte_carlo_are_timed(tmp_path):
