@@ -98,7 +98,7 @@ def replica_parts(
 
     draw()
     kicks, chains = _kicks(moves, {gauge_level}), len(couplings)
-    force = ReplicaSteps(groups)
+    force = SeveralGaugeSteps(groups)
     yield UpdatePart("gauge force and drift", force, kicks, essential=True, chains=chains)
     yield UpdatePart.of("momenta", draw, chains=chains)
     yield UpdatePart.of("gauge action", actions, chains=chains)
@@ -172,7 +172,7 @@ class GaugeSteps:
                 launch()
 
 
-class ReplicaSteps:
+class SeveralGaugeSteps:
     """Kicks and drifts of several chains, back and forth between two fields as `GaugeSteps` does.
 
     Parameters
