@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from gauge_mc.run.generate import generate, generate_chains
     from gauge_mc.run.measure import measure
     from gauge_mc.run.parameters import Parameters
+    from gauge_mc.run.regenerate import regenerate
     from gauge_mc.run.thinning import thin
     from gauge_mc.run.view import open_run
     from gauge_mc.scans.carry_out import scan
@@ -76,6 +77,7 @@ _HOMES = {
     "plot": "plots.runs.drawing",
     "propagator": "observables.hadrons.propagators",
     "read_propagator": "quarks.files",
+    "regenerate": "run.regenerate",
     "scan": "scans.carry_out",
     "status": "inspection.status",
     "thin": "run.thinning",
@@ -114,6 +116,7 @@ __all__ = [
     "plot",
     "propagator",
     "read_propagator",
+    "regenerate",
     "scan",
     "status",
     "thin",

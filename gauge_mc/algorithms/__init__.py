@@ -96,6 +96,11 @@ class Algorithm(Configurable, ABC):
     def sweeps(self) -> int:
         """Number of times that an update changes every link, for rates in links per second."""
 
+    @property
+    def draws(self) -> int:
+        """Number of steps of the random number generator in an update; see `Random.step`."""
+        return 1
+
     @abstractmethod
     def kernels(self, ensemble: ChainSpec) -> Iterator[tuple[Kernel, tuple[Choice, ...]]]:
         """Yield the kernels of an update with their choices, the slowest to compile first."""

@@ -58,6 +58,12 @@ class Heatbath(Algorithm):
         """Number of sweeps in an update."""
         return sum(self.values.values())
 
+    @property
+    def draws(self) -> int:
+        """Every heatbath sweep takes a step; see `Algorithm.draws`."""
+        heatbaths: int = self.values[SWEEPS.name]
+        return heatbaths
+
     def kernels(self, ensemble: ChainSpec) -> Iterator[tuple[Kernel, tuple[Choice, ...]]]:
         """Yield the kernels of both kinds of sweeps.
 
@@ -79,7 +85,7 @@ class Heatbath(Algorithm):
         """Return the update; see `Algorithm.prepare`."""
         heat = heatbath_sweep(field, couplings, randoms, version)
         reflect = overrelaxation_sweep(field, couplings, version)
-        heatbaths, overrelax = self.values[SWEEPS.name], self.values[OVERRELAX.name]
+        heatbaths, overrelax = self.draws, self.values[OVERRELAX.name]
 
         def update() -> Records:
             heat(heatbaths, randoms[0].step + 1)

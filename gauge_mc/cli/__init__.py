@@ -53,6 +53,7 @@ COMMANDS = {
     "card": Command(GENERATE, "Write a run card with comments, or check one."),
     "info": Command(FILES, "Show the contents of a configuration file, a run or a scan."),
     "verify": Command(FILES, "Check runs, scans, configurations and tables for damage."),
+    "regenerate": Command(FILES, "Make configurations again that a run has not kept."),
     "thin": Command(FILES, "Remove configurations of a run, except every Nth one."),
     "convert": Command(FILES, "Write a configuration in another format."),
     "bench": Command(MACHINE, "Time the kernels on this machine."),

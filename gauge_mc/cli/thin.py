@@ -8,6 +8,7 @@ from typing import Annotated
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
 from gauge_mc.cli.document import print_document, prints
+from gauge_mc.cli.updates import after
 
 Keep = Annotated[
     int,
@@ -42,14 +43,5 @@ def thin(
     there = len(found.kept) + len(found.removed)
     verb = "would be removed" if dry_run else "removed"
     size = decimal(found.removed_bytes)
-    say(f"{verb}: {len(found.removed)} of {there} configurations, {size}{_some(found.removed)}")
-    say(f"kept: {len(found.kept)}{_some(found.kept)}")
-
-
-def _some(updates: object) -> str:
-    """Return the first and the last of some updates in words."""
-    assert isinstance(updates, tuple)
-    shown = [str(one) for one in updates]
-    if len(shown) > 4:
-        shown[2:-1] = ["..."]
-    return f" (after updates {', '.join(shown)})" if shown else ""
+    say(f"{verb}: {len(found.removed)} of {there} configurations, {size}{after(found.removed)}")
+    say(f"kept: {len(found.kept)}{after(found.kept)}")

@@ -149,7 +149,13 @@ class Chain:
         else:
             list(self._arrays())
 
-    def write(self, path: Path, writer: BackgroundWriter, before: Callable[[], object]) -> None:
+    def write(
+        self,
+        path: Path,
+        writer: BackgroundWriter,
+        before: Callable[[], object] = lambda: None,
+        format: str | None = None,
+    ) -> None:
         """Write the links to a configuration file, which appears complete or not at all.
 
         Parameters
@@ -160,6 +166,8 @@ class Chain:
             The writer, which also raises the errors of earlier files.
         before : callable
             Called before the file is written.
+        format : str, optional
+            File format; by default that of the run.
 
         Raises
         ------
@@ -169,7 +177,7 @@ class Chain:
         p = self.parameters
         origin = {"ensemble_id": p.name, "sequence_number": str(self.sweep)}
         metadata = {**provenance(p), **origin}
-        writer.write(self.field, path, p.format, metadata, before)
+        writer.write(self.field, path, format or p.format, metadata, before)
 
     @property
     def root(self) -> bool:

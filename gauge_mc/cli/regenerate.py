@@ -1,0 +1,75 @@
+"""``gauge-mc regenerate``: make configurations again that a run has not kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from gauge_mc.cli import options as o
+from gauge_mc.cli import say
+from gauge_mc.cli.document import alone_on_stdout, print_document, prints
+from gauge_mc.cli.settings import with_settings
+from gauge_mc.cli.updates import AT, after
+from gauge_mc.formats import FORMATS
+
+
+@prints("gauge_mc.run.regenerate:RegenerationReport")
+@with_settings(("backend", "devices", "threads", "quiet"))
+def regenerate(
+    run: Annotated[Path, o.argument("Run directory.", metavar="RUN")],
+    at: Annotated[str, AT],
+    output: Annotated[
+        Path | None,
+        o.option("Folder for the configurations.", "that of the run", metavar="FOLDER"),
+    ] = None,
+    format: Annotated[
+        str | None,
+        o.option("File format.", "that of the run", choices=FORMATS),
+    ] = None,
+    dry_run: Annotated[
+        bool, o.option("Show what would be made, without making it.", flag="--dry-run")
+    ] = False,
+    json: o.Json = False,
+    backend: str | None = None,
+    devices: str | None = None,
+    threads: int | None = None,
+    quiet: bool | None = None,
+) -> None:
+    """Make configurations that a run has not kept, with the bytes that it would have written.
+
+    They are made from the nearest configuration before them that the run has; from its start if
+    there is none, or if the random number generator has states. First, a configuration that is
+    stored is made again from the one before it. If its links differ, as they may on another kind of
+    device, nothing is written. Repeating a command that was interrupted makes the rest.
+    """
+    from gauge_mc.devices.choice import AUTOMATIC
+    from gauge_mc.run.regenerate import regenerate as carry_out
+
+    with alone_on_stdout(json):
+        found = carry_out(
+            run,
+            at,
+            output=output,
+            format=format,
+            backend=backend or AUTOMATIC,
+            devices=devices,
+            threads=threads,
+            dry_run=dry_run,
+            progress=not quiet,
+        )
+    if json:
+        print_document("regenerate", found)
+        return
+    if quiet and not dry_run:
+        return
+    if found.there:
+        say(f"there already: {len(found.there)} configurations{after(found.there)}")
+    if found.made and found.compared is None:
+        say(f"{found.run} has no configuration with which this device could be compared")
+    elif found.made:
+        will = "would be made again first" if dry_run else "made again, with the same links"
+        say(f"configuration {found.compared}: {will}")
+    verb = "would be made" if dry_run else "made"
+    work = f", {found.updates} updates" if found.made else ""
+    say(f"{verb}: {len(found.made)} configurations{work}{after(found.made)}")
+    say(found.folder)

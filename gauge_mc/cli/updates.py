@@ -1,0 +1,22 @@
+"""Updates of a run at the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gauge_mc.cli import options as o
+
+AT = o.option(
+    "Updates, such as 1050,1100:2000:10; a range includes its last number.",
+    metavar="N|FIRST:LAST:STEP,...",
+    flag="--at",
+)
+"""Updates whose configurations are made again."""
+
+
+def after(updates: Sequence[int]) -> str:
+    """Return the first and the last of some updates in words."""
+    shown = [str(one) for one in updates]
+    if len(shown) > 4:
+        shown[2:-1] = ["..."]
+    return f" (after updates {', '.join(shown)})" if shown else ""
