@@ -10,6 +10,7 @@ from gauge_mc.cli import say
 from gauge_mc.cli.command import OptionGroup, Subcommands
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.cli.settings import with_settings
+from gauge_mc.cli.updates import AT
 from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import UsageError
 from gauge_mc.observables import OBSERVABLES
@@ -61,6 +62,7 @@ def measure(
             panel=o.EXECUTION,
         ),
     ] = None,
+    at: Annotated[str | None, AT] = None,
     json: o.Json = False,
     backend: str | None = None,
     devices: str | None = None,
@@ -75,10 +77,12 @@ def measure(
     table records what was measured: other links under the same number are refused. To
     measure with other options than before, choose another --output. The table is named after the
     observable; if the run itself already writes such a table, _configs is appended to the name.
+    With --at, configurations of the run are made again for the measurement and not kept; _at is
+    appended to the name.
     """
     from gauge_mc.devices.choice import AUTOMATIC
     from gauge_mc.domain.mpi import find_processes
-    from gauge_mc.run.ensemble import find_ensemble
+    from gauge_mc.run.measure import default_table
     from gauge_mc.run.measure import measure as carry_out
     from gauge_mc.run.table_report import TableReport
 
@@ -89,7 +93,7 @@ def measure(
         )
     given = {name: value for name, value in options.items() if value not in (None, [])}
     targets = run or []
-    path = output or find_ensemble(targets).table(observable)
+    path = output or default_table(targets, observable, again=at is not None)
     with alone_on_stdout(json):
         table = carry_out(
             targets or None,
@@ -100,6 +104,7 @@ def measure(
             devices=devices,
             threads=threads,
             split=bool(split),
+            at=at,
             progress=not quiet,
             **given,
         )

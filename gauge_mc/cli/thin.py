@@ -8,6 +8,7 @@ from typing import Annotated
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
 from gauge_mc.cli.document import print_document, prints
+from gauge_mc.cli.settings import with_settings
 from gauge_mc.cli.updates import after
 
 Keep = Annotated[
@@ -17,26 +18,44 @@ Keep = Annotated[
 
 
 @prints("gauge_mc.run.thinning:ThinningReport")
+@with_settings(("backend", "devices", "threads"))
 def thin(
     run: Annotated[Path, o.argument("Run directory.", metavar="RUN")],
     keep: Keep,
     dry_run: Annotated[
         bool, o.option("Show what would be removed, without removing anything.", flag="--dry-run")
     ] = False,
+    unchecked: Annotated[
+        bool, o.option("Remove them without making one of them again first.", flag="--unchecked")
+    ] = False,
     json: o.Json = False,
+    backend: str | None = None,
+    devices: str | None = None,
+    threads: int | None = None,
 ) -> None:
     """Remove configurations of a run, except every Nth one.
 
-    Kept are those that a run with N times the --separation would have. The run records that the
+    First, one of them is made again from what is kept, and nothing is removed unless its links are
+    the same: gauge-mc regenerate can make all of them again. Kept are those that a run with N times
+    the --separation would have. The run records that the
     others were removed on purpose, so that status, info and verify do not call them missing. Tables
     are not changed, and the run can be continued; new configurations are all kept until the run is
     thinned again. Configurations later than the last checkpoint are left.
     """
     from rich.filesize import decimal
 
+    from gauge_mc.devices.choice import AUTOMATIC
     from gauge_mc.run.thinning import thin as carry_out
 
-    found = carry_out(run, keep, dry_run=dry_run)
+    found = carry_out(
+        run,
+        keep,
+        dry_run=dry_run,
+        unchecked=unchecked,
+        backend=backend or AUTOMATIC,
+        devices=devices,
+        threads=threads,
+    )
     if json:
         print_document("thin", found)
         return

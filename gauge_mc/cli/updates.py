@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gauge_mc.cli import options as o
 
 AT = o.option(
-    "Updates, such as 1050,1100:2000:10; a range includes its last number.",
+    "Updates whose configurations are made again, such as 1050,1100:2000:10.",
     metavar="N|FIRST:LAST:STEP,...",
     flag="--at",
 )

@@ -450,7 +450,7 @@ def _configuration(
 ) -> str:
     """Check a configuration, and that it agrees with the tables of its run."""
     if not path.exists():
-        raise _missing(path)
+        raise GaugeError(f"{path} is missing; make it again with gauge-mc regenerate.")
     header = open_configuration(path).header
     for name in ("group", "lattice", "precision") if parameters else ():
         if getattr(header, name) != getattr(parameters, name):

@@ -470,6 +470,9 @@ CONFIGS_SUFFIX = "_configs"
 """Suffix of the name of a table measured on stored configurations, if the run itself also measures
 the observable along the way."""
 
+AGAIN_SUFFIX = "_at"
+"""Suffix of the name of a table measured on configurations that were made for it and not kept."""
+
 
 class SummedObservable(Observable):
     """An observable whose record follows from sums over sites, which are fetched in blocks.

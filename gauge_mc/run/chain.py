@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -211,6 +212,31 @@ def check_start(parameters: Parameters) -> None:
             f"The start file {p.start} contains {header.group} on {header.lattice}, "
             f"but the run is for {p.group} on {p.lattice}; choose another file or other parameters."
         )
+
+
+def is_configuration(path: Path, parameters: Parameters, sweep: int) -> bool:
+    """Return whether the header of a file says that it is a configuration of a chain.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    parameters : Parameters
+        Parameters of the chain.
+    sweep : int
+        Number of updates after which it was written.
+    """
+    p = parameters
+    try:
+        header = open_configuration(path).header
+    except GaugeError:
+        return False
+    origin = {"sequence_number": str(sweep)}
+    if re.fullmatch("[!-~]{1,200}", p.name):  # formats store other names differently
+        origin["ensemble_id"] = p.name
+    if (header.group, header.lattice, header.precision) != (p.group, p.lattice, p.precision):
+        return False
+    return all(header.provenance.get(name, value) == value for name, value in origin.items())
 
 
 def version() -> str:

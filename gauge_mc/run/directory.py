@@ -139,6 +139,14 @@ class Run:
         known = [path for path in found if path.stem.isdecimal() and path.suffix in suffixes]
         return sorted((int(path.stem), path) for path in known)
 
+    def own_configs(self, parameters: Parameters) -> dict[int, Path]:
+        """Return the configuration files named and stored as the run does, by update, ascending."""
+        if not parameters.keeps_configs:
+            return {}
+        form = parameters.format
+        found = self.config_files()
+        return {number: path for number, path in found if path == self.config(number, form)}
+
     def exists(self) -> bool:
         """Return whether the directory contains a run.toml."""
         return self.toml.is_file()

@@ -13,10 +13,10 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.formats import FORMATS
-from gauge_mc.observables import CONFIGS_SUFFIX, table_name
+from gauge_mc.observables import AGAIN_SUFFIX, CONFIGS_SUFFIX, table_name
 from gauge_mc.run.chain import provenance
 from gauge_mc.run.directory import Run, newest_run
-from gauge_mc.run.parameters import NO_FORMAT
+from gauge_mc.run.parameters import NO_FORMAT, Parameters
 from gauge_mc.storage.header import Header
 
 
@@ -46,6 +46,10 @@ class Ensemble:
         plain = self.folder / f"{table_name(observable)}.csv"
         other = self.folder / f"{table_name(observable)}{CONFIGS_SUFFIX}.csv"
         return other if observable in self.measured or other.exists() else plain
+
+    def table_again(self, observable: str) -> Path:
+        """Return the default path of a table of configurations that were not kept."""
+        return self.folder / f"{table_name(observable)}{AGAIN_SUFFIX}.csv"
 
     def load(self, number: int, precision: str, device: Devices) -> tuple[Field, str]:
         """Read a configuration, and return it with the digest of its links in the file.
@@ -101,6 +105,11 @@ def _ensemble_of_run(run: Run) -> Ensemble:
         )
     if not files:
         raise GaugeError(f"The run {run.path} has no configurations yet; generate some first.")
+    return ensemble_of(run, parameters, files)
+
+
+def ensemble_of(run: Run, parameters: Parameters, files: dict[int, Path]) -> Ensemble:
+    """Return files with configurations of a run, by update, as its ensemble."""
     p = parameters
     metadata = {name: value for name, value in provenance(p).items() if name != "version"}
     measured = tuple(item.observable for item in p.measure)

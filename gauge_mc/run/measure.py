@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
+from gauge_mc import defaults
 from gauge_mc.console import Console
 from gauge_mc.devices.choice import AUTOMATIC, choose_devices, hint
 from gauge_mc.domain.device_group import open_device_group
@@ -18,16 +22,20 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
+from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.observables import OBSERVABLES, Observable, check_records
 from gauge_mc.options import Owners
 from gauge_mc.quoting import shortened
 from gauge_mc.registry import in_words
+from gauge_mc.run.directory import Run, newest_run
 from gauge_mc.run.display import announced_compilation
-from gauge_mc.run.ensemble import Ensemble, find_ensemble
+from gauge_mc.run.ensemble import Ensemble, ensemble_of, find_ensemble
 from gauge_mc.run.functions import CustomObservable, observable_of
 from gauge_mc.run.measure_display import opening, show_progress
 from gauge_mc.run.measurement_table import measuring
+from gauge_mc.run.regenerate import Updates, update_numbers, updates_shown
+from gauge_mc.run.regeneration import Regeneration, StoredChain
 from gauge_mc.signatures import with_options
 from gauge_mc.smearing import smear_option, smearing_owners
 
@@ -36,6 +44,9 @@ if TYPE_CHECKING:
 
 ONE_DEVICE = "--split has no effect with one device; choose more devices with --devices."
 """Message if several devices are to share every configuration but there is only one device."""
+
+TOGETHER = 8
+"""Number of configurations that are made before they are measured and removed."""
 
 AnyPath = str | os.PathLike[str]
 
@@ -62,6 +73,7 @@ def measure(
     devices: str | None = None,
     threads: int | None = None,
     split: bool = False,
+    at: Updates | None = None,
     progress: bool = True,
     **options: Unpack[MeasureKeywords],
 ) -> TableData:
@@ -87,6 +99,9 @@ def measure(
         See `gauge_mc.devices.choose_devices`; by default all GPUs are used.
     split : bool
         Whether all devices share every configuration, instead of taking one each.
+    at : str, int or iterable of int, optional
+        Updates of the run whose configurations are made for the measurement and not kept; see
+        `gauge_mc.regenerate`. By default the stored configurations are taken.
     progress : bool
         Whether to show progress.
     **options : object
@@ -109,28 +124,123 @@ def measure(
     if isinstance(target, Field):
         return _measure_field(target, _observable(observable, target.lattice, options))
     _check_order(target, observable)
-    ensemble = find_ensemble(_paths_of(target))
-    wanted = _observable(observable, ensemble.lattice, options).for_group(ensemble.group)
-    wanted = wanted.for_ensemble(ensemble.metadata)
     if precision not in (None, *REALS):
         raise UsageError(f"There is no precision '{precision}'; choose {in_words(REALS, 'or')}.")
-    path = Path(output) if output else ensemble.table(wanted.name)
-    width = precision or ensemble.precision
-    openers = _openers(devices, backend, threads, split, ensemble.lattice)
-    openers = openers[: len(ensemble.files)]
-    advice = hint() if backend == AUTOMATIC and not devices else None
-    console = Console(quiet=not progress)
-    with device_pool(openers) as pool, announced_compilation(console):
-        if not wanted.records:
-            wanted = _prepared(wanted, ensemble, width, pool)
-        with measuring(ensemble, wanted, path, width) as work:
-            console.print(*opening(work, pool.name, advice), sep="\n", soft_wrap=True)
-            if split and len(openers) == 1 and _is_single(pool):
-                console.print(ONE_DEVICE, soft_wrap=True)
-            numbers = work.carry_out(pool, width)
-            for _ in show_progress(numbers, work, console, len(pool.devices)):
-                pass
+    paths, places = _paths_of(target), _MeasuringDevices(backend, devices, threads, split)
+    plan = _ObservablePlan(observable, options, precision, places, Console(quiet=not progress))
+    if at is not None:
+        return _measure_again(paths, update_numbers(at), plan, output)
+    ensemble = find_ensemble(paths)
+    return plan.carry_out(ensemble, Path(output) if output else None)
+
+
+@dataclass(frozen=True)
+class _MeasuringDevices:
+    """The devices on which an observable is measured."""
+
+    backend: str
+    devices: str | None
+    threads: int | None
+    split: bool
+
+    @property
+    def advice(self) -> str | None:
+        """The reason why a GPU of this machine is not used, unless devices were chosen."""
+        return hint() if self.backend == AUTOMATIC and not self.devices else None
+
+    def openers(self, lattice: Lattice) -> list[Callable[[], Devices]]:
+        """Return functions that open the devices: one for each, or one for all to split."""
+        chosen = (self.devices, self.backend, self.threads)
+        if self.split:
+            return [partial(open_device_group, *chosen, all_by_default=True, lattice=lattice)]
+        return [one.open for one in choose_devices(*chosen, all_by_default=True)]
+
+
+@dataclass(frozen=True)
+class _ObservablePlan:
+    """The measurement of an observable."""
+
+    observable: str | CustomObservable
+    options: Mapping[str, Any]
+    precision: str | None
+    places: _MeasuringDevices
+    console: Console
+
+    def wanted(self, ensemble: Ensemble) -> Observable:
+        """Return the observable for an ensemble."""
+        found = _observable(self.observable, ensemble.lattice, self.options)
+        return found.for_group(ensemble.group).for_ensemble(ensemble.metadata)
+
+    def carry_out(self, ensemble: Ensemble, path: Path | None) -> TableData:
+        """Measure on the configurations that the table lacks, and return the table."""
+        wanted, console = self.wanted(ensemble), self.console
+        path = path or ensemble.table(wanted.name)
+        width = self.precision or ensemble.precision
+        openers = self.places.openers(ensemble.lattice)[: len(ensemble.files)]
+        with device_pool(openers) as pool, announced_compilation(console):
+            if not wanted.records:
+                wanted = _prepared(wanted, ensemble, width, pool)
+            with measuring(ensemble, wanted, path, width) as work:
+                lines = opening(work, pool.name, self.places.advice)
+                console.print(*lines, sep="\n", soft_wrap=True)
+                if self.places.split and len(openers) == 1 and _is_single(pool):
+                    console.print(ONE_DEVICE, soft_wrap=True)
+                numbers = work.carry_out(pool, width)
+                for _ in show_progress(numbers, work, console, len(pool.devices)):
+                    pass
+        return read_table(path)
+
+
+def _measure_again(
+    paths: Sequence[Path], numbers: Sequence[int], plan: _ObservablePlan, output: str | Path | None
+) -> TableData:
+    """Measure on configurations that a run has not kept, and do not keep them either."""
+    run = _run_of(paths)
+    chain = StoredChain.of(run)
+    chain.refuse_later(numbers)
+    nothing = ensemble_of(run, chain.parameters, {})
+    path = Path(output) if output else nothing.table_again(plan.wanted(nothing).name)
+    left = [one for one in numbers if one not in _measured_in(path)]
+    silent = replace(plan, console=Console(quiet=True))
+    places, total = plan.places, chain.work(left)
+    chosen = (places.devices, places.backend, places.threads)
+    with (
+        TemporaryDirectory() as folder,
+        closing(open_device_group(*chosen, lattice=chain.parameters.lattice)) as group,
+        updates_shown(plan.console, total) as advance,
+    ):
+        making = Regeneration(chain, group, advance)
+        for files in making.files(left, Path(folder), defaults.FORMAT, TOGETHER):
+            silent.carry_out(ensemble_of(run, chain.parameters, files), path)
     return read_table(path)
+
+
+def default_table(paths: Sequence[Path], observable: str, again: bool = False) -> Path:
+    """Return the table that `measure` writes by default.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        A run, or configuration files; the newest run if there are none.
+    observable : str
+        Name of the observable.
+    again : bool
+        Whether configurations are made again for it.
+    """
+    if not again:
+        return find_ensemble(paths).table(observable)
+    run = _run_of(paths)
+    return ensemble_of(run, run.read()[0], {}).table_again(observable)
+
+
+def _run_of(paths: Sequence[Path]) -> Run:
+    if len(paths) > 1:
+        raise UsageError("The updates of --at are those of a single run; name one.")
+    return Run(paths[0]) if paths else newest_run()
+
+
+def _measured_in(path: Path) -> set[int]:
+    return set(map(int, read_table(path).columns[SWEEP])) if path.exists() else set()
 
 
 def _check_order(target: Target, observable: str | CustomObservable) -> None:
@@ -184,16 +294,6 @@ def _paths_of(target: Any) -> list[Path]:
     if isinstance(target, str | os.PathLike):
         return [Path(target)]
     return [Path(one) for one in target]
-
-
-def _openers(
-    devices: str | None, backend: str, threads: int | None, split: bool, lattice: Lattice
-) -> list[Callable[[], Devices]]:
-    """Return functions that open the chosen devices: one for each, or one for all to split."""
-    if split:
-        together = partial(open_device_group, all_by_default=True, lattice=lattice)
-        return [partial(together, devices, backend, threads)]
-    return [one.open for one in choose_devices(devices, backend, threads, all_by_default=True)]
 
 
 def _is_single(pool: DevicePool) -> bool:

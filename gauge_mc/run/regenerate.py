@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
@@ -10,7 +11,6 @@ from functools import partial
 from pathlib import Path
 
 from gauge_mc import defaults
-from gauge_mc.configurations.background import BackgroundWriter
 from gauge_mc.console import Console
 from gauge_mc.devices.choice import AUTOMATIC
 from gauge_mc.domain.device_group import DeviceGroup, open_device_group
@@ -20,12 +20,15 @@ from gauge_mc.formats import FORMATS
 from gauge_mc.numbers import whole_number
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.directory import Run
-from gauge_mc.run.display import announced_compilation
+from gauge_mc.run.display import PLAIN_SECONDS, announced_compilation, duration
 from gauge_mc.run.regeneration import Regeneration, StoredChain
 from gauge_mc.run.run_output import is_due
 
 MOST = 10**6
 """Largest number of updates in one command, to catch typing errors."""
+
+TOGETHER = 64
+"""Number of files after which the writer is waited for."""
 
 Updates = str | int | Iterable[int]
 """Updates as text such as ``1050,1100:2000:10``, or as numbers."""
@@ -99,7 +102,7 @@ def regenerate(
         be written.
     """
     chain = StoredChain.of(Run(Path(run)))
-    plan = _Plan.of(chain, update_numbers(at), Path(output) if output else None, format)
+    plan = _WantedFiles.of(chain, update_numbers(at), Path(output) if output else None, format)
     report = plan.report
     if dry_run or not report.made:
         return report
@@ -153,7 +156,7 @@ def _range(word: str) -> range:
 
 @contextmanager
 def updates_shown(console: Console, total: int) -> Iterator[Callable[[], object]]:
-    """Show a bar for a number of updates on a terminal; yield what is called after each."""
+    """Show the progress of a number of updates; yield what is called after each."""
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -162,15 +165,36 @@ def updates_shown(console: Console, total: int) -> Iterator[Callable[[], object]
         TimeRemainingColumn,
     )
 
-    columns = (TextColumn("updates"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    hidden = console.quiet or not console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
-        yield partial(bar.advance, bar.add_task("", total=total))
+    if console.is_terminal or console.quiet or not total:
+        columns = (TextColumn("updates"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        hidden = console.quiet or not total
+        with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
+            yield partial(bar.advance, bar.add_task("", total=total))
+        return
+    yield _PlainLines(console, total).advance
+
+
+class _PlainLines:
+    """Lines about updates in a log file: the first one, and others now and then."""
+
+    def __init__(self, console: Console, total: int) -> None:
+        self._console, self._total, self._done = console, total, 0
+        self._began = self._shown = time.monotonic()
+        console.print(f"making {total} updates again")
+
+    def advance(self) -> None:
+        """Note that an update is done."""
+        self._done += 1
+        now = time.monotonic()
+        if now - self._shown >= PLAIN_SECONDS:
+            self._shown = now
+            left = (now - self._began) / self._done * (self._total - self._done)
+            self._console.print(f"update {self._done} of {self._total}  ETA {duration(left)}")
 
 
 @dataclass(frozen=True)
-class _Plan:
-    """What is to be made, and where it goes."""
+class _WantedFiles:
+    """The configurations to make, and where they go."""
 
     chain: StoredChain
     numbers: tuple[int, ...]
@@ -180,14 +204,10 @@ class _Plan:
     @classmethod
     def of(
         cls, chain: StoredChain, numbers: tuple[int, ...], output: Path | None, format: str | None
-    ) -> _Plan:
+    ) -> _WantedFiles:
         """Check what is wanted."""
         p, path = chain.parameters, chain.run.path
-        if numbers[-1] > chain.state.sweep:
-            raise UsageError(
-                f"The run {path} has done {chain.state.sweep} updates, so that update "
-                f"{numbers[-1]} cannot be made again; continue the run."
-            )
+        chain.refuse_later(numbers)
         if not output:
             _refuse_irregular(chain, numbers)
         if format is not None:
@@ -210,32 +230,20 @@ class _Plan:
         return tuple(one for one in self.numbers if not self.file(one).exists())
 
     @property
-    def compared(self) -> int | None:
-        """The stored configuration that is made again first."""
-        return self.chain.nearest(self.chain.files)
-
-    @property
     def report(self) -> RegenerationReport:
         """The report, before anything is made."""
-        left, compared = self.left, self.compared
-        updates = self.chain.distance(left) if left else 0
-        updates += self.chain.distance([compared]) if left and compared else 0
+        left, chain = self.left, self.chain
         there = tuple(one for one in self.numbers if one not in left)
         return RegenerationReport(
-            str(self.chain.run.path), left, there, updates, compared, str(self.folder)
+            str(chain.run.path), left, there, chain.work(left), chain.compared, str(self.folder)
         )
 
     def carry_out(self, devices: DeviceGroup, advance: Callable[[], object]) -> None:
         """Compare a stored configuration, then make and write what is left."""
-        left = self.left
-        making = Regeneration(self.chain, devices, advance)
-        if self.compared is not None:
-            making.compare(self.chain, self.compared)
         make_folder(self.folder)
-        with BackgroundWriter() as writer:
-            for chain in making.made(left):
-                chain.write(self.file(chain.sweep), writer, format=self.format)
-            writer.flush()
+        making = Regeneration(self.chain, devices, advance)
+        for _ in making.files(self.left, self.folder, self.format, TOGETHER):
+            pass
 
 
 def _refuse_irregular(chain: StoredChain, numbers: Iterable[int]) -> None:

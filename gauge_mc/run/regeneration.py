@@ -8,22 +8,22 @@ therefore made again from the one before it, and both must have the same links.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
-from gauge_mc.configurations.reading import open_configuration
+from gauge_mc.configurations.background import BackgroundWriter
 from gauge_mc.domain.device_group import DeviceGroup
-from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
+from gauge_mc.formats import FORMATS
 from gauge_mc.random import GENERATORS
 from gauge_mc.run.batch import Batch
-from gauge_mc.run.chain import Chain
+from gauge_mc.run.chain import Chain, is_configuration
 from gauge_mc.run.checkpoint import ChainState, read_state
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
@@ -44,7 +44,7 @@ class StoredChain:
     state: ChainState
     """Position of the chain at the last checkpoint."""
     files: dict[int, Path]
-    """Configurations by update."""
+    """Configurations that the run has written, by update, in ascending order."""
 
     @classmethod
     def of(cls, run: Run) -> StoredChain:
@@ -55,18 +55,20 @@ class StoredChain:
         UsageError
             If there is no run, or it has not begun.
         GaugeError
-            If its files are damaged, or two configurations have the same number.
+            If its files are damaged.
         """
-        parameters = run.read()[0]
+        p = run.read()[0]
         if not run.checkpoint.exists():
             raise UsageError(f"The run {run.path} has no checkpoint yet; generate some updates.")
         state = read_state(run.checkpoint)
-        if state.step != state.sweep * parameters.algorithm.draws:
+        if state.step != state.sweep * p.algorithm.draws:
             raise GaugeError(
                 f"The run {run.path} has drawn other random numbers than this version draws in "
                 f"{state.sweep} updates; use the version that made it."
             )
-        return cls(run, parameters, state, run.unambiguous_configs())
+        due = range(p.thermalize + p.separation, state.sweep + 1, p.separation)
+        own = run.own_configs(p).items()
+        return cls(run, p, state, {number: path for number, path in own if number in due})
 
     def without(self, numbers: Iterable[int]) -> StoredChain:
         """Return the chain as it is without some of its configurations."""
@@ -79,9 +81,8 @@ class StoredChain:
         """Updates at which the chain can be taken up, ascending, with the start."""
         if GENERATORS[self.parameters.rng].state_words:
             return (START,)
-        # The numbers that an algorithm chooses are those of the checkpoint after thermalisation.
-        known = (one for one in self.files if one >= self.parameters.thermalize)
-        return (START, *(one for one in known if START < one <= self.state.sweep))
+        # After thermalisation, the numbers that an algorithm chooses are those of the checkpoint.
+        return (START, *self.files)
 
     def place_before(self, update: int) -> int:
         """Return the last place from which an update can be made; it is not the update itself."""
@@ -95,6 +96,32 @@ class StoredChain:
             total += number - at
             at = number
         return total
+
+    @property
+    def compared(self) -> int | None:
+        """The stored configuration that takes the fewest updates to make again, if there is any."""
+        return self.nearest(self.files)
+
+    def work(self, numbers: Sequence[int]) -> int:
+        """Return the number of updates to make configurations, after one that is compared."""
+        if not numbers:
+            return 0
+        comparison = [] if self.compared is None else [self.compared]
+        return self.distance(numbers) + self.distance(comparison)
+
+    def refuse_later(self, numbers: Sequence[int]) -> None:
+        """Refuse updates that the run has not done.
+
+        Raises
+        ------
+        UsageError
+            If there are some.
+        """
+        if max(numbers) > self.state.sweep:
+            raise UsageError(
+                f"The run {self.run.path} has done {self.state.sweep} updates, so that update "
+                f"{max(numbers)} cannot be made again; continue the run."
+            )
 
     def nearest(self, numbers: Iterable[int]) -> int | None:
         """Return that of some configurations that takes the fewest updates, if there is any."""
@@ -113,21 +140,25 @@ class StoredChain:
         p = self.parameters
         if place == START:
             return Chain.begin(p, devices)
-        stored = open_configuration(self.files[place])
-        self._refuse_other(stored.path, place)
-        field = stored.load(p.precision, devices)
+        self.check(place)
+        field = Field.load(self.files[place], p.precision, devices)
         random = Random.for_field(field, p.rng, p.seed, p.luxury)
         random.step = place * p.algorithm.draws
         return Chain(p, field, random, place, self.state.tuning)
 
-    def _refuse_other(self, path: Path, number: int) -> None:
-        """Refuse a file that is not exactly a configuration of the run."""
-        p, header = self.parameters, open_configuration(path).header
-        widths = [np.dtype(REALS[one]).itemsize for one in (header.precision, p.precision)]
-        if (header.group, header.lattice) != (p.group, p.lattice) or widths[0] < widths[1]:
+    def check(self, number: int) -> None:
+        """Refuse a file whose header does not say that it is a configuration of the run.
+
+        Raises
+        ------
+        GaugeError
+            If the header says something else.
+        """
+        path = self.files[number]
+        if not is_configuration(path, self.parameters, number):
             raise GaugeError(
-                f"{path} has {header.group} on {header.lattice} in {header.precision} precision, "
-                f"and not what the run has after update {number}; move it out of the run."
+                f"{path} does not seem to be what the run has after update {number}; move it to "
+                "another folder, or check it with gauge-mc verify."
             )
 
 
@@ -141,6 +172,48 @@ class Regeneration:
     """Devices that share the lattice."""
     advance: Callable[[], object] = lambda: None
     """Function that is called after every update."""
+
+    def files(
+        self, numbers: Sequence[int], folder: Path, format: str, together: int
+    ) -> Iterator[dict[int, Path]]:
+        """Write configurations, after one that is stored was made again with the same links.
+
+        Parameters
+        ----------
+        numbers : sequence of int
+            Updates.
+        folder : Path
+            Folder for the files.
+        format : str
+            File format.
+        together : int
+            Number of files to write before they are yielded.
+
+        Yields
+        ------
+        dict of int to Path
+            Files by update.
+
+        Raises
+        ------
+        UsageError, GaugeError
+            See `StoredChain.taken_up`, `compare` and `Chain.write`.
+        """
+        if numbers and self.chain.compared is not None:
+            self.compare(self.chain, self.chain.compared)
+        with BackgroundWriter() as writer:
+            written: dict[int, Path] = {}
+            for chain in self.made(numbers):
+                path = folder / f"{chain.sweep:07d}{FORMATS[format].suffix}"
+                chain.write(path, writer, format=format)
+                written[chain.sweep] = path
+                if len(written) == together:
+                    writer.flush()
+                    yield written
+                    written = {}
+            writer.flush()
+            if written:
+                yield written
 
     def made(self, numbers: Iterable[int]) -> Iterator[Chain]:
         """Yield the chain after each of some updates, in ascending order.
@@ -176,11 +249,11 @@ class Regeneration:
         GaugeError
             If the links differ.
         """
+        stored.check(number)
         path = stored.files[number]
-        stored._refuse_other(path, number)
         for chain in self.made([number]):
             field = chain.field
-            known = open_configuration(path).load(field.precision, self.devices)
+            known = Field.load(path, field.precision, self.devices)
             if not same_links(field, known):
                 sessions = stored.run.read()[1]
                 made_by = [f"{one.device} with gauge-mc {one.version}" for one in sessions]

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from gauge_mc.configurations.background import BackgroundWriter
-from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.table import Table
 from gauge_mc.observables import Observable, Records, RecordsOfTables
-from gauge_mc.run.chain import Chain, provenance
+from gauge_mc.run.chain import Chain, is_configuration, provenance
 from gauge_mc.run.directory import Run
 from gauge_mc.run.lock import RunLock
 from gauge_mc.run.measurement import Measurement
@@ -175,21 +173,10 @@ def is_due(done: int, every: int) -> bool:
 
 def _refuse_stranger(task: ChainTask, sweep: int, path: Path) -> None:
     """Check that a configuration later than the checkpoint is one that the run writes again."""
-    p, header = task.parameters, None
+    p = task.parameters
     due = is_due(sweep - p.thermalize, p.separation) and sweep <= p.updates
-    if p.keeps_configs and due and path == task.run.config(sweep, p.format):
-        with suppress(GaugeError):
-            header = open_configuration(path).header
-    said = header.provenance if header else {}
-    origin = {"sequence_number": str(sweep)}
-    if re.fullmatch("[!-~]{1,200}", p.name):  # formats store other names differently
-        origin["ensemble_id"] = p.name
-    same = header and (header.group, header.lattice, header.precision) == (
-        p.group,
-        p.lattice,
-        p.precision,
-    )
-    if not same or any(said.get(name, value) != value for name, value in origin.items()):
+    expected = p.keeps_configs and due and path == task.run.config(sweep, p.format)
+    if not expected or not is_configuration(path, p, sweep):
         raise GaugeError(
             f"{path} is later than the checkpoint and does not seem to be a configuration of this "
             "run, which would replace it; move it to another folder."

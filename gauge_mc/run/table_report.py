@@ -17,6 +17,12 @@ from gauge_mc.observables import observable_of_table
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.averages import Average
 
+UNEQUAL = (
+    "The measurements are not at equal distances in the chain, but their errors and "
+    "autocorrelation times are computed as if they were."
+)
+"""Caution about averages."""
+
 
 @documented
 @dataclass(frozen=True)
@@ -56,4 +62,5 @@ def _cautions(table: TableData, averages: Mapping[str, Average]) -> list[str]:
         return []
     slowest = max(one.tau_int for one in averages.values())
     series = [table[name] for name in averages]
-    return caution_short(len(table), slowest) + caution_series(table[SWEEP], *series)
+    unequal = [UNEQUAL] if len({*np.diff(table[SWEEP]).tolist()}) > 1 else []
+    return unequal + caution_short(len(table), slowest) + caution_series(table[SWEEP], *series)

@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from gauge_mc import __version__
+from gauge_mc.devices.choice import AUTOMATIC
+from gauge_mc.domain.device_group import open_device_group
 from gauge_mc.errors import GaugeError, UsageError, not_written
 from gauge_mc.files.atomic import replacing, sync_folder
 from gauge_mc.files.input import read_text
@@ -23,6 +26,7 @@ from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
 from gauge_mc.run.lock import now
 from gauge_mc.run.parameters import NO_FORMAT, Parameters
+from gauge_mc.run.regeneration import Regeneration, StoredChain
 
 MAX_RECORD = 2**20
 """Maximum size of the record in bytes."""
@@ -119,8 +123,21 @@ class ThinningReport:
     removed_bytes: int = result_field("Size of all files that are removed, in bytes.")
 
 
-def thin(run: str | os.PathLike[str], keep: int, *, dry_run: bool = False) -> ThinningReport:
+def thin(
+    run: str | os.PathLike[str],
+    keep: int,
+    *,
+    dry_run: bool = False,
+    unchecked: bool = False,
+    backend: str = AUTOMATIC,
+    devices: str | None = None,
+    threads: int | None = None,
+) -> ThinningReport:
     """Remove configurations of a run, except every N-th one, and record that this was intended.
+
+    First, one of those to be removed is made again from the one before it that is kept, or from the
+    start if the random number generator has states; nothing is removed unless its links are the
+    same. What was removed can be made again with `gauge_mc.regenerate`.
 
     Kept are those that a run with N times the separation would have. Configurations later than the
     last checkpoint, and files that the run has not written, are left. Tables are not changed. The
@@ -134,6 +151,10 @@ def thin(run: str | os.PathLike[str], keep: int, *, dry_run: bool = False) -> Th
         The number N, at least 2.
     dry_run : bool
         Whether only to return what would be removed.
+    unchecked : bool
+        Whether to make none of them again first.
+    backend, devices, threads
+        Where it is made; see `gauge_mc.generate`.
 
     Returns
     -------
@@ -145,7 +166,8 @@ def thin(run: str | os.PathLike[str], keep: int, *, dry_run: bool = False) -> Th
     UsageError
         If there is no run, it keeps no configurations, or none of them would be kept.
     GaugeError
-        If files of the run are damaged or cannot be removed, or another process is working on it.
+        If files of the run are damaged or cannot be removed, another process is working on it, or
+        the configuration that was made again has other links.
     """
     chosen = Run(Path(run))
     chosen.read()
@@ -156,6 +178,8 @@ def thin(run: str | os.PathLike[str], keep: int, *, dry_run: bool = False) -> Th
         plan = _FileSelection.of(chosen, keep)  # another process may have been at work until now
         lock.record(replace(lock.holder, sweep=plan.sweep))
         result = plan.result
+        if not unchecked:
+            plan.check(backend, devices, threads)
         plan.carry_out()
     return result
 
@@ -186,11 +210,8 @@ class _FileSelection:
         rule = Rule(keep, sweep, now(), __version__)
         known = any((one.keep, one.sweep) == (keep, sweep) for one in removed.rules)
         new = removed if known else RemovedConfigurations(parameters, (*removed.rules, rule))
-        own = {
-            number: path
-            for number, path in run.config_files()
-            if number <= sweep and path == run.config(number, parameters.format)
-        }
+        stored = run.own_configs(parameters).items()
+        own = {number: path for number, path in stored if number <= sweep}
         files = {number: path for number, path in own.items() if number in new}
         kept = tuple(number for number in own if number not in new)
         if files and not kept:
@@ -205,6 +226,22 @@ class _FileSelection:
         """The report on what is removed."""
         size = sum(path.lstat().st_size for path in self.files.values())
         return ThinningReport(str(self.run.path), self.keep, self.kept, tuple(self.files), size)
+
+    def check(self, backend: str, devices: str | None, threads: int | None) -> None:
+        """Make again the configuration that takes the fewest updates, and compare its links.
+
+        Raises
+        ------
+        GaugeError
+            If they differ.
+        """
+        stored = StoredChain.of(self.run)
+        left = stored.without(self.files)
+        number = left.nearest(self.files)
+        assert number is not None
+        lattice = stored.parameters.lattice
+        with closing(open_device_group(devices, backend, threads, lattice=lattice)) as group:
+            Regeneration(left, group).compare(stored, number)
 
     def carry_out(self) -> None:
         """Write the record, then remove the files."""

@@ -35,6 +35,7 @@ COMMANDS = {
     "export": ("export", ("RUN", "OUT")),
     "info": ("info", ("RUN",)),
     "verify": ("verify", ("RUN",)),
+    "regenerate": ("regenerate --at 5 --dry-run", ("RUN",)),
     "thin": ("thin --keep 2 --dry-run", ("RUN",)),
     "convert": ("convert", ("CONFIG", "OUT")),
     "bench": ("bench --lattice 4 --seconds 0.05", ()),

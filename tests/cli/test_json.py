@@ -207,6 +207,7 @@ CALLS = {
     "info": [("run",), ("s",), ("run/configs/0000005.lime",)],
     "verify": [("run",), ("s",)],
     "card": [("run/run.toml",)],
+    "regenerate": [("run", "--at", 5, "--dry-run")],
     "thin": [("run", "--keep", 2, "--dry-run")],
     "convert": [
         ("run/configs/0000005.lime", "five.nersc", "--to", "nersc"),
