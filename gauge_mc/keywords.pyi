@@ -54,16 +54,22 @@ class FitKeywords(TypedDict, total=False):
     average: bool | None
     bootstrap: int | None
     charge: str | None
+    cold: str | None
     coulomb: str | None
+    critical: str | None
     energy: str | None
     least: int | None
     level: int | None
     levels: str | int | list[int] | None
     nt: int | None
+    phase: str | None
     r_max: float | None
     r_min: float | None
+    radius_max: float | None
+    radius_min: float | None
     round: bool | None
     samples: bool | None
+    scale: str | None
     single: bool | None
     skip: int | None
     source: str | None
@@ -187,6 +193,8 @@ class PlotKeywords(TypedDict, total=False):
     average: bool | None
     bootstrap: int | None
     charge: str | None
+    cold: str | None
+    critical: str | None
     energy: str | None
     hadrons: str | None
     least: int | None
@@ -196,6 +204,7 @@ class PlotKeywords(TypedDict, total=False):
     path: str | None
     result: str | None
     round: bool | None
+    scale: str | None
     skip: int | None
     t: float | None
     t0: str | int | list[int] | None

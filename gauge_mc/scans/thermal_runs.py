@@ -95,7 +95,7 @@ def read_thermal_runs(folder: Path, skip: int = 0, extent: int | None = None) ->
             continue
         keys = (*(one for one in ensemble_keys() if one not in VARYING), QUARKS)
         own = {one: loops.header[one] for one in keys if one in loops.header}
-        _check_equal(shared or own, own, run)
+        check_equal(shared or own, own, run)
         shared = own
         coupling = Coupling.of_metadata(loops.header)
         found.setdefault(lattice, []).append(read_thermal_chain(run, skip))
@@ -120,7 +120,7 @@ def loop_table() -> str:
     return f"{table_name(name)}.csv"
 
 
-def _check_equal(first: Mapping[str, str], own: Mapping[str, str], run: Path) -> None:
+def check_equal(first: Mapping[str, str], own: Mapping[str, str], run: Path) -> None:
     """Refuse a run of another action, group or kind of quarks."""
     for name in sorted({*first, *own}):
         if first.get(name) != own.get(name):
@@ -152,23 +152,52 @@ def read_thermal_chain(run: Path, skip: int = 0) -> ThermalChain:
     coupling = Coupling.of_metadata(loops.header)
     lattice = Lattice.parse(loops.header["lattice"])
     loops = loops.after(skip, str(path))
-    tables = {one: _table_of(run, one, coupling) for one in coupling.action.loops}
-    updates = loops[SWEEP]
-    for table in tables.values():
-        updates = np.intersect1d(updates, table[SWEEP])
+    updates, density = action_series(run, coupling, loops[SWEEP])
     if updates.size < LEAST_MEASUREMENTS:
         raise GaugeError(
             f"{run} has measured the Polyakov loop and the loops of its action together at "
             f"{updates.size} updates after update {skip}, and {LEAST_MEASUREMENTS} are needed; "
             "continue the run, or measure all of them at the same updates."
         )
+    loop = _at(loops, updates, "re") + 1j * _at(loops, updates, "im")
+    return ThermalChain(coupling.beta, updates, density * lattice.sites, loop)
+
+
+def action_series(
+    run: Path, coupling: Coupling, updates: NDArray[np.int64] | None = None
+) -> tuple[NDArray[np.int64], Array]:
+    """Return the action per site divided by beta along one run.
+
+    Parameters
+    ----------
+    run : Path
+        The run directory.
+    coupling : Coupling
+        The action of the run.
+    updates : ndarray of int64, optional
+        Updates at which it is wanted; by default all at which it was measured.
+
+    Returns
+    -------
+    updates : ndarray of int64, shape (samples,)
+        Those of the updates at which all loops of the action were measured.
+    density : ndarray, shape (samples,)
+        The action per site divided by beta.
+
+    Raises
+    ------
+    GaugeError
+        If the run has not measured all loops of its action.
+    """
+    tables = {one: _table_of(run, one, coupling) for one in coupling.action.loops}
+    for table in tables.values():
+        updates = table[SWEEP] if updates is None else np.intersect1d(updates, table[SWEEP])
+    assert updates is not None
     averages = {
         one: [_at(table, updates, name) for name in _observable(one).columns.names[1:]]
         for one, table in tables.items()
     }
-    density = np.asarray(coupling.density(averages)) / coupling.beta
-    loop = _at(loops, updates, "re") + 1j * _at(loops, updates, "im")
-    return ThermalChain(coupling.beta, updates, density * lattice.sites, loop)
+    return updates, np.asarray(coupling.density(averages)) / coupling.beta
 
 
 def _table_of(run: Path, loops: Loops, coupling: Coupling) -> TableData:

@@ -1,0 +1,1 @@
+"""Bulk thermodynamics: pressure, energy density and entropy density of gluons."""
