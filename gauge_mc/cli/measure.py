@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
@@ -15,6 +15,9 @@ from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import UsageError
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.smearing import SMEARINGS, smear_option
+
+if TYPE_CHECKING:
+    from gauge_mc.run.memory import MemoryForecast
 
 
 def _owners(name: str) -> list[OptionGroup]:
@@ -30,7 +33,7 @@ def _owners(name: str) -> list[OptionGroup]:
     return [*own, OptionGroup("--smear", (smear_option(),), section), *smearings]
 
 
-@prints("gauge_mc.run.table_report:TableReport")
+@prints("gauge_mc.run.table_report:TableReport", "gauge_mc.run.memory:MemoryForecast")
 @Subcommands(
     "Observables",
     lambda: OBSERVABLES,
@@ -63,6 +66,15 @@ def measure(
         ),
     ] = None,
     at: Annotated[str | None, AT] = None,
+    dry_run: Annotated[
+        bool,
+        o.option(
+            "Show the memory that the measurement needs on the devices, without measuring. The "
+            "exit code is 1 if it is too small.",
+            flag="--dry-run",
+            panel=o.EXECUTION,
+        ),
+    ] = False,
     json: o.Json = False,
     backend: str | None = None,
     devices: str | None = None,
@@ -82,7 +94,7 @@ def measure(
     """
     from gauge_mc.devices.choice import AUTOMATIC
     from gauge_mc.domain.mpi import find_processes
-    from gauge_mc.run.measure import default_table
+    from gauge_mc.run.measure import default_table, measurement_memory
     from gauge_mc.run.measure import measure as carry_out
     from gauge_mc.run.table_report import TableReport
 
@@ -93,19 +105,27 @@ def measure(
         )
     given = {name: value for name, value in options.items() if value not in (None, [])}
     targets = run or []
+    place: dict[str, Any] = dict(
+        precision=precision,
+        backend=backend or AUTOMATIC,
+        devices=devices,
+        threads=threads,
+        split=bool(split),
+    )
+    if dry_run and at is not None:
+        raise UsageError("--dry-run is for configurations that are kept; leave out --at.")
+    if dry_run:
+        show_memory(measurement_memory(targets or None, observable, **place, **given), json)
+        return
     path = output or default_table(targets, observable, again=at is not None)
     with alone_on_stdout(json):
         table = carry_out(
             targets or None,
             observable,
             output=path,
-            precision=precision,
-            backend=backend or AUTOMATIC,
-            devices=devices,
-            threads=threads,
-            split=bool(split),
             at=at,
             progress=not quiet,
+            **place,
             **given,
         )
     result = TableReport.of(path, table)
@@ -115,3 +135,15 @@ def measure(
         for name, average in result.averages.items():
             say(f"{name:<10} {average}")
         say(*result.cautions, str(path))
+
+
+def show_memory(found: MemoryForecast, as_json: bool) -> None:
+    """Print the memory that a measurement needs."""
+    from gauge_mc.console import Console
+    from gauge_mc.run.memory import refuse_shortage
+
+    if as_json:
+        print_document("measure", found)
+    else:
+        Console().print(found.table())
+    refuse_shortage(found)

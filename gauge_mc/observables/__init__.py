@@ -233,6 +233,10 @@ class Observable:
     """Minimum memory traffic of a measurement for benchmarks, in links read or written per link of
     the lattice; None if it is unknown.
     """
+    takes_memory: ClassVar[bool] = False
+    """Whether it may take many times the memory of the links, so that the memory is forecast before
+    it is measured; see `rehearsed`.
+    """
     main_kernel: ClassVar[Kernel | None] = None
     """Kernel whose number of registers benchmarks show."""
     bench_options: ClassVar[Mapping[str, object]] = {}
@@ -317,6 +321,15 @@ class Observable:
         One that takes long returns a shorter one that calls the same kernels.
         """
         return self
+
+    @property
+    def rehearsed(self) -> Observable | None:
+        """The observable that is rehearsed to find the memory that it takes; None if it cannot be.
+
+        See `gauge_mc.devices.rehearsal`: all results on devices are zero. By default it is the
+        `warm_up` of a registered observable.
+        """
+        return self.warm_up if type(self) is OBSERVABLES.get(self.name) else None
 
     @property
     def header(self) -> dict[str, str]:

@@ -28,6 +28,7 @@ from gauge_mc.run.directory import Run
 from gauge_mc.run.disk import DiskNeeds, check_disk, free_disk
 from gauge_mc.run.display import describe, duration, link_rate
 from gauge_mc.run.measurement import Measurement
+from gauge_mc.run.memory import memory_beside
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.preparation import compile_kernels
 from gauge_mc.run.request import RunRequest
@@ -188,6 +189,7 @@ def try_out(
     batch = Batch(begun, len(runs))
     field = batch.field
     batch.update()
+    beside = sum(memory_beside(observables.values(), field.replicas[0]))
     update, measuring = _seconds(batch.update, devices), 0.0
     metadata = [provenance(one) for one in runs]
     for item, one in observables.items():
@@ -199,7 +201,7 @@ def try_out(
         snapshot = partial(Snapshot.of, field.replicas[0], p.format)
         snapshot()
         writing = len(runs) * _seconds(snapshot, devices) / p.separation
-    taken = sum(device.allocated_bytes() for device in devices.devices)
+    taken = beside + sum(device.allocated_bytes() for device in devices.devices)
     memory = devices.processes.allgather((taken, free))
     return RunCosts(
         sum(one for one, _ in memory),

@@ -34,6 +34,7 @@ from gauge_mc.run.ensemble import Ensemble, ensemble_of, find_ensemble
 from gauge_mc.run.functions import CustomObservable, observable_of
 from gauge_mc.run.measure_display import opening, show_progress
 from gauge_mc.run.measurement_table import measuring
+from gauge_mc.run.memory import SAID, MemoryForecast, memory_of, refuse_shortage
 from gauge_mc.run.regenerate import Updates, update_numbers, updates_shown
 from gauge_mc.run.regeneration import Regeneration, StoredChain
 from gauge_mc.signatures import with_options
@@ -124,8 +125,6 @@ def measure(
     if isinstance(target, Field):
         return _measure_field(target, _observable(observable, target.lattice, options))
     _check_order(target, observable)
-    if precision not in (None, *REALS):
-        raise UsageError(f"There is no precision '{precision}'; choose {in_words(REALS, 'or')}.")
     paths, places = _paths_of(target), _MeasuringDevices(backend, devices, threads, split)
     plan = _ObservablePlan(observable, options, precision, places, Console(quiet=not progress))
     if at is not None:
@@ -166,6 +165,11 @@ class _ObservablePlan:
     places: _MeasuringDevices
     console: Console
 
+    def __post_init__(self) -> None:
+        if self.precision not in (None, *REALS):
+            known = in_words(REALS, "or")
+            raise UsageError(f"There is no precision '{self.precision}'; choose {known}.")
+
     def wanted(self, ensemble: Ensemble) -> Observable:
         """Return the observable for an ensemble."""
         found = _observable(self.observable, ensemble.lattice, self.options)
@@ -175,7 +179,7 @@ class _ObservablePlan:
         """Measure on the configurations that the table lacks, and return the table."""
         wanted, console = self.wanted(ensemble), self.console
         path = path or ensemble.table(wanted.name)
-        width = self.precision or ensemble.precision
+        width = self._width(ensemble)
         openers = self.places.openers(ensemble.lattice)[: len(ensemble.files)]
         with device_pool(openers) as pool, announced_compilation(console):
             if not wanted.records:
@@ -183,12 +187,59 @@ class _ObservablePlan:
             with measuring(ensemble, wanted, path, width) as work:
                 lines = opening(work, pool.name, self.places.advice)
                 console.print(*lines, sep="\n", soft_wrap=True)
+                if work.left and wanted.takes_memory:
+                    self._check_memory(wanted, ensemble, pool)
                 if self.places.split and len(openers) == 1 and _is_single(pool):
                     console.print(ONE_DEVICE, soft_wrap=True)
                 numbers = work.carry_out(pool, width)
                 for _ in show_progress(numbers, work, console, len(pool.devices)):
                     pass
         return read_table(path)
+
+    def memory(self, ensemble: Ensemble) -> MemoryForecast:
+        """Return the memory that the measurement takes on the devices."""
+        wanted, openers = self.wanted(ensemble), self.places.openers(ensemble.lattice)
+        with device_pool(openers[: len(ensemble.files)]) as pool:
+            if not wanted.records:
+                wanted = _prepared(wanted, ensemble, self._width(ensemble), pool)
+            return self._memory_on(pool, wanted, ensemble)
+
+    def _width(self, ensemble: Ensemble) -> str:
+        return self.precision or ensemble.precision
+
+    def _memory_on(
+        self, pool: DevicePool, wanted: Observable, ensemble: Ensemble
+    ) -> MemoryForecast:
+        kind = ensemble.lattice, ensemble.group, self._width(ensemble)
+        return memory_of(wanted, *kind, pool)
+
+    def _check_memory(self, wanted: Observable, ensemble: Ensemble, pool: DevicePool) -> None:
+        """Refuse a measurement for which the memory is too small, and say how much it takes."""
+        memory = self._memory_on(pool, wanted, ensemble)
+        refuse_shortage(memory)
+        if memory.device_bytes >= SAID:
+            self.console.print(f"memory: {memory.sentence}", soft_wrap=True)
+
+
+def measurement_memory(
+    target: Target,
+    observable: str | CustomObservable,
+    *,
+    precision: str | None = None,
+    backend: str = AUTOMATIC,
+    devices: str | None = None,
+    threads: int | None = None,
+    split: bool = False,
+    **options: Any,
+) -> MemoryForecast:
+    """Return the memory that `measure` takes on devices, without measuring.
+
+    For the parameters and errors see `measure`.
+    """
+    _check_order(target, observable)
+    places = _MeasuringDevices(backend, devices, threads, split)
+    plan = _ObservablePlan(observable, options, precision, places, Console(quiet=True))
+    return plan.memory(find_ensemble(_paths_of(target)))
 
 
 def _measure_again(

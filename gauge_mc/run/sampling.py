@@ -11,6 +11,7 @@ from gauge_mc.run.batch import Batch
 from gauge_mc.run.chain import provenance
 from gauge_mc.run.functions import FunctionObservable
 from gauge_mc.run.measurement import Measurement
+from gauge_mc.run.memory import memory_beside
 from gauge_mc.run.run_output import RunOutput, is_due
 from gauge_mc.run.session_plan import SessionPlan
 from gauge_mc.run.update_records import UpdateRecords
@@ -55,6 +56,7 @@ class Sampler:
         for observable in self.observables.values():
             if isinstance(observable, FunctionObservable):
                 observable.for_ensemble(metadata[0], batch.field)
+        memory_beside(self.observables.values(), batch.field.replicas[0])
         self._recorders = {
             item: observable.recorder(batch.field, metadata)
             for item, observable in self.observables.items()

@@ -98,6 +98,7 @@ class QuarkObservable(Observable):
 
     units: ClassVar[str] = "lattice units"
     smears: ClassVar[bool] = True
+    takes_memory: ClassVar[bool] = True
     secondary_tables: ClassVar[tuple[SecondaryTable, ...]] = (SOLVES,)
     options: ClassVar[tuple[Option, ...]] = quark_options()
     bench_options: ClassVar[Mapping[str, object]] = {"kappa": "0.12"}
@@ -146,6 +147,13 @@ class QuarkObservable(Observable):
             quarks = replace(quarks, massive=quarks.massive.with_mass(WARM_UP_MASS))
         else:
             quarks = replace(quarks, kappas=WARM_UP_KAPPAS)
+        return replace(self, quarks=quarks)
+
+    @property
+    def rehearsed(self: Self) -> Self:
+        """The same with all quarks, for which memory of propagators is needed."""
+        massive = self.quarks.massive
+        quarks = replace(self.quarks, folder="", massive=massive.rehearsed if massive else None)
         return replace(self, quarks=quarks)
 
     def measurer(self, like: Field) -> Measurer:

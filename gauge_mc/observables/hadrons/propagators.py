@@ -81,17 +81,21 @@ def solutions(
     """Yield the propagators with what is known besides; see `propagators`."""
     links = _smeared(quarks, field)
     operators = {quark: _operator(quarks, field, quark) for quark in quarks.kinds}
-    for source in quarks.sources:
-        found = {}
-        for quark, operator in operators.items():
-            measure = partial(_solve, quarks, quark, operator, source, links)
-            alone = len(quarks.sources) == 1
-            massive = quarks.massive.with_mass(quark.m) if quarks.massive else None
-            key = replace(quarks, kappas=(), massive=massive, mus=(), momenta=()), quark
-            once = field.devices.shared.once
-            found[quark] = once(field, key, measure) if alone else measure()
-            solves.append(found[quark].record)
-        yield source, found
+    try:
+        for source in quarks.sources:
+            found = {}
+            for quark, operator in operators.items():
+                measure = partial(_solve, quarks, quark, operator, source, links)
+                alone = len(quarks.sources) == 1
+                massive = quarks.massive.with_mass(quark.m) if quarks.massive else None
+                key = replace(quarks, kappas=(), massive=massive, mus=(), momenta=()), quark
+                once = field.devices.shared.once
+                found[quark] = once(field, key, measure) if alone else measure()
+                solves.append(found[quark].record)
+            yield source, found
+    finally:
+        for operator in operators.values():
+            operator.release()
 
 
 def _solve(

@@ -138,6 +138,11 @@ class QuarkMasses(OptionItem):
         """Return quarks of one mass with the same operator."""
         return QuarkMasses(**{**self.values, MASS.name: (mass,)})
 
+    @property
+    def rehearsed(self) -> QuarkMasses:
+        """The same without measurements on the links; see `DiracOperator.rehearsed`."""
+        return QuarkMasses(**{**self.values, **self.operator_class.rehearsed(**self.parameters)})
+
     def made(self, field: Field, mass: float, phases: Sequence[complex]) -> DiracOperator:
         """Return the operator on some links for one of the masses, given the boundary phases."""
         made: DiracOperator = self.operator_class(

@@ -122,6 +122,14 @@ class DiracOperator(HoppingOperator):
         raise NotImplementedError
 
     @classmethod
+    def rehearsed(cls, **parameters: Any) -> dict[str, Any]:
+        """Return parameters that need as much memory, and no measurement on the links.
+
+        Rehearsals use them, in which there are no links; see `gauge_mc.devices.rehearsal`.
+        """
+        return parameters
+
+    @classmethod
     def other_masses(cls, masses: Sequence[float], **parameters: Any) -> dict[str, str]:
         """Return masses in other normalisations, by their formulas, for headers of tables."""
         return {}
@@ -177,6 +185,15 @@ class DiracOperator(HoppingOperator):
         for one in self._prepared.values():
             one.transport.refresh()
         self.hermitian.refresh()
+
+    def release(self) -> None:
+        """Forget what was prepared, so that its memory is free once nobody else uses it.
+
+        An operator and what it has prepared refer to each other, and would else wait for Python's
+        search for cycles.
+        """
+        self._prepared.clear()
+        self._forces.clear()
 
     def add_force(
         self, force: AlgebraField, x: SpinorField, y: SpinorField, weights: Sequence[float]

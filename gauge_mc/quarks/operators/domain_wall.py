@@ -53,6 +53,9 @@ OPTIMAL = Option(
     each=float,
 )
 
+ANY_ENDS = (0.1, 10.0)
+"""Ends of a spectrum for rehearsals, where weights do not matter."""
+
 ACCURACY = 0.01
 """Largest relative error of measured squares of eigenvalues, by which the interval is wider."""
 
@@ -241,6 +244,12 @@ class DomainWall(WallOperator, CoupledOperator):
         """Return whether L is even and all weights are 1; see `WallOperator.has_midpoint`."""
         return ls % 2 == 0 and not optimal
 
+    @classmethod
+    def rehearsed(cls, **parameters: Any) -> dict[str, Any]:
+        """Return parameters with an interval in place of a measured one."""
+        measured = parameters.get(OPTIMAL.name) == MEASURED
+        return {**parameters, **({OPTIMAL.name: ANY_ENDS} if measured else {})}
+
     def measured_interval(self, b: float) -> tuple[float, float]:
         """Return an interval that has the moduli of all eigenvalues of H = b H_w on the links.
 
@@ -252,11 +261,12 @@ class DomainWall(WallOperator, CoupledOperator):
         ConvergenceError
             If they are not accurate after very many iterations.
         """
-        wilson = DiracOperator(self.field, self.kappa, self.boundary.phases).prepared()
+        wilson = DiracOperator(self.field, self.kappa, self.boundary.phases)
         extents, colours = self.field.lattice.extents[::-1], self.field.group.colours
         start = np.random.default_rng(1).normal(size=(1, *extents, SPINS, colours))
         vector = SpinorField.from_numpy(self.field, start.astype(complex))
-        ends = measured_ends(NormalOperator(wilson), vector, ACCURACY)
+        ends = measured_ends(NormalOperator(wilson.prepared()), vector, ACCURACY)
+        wilson.release()
         squares = ends.smallest - ends.smallest_error, ends.largest + ends.largest_error
         low, high = (b / (2 * self.kappa) * math.sqrt(one) for one in squares)
         return low, high

@@ -371,6 +371,10 @@ class Residual:
         self._begin()
         self.first = self.norms = np.sqrt(self._b_b().norm2)
 
+    def forget(self) -> None:
+        """Free the memory of all corrections."""
+        self._take.clear()
+
     def add(self, x: SpinorField, done: NDArray[np.bool_]) -> Norms:
         """Add a correction in any precision, except to vectors that are done."""
         if id(x) not in self._take:
@@ -425,7 +429,8 @@ def solve(
     system = System(operator, source, kind.uses_adjoint)
     if not np.isfinite(system.norms).all():
         raise GaugeError("The source contains a value that is not a number, or is too large.")
-    outer, progress = Residual(system), SolverProgress()
+    outer = Residual(system)
+    progress = SolverProgress(iterated=np.zeros_like(system.norms))
     targets = np.full_like(system.norms, request.tolerance)
     residual = np.full_like(targets, math.inf)
     for _ in range(ATTEMPTS):
@@ -443,6 +448,8 @@ def solve(
                 if kind.uses_adjoint != system.with_adjoint:
                     system = System(operator, source, kind.uses_adjoint)
                     outer = Residual(system, outer)
+            finally:
+                outer.forget()
         system.complete(outer.y)
         residual = system.residual_norms()
         if (residual <= request.tolerance).all():
