@@ -43,6 +43,7 @@ class BenchKeywords(TypedDict, total=False):
     seconds: float
     observables: bool | Sequence[str] | str
     quarks: bool
+    operator: str
     end_to_end: bool
     hmc: bool | Parameters | str
     chains: int

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gauge_mc.benchmarks.hmc import HmcTime
     from gauge_mc.benchmarks.kernels import Benchmark
     from gauge_mc.benchmarks.observables import ObservablesTime
+    from gauge_mc.benchmarks.operators import OperatorTime
     from gauge_mc.benchmarks.quarks import QuarksTime
     from gauge_mc.benchmarks.timing import BenchProgress
     from gauge_mc.domain.device_group import DeviceGroup
@@ -68,6 +69,11 @@ class BenchPlan:
         False,
     )
     quarks: bool = result_field("Time the hopping term instead of updates.", False)
+    operator: str = result_field(
+        "With `quarks`, time this Dirac operator, its parts and conjugate gradients, such as "
+        "``domain-wall:LS=16,M5=1.8,m=0.04``.",
+        "",
+    )
     end_to_end: bool = result_field("Time whole runs instead of updates.", False)
     hmc: bool | Parameters = result_field(
         "Time trajectories of hybrid Monte Carlo instead: usual ones, or those of a run.", False
@@ -90,6 +96,12 @@ class BenchPlan:
             raise UsageError(f"--chains must lie between 1 and {MAX_CHAINS}, not {self.chains}.")
         if self.chains > 1 and not self.hmc:
             raise UsageError("--chains is for --hmc; add it, or leave out --chains.")
+        if self.operator:
+            from gauge_mc.benchmarks.operators import TimedOperator
+
+            if not self.quarks:
+                raise UsageError("--operator is for --quarks; add it, or leave out --operator.")
+            TimedOperator.parse(self.operator)
         if self.names:
             from gauge_mc.benchmarks.observables import check_names
 
@@ -144,7 +156,7 @@ class BenchPlan:
         devices: DeviceGroup,
         lattice: Lattice,
         progress: BenchProgress = lambda name, total: None,
-    ) -> Benchmark | ObservablesTime | QuarksTime | EndToEnd | HmcTime:
+    ) -> Benchmark | ObservablesTime | QuarksTime | OperatorTime | EndToEnd | HmcTime:
         """Return the times on devices.
 
         Raises
@@ -156,6 +168,7 @@ class BenchPlan:
         from gauge_mc.benchmarks.hmc import hmc_time, usual_trajectory
         from gauge_mc.benchmarks.kernels import benchmark
         from gauge_mc.benchmarks.observables import observables_time
+        from gauge_mc.benchmarks.operators import TimedOperator, operator_time
         from gauge_mc.benchmarks.quarks import quarks_time
 
         kind = self.group, lattice, self.precision
@@ -174,6 +187,9 @@ class BenchPlan:
             return end_to_end(devices, *kind, Path.cwd(), progress)
         if self.observables:
             return observables_time(devices, *kind, self.seconds, progress, self.names)
+        if self.operator:
+            own = TimedOperator.parse(self.operator)
+            return operator_time(devices, *kind[:2], own, self.seconds, progress)
         if self.quarks:
             return quarks_time(devices, *kind[:2], self.seconds, progress)
         if self.hmc:
@@ -198,7 +214,7 @@ def bench(
     devices: str | None = None,
     threads: int | None = None,
     **options: Unpack[BenchKeywords],
-) -> Benchmark | ObservablesTime | QuarksTime | EndToEnd | HmcTime:
+) -> Benchmark | ObservablesTime | QuarksTime | OperatorTime | EndToEnd | HmcTime:
     """Time the kernels on this machine, and compare the times with the memory bandwidth.
 
     Parameters
@@ -210,7 +226,7 @@ def bench(
 
     Returns
     -------
-    Benchmark, ObservablesTime, QuarksTime, EndToEnd or HmcTime
+    Benchmark, ObservablesTime, QuarksTime, OperatorTime, EndToEnd or HmcTime
         What ``gauge-mc bench --json`` prints.
 
     Raises

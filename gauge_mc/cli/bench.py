@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from gauge_mc.benchmarks.hmc import HmcTime
     from gauge_mc.benchmarks.kernels import Benchmark
     from gauge_mc.benchmarks.observables import ObservablesTime
+    from gauge_mc.benchmarks.operators import OperatorTime
     from gauge_mc.benchmarks.quarks import QuarksTime
     from gauge_mc.console import Console
     from gauge_mc.domain.device_group import DeviceGroup
@@ -74,6 +75,7 @@ CHANGES: Mapping[str, Mapping[str, Any]] = {
     "gauge_mc.benchmarks.kernels:Benchmark",
     "gauge_mc.benchmarks.observables:ObservablesTime",
     "gauge_mc.benchmarks.quarks:QuarksTime",
+    "gauge_mc.benchmarks.operators:OperatorTime",
     "gauge_mc.benchmarks.end_to_end:EndToEnd",
     "gauge_mc.benchmarks.hmc:HmcTime",
 )
@@ -106,6 +108,15 @@ def bench(
             flag="--quarks",
         ),
     ] = False,
+    operator: Annotated[
+        str | None,
+        o.option(
+            "With --quarks: time this Dirac operator instead, its parts and an iteration of "
+            "conjugate gradients.",
+            "parameters as in domain-wall:LS=16,M5=1.8,m=0.04",
+            metavar="OPERATOR:PARAMETERS",
+        ),
+    ] = None,
     end_to_end: Annotated[
         bool,
         o.option(
@@ -166,7 +177,9 @@ def bench(
     chosen |= dict(quarks=quarks, end_to_end=end_to_end)
     if card and not hmc:
         raise UsageError("--card is for --hmc; add it, or leave out --card.")
-    plan = BenchPlan.from_values(settings | chosen | dict(hmc=_run_of(card, settings) or hmc))
+    plan = BenchPlan.from_values(
+        settings | chosen | dict(hmc=_run_of(card, settings) or hmc, operator=operator)
+    )
     before = _saved(compare) if compare else None
     if save:
         SAVED.check(save)
@@ -272,7 +285,7 @@ def _saved(path: Path) -> dict[str, float]:
 
 
 def _show(
-    found: EndToEnd | ObservablesTime | QuarksTime | HmcTime | Benchmark,
+    found: EndToEnd | ObservablesTime | QuarksTime | OperatorTime | HmcTime | Benchmark,
     before: dict[str, float] | None,
     console: Console,
 ) -> None:
@@ -280,6 +293,7 @@ def _show(
     from gauge_mc.benchmarks.end_to_end import EndToEnd
     from gauge_mc.benchmarks.hmc import HmcTime
     from gauge_mc.benchmarks.observables import ObservablesTime
+    from gauge_mc.benchmarks.operators import OperatorTime
     from gauge_mc.benchmarks.quarks import QuarksTime
 
     match found:
@@ -289,6 +303,8 @@ def _show(
             console.print(*_observables(found), sep="\n")
         case QuarksTime():
             console.print(*_quarks(found), sep="\n")
+        case OperatorTime():
+            console.print(*_operator(found), sep="\n")
         case HmcTime():
             console.print(*_trajectory(found), sep="\n")
         case _:
@@ -402,6 +418,36 @@ def _quarks(found: QuarksTime) -> list[Any]:
         table.add_row(*row)
     what = f"hopping term on one parity, {found.group.upper()} {found.lattice} on {found.device}"
     return [f"{what}; copy {found.copy_gb_per_s:.4g} GB/s", table]
+
+
+def _operator(found: OperatorTime) -> list[Any]:
+    from rich.table import Table
+
+    kinds = [one.storage for one in found.parts]
+    table = Table()
+    table.add_column("", no_wrap=True)
+    for kind in kinds:
+        table.add_column(kind, justify="right")
+    parts = found.parts
+    rows = {
+        "hopping term, TFLOP/s": [f"{one.hop_tflops:.3g}" for one in parts],
+        "in units of Wilson's": [f"{one.hop_tflops / one.wilson_tflops:.3g}" for one in parts],
+        "bytes per site": [f"{one.bytes_per_site:g}" for one in parts],
+        "GB/s": [f"{one.gb_per_s:.4g}" for one in parts],
+        "of a copy": [f"{one.share:.0%}" for one in parts],
+        "operator, ms": [f"{1e3 * one.operator_s:.4g}" for one in parts],
+        "besides hopping terms": [f"{one.rest:.0%}" for one in parts],
+        "operator, TFLOP/s": [f"{one.operator_tflops:.3g}" for one in parts],
+        "iteration, ms": [f"{1e3 * one.iteration_s:.4g}" for one in parts],
+        "operators in it": [f"{one.solver_ratio:.0%}" for one in parts],
+        "launches": [str(one.launches or "–") for one in parts],
+        "MB moved": [f"{one.iteration_bytes / 1e6:.4g}" for one in parts],
+        "GB/s of iteration": [f"{one.iteration_gb_per_s:.4g}" for one in parts],
+    }
+    for name, values in rows.items():
+        table.add_row(name, *values)
+    where = f"{found.group.upper()} {found.lattice} on {found.device}"
+    return [f"{found.operator}: {where}; copy {found.copy_gb_per_s:.4g} GB/s", table]
 
 
 def _trajectory(found: HmcTime) -> list[Any]:

@@ -64,12 +64,17 @@ class NoEvent:
         """Return at once."""
 
 
-def _nothing() -> None:
-    """Do nothing."""
-
-
 class NoKernel:
-    """A kernel whose launches do nothing."""
+    """A kernel whose launches are only counted.
+
+    Parameters
+    ----------
+    launched : callable
+        Called for every launch.
+    """
+
+    def __init__(self, launched: Callable[[], None]) -> None:
+        self._launched = launched
 
     def launches(
         self, steps: ctypes.Array[Any], lengths: Sequence[int], side: bool = False
@@ -78,18 +83,19 @@ class NoKernel:
         left, n = len(steps), 0
         while left > 0:
             left, n = left - lengths[n % len(lengths)], n + 1
-            yield _nothing
+            yield self._launched
 
     def prepared(self, steps: ctypes.Array[Any]) -> Launch:
-        """Return a call that does nothing."""
-        return _nothing
+        """Return a call that counts a launch."""
+        return self._launched
 
     def registers(self, steps: ctypes.Array[Any] | None = None) -> Registers | None:
         """Return None, since nothing is compiled."""
         return None
 
     def __call__(self, steps: ctypes.Array[Any]) -> None:
-        """Do nothing."""
+        """Count a launch."""
+        self._launched()
 
 
 class RehearsalDevice:
@@ -108,10 +114,12 @@ class RehearsalDevice:
     ----------
     memory : CountedMemory
         The memory in use.
+    launches : int
+        Number of launches of kernels so far.
     """
 
     def __init__(self, device: Device) -> None:
-        self._device, self.memory = device, CountedMemory()
+        self._device, self.memory, self.launches = device, CountedMemory(), 0
         self._scratch: dict[str, CountedBuffer] = {}
 
     def __getattr__(self, name: str) -> Any:
@@ -123,7 +131,10 @@ class RehearsalDevice:
 
     def kernel(self, kernel: Kernel, variant: Variant) -> NoKernel:
         """Return a kernel that does nothing."""
-        return NoKernel()
+        return NoKernel(self._count)
+
+    def _count(self) -> None:
+        self.launches += 1
 
     def allocate(self, nbytes: int) -> CountedBuffer:
         """Count memory; see `Device.allocate`."""

@@ -79,18 +79,6 @@ class PreparedWalls(PreparedOperator):
             product = along.prepare(target, spare, own, u if form == ADDED else None)
         return HopAndProduct(hop, product, form)
 
-    def prepare_term(
-        self,
-        target: SpinorField,
-        source: SpinorField,
-        parity: int,
-        other: SpinorField | None = None,
-        dagger: bool = False,
-    ) -> PreparedHop:
-        """Return a call that computes D psi, or u + factor D psi if the vectors u are given."""
-        form = ADDED if other else DIVIDED
-        return super().prepare(target, source, parity, form, other, dagger)
-
 
 @dataclass(frozen=True)
 class HopAndProduct:

@@ -171,6 +171,21 @@ class PreparedOperator(LinearOperator):
         """Return a call that carries out `hop`, given the factor, for repeated use."""
         return Hop(self, target, source, parity, form, other or target, dagger)
 
+    def prepare_term(
+        self,
+        target: SpinorField,
+        source: SpinorField,
+        parity: int,
+        other: SpinorField | None = None,
+        dagger: bool = False,
+    ) -> PreparedHop:
+        """Return a call that computes A^-1 D psi, or u + factor A^-1 D psi, in one launch.
+
+        Where A acts along a fifth direction it is left out.
+        """
+        form = ADDED if other else DIVIDED
+        return Hop(self, target, source, parity, form, other or target, dagger)
+
     def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
         """Return a call that computes M source, or M^dagger source; see `LinearOperator.apply`."""
         hops = [self.prepare(target, source, p, WHOLE, source, dagger) for p in self.parities]

@@ -37,3 +37,5 @@ class ReducedOperator(LinearOperator):
 
     divided: bool
     """Whether it is 1 - kappa^2 A_ee^-1 D_eo A_oo^-1 D_oe, rather than this times A_ee."""
+    vectors_moved: int
+    """Number of vectors on one parity that the kernels of a product read or write."""

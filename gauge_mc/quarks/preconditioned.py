@@ -25,6 +25,7 @@ class PreconditionedOperator(ReducedOperator):
     """
 
     parities = (EVEN,)
+    vectors_moved = 5  # two hops, the second one with the source
 
     def __init__(self, prepared: PreparedOperator, with_adjoint: bool) -> None:
         self._prepared, self.divided = prepared, not with_adjoint

@@ -24,10 +24,10 @@ from gauge_mc.registry import in_words
 from gauge_mc.results import documented, result_field
 
 SPLIT = "let several devices share every configuration with --split"
-"""What to do about too little memory for stored configurations."""
+"""Advice if the memory is too small for stored configurations."""
 
 DIVIDE = "let more --devices share the lattice"
-"""What to do about too little memory along the way."""
+"""Advice if the memory is too small along the way."""
 
 SAID = 2**30
 """Memory in bytes from which on the start of a measurement says it."""

@@ -16,7 +16,7 @@ import pytest
 import gauge_mc
 from gauge_mc.actions import parse
 from gauge_mc.algorithms import ALGORITHMS
-from gauge_mc.benchmarks import BenchPlan, quarks, timing
+from gauge_mc.benchmarks import BenchPlan, operators, quarks, timing
 from gauge_mc.benchmarks import kernels as updates
 from gauge_mc.benchmarks import observables as measurements
 from gauge_mc.benchmarks.hmc import HmcTime, PartTime, thermal, usual_trajectory
@@ -60,6 +60,7 @@ def _small_copies(monkeypatch):
     """Copy small fields, for a short time."""
     monkeypatch.setattr(timing, "COPY_EXTENT", 4)
     monkeypatch.setattr(quarks, "copy_bandwidth", partial(timing.copy_bandwidth, seconds=0.01))
+    monkeypatch.setattr(operators, "copy_bandwidth", partial(timing.copy_bandwidth, seconds=0.01))
 
 
 def only(monkeypatch, module, registry, names):
@@ -421,6 +422,68 @@ def test_the_hopping_term_is_timed(monkeypatch):
     assert code == 0
     assert "hopping term on one parity, SU2 4x4x4x4 on" in shown
     assert "of a copy" in shown
+
+
+OPERATORS = {
+    # operator, fifth direction, vectors and launches of an iteration of conjugate gradients
+    "domain-wall:LS=4,m=0.1": (4, 2 * 9 + 11, 15),
+    "wilson:kappa=0.12": (1, 2 * 5 + 11, 11),
+    "wilson-clover:csw=1.5": (1, 2 * 5 + 11, 11),
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        next(iter(OPERATORS)),
+        *(pytest.param(one, marks=pytest.mark.slow) for one in list(OPERATORS)[1:]),
+    ],
+)
+def test_an_operator_is_timed(name, monkeypatch):
+    """Bytes of SU(2): 4 reals of a link, 16 of a spinor, single precision."""
+    only(monkeypatch, operators, "STORAGES", ["single"])
+    words = ["bench", "--quarks", "--operator", name, *ON_CPU, "--group", "su2"]
+    found = json.loads(call(*words, "--json")[0])
+    fifth, vectors, launches = OPERATORS[name]
+    (one,) = found["parts"]
+    assert (found["fifth"], one["launches"]) == (fifth, launches)
+    assert one["bytes_per_site"] == 8 * 4 * 4 / fifth + 2 * 16 * 4
+    sites = 4**4 / 2
+    moved = sites * fifth * one["bytes_per_site"] / one["hop_s"]
+    assert one["gb_per_s"] == pytest.approx(moved / 1e9)
+    assert one["share"] == pytest.approx(moved / 1e9 / found["copy_gb_per_s"])
+    flops = sites * fifth * found["flops_per_site"]
+    assert one["hop_tflops"] == pytest.approx(flops / one["hop_s"] / 1e12)
+    assert one["operator_tflops"] == pytest.approx(2 * flops / one["operator_s"] / 1e12)
+    assert one["rest"] == pytest.approx(max(0, 1 - 2 * one["hop_s"] / one["operator_s"]))
+    assert one["iteration_bytes"] == sites * (fifth * vectors * 64 + 4 * 8 * 16)
+    moved = one["iteration_bytes"] / one["iteration_s"] / 1e9
+    assert one["iteration_gb_per_s"] == pytest.approx(moved)
+
+
+def test_the_times_of_an_operator_are_shown(monkeypatch):
+    only(monkeypatch, operators, "STORAGES", ["single"])
+    words = ["bench", "--quarks", "--operator", "domain-wall:LS=4", *ON_CPU, "--group", "su2"]
+    shown, code = call(*words)
+    assert code == 0
+    assert "domain-wall, ls = 4, m5 = 1.8, b = 1.0, c = 0.0, m = 0.04: SU2 4x4x4x4" in shown
+    assert re.search(r"launches +│ +15 │", shown)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("wall", "There is no Dirac operator 'wall'"),
+        ("wilson:LS=4", "The operator wilson has no parameter ls; leave it out."),
+        ("domain-wall:M5=3", "--m5 is 3; give a number"),
+        ("domain-wall:LS", "'LS' in 'domain-wall:LS' is not of the form OPTION=VALUE"),
+    ],
+)
+def test_operators_that_are_refused(name, message):
+    shown, code = call("bench", "--quarks", "--operator", name, *ON_CPU)
+    assert (code, message in shown) == (2, True), shown
+    shown, code = call("bench", "--operator", name, *ON_CPU)
+    assert (code, "--operator is for --quarks; add it" in shown) == (2, True)
 
 
 def test_trajectories_and_their_parts_are_timed(tmp_path):

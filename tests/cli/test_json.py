@@ -17,6 +17,7 @@ from gauge_mc.benchmarks.end_to_end import EndToEnd
 from gauge_mc.benchmarks.hmc import HmcTime
 from gauge_mc.benchmarks.kernels import Benchmark
 from gauge_mc.benchmarks.observables import ObservablesTime
+from gauge_mc.benchmarks.operators import OperatorTime
 from gauge_mc.benchmarks.quarks import QuarksTime
 from gauge_mc.cli import COMMANDS
 from gauge_mc.cli.document import VOCABULARY, documents, keys_of, vocabulary
@@ -195,6 +196,7 @@ CALLS = {
     "status": [("run",), ("s",)],
     "measure": [
         ("plaquette", "run", *TINY[2:]),
+        ("plaquette", "run", *TINY[2:], "--dry-run"),
         ("wilson-loops", "run", "--r-max", 1, "--t-max", 1, *TINY[2:], "--output", "w.csv"),
     ],
     "fit": [("creutz", "tables", "tables")],
@@ -213,7 +215,13 @@ CALLS = {
         ("run/configs/0000005.lime", "five.nersc", "--to", "nersc"),
         ("propagator.lime", "other.lime", "--basis", "weyl"),
     ],
-    "bench": [(), ("--observables",), ("--quarks",), ("--end-to-end",)],
+    "bench": [
+        (),
+        ("--observables",),
+        ("--quarks",),
+        ("--quarks", "--operator", "domain-wall"),
+        ("--end-to-end",),
+    ],
     "doctor": [(), ("--clear-cache",), ("--install", "cpu")],
 }
 """Calls of every command that print each of its documents, but for those of the fits."""
@@ -238,6 +246,7 @@ BENCHMARKS = {
     "gauge_mc.benchmarks.kernels.benchmark": Benchmark,
     "gauge_mc.benchmarks.observables.observables_time": ObservablesTime,
     "gauge_mc.benchmarks.quarks.quarks_time": QuarksTime,
+    "gauge_mc.benchmarks.operators.operator_time": OperatorTime,
     "gauge_mc.benchmarks.end_to_end.end_to_end": EndToEnd,
     "gauge_mc.benchmarks.hmc.hmc_time": HmcTime,
 }

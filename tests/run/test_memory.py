@@ -19,7 +19,8 @@ from gauge_mc.run.forecast import forecast
 from gauge_mc.run.measure import measure, measurement_memory
 from gauge_mc.run.memory import rehearse
 from tests.calls import call, make_run
-from tests.domain.conftest import GPUS, open_group
+from tests.conftest import SLOW_GPU
+from tests.domain.conftest import open_group
 
 pytestmark = pytest.mark.kernels
 
@@ -82,7 +83,7 @@ def forecast_and_peak(name, slices, kind, group, monkeypatch, precision="single"
     return found, taken
 
 
-@pytest.mark.parametrize("kind", ["cpu-16", *GPUS[:1]])
+@pytest.mark.parametrize("kind", ["cpu-16", SLOW_GPU])
 @pytest.mark.parametrize("slices", [(8,), pytest.param((2, 6), marks=pytest.mark.slow)], ids=str)
 @pytest.mark.parametrize(
     "name",

@@ -69,6 +69,8 @@ class ReducedWalls(PreconditionedOperator):
         M on all sites.
     """
 
+    vectors_moved = 9  # two hops and two products along the fifth direction, one with the source
+
     def __init__(self, prepared: PreparedWalls) -> None:
         super().__init__(prepared, with_adjoint=False)
         self._whole = prepared

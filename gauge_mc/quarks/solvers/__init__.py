@@ -206,6 +206,9 @@ class Solver(ABC):
     plateau: ClassVar[int] = PATIENCE
     """Number of iterations after which the true residual is computed if the iterated one of no
     vector has become smaller by the factor `SLOWEST`."""
+    vectors_moved: ClassVar[int] = 0
+    """Number of vectors that an iteration reads or writes besides the products with the operator,
+    for benchmarks; 0 if it is unknown."""
     patience: ClassVar[float] = math.inf
     """Number of iterations after which it gives up unless the largest of the smallest true
     residuals of all vectors has become smaller by the factor `SMALLER`."""
@@ -318,6 +321,11 @@ class Solver(ABC):
                 self.turn(replaced=True)
             except StagnationError:
                 self.begin()
+
+    def restart(self) -> None:
+        """Begin with the true residual for all vectors, as if none had been solved."""
+        self._replace(np.zeros_like(self.done))
+        self.begin()
 
     def _replace(self, done: NDArray[np.bool_]) -> None:
         """Set `r` to the true residual, and `x` to 0."""

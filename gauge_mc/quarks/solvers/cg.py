@@ -27,6 +27,7 @@ class ConjugateGradients(Solver):
     name = "cg"
     uses_adjoint = True
     always_converges = True
+    vectors_moved = 11  # <q, q>; r += c q, x += a p and <r, r>; <s, s>; p = a p + s
 
     def __init__(
         self, outer: Residual, operator: LinearOperator, request: SolverParameters

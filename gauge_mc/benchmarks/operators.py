@@ -1,0 +1,341 @@
+"""Benchmark of a Dirac operator, its parts and conjugate gradients."""
+
+from __future__ import annotations
+
+import re
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Self, cast
+
+import numpy as np
+
+from gauge_mc import defaults
+from gauge_mc.benchmarks.quarks import KAPPA, flops_per_site
+from gauge_mc.benchmarks.timing import copy_bandwidth, seconds_of
+from gauge_mc.devices import Device
+from gauge_mc.devices.rehearsal import RehearsalDevice
+from gauge_mc.domain.device_group import DeviceGroup
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import UsageError
+from gauge_mc.fields.field import Field
+from gauge_mc.option_items import OptionItem
+from gauge_mc.options import Option, merged
+from gauge_mc.quarks.diagonal import LARGEST
+from gauge_mc.quarks.linear import ODD
+from gauge_mc.quarks.operators import OPERATORS, QUARK_MASS, DiracOperator
+from gauge_mc.quarks.preconditioned import System
+from gauge_mc.quarks.solvers import SOLVERS, Residual, Solver, SolverParameters
+from gauge_mc.quarks.spinors import SPINS, SpinorField
+from gauge_mc.quarks.storage import STORAGES, Storage
+from gauge_mc.results import documented, result_field
+
+OPERATOR = Option("operator", str, "Dirac operator.", choices=tuple(OPERATORS))
+
+NUMBERS = (
+    Option("kappa", float, "Hopping parameter.", usual=KAPPA, least=0, most=LARGEST),
+    Option("m", float, "Mass of the quark.", usual=0.04, least=0, most=LARGEST),
+)
+"""The numbers that make quarks lighter or heavier, for operators with either."""
+
+ITERATIONS = 20
+"""Iterations of a solver that are timed together, from a new start."""
+
+
+class TimedOperator(OptionItem):
+    """A Dirac operator with its parameters, as in ``domain-wall:LS=16,M5=1.8,m=0.04``."""
+
+    kind = "Dirac operator"
+    leading = ("operator",)
+    within = r":|[,;](?=\s*\w+=)"
+
+    @classmethod
+    def options(cls) -> tuple[Option, ...]:
+        """Return the operator, the parameters of all operators, and the numbers of quarks."""
+        owners = ((f"the Dirac operator {name}", one.parameters) for name, one in OPERATORS.items())
+        return (OPERATOR, *merged(owners), *NUMBERS)
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read an operator from text, in which names of parameters may have capital letters."""
+        return super().parse(re.sub(r"\w+(?==)", lambda name: name[0].lower(), text))
+
+    def check(self) -> None:
+        """Refuse parameters of other operators.
+
+        Raises
+        ------
+        UsageError
+            If there is such a parameter, or no operator.
+        """
+        OPERATORS.check(self.values.get(OPERATOR.name, ""), "--operator")
+        usual = {one.name: one.usual for one in self.options()}
+        own = {OPERATOR.name, self._number, *(one.name for one in self.operator_class.parameters)}
+        for name, value in self.values.items():
+            if name not in own and value != usual[name]:
+                raise UsageError(
+                    f"The operator {self.operator} has no parameter {name}; leave it out."
+                )
+        self.operator_class.check_parameters(**self.parameters)
+
+    @property
+    def operator_class(self) -> type[DiracOperator]:
+        """The class of the operator."""
+        return OPERATORS[self.operator]
+
+    @property
+    def _number(self) -> str:
+        kappa, mass = (one.name for one in NUMBERS)
+        return mass if self.operator_class.quark == QUARK_MASS else kappa
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters that the operator has, by name."""
+        names = [one.name for one in self.operator_class.parameters]
+        return {name: self.values[name] for name in names if name in self.values}
+
+    @property
+    def description(self) -> str:
+        """The operator with all of its parameters."""
+        values = {**self.parameters, self._number: self.values[self._number]}
+        return ", ".join([self.operator, *(f"{name} = {one}" for name, one in values.items())])
+
+    def made(self, field: Field) -> DiracOperator:
+        """Return the operator on some links."""
+        made: DiracOperator = self.operator_class(
+            field, self.values[self._number], **self.parameters
+        )
+        return made
+
+
+@documented
+@dataclass(frozen=True)
+class OperatorParts:
+    """Times of an operator and of an iteration of conjugate gradients, in one type of storage.
+
+    Rates are those per site of the lattice, with all sites of a fifth direction.
+    """
+
+    storage: str = result_field("Precision of spinors and links.")
+    hop_tflops: float = result_field(
+        "10^12 operations per second of the hopping term on one parity, with `flops_per_site` per "
+        "site of its result."
+    )
+    gb_per_s: float = result_field(
+        "Bytes of the hopping term that must be moved if every number is read or written once, in "
+        "GB/s."
+    )
+    bytes_per_site: float = result_field("These bytes, for a site of the result.")
+    share: float = result_field("Those bytes in units of the bandwidth of a copy.")
+    wilson_tflops: float = result_field(
+        "10^12 operations per second of the hopping term for one vector in four dimensions."
+    )
+    hop_s: float = result_field("Time of the hopping term on one parity, in seconds.")
+    operator_s: float = result_field("Time of the operator on the even sites, in seconds.")
+    rest: float = result_field(
+        "Part of the time of the operator that is not that of its two hopping terms, such as that "
+        "of a fifth direction."
+    )
+    operator_tflops: float = result_field(
+        "10^12 operations per second of the operator, of which those of hopping terms are counted."
+    )
+    iteration_s: float = result_field("Time of an iteration of conjugate gradients, in seconds.")
+    solver_ratio: float = result_field(
+        "Time of the operator and of its adjoint, divided by that of the iteration."
+    )
+    launches: int = result_field("Kernels that an iteration launches on each device.")
+    iteration_bytes: float = result_field(
+        "Bytes that the kernels of an iteration move if each reads and writes every number once."
+    )
+    iteration_gb_per_s: float = result_field("The same in GB/s.")
+
+
+@documented
+@dataclass(frozen=True)
+class OperatorTime:
+    """Times of a Dirac operator and of conjugate gradients."""
+
+    device: str = result_field("Names of the devices.")
+    group: str = result_field("Gauge group.")
+    lattice: str = result_field("Extents of the lattice.")
+    operator: str = result_field("The operator with its parameters.")
+    fifth: int = result_field("Extent of the fifth direction; 1 if there is none.")
+    reals: int = result_field("Stored reals per link.")
+    copy_gb_per_s: float = result_field(
+        "Bandwidth of a large copy on all devices together in GB/s, read and written."
+    )
+    flops_per_site: int = result_field("Operations of the hopping term per site and vector.")
+    parts: list[OperatorParts] = result_field("Times by type of storage.")
+
+
+def operator_time(
+    device: Device | DeviceGroup,
+    group: str,
+    lattice: Lattice,
+    operator: TimedOperator,
+    seconds: float = 1.0,
+    progress: Callable[[str, int], object] = lambda name, total: None,
+) -> OperatorTime:
+    """Time a Dirac operator and conjugate gradients with all types of storage.
+
+    Links are random, since times do not depend on them.
+
+    Parameters
+    ----------
+    device : Device or DeviceGroup
+        One device, or the devices that share the lattice.
+    group : str
+        Name of the gauge group.
+    lattice : Lattice
+        Extents of the lattice.
+    operator : TimedOperator
+        The operator.
+    seconds : float
+        Approximate time in seconds for each kernel.
+    progress : callable
+        Called with a name and the number of things before each is timed.
+    """
+    devices, total = DeviceGroup.of(device), 1 + len(STORAGES)
+    progress("copy", total)
+    copy = copy_bandwidth(devices, group, "single")
+    field = Field.hot(lattice, group, "double", devices)
+    made = operator.made(field)
+    parts = []
+    for storage in STORAGES.values():
+        progress(f"{operator.operator}, {storage.name} precision", total)
+        parts.append(_parts(made, operator, storage, seconds, copy))
+    return OperatorTime(
+        devices.name,
+        group,
+        str(lattice),
+        operator.description,
+        made.fifth or 1,
+        field.group.components,
+        copy / 1e9,
+        flops_per_site(field.group.colours),
+        parts,
+    )
+
+
+def _parts(
+    operator: DiracOperator, timed: TimedOperator, storage: Storage, seconds: float, copy: float
+) -> OperatorParts:
+    """Return the times in one type of storage."""
+    field, devices, extent = operator.field, operator.field.devices, operator.fifth or 1
+    flops, sites = flops_per_site(field.group.colours), field.lattice.sites / 2
+    spinor = storage.bytes(2 * SPINS * field.group.colours)
+    links = 8 * storage.unit_bytes(field.group.components)
+
+    def time_of(*calls: Callable[[], object]) -> float:
+        return seconds_of(devices, partial(_repeat, calls), seconds)[0]
+
+    source = SpinorField.empty(field, storage.name, 1, ODD, operator.fifth)
+    hop_s = time_of(operator.prepared(storage.name).prepare_term(_even(source), source, 0))
+    plain = DiracOperator(field, KAPPA)
+    vector = SpinorField.empty(field, storage.name, 1, ODD)
+    wilson_s = time_of(plain.prepared(storage.name).prepare_term(_even(vector), vector, 0))
+    plain.release()
+    even = _even(source)
+    reduced = operator.reduced(True, storage.name)
+    target = even.like()
+    applied = [reduced.apply(target, even, dagger) for dagger in (False, True)]
+    operator_s, both_s = time_of(applied[0]), time_of(*applied)
+    iteration_s = _iteration_seconds(operator, storage.name, seconds)
+    moved = links / extent + 2 * spinor
+    vectors = 2 * reduced.vectors_moved + _conjugate_gradients().vectors_moved
+    iteration_bytes = sites * (extent * vectors * spinor + 4 * links)
+    return OperatorParts(
+        storage.name,
+        sites * extent * flops / hop_s / 1e12,
+        sites * extent * moved / hop_s / 1e9,
+        moved,
+        sites * extent * moved / hop_s / copy,
+        sites * flops / wilson_s / 1e12,
+        hop_s,
+        operator_s,
+        max(0.0, 1 - 2 * hop_s / operator_s),
+        2 * sites * extent * flops / operator_s / 1e12,
+        iteration_s,
+        both_s / iteration_s,
+        launches_per_iteration(timed, field, storage.name),
+        iteration_bytes,
+        iteration_bytes / iteration_s / 1e9,
+    )
+
+
+def _even(field: SpinorField) -> SpinorField:
+    return field.like(parity=0)
+
+
+def _repeat(calls: tuple[Callable[[], object], ...], times: int) -> None:
+    for _ in range(times):
+        for call in calls:
+            call()
+
+
+def _conjugate_gradients() -> type[Solver]:
+    return SOLVERS[defaults.WALL_SOLVER]
+
+
+def _solver(operator: DiracOperator, precision: str, source: SpinorField) -> Solver:
+    """Return conjugate gradients for a right-hand side, ready to begin."""
+    kind = _conjugate_gradients()
+    system = System(operator, source, kind.uses_adjoint)
+    request = SolverParameters(inner=precision)
+    return kind(Residual(system), system.reduced_operator(precision), request)
+
+
+def _iterations(solver: Solver) -> Iterator[None]:
+    """Begin anew, and carry out an iteration after the other."""
+    solver.restart()
+    while True:
+        solver.step()
+        solver.turn(replaced=False)
+        yield
+
+
+def _iteration_seconds(operator: DiracOperator, precision: str, seconds: float) -> float:
+    """Return the median time of an iteration, in seconds, over groups of `ITERATIONS`."""
+    field, devices = operator.field, operator.field.devices
+    times = field.lattice.extents[::-1]
+    shape = (1, *((operator.fifth,) if operator.fifth else ()), *times, SPINS, field.group.colours)
+    values = np.random.default_rng(1).normal(size=shape).astype(complex)
+    source = SpinorField.from_numpy(field, values, fifth=operator.fifth)
+    solver = _solver(operator, precision, source)
+    found: list[float] = []
+    ended = time.perf_counter() + seconds
+    while len(found) < 3 or devices.processes.broadcast(time.perf_counter() < ended):
+        iterating = _iterations(solver)
+        next(iterating)
+        devices.synchronize()
+        began = time.perf_counter()
+        for _ in range(ITERATIONS):
+            next(iterating)
+        devices.synchronize()
+        found.append((time.perf_counter() - began) / ITERATIONS)
+    return statistics.median(found)
+
+
+def launches_per_iteration(timed: TimedOperator, like: Field, precision: str) -> int:
+    """Return the number of kernels that an iteration launches on the first device.
+
+    They are counted by a rehearsal; see `RehearsalDevice`. If several processes share the lattice,
+    the number is 0.
+    """
+    devices = like.devices
+    if devices.processes.size > 1:
+        return 0
+    actors = [RehearsalDevice(one) for one in devices.devices]
+    stage = DeviceGroup(tuple(cast(Device, one) for one in actors), slices=devices.slices)
+    field = Field.cold(like.lattice, like.group.name, like.precision, stage)
+    rehearsed = timed.operator_class.rehearsed(**timed.parameters)
+    operator = TimedOperator(**{**timed.values, **rehearsed}).made(field)
+    source = SpinorField.empty(field, fifth=operator.fifth)
+    solver = _solver(operator, precision, source)
+    solver.done[:] = True  # the residual is 0, by which nothing is divided then
+    before = actors[0].launches
+    solver.step()
+    solver.turn(replaced=False)
+    return actors[0].launches - before
