@@ -40,6 +40,9 @@ CONFIGS = 10
 SEPARATION = 20
 """Updates between configurations."""
 
+EXCHANGE_EVERY = 1
+"""Updates between exchanges of couplings, with tempering."""
+
 MEASURE = ("plaquette", "polyakov")
 FORMAT = "ildg"
 SMEARING = "ape"

@@ -27,6 +27,8 @@ class ParameterKeywords(TypedDict, total=False):
     luxury: int
     algorithm: Algorithm | str
     chain_version: int
+    tempering: bool
+    exchange_every: int
     thermalize: int
     configs: int
     separation: int
@@ -97,6 +99,8 @@ class GenerateKeywords(TypedDict, total=False):
     luxury: int
     algorithm: Algorithm | str
     chain_version: int
+    tempering: bool
+    exchange_every: int
     thermalize: int
     configs: int
     separation: int
@@ -224,6 +228,8 @@ class ScanKeywords(TypedDict, total=False):
     luxury: int
     algorithm: Algorithm | str
     chain_version: int
+    tempering: bool
+    exchange_every: int
     thermalize: int
     configs: int
     separation: int

@@ -42,6 +42,10 @@ class Tuning:
     """The numbers, and what is needed to choose them, which checkpoints contain. The algorithm
     changes them; they are empty before the first update.
     """
+    links_changed: bool = False
+    """Whether something else than the algorithm has changed the links since its last update, such
+    as an exchange of replicas. What is remembered of the links is then no longer valid.
+    """
 
 
 @dataclass(frozen=True)

@@ -315,8 +315,10 @@ class HybridMonteCarlo(Algorithm):
             )
 
         def update() -> Records:
-            for chain in chains:
+            for chain, tuning in zip(chains, tunings, strict=True):
                 chain.check()
+                if taken([tuning]):
+                    chain.action = None
             return [self._record(field, chain.update()) for chain in chains]
 
         return update
@@ -329,8 +331,8 @@ class HybridMonteCarlo(Algorithm):
         tunings: Sequence[Tuning],
     ) -> Update:
         """Return the update of replicas without quarks, which move together."""
-        groups = []
-        for some in divided(field):
+        parts, groups = divided(field), []
+        for some in parts:
             links = field.part(some.start, some.stop - some.start)
             groups.append(
                 MovingReplicas(
@@ -344,6 +346,9 @@ class HybridMonteCarlo(Algorithm):
             )
 
         def update() -> Records:
+            for group, some in zip(groups, parts, strict=True):
+                if taken(tunings[some]):
+                    group.actions = None
             return [self._record(field, one) for group in groups for one in group.update()]
 
         return update
@@ -397,6 +402,14 @@ class HybridMonteCarlo(Algorithm):
             *failed,
             *(value for values in own for value in values),
         )
+
+
+def taken(tunings: Sequence[Tuning]) -> bool:
+    """Return whether links of some replicas were changed, and take note of it."""
+    changed = any(one.links_changed for one in tunings)
+    for one in tunings:
+        one.links_changed = False
+    return changed
 
 
 ALGORITHMS.register(HybridMonteCarlo())

@@ -13,6 +13,7 @@ from gauge_mc.cli import say
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.cli.settings import of_runs
 from gauge_mc.errors import INTERRUPTED, GaugeError, UsageError
+from gauge_mc.run.parameters import OF_SCANS
 
 
 @prints(
@@ -20,7 +21,7 @@ from gauge_mc.errors import INTERRUPTED, GaugeError, UsageError
     "gauge_mc.run.summary:RunReports",
     "gauge_mc.run.forecast:Forecast",
 )
-@of_runs()
+@of_runs(without=OF_SCANS)
 @o.listed("Observables", o.OBSERVABLE_SUMMARIES)
 def generate(
     ctx: typer.Context,

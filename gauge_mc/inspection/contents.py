@@ -17,6 +17,7 @@ from gauge_mc.run.directory import Run, SessionRecord
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.thinning import removed_from
 from gauge_mc.scans.grid import Grid
+from gauge_mc.scans.ladder_report import LadderReport, ladder_reports
 from gauge_mc.scans.report import MemberReport
 from gauge_mc.scans.scan import Scan, newest_run_or_scan
 from gauge_mc.storage.header import STATED, Header
@@ -68,6 +69,7 @@ class ScanInfo:
     )
     grids: Sequence[Grid] = result_field("Grids of couplings and lattices.")
     runs: Sequence[MemberReport] = result_field("Runs.")
+    ladders: Sequence[LadderReport] = result_field("Runs that exchange their couplings.")
 
 
 def info(
@@ -191,4 +193,5 @@ def _of_scan(scan: Scan) -> ScanInfo:
         parameters=scan.shared(),
         grids=scan.grids,
         runs=[MemberReport.of(member) for member in scan.members()],
+        ladders=ladder_reports(scan),
     )

@@ -18,6 +18,7 @@ from gauge_mc.run.display import describe, duration, energy_text, link_rate, spe
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.thinning import removed_from
 from gauge_mc.scans.averages import ScanAverages
+from gauge_mc.scans.ladder_report import LadderReport, ladder_reports
 from gauge_mc.scans.report import MemberReport
 from gauge_mc.scans.scan import Member, Scan, newest_run_or_scan
 from gauge_mc.scans.slurm import NAME, last_job
@@ -222,6 +223,7 @@ class ScanStatus(Status):
         "Rows of ``scan.csv``, by column."
     )
     cautions: Sequence[str] = result_field("Cautions about the averages, one sentence each.")
+    ladders: Sequence[LadderReport] = result_field("Runs that exchange their couplings.")
 
     def lines(self) -> dict[str, str]:
         """Return the content except for the averages; see `Status`.
@@ -285,6 +287,7 @@ def scan_status(scan: Scan, averages: ScanAverages | None = None) -> ScanStatus:
         failures | averages.failures,
         averages.sorted_rows(),
         averages.cautions,
+        ladder_reports(scan),
     )
 
 

@@ -24,7 +24,7 @@ from gauge_mc.options import Option
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.directory import Run
 from gauge_mc.run.measurement import Measurement
-from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.parameters import TEMPERING, Parameters
 
 TAU_EXP = Option(
     "tau_exp",
@@ -201,4 +201,6 @@ def _averaged(item: Measurement, table: TableData) -> tuple[Column, ...]:
         return OBSERVABLES[item.observable].columns.averaged
     if item.observable in ALGORITHMS:
         return ALGORITHMS[item.observable].columns.averaged
+    if item.observable == TEMPERING:
+        return ()
     return TableColumns.of_function(item.observable, table.columns).averaged

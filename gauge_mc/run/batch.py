@@ -9,6 +9,7 @@ from gauge_mc.actions import couplings
 from gauge_mc.algorithms import Records, Update
 from gauge_mc.run.chain import Chain
 from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.tempering import CouplingExchange
 
 OWN = {"beta", "seed", *(one.name for one in couplings())}
 """Parameters in which the runs of a batch may differ, if their kernels are the same."""
@@ -24,7 +25,7 @@ def shared_values(parameters: Parameters) -> tuple[object, ...]:
 class Batch:
     """Markov chains whose fields are the replicas of one field, so that they share all launches.
 
-    Every chain is bit-for-bit what it would be alone.
+    Every chain is bit-for-bit what it would be alone, unless chains exchange replicas.
 
     Parameters
     ----------
@@ -44,19 +45,28 @@ class Batch:
         The field whose replicas are the fields of the chains.
     records : sequence of tuple
         Records of the last update, one for every chain; see `Algorithm.columns`.
+    tempering : CouplingExchange or None
+        The exchange of replicas between the chains, if their parameters ask for it. Then a chain is
+        not what it would be alone.
 
     Raises
     ------
+    UsageError, GaugeError
+        If the chains cannot exchange replicas; see `CouplingExchange`.
     GaugeError
         If the device has too little memory.
     """
 
     def __init__(self, chains: Iterable[Chain], count: int) -> None:
         self.records: Records = ()
+        self.chains = tuple(chains) if count == 1 else self._moved(chains, count)
         if count == 1:
-            self.chains = tuple(chains)
             self.field = self.chains[0].field
-            return
+        tempered = self.chains[0].parameters.tempering
+        self.tempering = CouplingExchange(self.chains, self.field) if tempered else None
+
+    def _moved(self, chains: Iterable[Chain], count: int) -> tuple[Chain, ...]:
+        """Move chains to the replicas of one field; return them."""
         moved: list[Chain] = []
         for chain in chains:
             if not moved:
@@ -67,7 +77,7 @@ class Batch:
             chain.random = chain.random.moved(replica, states, len(moved))
             chain.field = replica
             moved.append(chain)
-        self.chains = tuple(moved)
+        return tuple(moved)
 
     @property
     def sweep(self) -> int:
@@ -79,6 +89,8 @@ class Batch:
         self.records = self._update()
         for chain in self.chains:
             chain.sweep += 1
+        if self.tempering:
+            self.tempering.after_update()
 
     # The update is prepared only once, because an update of a small lattice takes little time.
     @cached_property

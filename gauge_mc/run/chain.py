@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -23,7 +23,7 @@ from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.registry import in_words
 from gauge_mc.run import checkpoint
-from gauge_mc.run.parameters import UNSTATED, Parameters
+from gauge_mc.run.parameters import OF_SCANS, UNSTATED, Parameters
 from gauge_mc.run.settings import STARTS
 
 SAMPLING = ("configs", "thermalize", "separation", "measure", "format")
@@ -45,6 +45,10 @@ class Chain:
         Number of updates done, thermalisation included.
     tuning : Tuning
         State of the algorithm, such as a number of steps that the thermalisation has chosen.
+    replica : int or None
+        With tempering, the number of the replica whose links the chain has.
+    ladder : sequence of float
+        The couplings of the chains with which it exchanges replicas, in ascending order.
     """
 
     def __init__(
@@ -60,6 +64,8 @@ class Chain:
         self.field = field
         self.random = random
         self.sweep = sweep
+        self.replica: int | None = None
+        self.ladder: Sequence[float] = ()
 
     @classmethod
     def begin(cls, parameters: Parameters, device: Device | DeviceGroup | None = None) -> Chain:
@@ -110,6 +116,7 @@ class Chain:
         random = Random.for_field(field, p.rng, p.seed, p.luxury)
         chain = cls(p, field, random, state.sweep, state.tuning)
         chain.random.step = state.step
+        chain.replica, chain.ladder = state.replica, tuple(state.ladder)
         if devices.root:
             arrays = checkpoint.fitting(path, arrays, chain._expected())
         field.restore(arrays)
@@ -144,8 +151,8 @@ class Chain:
             If the checkpoint cannot be written. The previous checkpoint is then unchanged.
         """
         if self.root:
-            facts = self.parameters.fixed(), measured, self.tuning.numbers
-            state = checkpoint.ChainState(self.sweep, self.random.step, *facts)
+            facts = self.parameters.fixed(), measured, self.tuning.numbers, self.replica
+            state = checkpoint.ChainState(self.sweep, self.random.step, *facts, self.ladder)
             checkpoint.save(path, state, self._arrays())
         else:
             list(self._arrays())
@@ -254,6 +261,7 @@ def provenance(parameters: Parameters) -> dict[str, str]:
     more = {"start": start, "version": version()}
     values = p.values() | {BETA_IS: p.action.beta_is} | p.coupling.metadata | more
     usual = {name for name, value in UNSTATED.items() if values[name] == value}
+    usual -= {*OF_SCANS} if p.tempering else set()
     usual |= {one.name for one in p.action.options if one not in p.action.changed}
     changed = {one.name for one in p.algorithm.changed}
     usual |= {name for name in p.algorithm.later if name not in changed}

@@ -10,7 +10,7 @@ import dataclasses
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BufferedReader
@@ -50,11 +50,18 @@ class ChainState:
     tuning: dict[str, float] = result_field(
         "Numbers that the algorithm has chosen; see `gauge_mc.algorithms.Tuning`.", dict
     )
+    replica: int | None = result_field(
+        "Number of the replica that has the couplings of the run; None without tempering.", None
+    )
+    ladder: Sequence[float] = result_field(
+        "Couplings β of the runs that exchange replicas, in ascending order.", ()
+    )
 
     def entries(self) -> dict[str, Any]:
-        """Return the state as it is written; earlier versions cannot read one with numbers."""
-        found = dataclasses.asdict(self)
-        return found if self.tuning else {k: v for k, v in found.items() if k != "tuning"}
+        """Return the state as it is written; earlier versions cannot read what they lack."""
+        unused = {"tuning"} if not self.tuning else set()
+        unused |= {"replica", "ladder"} if self.replica is None else set()
+        return {k: v for k, v in dataclasses.asdict(self).items() if k not in unused}
 
 
 def save(path: Path, state: ChainState, arrays: Iterable[np.ndarray]) -> None:
@@ -189,8 +196,11 @@ def _state(path: Path, line: bytes) -> ChainState:
         counts = (state.sweep, state.step)
         if not all(type(one) is int and 0 <= one < 2**63 for one in counts):
             raise ValueError
-        numbers = dict(state.tuning).values()
+        numbers = (*dict(state.tuning).values(), *state.ladder)
         if not all(type(one) in (int, float) and math.isfinite(one) for one in numbers):
+            raise ValueError
+        known = range(len(state.ladder)) if state.ladder else (None,)
+        if type(state.replica) not in (int, type(None)) or state.replica not in known:
             raise ValueError
         return state
     except (ValueError, TypeError) as error:

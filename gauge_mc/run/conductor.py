@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
 
+from rich.filesize import decimal
 from rich.table import Table
 
 from gauge_mc.console import Console
@@ -20,11 +21,12 @@ from gauge_mc.domain.device_group import DeviceGroup, open_device_group
 from gauge_mc.domain.energy import EnergyMeter
 from gauge_mc.domain.mpi import find_processes
 from gauge_mc.domain.processes import Processes
-from gauge_mc.errors import UsageError
+from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.observables import Observable
 from gauge_mc.run.averages import averages_table
 from gauge_mc.run.batch import shared_values
 from gauge_mc.run.checkpoint import read_state
+from gauge_mc.run.common_checkpoint import restore_common
 from gauge_mc.run.directory import Run, SessionRecord
 from gauge_mc.run.disk import DiskNeeds, check_disk, checkpoint_bytes
 from gauge_mc.run.display import Clock, opening, show_progress
@@ -38,6 +40,7 @@ from gauge_mc.run.session import carry_out
 from gauge_mc.run.session_plan import OnUpdate, SessionPlan
 from gauge_mc.run.stop import Stop
 from gauge_mc.run.summary import session_table, summary
+from gauge_mc.run.tempering import check_ladder
 from gauge_mc.run.view import RunResult
 
 MEMORY_SHARE = 0.8
@@ -83,7 +86,10 @@ def conduct(
             "leave out --chains."
         )
     with processes.aborting(), Stop(e.time_limit) as stop:
-        first, *_ = [request.checked() for request in requests]
+        asked = [request.checked() for request in requests]
+        first = asked[0]
+        if any(one.tempering for one in asked):
+            check_ladder(asked)
         if several and len(choose_devices(e.devices, e.backend, e.threads)) > 1:
             raise UsageError(
                 "Several chains share one device; choose one with --devices, such as --devices 0, "
@@ -146,10 +152,15 @@ class _Conductor:
         """Execution options, which all requests share."""
         return next(iter(self.requests.values())).execution
 
+    @property
+    def tempered(self) -> bool:
+        """Whether the runs exchange their couplings."""
+        return next(iter(self.requests.values())).parameters().tempering
+
     def carry_out(self) -> list[RunResult]:
         """Carry out one batch after the other."""
         root, name = self.devices.root, self.devices.name  # a collective operation of all processes
-        runs = [self._open(*one) for one in self.requests.items()] if root else []
+        runs = self._open() if root else []
         runs = self.devices.processes.broadcast(runs)
         results = {one.run: self._result(one) for one in runs}
         left = [one for one in runs if not one.complete]
@@ -177,10 +188,17 @@ class _Conductor:
             self._show_averages(runs, table)
         return list(results.values())
 
-    def _open(self, run: Run, request: RunRequest) -> _RunState:
-        """Lock a run, and return its state."""
-        lock = self.locked[run] = self.locks.enter_context(run.locked())
-        parameters = request.parameters()
+    def _open(self) -> list[_RunState]:
+        """Lock the runs, and return their states."""
+        for run in self.requests:
+            self.locked[run] = self.locks.enter_context(run.locked())
+        if self.tempered:
+            restore_common([run.checkpoint for run in self.requests])
+        return [self._state(*one) for one in self.requests.items()]
+
+    def _state(self, run: Run, request: RunRequest) -> _RunState:
+        """Return the state of a run that has been locked."""
+        lock, parameters = self.locked[run], request.parameters()
         state = read_state(run.checkpoint) if run.checkpoint.exists() else None
         sweep = state.sweep if state else 0
         lock.record(replace(lock.holder, sweep=sweep))
@@ -283,9 +301,24 @@ def _batches(runs: Iterable[_RunState], devices: DeviceGroup) -> Iterator[list[_
         groups.setdefault(one.kind, []).append(one)
     for group in groups.values():
         free = MEMORY_SHARE * sum(device.free_bytes() for device in devices.devices)
-        most = max(1, int(free // checkpoint_bytes(group[0].parameters)))
+        size = checkpoint_bytes(group[0].parameters)
+        most = max(1, int(free // size))
+        if group[0].parameters.tempering:
+            _check_memory(group, most, size)
+            yield sorted(group, key=lambda one: one.parameters.beta)
+            continue
         for first in range(0, len(group), most):
             yield group[first : first + most]
+
+
+def _check_memory(ladder: Sequence[_RunState], most: int, size: int) -> None:
+    """Refuse runs that exchange their couplings if not all of them fit into the memory."""
+    if len(ladder) > most:
+        raise GaugeError(
+            f"The {len(ladder)} runs on {ladder[0].parameters.lattice} that exchange their "
+            f"couplings take {decimal(len(ladder) * size)}, and the device has room for {most} of "
+            "them; choose fewer couplings, or another device."
+        )
 
 
 def _done(result: RunResult) -> bool:

@@ -158,7 +158,9 @@ class DiskGuard:
     config_bytes: int
     """Size of a configuration file in bytes; 0 if none are written."""
     checkpoint_bytes: int
-    """Size of a checkpoint in bytes."""
+    """Size in bytes of the checkpoints that exist twice at the same time: one, or those of all runs
+    if these can only be continued together.
+    """
     row_bytes: int
     """Approximate size of the rows of all tables of a run that are not yet written."""
 
@@ -175,7 +177,8 @@ class DiskGuard:
         if p.keeps_configs:
             size = stored_by(p.format, p.lattice, p.group, p.precision).nbytes
         rows = pending * sum(row_bytes(one) for one in observables.values())
-        return cls(runs, size, checkpoint_bytes(p), rows)
+        twice = len(runs) if p.tempering else 1
+        return cls(runs, size, twice * checkpoint_bytes(p), rows)
 
     def shortage(self, unwritten: int, due: bool) -> str | None:
         """Return why the runs must stop now, in a sentence, or None.

@@ -42,13 +42,23 @@ if TYPE_CHECKING:
 NO_FORMAT = "none"
 """The format of a run that keeps no configurations."""
 
+TEMPERING = "tempering"
+"""Name of the table of the exchanges of a run."""
+
+OF_SCANS = ("tempering", "exchange_every")
+"""Parameters that only runs of a scan can have."""
+
 USUAL_LATTICE = Lattice.parse(defaults.LATTICE)
 """The default lattice."""
 
 USUAL_BETA = float("nan")
 """Placeholder for the default coupling of the group, until the group is known."""
 
-UNSTATED: Mapping[str, object] = {"chain_version": FIRST}
+UNSTATED: Mapping[str, object] = {
+    "chain_version": FIRST,
+    "tempering": False,
+    "exchange_every": defaults.EXCHANGE_EVERY,
+}
 """Values of parameters that the files of runs and scans of earlier versions lack."""
 
 _levels = max(len(one.levels) for one in GENERATORS.values())
@@ -146,6 +156,19 @@ class Parameters:
         least=FIRST,
         most=LATEST,
     )
+    tempering: bool = setting(
+        False,
+        PHYSICS,
+        "Let runs of a scan that differ in beta only exchange their couplings.",
+    )
+    exchange_every: int = setting(
+        defaults.EXCHANGE_EVERY,
+        PHYSICS,
+        "Updates from one exchange of couplings to the next, with tempering.",
+        least=1,
+        most=MAX_UPDATES,
+        tag="every",
+    )
     thermalize: int = setting(
         defaults.THERMALIZE,
         ENSEMBLE,
@@ -202,6 +225,11 @@ class Parameters:
         self.algorithm.check().check_run(self.thermalize, self.precision)
         GENERATORS.check(self.rng, "rng")
         self._check_luxury()
+        if self.exchange_every != defaults.EXCHANGE_EVERY and not self.tempering:
+            raise UsageError(
+                f"--exchange-every is {self.exchange_every}, but has an effect only with "
+                "--tempering; add that, or leave it out."
+            )
         BETA.checked(self.beta)
         self.coupling.coefficients(GROUPS[self.group])
         self.coupling.check_precision(GROUPS[self.group], self.precision)
@@ -359,7 +387,9 @@ class Parameters:
     @property
     def recorded(self) -> tuple[Measurement, ...]:
         """The content of the tables of a run: its measurements, and the records of its updates."""
-        records = (Measurement(self.algorithm.name),) if self.algorithm.columns else ()
+        records = [Measurement(self.algorithm.name)] if self.algorithm.columns else []
+        if self.tempering:
+            records.append(Measurement(TEMPERING, self.exchange_every))
         return (*self.measure, *records)
 
     @property
@@ -398,6 +428,7 @@ class Parameters:
             "action": "_".join(self.action.tags(defaults.ACTION)),
             "algorithm": "_".join(self.algorithm.tags(defaults.ALGORITHM)),
             "start": start,
+            "tempering": TEMPERING,
         }
         changed = [
             words.get(name) or f"{options[name].tag}{getattr(self, name)}"
@@ -407,7 +438,17 @@ class Parameters:
         return "_".join([self.group, f"b{self.beta:.12g}", str(self.lattice), *changed])
 
 
-NAMING = ("action", "precision", "start", "seed", "rng", "luxury", "algorithm")
+NAMING = (
+    "action",
+    "precision",
+    "start",
+    "seed",
+    "rng",
+    "luxury",
+    "algorithm",
+    "tempering",
+    "exchange_every",
+)
 """Parameters that names of directories contain if they differ from their defaults."""
 
 

@@ -72,6 +72,8 @@ def _needed(
     p = parameters
     random, norms = GENERATORS[p.rng].choice(p.luxury), norms_of(p.precision, p.chain_version)
     yield from p.algorithm.kernels(ChainSpec(p.action, random, norms, several))
+    if p.tempering:
+        yield from ((loops.kernel, ()) for loops in p.action.loops)
     yield WRITE_LINKS, (BY_SITE.choice, GROUP_LINKS)
     if p.start == "hot" and not resumed:
         yield HOT, (GENERATORS[defaults.START_RNG].choice(),)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import asdict
 
 from gauge_mc.configurations.background import IN_FLIGHT, BackgroundWriter, prepare_writing
@@ -18,6 +18,7 @@ from gauge_mc.observables import live_observables
 from gauge_mc.run.batch import Batch
 from gauge_mc.run.chain import Chain
 from gauge_mc.run.checkpoint import ChainState
+from gauge_mc.run.common_checkpoint import replaced_together
 from gauge_mc.run.disk import DiskGuard
 from gauge_mc.run.preparation import compile_kernels
 from gauge_mc.run.run_output import RunOutput, is_due, refuse_leftovers
@@ -285,10 +286,17 @@ class Session:
         self._sampler.collect()
         with self._writing():
             self._writer.flush()
-            for output in self._outputs:
-                output.save(self._measured)
+            with self._keeping_last_checkpoints():
+                for output in self._outputs:
+                    output.save(self._measured)
         self._saved, self._saved_at = (self.batch.sweep, self._measured), time.monotonic()
         self._save_time = max(self._save_time, self._saved_at - began)
+
+    def _keeping_last_checkpoints(self) -> AbstractContextManager[None]:
+        """Return a context in which a kill leaves checkpoints after the same update."""
+        if not self._work.parameters.tempering:
+            return nullcontext()
+        return replaced_together([task.run.checkpoint for task in self._work.tasks])
 
     def finish(self) -> None:
         """Seal the tables, then write checkpoints, and record the progress.

@@ -20,6 +20,7 @@ from gauge_mc.run.execution import Execution
 from gauge_mc.run.parameters import Parameters, run_options
 from gauge_mc.run.stop import Stop
 from gauge_mc.scans.grid import axes
+from gauge_mc.scans.ladders import ladders, unfinished
 from gauge_mc.scans.process import CHILD, job
 from gauge_mc.scans.request import ScanRequest
 from gauge_mc.scans.scan import Scan
@@ -175,7 +176,7 @@ def carry_out(asked: ScanRequest, per_device: int | None = None) -> ScanResult:
         from gauge_mc.scans.averages import ScanAverages
 
         asked.check_runs()
-        slots, busy_sites = places(e, per_device)
+        slots, busy_sites = places(e, per_device, len(ladders(asked.scan().members())))
         advice = hint() if e.backend == AUTOMATIC and not e.devices else None
         with asked.locked() as scan:
             averages = ScanAverages(scan, asked.skip)
@@ -189,14 +190,29 @@ def carry_out(asked: ScanRequest, per_device: int | None = None) -> ScanResult:
     return result
 
 
-def places(execution: Execution, per_device: int | None) -> tuple[list[Slot], int]:
-    """Return the slots of the chosen devices, and the number of sites that keeps a device busy."""
+def places(
+    execution: Execution, per_device: int | None, together: int = 0
+) -> tuple[list[Slot], int]:
+    """Return the slots of the chosen devices, and the number of sites that keeps a device busy.
+
+    Parameters
+    ----------
+    execution : Execution
+        Execution options of the scan.
+    per_device : int, optional
+        Number of slots on each device.
+    together : int
+        Number of batches that cannot be divided, if there are only such; else 0.
+    """
     from gauge_mc.devices import BACKENDS, choose_devices
     from gauge_mc.scans.pool import make_slots
 
     e = execution
     chosen = choose_devices(e.devices, e.backend, e.threads, all_by_default=True)
-    return make_slots(chosen, per_device), BACKENDS[chosen[0].backend].busy_sites
+    backend = BACKENDS[chosen[0].backend]
+    if together and not (per_device or chosen[0].numbered or chosen[0].threads):
+        per_device = min(together, backend.available_threads())
+    return make_slots(chosen, per_device), backend.busy_sites
 
 
 def _work(
@@ -216,7 +232,7 @@ def _work(
     console, scan = Console(quiet=execution.quiet), averages.scan
     tally = Tally(scan.members())
     console.print(opening(scan, tally, slots, hint), soft_wrap=True)
-    left = [member for member in tally.members if not tally.done(member)]
+    left = unfinished(tally.members, tally.done)
     scan.record_failures({})
     with Pool(slots) as pool, show_progress(tally, slots, console) as display:
         scheduler = Scheduler(pool, CHILD, display, averages, execution)
@@ -289,6 +305,11 @@ def submit(asked: ScanRequest, system: str, words: Sequence[str]) -> Submission:
     if system != slurm.NAME:
         raise UsageError(f"The batch system '{system}' is unknown; choose {slurm.NAME}.")
     options = slurm.parse_options(words)
+    if ladders(asked.scan().members()):
+        raise UsageError(
+            "--submit makes a job of every run, and runs that exchange their couplings are one "
+            "process; call gauge-mc scan without --submit in a job, or leave out --tempering."
+        )
     asked.check_runs()
     with asked.locked() as scan:
         tally = Tally(scan.members())

@@ -17,6 +17,7 @@ from gauge_mc.notebook_bar import NotebookBar
 from gauge_mc.run.display import LIVE_SECONDS, PLAIN_SECONDS, duration, link_rate
 from gauge_mc.scans.averages import ScanAverages, panels, row_in_words
 from gauge_mc.scans.grid import Point
+from gauge_mc.scans.ladder_report import ladder_reports, ladders_shown
 from gauge_mc.scans.pool import Child, Slot
 from gauge_mc.scans.scan import Member, Scan
 
@@ -276,10 +277,10 @@ def point_words(point: Point, row: Mapping[str, Value], chains: int) -> str:
 
 
 def results(averages: ScanAverages) -> RenderableType:
-    """Return a table of the averages at all points, and cautions about them."""
-    rows = averages.sorted_rows()
+    """Return tables of the averages at all points, with cautions, and of exchanges of couplings."""
+    rows, exchanges = averages.sorted_rows(), ladders_shown(ladder_reports(averages.scan))
     if not rows:
-        return "no run is complete yet"
+        return Group("no run is complete yet", *exchanges)
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("lattice")
     labels = [panel.label for panel in panels() if panel.column in rows[0]]
@@ -292,4 +293,4 @@ def results(averages: ScanAverages) -> RenderableType:
         numbers_of = ("beta", *(one.name for one in options))
         place = [f"{float(row[name]):.12g}" for name in numbers_of]
         table.add_row(str(row["lattice"]), *place, *(numbers[label] for label in labels), *counts)
-    return Group(table, *averages.cautions) if averages.cautions else table
+    return Group(table, *averages.cautions, *exchanges)

@@ -28,6 +28,7 @@ from gauge_mc.run.lock import is_locked
 from gauge_mc.scans.carry_out import places
 from gauge_mc.scans.display import Tally, opening
 from gauge_mc.scans.grid import Point
+from gauge_mc.scans.ladders import ladders, unfinished
 from gauge_mc.scans.packing import RunBatch, pack
 from gauge_mc.scans.pool import Slot
 from gauge_mc.scans.request import ScanRequest
@@ -163,9 +164,9 @@ def forecast(asked: ScanRequest, per_device: int | None = None) -> ScanForecast:
     """
     scan = asked.scan()
     scan.check_place()
-    slots, busy_sites = places(asked.execution, per_device)
     tally = Tally(scan.members())
-    left = [member for member in tally.members if not tally.done(member)]
+    slots, busy_sites = places(asked.execution, per_device, len(ladders(tally.members)))
+    left = unfinished(tally.members, tally.done)
     packed = pack(left, busy_sites, len(slots))
     refusals = list(_refusals(scan, left))
     costs = _costs(packed, slots[0]) if not refusals else {}

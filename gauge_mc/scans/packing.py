@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gauge_mc.run.batch import shared_values
+from gauge_mc.scans.ladders import ladders
 from gauge_mc.scans.scan import Member
 
 RunBatch = tuple[Member, ...]
@@ -14,22 +15,27 @@ RunBatch = tuple[Member, ...]
 def pack(members: Iterable[Member], busy_sites: int, slots: int) -> list[RunBatch]:
     """Divide runs into batches, those on the largest lattices first.
 
+    Runs that exchange their couplings are one batch.
+
     Parameters
     ----------
     members : iterable of Member
         Runs to divide.
     busy_sites : int
-        Number of sites that keep a device busy, see `gauge_mc.devices.base.Backend`. A batch has at
-        most as many, but at least one run.
+        Number of sites that keep a device busy, see `gauge_mc.devices.base.Backend`. A batch of
+        independent runs has at most as many, but at least one run.
     slots : int
         Number of batches that are carried out at the same time. A kind of runs is divided into as
         many batches if there are enough of them.
     """
+    members = list(members)
+    batches = ladders(members)
     kinds: dict[tuple[object, ...], list[Member]] = {}
     for member in members:
+        if member.parameters.tempering:
+            continue
         kind = (*shared_values(member.parameters), member.progress())
         kinds.setdefault(kind, []).append(member)
-    batches = []
     for alike in kinds.values():
         most = max(1, busy_sites // alike[0].parameters.lattice.sites)
         size = min(most, -(-len(alike) // slots))

@@ -9,6 +9,7 @@ from gauge_mc.files.table import Value
 from gauge_mc.results import documented, result_field
 from gauge_mc.scans.averages import ScanAverages
 from gauge_mc.scans.carry_out import ScanResult
+from gauge_mc.scans.ladder_report import LadderReport, ladder_reports
 from gauge_mc.scans.scan import Member, Scan
 
 
@@ -60,6 +61,7 @@ class ScanReport:
     failures: Mapping[str, str] = result_field("Error messages by the name of the run.")
     rows: Sequence[Mapping[str, Value]] = result_field("Rows of ``scan.csv``, by column.")
     cautions: Sequence[str] = result_field("Cautions about the averages, one sentence each.")
+    ladders: Sequence[LadderReport] = result_field("Runs that exchange their couplings.")
 
     @classmethod
     def of(cls, result: ScanResult, skip: int = 0) -> ScanReport:
@@ -74,4 +76,5 @@ class ScanReport:
             result.failures,
             averages.sorted_rows(),
             averages.cautions,
+            ladder_reports(scan),
         )

@@ -17,6 +17,7 @@ from gauge_mc.run.functions import observable_along
 from gauge_mc.run.lock import RunLock
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.scans.grid import PLACE, Grid, axes, parse_lattices, parse_numbers
+from gauge_mc.scans.ladders import check_ladders
 from gauge_mc.scans.scan import Scan, default_path
 
 
@@ -66,7 +67,8 @@ class ScanRequest:
         Raises
         ------
         UsageError
-            If the grid is invalid, or the parameters differ from those of the existing scan.
+            If the grid is invalid, the parameters differ from those of the existing scan, or
+            tempering is not possible.
         """
         if Scan(self.path, Parameters()).exists():
             there = Scan.read(self.path).continued(self.values)
@@ -83,7 +85,9 @@ class ScanRequest:
                 if name not in PLACE
             },
         )
-        return larger.including(self.more)
+        larger = larger.including(self.more)
+        check_ladders(larger, there)
+        return larger
 
     def refined(self) -> ScanRequest:
         """Return the request with the points where the scan should be finer; see `refinement`.

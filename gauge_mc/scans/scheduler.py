@@ -103,6 +103,9 @@ class Scheduler:
                 return
             batch = self._queue.popleft()
             held = [member for member in batch if member.run.holder()[1]]
+            if held and batch[0].parameters.tempering:
+                self._queue.append(batch)
+                continue
             free = tuple(member for member in batch if member not in held)
             if free:
                 self.pool.start(free, self.command, map(self._values, free))
@@ -126,18 +129,19 @@ class Scheduler:
         tally.note(child)
         complete = [member for member in child.members if tally.done(member)]
         left = [member for member in child.members if member not in complete]
-        if failure and len(child.members) > 1:
+        tempered = child.members[0].parameters.tempering
+        if failure and len(child.members) > 1 and not tempered:
             # One of them has failed. The others can be carried out without it.
             self._queue.extendleft((member,) for member in reversed(left))
         elif failure:
-            self.failures[left[0].name if left else child.members[0].name] = failure
+            self.failures |= {one.name: failure for one in left or child.members[:1]}
             with suppress(GaugeError):  # a full disk, which may be why the run failed
                 self.averages.scan.record_failures(self.failures)
             self.display.line(f"{child.members[0].name} failed: {failure}")
         elif left:
             limited = math.isfinite(self._deadline)
             self._stopped = "the time limit" if limited else f"a signal to {left[0].name}"
-        if complete and not (failure and len(child.members) == 1):
+        if complete and not (failure and (len(child.members) == 1 or tempered)):
             self._average(complete)
 
     def _average(self, complete: Sequence[Member]) -> None:

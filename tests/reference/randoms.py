@@ -1,7 +1,7 @@
 """Random number generators by their published definitions."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 import numpy as np
@@ -30,6 +30,17 @@ def philox4x32(counter: Words, key: Words, rounds: int = 10) -> Words:
         )
         k0, k1 = (k0 + np.uint64(0x9E3779B9)) & low, (k1 + np.uint64(0xBB67AE85)) & low
     return np.stack(np.broadcast_arrays(c0, c1, c2, c3), axis=-1).astype(np.uint32)
+
+
+def philox4x64(counter: Sequence[int], key: Sequence[int], rounds: int = 10) -> list[int]:
+    """Philox4x64-R of one counter, word 0 the lowest (Salmon et al., SC'11, sec. 3.3)."""
+    low = 2**64 - 1
+    (c0, c1, c2, c3), (k0, k1) = counter, key
+    for _ in range(rounds):
+        p0, p1 = c0 * 0xD2E7470EE14C6C93, c2 * 0xCA5A826395121157
+        c0, c1, c2, c3 = (p1 >> 64) ^ c1 ^ k0, p1 & low, (p0 >> 64) ^ c3 ^ k1, p0 & low
+        k0, k1 = k0 + 0x9E3779B97F4A7C15 & low, k1 + 0xBB67AE8584CAA73B & low
+    return [c0, c1, c2, c3]
 
 
 LCG_MODULUS = 2147483647
