@@ -63,6 +63,7 @@ from gauge_mc.run.settings import options_of as settings_of
 from gauge_mc.scans.averages import NUMBERS, column_of
 from gauge_mc.smearing import SMEARINGS
 from gauge_mc.temporal_links import TEMPORAL_LINKS
+from gauge_mc.updates import exchange
 from gauge_mc.updates.integrators import INTEGRATORS
 
 if TYPE_CHECKING:
@@ -405,6 +406,13 @@ def observable_tables() -> str:
             text = f"`{table_name(name)}_{other.name}.csv`, which `measure` writes beside it, has "
             sections += [f"{text}{plain(other.summary)}.", table(("column", "meaning"), rows)]
     return "\n\n".join(sections)
+
+
+@part
+def exchange_columns() -> str:
+    """Describe the columns of the table of exchanges."""
+    rows = [(code(column.name), plain(column.meaning)) for column in exchange.COLUMNS]
+    return table(("column", "meaning"), rows)
 
 
 @part

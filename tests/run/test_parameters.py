@@ -55,6 +55,8 @@ def test_card_round_trip(tmp_path, another_action):
         "measure": "polyakov:10,plaquette",
         "format": "nersc",
         "chain_version": 2,
+        "tempering": True,
+        "exchange_every": 4,
     }
     parameters = Parameters.from_values(values)
     assert parameters.lattice == Lattice(4, 6, 8, 10)
