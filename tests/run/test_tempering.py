@@ -119,8 +119,12 @@ QUARKS = HMC | {"quarks": "kappa=0.1", "lattice": "4x4x4x4"}
 
 @pytest.mark.parametrize(
     "values",
-    [{}, {"exchange_every": 2, "rng": "ranlux", "group": "su2", "beta": 2.2}, HMC]
-    + [pytest.param(QUARKS, marks=pytest.mark.slow)],
+    [
+        {},
+        {"exchange_every": 2, "rng": "ranlux", "group": "su2", "beta": 2.2},
+        HMC,
+        pytest.param(QUARKS, marks=pytest.mark.slow),
+    ],
     ids=["heatbath", "ranlux", "hmc", "quarks"],
 )
 def test_stopped_anywhere_and_resumed_runs_are_the_same(tmp_path, best_device, values):

@@ -106,7 +106,7 @@ def test_couplings_cannot_be_added_but_lattices_can(folder):
     )
     words = ("--output", "s", "--lattice", B, "--beta", "1.6:1.8:0.1")
     shown = scan(*words, "--backend", "cpu", "--dry-run")
-    assert "1 of 2 runs that are updated together, 1 of 3 runs" in " ".join(shown.split())
+    assert "1 of 3 runs that are updated together, 1 of 2 runs" in " ".join(shown.split())
 
 
 def test_generate_has_no_tempering(folder):
