@@ -58,7 +58,7 @@ QUARK_SOLVER = "cg"
 """Solver for the forces of quarks in hybrid Monte Carlo."""
 
 WALL_SOLVER = "cg"
-"""Solver of domain-wall quarks, for which BiCGstab hardly converges."""
+"""Solver of quarks with a mass. BiCGstab hardly converges for domain walls."""
 
 SOURCE = "point"
 TOLERANCE = 1e-10

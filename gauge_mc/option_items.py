@@ -39,6 +39,8 @@ class OptionItem:
         The same as they are written.
     values : dict
         Values of the options by name. Those that were not given have their usual values.
+    given : frozenset of str
+        Names of the options that were given.
 
     Raises
     ------
@@ -63,6 +65,7 @@ class OptionItem:
                 checked[name] = known[name].numbers(value, READ[each])
         usual = {name: one.usual for name, one in known.items() if one.usual is not None}
         self.values: dict[str, Any] = {**usual, **checked}
+        self.given = frozenset(checked)
         self.check()
 
     @classmethod

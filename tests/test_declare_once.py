@@ -400,6 +400,8 @@ PACKAGE = Path(importlib.import_module("gauge_mc").__file__).parent
 ALLOWED = {
     # The average that headers of configuration files state.
     ("plaquette", "storage/header.py"),
+    # The number that says how far histograms overlap.
+    ("overlap", "analysis/transition/results.py"),
     # The key of the header with the kind of the flow, and the energy from the plaquette.
     ("flow", "analysis/flow/records.py"),
     ("plaquette", "analysis/flow/records.py"),

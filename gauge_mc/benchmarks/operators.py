@@ -25,14 +25,15 @@ from gauge_mc.option_items import OptionItem
 from gauge_mc.options import Option, merged
 from gauge_mc.quarks.diagonal import LARGEST
 from gauge_mc.quarks.linear import ODD
-from gauge_mc.quarks.operators import OPERATORS, QUARK_MASS, DiracOperator
+from gauge_mc.quarks.operators import OPERATORS, QUARK_MASS, DiracOperator, dirac_operators
 from gauge_mc.quarks.preconditioned import System
 from gauge_mc.quarks.solvers import SOLVERS, Residual, Solver, SolverParameters
 from gauge_mc.quarks.spinors import SPINS, SpinorField
 from gauge_mc.quarks.storage import STORAGES, Storage
+from gauge_mc.registry import in_words
 from gauge_mc.results import documented, result_field
 
-OPERATOR = Option("operator", str, "Dirac operator.", choices=tuple(OPERATORS))
+OPERATOR = Option("operator", str, "Dirac operator.", choices=tuple(dirac_operators()))
 
 NUMBERS = (
     Option("kappa", float, "Hopping parameter.", usual=KAPPA, least=0, most=LARGEST),
@@ -54,7 +55,8 @@ class TimedOperator(OptionItem):
     @classmethod
     def options(cls) -> tuple[Option, ...]:
         """Return the operator, the parameters of all operators, and the numbers of quarks."""
-        owners = ((f"the Dirac operator {name}", one.parameters) for name, one in OPERATORS.items())
+        kinds = dirac_operators().items()
+        owners = ((f"the Dirac operator {name}", one.parameters) for name, one in kinds)
         return (OPERATOR, *merged(owners), *NUMBERS)
 
     @classmethod
@@ -71,6 +73,11 @@ class TimedOperator(OptionItem):
             If there is such a parameter, or no operator.
         """
         OPERATORS.check(self.values.get(OPERATOR.name, ""), "--operator")
+        if self.operator not in dirac_operators():
+            raise UsageError(
+                f"The operator {self.operator} is not one hopping term; choose "
+                f"{in_words(dirac_operators(), 'or')}."
+            )
         usual = {one.name: one.usual for one in self.options()}
         own = {OPERATOR.name, self._number, *(one.name for one in self.operator_class.parameters)}
         for name, value in self.values.items():
@@ -83,7 +90,7 @@ class TimedOperator(OptionItem):
     @property
     def operator_class(self) -> type[DiracOperator]:
         """The class of the operator."""
-        return OPERATORS[self.operator]
+        return dirac_operators()[self.operator]
 
     @property
     def _number(self) -> str:

@@ -14,7 +14,7 @@ from gauge_mc.files.columns import TableColumns
 from gauge_mc.observables import OBSERVABLES, Record
 from gauge_mc.observables.hadrons.correlators import QuarkObservable
 from gauge_mc.observables.hadrons.options import MOMENTA, QUARK, SMEAR_SINK
-from gauge_mc.observables.hadrons.propagators import solutions
+from gauge_mc.observables.hadrons.propagators import SolveRecords, solutions
 from gauge_mc.observables.hadrons.quark_masses import EXAMPLE
 from gauge_mc.quarks.contractions import QUARK_PAIRS, meson, spin_tensor
 from gauge_mc.quarks.effective import EffectivePropagator, contact_correlator
@@ -52,6 +52,7 @@ class ResidualMassSums(QuarkObservable):
             )
         if self.quarks.massive and self._has_midpoint:
             object.__setattr__(self, "columns", COLUMNS.complete())
+        self._choose_tables()
 
     @property
     def _has_midpoint(self) -> bool:
@@ -72,7 +73,7 @@ class ResidualMassSums(QuarkObservable):
         q.check()
         return len(q.kinds) * len(q.sources) * q.lattice.t
 
-    def _records(self, field: Field, solves: list[Record]) -> Iterator[Record]:
+    def _records(self, field: Field, solves: SolveRecords) -> Iterator[Record]:
         for source, found in solutions(self.quarks, field, solves):
             label = self.quarks.label(source)
             for quark, one in found.items():

@@ -25,8 +25,8 @@ from gauge_mc.quarks.kernel_modes import MODES, kernel_modes
 from gauge_mc.quarks.linear import EVEN, ODD, Apply, LinearOperator
 from gauge_mc.quarks.links import in_precision
 from gauge_mc.quarks.low_modes import LowModeRequest, LowModes, all_low_modes, random_vector
-from gauge_mc.quarks.multishift import ShiftedSystem
 from gauge_mc.quarks.operators import Wilson
+from gauge_mc.quarks.overlap_solver import OverlapSolution, solve_all
 from gauge_mc.quarks.preconditioned import norms_of
 from gauge_mc.quarks.propagators import Propagator
 from gauge_mc.quarks.sign_function import ACCURACY, SignFunction
@@ -130,18 +130,6 @@ class OverlapSpectrum:
     """Number of sign functions."""
 
 
-@dataclass(frozen=True)
-class OverlapSolution:
-    """Solutions of D(m) x = b for several masses."""
-
-    solutions: tuple[SpinorField, ...]
-    """The vectors x for every mass, in the order of the masses."""
-    residuals: NDArray[np.float64]
-    """The true residuals, divided by the norms of b, of shape (masses, vectors)."""
-    iterations: int
-    """Number of iterations for all vectors together."""
-
-
 class Overlap:
     """Neuberger's operator D(0) = rho (1 + gamma_5 sgn H) with H = gamma_5 (D_w - rho).
 
@@ -191,6 +179,7 @@ class Overlap:
         self.kernel_modes = kernel_modes(self.kernel, modes)
         self.sign = SignFunction(self.kernel, self.kernel_modes, accuracy, approximation)
         self.massless = MasslessOperator(self.sign)
+        self.squares = {c: ChiralSquare(self.sign, c) for c in (UP, DOWN)}
 
     @property
     def unit(self) -> float:
@@ -326,7 +315,7 @@ class Overlap:
         start = random_vector(SpinorField.empty(self.field), seed)
         CombineChiralities(start, start)(0.5, chirality / 2, 0, 0)
         request = LowModeRequest(number, 1.0, max(1e-13, self.sign.error_bound), seed, chirality)
-        return all_low_modes(ChiralSquare(self.sign, chirality), start, request)
+        return all_low_modes(self.squares[chirality], start, request)
 
     def solve_all(
         self,
@@ -345,80 +334,21 @@ class Overlap:
         source : SpinorField
             The vectors b on all sites, in double precision.
         masses : sequence of float
-            The masses m, between 0 and 2 rho.
+            The masses m, from 0 to below 2 rho; 0 has no solution if D(0) has modes that are 0.
         tolerance : float
-            Largest norm of the residual for a chiral part of b, divided by that of this part,
-            but for the error of the sign function.
+            Largest norm of the true residual of a vector, divided by that of b.
         iterations : int
             Largest number of iterations for a chiral part of b.
 
         Raises
         ------
         UsageError
-            If a mass is not between 0 and 2 rho.
+            If a mass is below 0, or not below 2 rho.
         ConvergenceError
-            If there are too many iterations.
+            If there are too many iterations, or the tolerance cannot be reached.
         """
-        masses = [float(one) for one in masses]
-        if not masses or not all(0 < one < 2 * self.rho for one in masses):
-            raise UsageError(
-                f"The masses are {masses}; give numbers between 0 and 2 rho, {2 * self.rho:g}."
-            )
-        solutions = tuple(source.like() for _ in masses)
-        b, x, y = (SpinorField.empty(self.field) for _ in range(3))
-        systems = {
-            c: self._system(b, c, len(set(masses)), tolerance, iterations) for c in (UP, DOWN)
-        }
-        total, residuals = 0, np.zeros((len(masses), source.count))
-        for n in range(source.count):
-            for one in solutions:
-                _clear(y)
-                one.copy(y, 0, n)
-            for c, system in systems.items():
-                b.copy(source, n)
-                CombineChiralities(b, b)(0.5, c / 2, 0, 0)
-                if norms_of(b)[0] > 0:
-                    self._add(system, masses, tolerance, solutions, n)
-                    total += system.iterations
-            b.copy(source, n)
-            norm = float(norms_of(b)[0]) or 1.0
-            for number, (mass, one) in enumerate(zip(masses, solutions, strict=True)):
-                y.copy(one, n)
-                self.product(x, y, mass, dagger=True)
-                one.copy(x, 0, n)
-                self.product(y, x, mass)
-                for parity in BOTH:
-                    Combine(y, b, parity=parity)(-1, 1)
-                residuals[number, n] = norms_of(y)[0] / norm
-        return OverlapSolution(solutions, residuals, total)
-
-    def _system(
-        self, b: SpinorField, chirality: int, number: int, tolerance: float, iterations: int
-    ) -> ShiftedSystem:
-        square = ChiralSquare(self.sign, chirality)
-        request = SolverParameters(tolerance, iterations, inner="double")
-        return ShiftedSystem(lambda _: square, b, number, request)
-
-    def _add(
-        self,
-        system: ShiftedSystem,
-        masses: Sequence[float],
-        tolerance: float,
-        solutions: Sequence[SpinorField],
-        n: int,
-    ) -> None:
-        """Add the solutions of D(m)^dagger D(m) y = b for a chiral part to vector number n."""
-        total = SpinorField.empty(self.field)
-        different = sorted(set(masses))
-        scales = [4 * self.rho**2 - m**2 for m in different]
-        shifts = [m**2 / scale for m, scale in zip(different, scales, strict=True)]
-        found = system.solutions(shifts, tolerance)
-        for mass, scale, y in zip(different, scales, found, strict=True):
-            for one in (one for m, one in zip(masses, solutions, strict=True) if m == mass):
-                total.copy(one, n)
-                for parity in BOTH:
-                    Combine(total, y, parity=parity)(1, 1 / scale)
-                one.copy(total, 0, n)
+        chosen = checked_masses(masses, self.rho)
+        return solve_all(self, source, chosen, SolverParameters(tolerance, iterations))
 
     def solve(
         self,
@@ -434,7 +364,7 @@ class Overlap:
         source : ndarray, shape (T, Z, Y, X, 4, N) or (count, T, Z, Y, X, 4, N)
             ``b[t, z, y, x, spin, colour]``, or several of them.
         mass : float
-            The mass m, between 0 and 2 rho.
+            The mass m, from 0 to below 2 rho.
         tolerance, iterations
             See `solve_all`.
 
@@ -476,14 +406,44 @@ class Overlap:
         place : tuple of int
             x, y, z and t of the source.
         """
-        found = self.solve_all(source, masses, tolerance).solutions
-        for mass, x in zip(masses, found, strict=True):
+        found = self.solve_all(source, masses, tolerance)
+        return list(self.subtracted(found, source, masses, place))
+
+    def subtracted(
+        self,
+        found: OverlapSolution,
+        source: SpinorField,
+        masses: Sequence[float],
+        place: tuple[int, int, int, int] = (0, 0, 0, 0),
+    ) -> tuple[Propagator, ...]:
+        """Return propagators without the contact term, in the memory of the solutions.
+
+        Parameters
+        ----------
+        found : OverlapSolution
+            Solutions for the masses.
+        source, masses, place
+            See `propagators`.
+        """
+        for mass, x in zip(masses, found.solutions, strict=True):
             scale = 2 * self.rho - mass
             for parity in BOTH:
                 Combine(x, source, parity=parity)(2 * self.rho / scale, -1 / scale)
-        return [Propagator(one, NORMALISED, self.boundary, place) for one in found]
+        return tuple(Propagator(x, NORMALISED, self.boundary, place) for x in found.solutions)
 
 
-def _clear(vectors: SpinorField) -> None:
-    for parity in vectors.parities:
-        Combine(vectors, vectors, parity=parity)(0, 0)
+def checked_masses(masses: Sequence[float], rho: float) -> tuple[float, ...]:
+    """Return masses of overlap quarks.
+
+    Raises
+    ------
+    UsageError
+        If there are none, or one is below 0, or not below 2 rho.
+    """
+    chosen = tuple(float(one) for one in masses)
+    if not chosen or not all(0 <= one < 2 * rho for one in chosen):
+        given = ", ".join(f"{one:g}" for one in chosen) or "missing"
+        raise UsageError(
+            f"The masses are {given}; give numbers from 0 to below 2 rho, which is {2 * rho:g}."
+        )
+    return chosen

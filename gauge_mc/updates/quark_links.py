@@ -11,8 +11,8 @@ from gauge_mc.quarks.operators import (
     HOPPING_PARAMETER,
     OPERATORS,
     DiracOperator,
+    hopping_operators,
     operator_with,
-    operators_of,
 )
 from gauge_mc.quarks.transport import ANTIPERIODIC, Boundary
 from gauge_mc.registry import in_words
@@ -82,9 +82,9 @@ class QuarkLinks:
             if name and OPERATORS[name].quark != HOPPING_PARAMETER:
                 raise UsageError(
                     f"The force of quarks with the operator '{name}' is not known yet; choose "
-                    f"{in_words(operators_of(HOPPING_PARAMETER), 'or')}."
+                    f"{in_words(hopping_operators(), 'or')}."
                 )
-            make = OPERATORS[name] if name else operator_with
+            make = hopping_operators()[name] if name else operator_with
             made: DiracOperator = make(self.field, kappa, boundary=phases, **parameters)
             self._operators[key] = made
         return self._operators[key]

@@ -16,10 +16,9 @@ from gauge_mc.quarks.angles import BOUNDARY, angles_of, phases_of
 from gauge_mc.quarks.diagonal import LARGEST, MU, TERMS
 from gauge_mc.quarks.normal import ACTION_TOLERANCE, FORCE_TOLERANCE, MOST_HISTORY, QuarkSolver
 from gauge_mc.quarks.operators import (
-    HOPPING_PARAMETER,
     OPERATORS,
     DiracOperator,
-    operators_of,
+    hopping_operators,
 )
 from gauge_mc.quarks.rational_functions import LEAST_ERROR
 from gauge_mc.quarks.solvers import ITERATIONS, LEAST_TOLERANCE, SOLVERS
@@ -47,7 +46,7 @@ OPERATOR = Option(
     "operator",
     str,
     "Dirac operator; by default the one with the parameters that are given.",
-    choices=tuple(operators_of(HOPPING_PARAMETER)),
+    choices=tuple(hopping_operators()),
 )
 
 FLAVOURS = Option(
@@ -143,7 +142,7 @@ SOLVER = (
 
 def operators() -> dict[str, type[DiracOperator]]:
     """Return the Dirac operators whose forces are known, by name."""
-    return operators_of(HOPPING_PARAMETER)
+    return hopping_operators()
 
 
 def parameter_options() -> tuple[Option, ...]:

@@ -27,12 +27,13 @@ from gauge_mc.observables import (
     TimeSeries,
 )
 from gauge_mc.observables.hadrons.options import quark_options, quark_owners
-from gauge_mc.observables.hadrons.propagators import propagators
+from gauge_mc.observables.hadrons.propagators import SolveRecords, propagators
 from gauge_mc.observables.hadrons.quarks import Quarks
 from gauge_mc.options import Option
 from gauge_mc.quarks.contractions import Momentum
 from gauge_mc.quarks.operators import INVERSE
 from gauge_mc.quarks.propagators import Propagator
+from gauge_mc.quarks.sign_report import SIGN_COLUMNS
 from gauge_mc.quarks.transport import reals_of
 
 SOLVES = SecondaryTable(
@@ -61,6 +62,14 @@ SOLVES = SecondaryTable(
 """The table of all solutions of the Dirac equation, with a row for a source of all its spins and
 colours. The residuals are the largest ones of these: that of the iteration, of the preconditioned
 system, and the true one, of the full system."""
+
+OPERATOR = SecondaryTable(
+    "operator",
+    "a row for every configuration if the quarks are overlap quarks",
+    SIGN_COLUMNS,
+    lambda hadrons: 1,
+)
+"""The table of the accuracy of the sign function of overlap quarks."""
 
 Pair = tuple[Quark, Quark]
 
@@ -99,13 +108,19 @@ class QuarkObservable(Observable):
     units: ClassVar[str] = "lattice units"
     smears: ClassVar[bool] = True
     takes_memory: ClassVar[bool] = True
-    secondary_tables: ClassVar[tuple[SecondaryTable, ...]] = (SOLVES,)
+    secondary_tables: ClassVar[tuple[SecondaryTable, ...]] = (SOLVES, OPERATOR)
     options: ClassVar[tuple[Option, ...]] = quark_options()
     bench_options: ClassVar[Mapping[str, object]] = {"kappa": "0.12"}
 
     def __post_init__(self) -> None:
         if self.quarks.massive:
             object.__setattr__(self, "columns", type(self).columns.complete())
+        self._choose_tables()
+
+    def _choose_tables(self) -> None:
+        """Leave out the table of operators if nothing is known of the operator."""
+        if not self.quarks.family:
+            object.__setattr__(self, "secondary_tables", (SOLVES,))
 
     @classmethod
     def for_lattice(cls: type[Self], lattice: Lattice, **options: Any) -> Self:
@@ -144,15 +159,20 @@ class QuarkObservable(Observable):
         request = replace(self.quarks.request, tolerance=WARM_UP_TOLERANCE)
         quarks = replace(self.quarks, request=request, folder="")
         if quarks.massive:
-            quarks = replace(quarks, massive=quarks.massive.with_mass(WARM_UP_MASS))
+            quarks = replace(quarks, massive=quarks.massive.warm_up(WARM_UP_MASS))
         else:
             quarks = replace(quarks, kappas=WARM_UP_KAPPAS)
         return replace(self, quarks=quarks)
 
     @property
-    def rehearsed(self: Self) -> Self:
-        """The same with all quarks, for which memory of propagators is needed."""
+    def rehearsed(self: Self) -> Self | None:
+        """The same with all quarks, for which memory of propagators is needed.
+
+        None for operators that look for eigenvalues, since all of them would be zero.
+        """
         massive = self.quarks.massive
+        if self.quarks.family:
+            return None
         quarks = replace(self.quarks, folder="", massive=massive.rehearsed if massive else None)
         return replace(self, quarks=quarks)
 
@@ -162,13 +182,14 @@ class QuarkObservable(Observable):
         prepared = self.for_group(like.group.name)
 
         def measure(field: Field) -> list[Record]:
-            solves: list[Record] = []
-            return RecordsOfTables(prepared._records(field, solves), {SOLVES.name: solves})
+            solves = SolveRecords()
+            found = prepared._records(field, solves)
+            return RecordsOfTables(found, {SOLVES.name: solves, OPERATOR.name: solves.operators})
 
         return measure
 
     @abstractmethod
-    def _records(self, field: Field, solves: list[Record]) -> Iterator[Record]:
+    def _records(self, field: Field, solves: SolveRecords) -> Iterator[Record]:
         """Yield the records of a field, and append those of all solutions to `solves`."""
 
 
@@ -183,7 +204,7 @@ class Hadrons(QuarkObservable):
     def correlators(self, quarks: Mapping[Quark, Propagator]) -> Iterator[HadronCorrelator]:
         """Yield all correlators, given the propagators of all quarks."""
 
-    def _records(self, field: Field, solves: list[Record]) -> Iterator[Record]:
+    def _records(self, field: Field, solves: SolveRecords) -> Iterator[Record]:
         for source, quarks in propagators(self.quarks, field, solves):
             label = self.quarks.label(source)
             for pair, names, momentum, values in self.correlators(quarks):

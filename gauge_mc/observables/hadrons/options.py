@@ -14,7 +14,7 @@ from gauge_mc.options import Option, merged
 from gauge_mc.quarks.angles import BOUNDARY
 from gauge_mc.quarks.contractions import Momentum
 from gauge_mc.quarks.diagonal import LARGEST, MU, TERMS
-from gauge_mc.quarks.operators import HOPPING_PARAMETER, operators_of
+from gauge_mc.quarks.operators import hopping_operators
 from gauge_mc.quarks.solvers import ITERATIONS, LEAST_TOLERANCE, METHODS, RELIABLE, SOLVERS
 from gauge_mc.quarks.sources import SOURCES
 from gauge_mc.quarks.storage import STORAGES
@@ -118,7 +118,7 @@ def operator_owners() -> list[tuple[str, tuple[Option, ...]]]:
 
     They are named as in messages.
     """
-    operators = operators_of(HOPPING_PARAMETER)
+    operators = hopping_operators()
     return [
         (f"the {what} {name}", tuple(p for p in one.parameters if p.name != MU.name))
         for what, kinds in (("Dirac operator", operators), ("term of Dirac operators", TERMS))

@@ -26,6 +26,7 @@ from gauge_mc.observables.hadrons.quarks import Quarks
 from gauge_mc.quarks.diagonal import MU
 from gauge_mc.quarks.effective import EffectivePropagator, effective_propagator
 from gauge_mc.quarks.links import in_precision
+from gauge_mc.quarks.mass_family import MassFamily
 from gauge_mc.quarks.operators import DiracOperator, operator_with
 from gauge_mc.quarks.propagator_path import PropagatorPath
 from gauge_mc.quarks.propagators import Propagator
@@ -38,8 +39,22 @@ PRECISION = "double"
 """Precision of sources and solutions."""
 
 
+class SolveRecords(list[Record]):
+    """Records of the table of solutions, together with those of the table of operators.
+
+    Attributes
+    ----------
+    operators : list of Record
+        What is known of the operator of the quarks, a record for a field.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.operators: list[Record] = []
+
+
 def propagators(
-    quarks: Quarks, field: Field, solves: list[Record]
+    quarks: Quarks, field: Field, solves: SolveRecords
 ) -> Iterator[tuple[Source, dict[Quark, Propagator]]]:
     """Yield the propagators of all quarks, for one source after the other.
 
@@ -52,8 +67,8 @@ def propagators(
         The quarks.
     field : Field
         The links.
-    solves : list of Record
-        Records of `SOLVES` are appended to it.
+    solves : SolveRecords
+        Records of the secondary tables are appended to it.
 
     Raises
     ------
@@ -76,10 +91,13 @@ class QuarkSolution(NamedTuple):
 
 
 def solutions(
-    quarks: Quarks, field: Field, solves: list[Record]
+    quarks: Quarks, field: Field, solves: SolveRecords
 ) -> Iterator[tuple[Source, dict[Quark, QuarkSolution]]]:
     """Yield the propagators with what is known besides; see `propagators`."""
     links = _smeared(quarks, field)
+    if quarks.family:
+        yield from _solutions_of_family(quarks, field, links, solves)
+        return
     operators = {quark: _operator(quarks, field, quark) for quark in quarks.kinds}
     try:
         for source in quarks.sources:
@@ -87,8 +105,7 @@ def solutions(
             for quark, operator in operators.items():
                 measure = partial(_solve, quarks, quark, operator, source, links)
                 alone = len(quarks.sources) == 1
-                massive = quarks.massive.with_mass(quark.m) if quarks.massive else None
-                key = replace(quarks, kappas=(), massive=massive, mus=(), momenta=()), quark
+                key = _own(quarks, quark.m), quark
                 once = field.devices.shared.once
                 found[quark] = once(field, key, measure) if alone else measure()
                 solves.append(found[quark].record)
@@ -96,6 +113,56 @@ def solutions(
     finally:
         for operator in operators.values():
             operator.release()
+
+
+def _own(quarks: Quarks, mass: float | None = None) -> Quarks:
+    """Return all on which the propagator of one mass depends, or those of all masses."""
+    massive = quarks.massive
+    if massive and mass is not None:
+        massive = massive.with_mass(mass)
+    return replace(quarks, kappas=(), massive=massive, mus=(), momenta=())
+
+
+def _solutions_of_family(
+    quarks: Quarks, field: Field, links: Field, solves: SolveRecords
+) -> Iterator[tuple[Source, dict[Quark, QuarkSolution]]]:
+    """Yield the propagators of quarks whose masses are solved for together."""
+    once = field.devices.shared.once
+    massive, phases = quarks.massive, quarks.boundary.phases
+    assert massive
+
+    def made() -> tuple[MassFamily, Record]:
+        operator = massive.made(field, massive.masses, phases)
+        assert isinstance(operator, MassFamily)
+        return operator, operator.record()
+
+    operator, record = once(field, (massive, phases), made)
+    solves.operators.append(record)
+    for source in quarks.sources:
+        measure = partial(_solve_family, quarks, operator, source, links)
+        alone = len(quarks.sources) == 1
+        found = once(field, _own(quarks), measure) if alone else measure()
+        solves.extend(one.record for one in found.values())
+        yield source, found
+
+
+def _solve_family(
+    quarks: Quarks, operator: MassFamily, source: Source, links: Field
+) -> dict[Quark, QuarkSolution]:
+    """Return the propagators of all masses from a source."""
+    began, label = time.perf_counter(), quarks.label(source)
+    vectors = SpinorField.empty(operator.field, PRECISION, SPINS * links.group.colours)
+    source.fill(vectors, links)
+    found = operator.propagators(vectors, quarks.request, source.place)
+    each = (time.perf_counter() - began) / len(found.propagators)
+    solutions = {}
+    for n, (quark, one) in enumerate(zip(quarks.kinds, found.propagators, strict=True)):
+        if quarks.smear_sink:
+            source.smear_sink(one.columns, links)
+        words = *quark, label, operator.solver, PRECISION, found.iterations, found.updates
+        numbers = float(found.iterated[n]), float(found.residuals[n]), each
+        solutions[quark] = QuarkSolution(one, (*words, *numbers))
+    return solutions
 
 
 def _solve(
@@ -163,7 +230,9 @@ def _propagator_path(quarks: Quarks, quark: Quark, source: Source) -> Propagator
 
 def _operator(quarks: Quarks, field: Field, quark: Quark) -> DiracOperator:
     if quarks.massive:
-        return quarks.massive.made(field, quark.m, quarks.boundary.phases)
+        operator = quarks.massive.made(field, quark.m, quarks.boundary.phases)
+        assert isinstance(operator, DiracOperator)
+        return operator
     parameters = {MU.name: quark.mu, **dict(quarks.parameters)}
     return operator_with(field, quark.kappa, quarks.boundary.phases, **parameters)
 
@@ -224,6 +293,6 @@ def propagator(
         SOURCE.name: (source,),
     }
     quarks = Quarks.of_options(field.lattice, "propagator", given)
-    ((_, found),) = propagators(quarks, field, [])
+    ((_, found),) = propagators(quarks, field, SolveRecords())
     (only,) = found.values()
     return only.to_numpy()

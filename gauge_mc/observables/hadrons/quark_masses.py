@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Self
 
 from gauge_mc.errors import UsageError
@@ -16,7 +16,7 @@ from gauge_mc.quarks.operators import (
     HOPPING_PARAMETER,
     OPERATORS,
     QUARK_MASS,
-    DiracOperator,
+    QuarkOperator,
     operators_of,
 )
 
@@ -88,22 +88,23 @@ class QuarkMasses(OptionItem):
                 f"{names[0]}:{MASS.name}=0.04."
             )
         own = {one.name for one in self.operator_class.parameters}
-        for name in self.values.keys() - own - {OPERATOR.name, MASS.name}:
+        for name in sorted(self.given - own - {OPERATOR.name, MASS.name}):
             raise UsageError(f"The operator {self.operator} has no parameter {name}; leave it out.")
         if not self.masses:
             raise UsageError(f"The masses {MASS.name} of the quarks are missing; give some.")
         self.operator_class.check_parameters(**self.parameters)
+        self.operator_class.check_masses(self.masses, **self.parameters)
 
     @property
-    def operator_class(self) -> type[DiracOperator]:
+    def operator_class(self) -> type[QuarkOperator]:
         """The class of the Dirac operator."""
         return OPERATORS[self.operator]
 
     @property
     def parameters(self) -> dict[str, object]:
         """The parameters of the operator apart from the mass, by name."""
-        left_out = (OPERATOR.name, MASS.name)
-        return {name: value for name, value in self.values.items() if name not in left_out}
+        own = {one.name for one in self.operator_class.parameters}
+        return {name: value for name, value in self.values.items() if name in own}
 
     @property
     def masses(self) -> tuple[float, ...]:
@@ -122,11 +123,8 @@ class QuarkMasses(OptionItem):
         """Entries for the header of a table: the operator, its parameters, and the masses."""
         texts = (one for one in str(self).split(self.glued) if not one.startswith(f"{MASS.name}="))
         usual = {one.name: one.usual for one in self.options()}
-        own = {one.name for one in self.operator_class.parameters}
         also = (
-            f"{name}={value}"
-            for name, value in self.parameters.items()
-            if name in own and value == usual[name]
+            f"{name}={value}" for name, value in self.parameters.items() if value == usual[name]
         )
         return {
             OPERATOR.name: self.glued.join([*texts, *also]),
@@ -136,19 +134,27 @@ class QuarkMasses(OptionItem):
 
     def with_mass(self, mass: float) -> QuarkMasses:
         """Return quarks of one mass with the same operator."""
-        return QuarkMasses(**{**self.values, MASS.name: (mass,)})
+        return self._with(**{MASS.name: (mass,)})
 
     @property
     def rehearsed(self) -> QuarkMasses:
-        """The same without measurements on the links; see `DiracOperator.rehearsed`."""
-        return QuarkMasses(**{**self.values, **self.operator_class.rehearsed(**self.parameters)})
+        """The same without measurements on the links; see `QuarkOperator.rehearsed`."""
+        return self._with(**self.operator_class.rehearsed(**self.parameters))
 
-    def made(self, field: Field, mass: float, phases: Sequence[complex]) -> DiracOperator:
-        """Return the operator on some links for one of the masses, given the boundary phases."""
-        made: DiracOperator = self.operator_class(
-            field,
-            mass,
-            boundary=phases,
-            **self.parameters,
-        )
-        return made
+    def warm_up(self, mass: float) -> QuarkMasses:
+        """Return quarks of one mass for a measurement that only compiles the kernels."""
+        return self._with(**self.operator_class.warm_up, **{MASS.name: (mass,)})
+
+    def _with(self, **values: object) -> QuarkMasses:
+        given = {name: self.values[name] for name in self.given}
+        return QuarkMasses(**{**given, **values})
+
+    def made(
+        self, field: Field, mass: float | tuple[float, ...], phases: Sequence[complex]
+    ) -> QuarkOperator:
+        """Return the operator on some links for one of the masses, given the boundary phases.
+
+        An operator that solves for several masses together takes all of them.
+        """
+        make: Callable[..., QuarkOperator] = self.operator_class
+        return make(field, mass, boundary=phases, **self.parameters)

@@ -36,10 +36,17 @@ from gauge_mc.observables.hadrons.quark_masses import QuarkMasses
 from gauge_mc.options import check_options, merged
 from gauge_mc.quarks.angles import BOUNDARY, angles_of, phases_of
 from gauge_mc.quarks.contractions import AT_REST, Momentum
+from gauge_mc.quarks.mass_family import MassFamily
 from gauge_mc.quarks.solvers import ITERATIONS, RELIABLE, SOLVERS, SolverParameters
 from gauge_mc.quarks.sources import Source, parse_source
 from gauge_mc.quarks.transport import Boundary
 from gauge_mc.smearing import NO_SMEARING, Smearing, make_smearing, smear_option, smearing_options
+
+
+def family_of(massive: QuarkMasses) -> type[MassFamily] | None:
+    """Return the class of the operator of quarks, if it solves for all masses together."""
+    kind = massive.operator_class
+    return kind if issubclass(kind, MassFamily) else None
 
 
 @dataclass(frozen=True)
@@ -91,6 +98,11 @@ class Quarks:
                 f"leave it out, or leave out {QUARK.flag}."
             )
         SOLVERS.check(self.solver, SOLVER.flag)
+        if self.family and self.solver != self.family.solver:
+            raise UsageError(
+                f"Quarks with the operator {self.family.name} are solved for by "
+                f"{self.family.solver}, not by {self.solver}; leave out {SOLVER.flag}."
+            )
         smeared = [one for one in self.sources if one.smears]
         if self.smear_sink and len(smeared) < len(self.sources):
             raise UsageError(f"{SMEAR_SINK.flag} needs a source that is smeared; choose one.")
@@ -120,6 +132,13 @@ class Quarks:
         massive = QuarkMasses.several(given.get(QUARK.name, ()))
         if len(massive) > 1:
             raise UsageError(f"{QUARK.flag} has {len(massive)} operators; give one.")
+        family = family_of(massive[0]) if massive else None
+        ignored = [one.flag for one in (INNER, METHOD, LINKS) if one.name in given]
+        if family and ignored:
+            raise UsageError(
+                f"{ignored[0]} has no effect on quarks with the operator {family.name}, which are "
+                "computed in double precision; leave it out."
+            )
         return cls(
             lattice,
             numbers_of(given, KAPPA),
@@ -141,6 +160,11 @@ class Quarks:
             ),
             given.get(PROPAGATORS.name, ""),
         )
+
+    @property
+    def family(self) -> type[MassFamily] | None:
+        """The class of the operator, if it solves for all masses together."""
+        return family_of(self.massive) if self.massive else None
 
     @property
     def boundary(self) -> Boundary:

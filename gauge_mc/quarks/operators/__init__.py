@@ -1,7 +1,8 @@
 """Dirac operators.
 
-Each operator has a module of its name, with a subclass of `DiracOperator` that is registered in
-`OPERATORS` and says of which diagonal terms (`gauge_mc.quarks.diagonal`) it is composed.
+Each operator has a module of its name, with a subclass of `QuarkOperator` that is registered in
+`OPERATORS`. Most of them are subclasses of `DiracOperator`, which say of which diagonal terms
+(`gauge_mc.quarks.diagonal`) they are composed.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import inspect
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -44,7 +45,68 @@ MOST_FORCES = 64
 """Number of prepared forces that an operator keeps; monomials need one each."""
 
 
-class DiracOperator(HoppingOperator):
+class QuarkOperator:
+    """A Dirac operator of quarks, as measurements see it.
+
+    Its instances are made with a field of links, the number `quark`, the boundary phases and the
+    `parameters`.
+    """
+
+    name: ClassVar[str]
+    parameters: ClassVar[tuple[Option, ...]] = ()
+    """The parameters apart from the number `quark`; most of them are 0 if there is no such term."""
+    quark: ClassVar[str] = HOPPING_PARAMETER
+    """The number that makes the quark lighter or heavier, the argument after the field."""
+    propagator: ClassVar[str] = INVERSE
+    """The normalisation of propagators in correlators, for headers of tables."""
+    warm_up: ClassVar[Mapping[str, object]] = {}
+    """Values of parameters with which a measurement that only compiles the kernels is short."""
+
+    field: Field
+    """The links."""
+    boundary: Boundary
+    """The phases across the boundary."""
+
+    @classmethod
+    def check_parameters(cls, **parameters: Any) -> None:
+        """Refuse parameters that do not fit, before there are links.
+
+        Raises
+        ------
+        UsageError
+            If a value is invalid.
+        """
+
+    @classmethod
+    def check_masses(cls, masses: Sequence[float], **parameters: Any) -> None:
+        """Refuse masses that do not fit to the parameters, before there are links.
+
+        Raises
+        ------
+        UsageError
+            If a mass is invalid.
+        """
+
+    @classmethod
+    def hopping_parameter(cls, **parameters: Any) -> float:
+        """Return kappa of an operator whose quarks have a mass, given its parameters."""
+        raise NotImplementedError
+
+    @classmethod
+    def rehearsed(cls, **parameters: Any) -> dict[str, Any]:
+        """Return parameters that need as much memory, and no measurement on the links.
+
+        Rehearsals use them, in which there are no links; see `gauge_mc.devices.rehearsal`.
+        """
+        return parameters
+
+    @classmethod
+    def other_masses(cls, masses: Sequence[float], **parameters: Any) -> dict[str, str]:
+        """Return masses in other normalisations, by their formulas, for headers of tables."""
+        return {}
+
+
+class DiracOperator(QuarkOperator, HoppingOperator):
     """A Dirac operator M = A - kappa D on a field, with a part A that is diagonal in the sites.
 
     D psi(x) = sum over mu of (1 - gamma_mu) U_mu(x) psi(x + mu)
@@ -70,21 +132,13 @@ class DiracOperator(HoppingOperator):
         If a value is invalid.
     """
 
-    name: ClassVar[str]
     diagonal: Choice = UNIT
     prepared_kind: ClassVar[type[PreparedOperator]] = PreparedOperator
     """How it is applied to spinors in one type of storage."""
-    parameters: ClassVar[tuple[Option, ...]] = ()
-    """The operator's parameters apart from kappa; a value of 0 means that there is no such term."""
-    quark: ClassVar[str] = HOPPING_PARAMETER
-    """The number that makes the quark lighter or heavier, the argument after the field."""
     fifth: int | None = None
     """Extent of the fifth direction of its spinors, if they have one."""
     sizes: tuple[float, float] = (1.0, 1.0)
     """The largest and the smallest singular value of A, without terms that depend on the links."""
-
-    propagator: ClassVar[str] = INVERSE
-    """The normalisation of propagators in correlators, for headers of tables."""
 
     def __init__(
         self,
@@ -105,34 +159,6 @@ class DiracOperator(HoppingOperator):
         self._forces: dict[tuple[int, ...], HoppingForce] = {}
         self.refreshed = 0
         """Number of calls of `refresh`, from which one knows whether the links have changed."""
-
-    @classmethod
-    def check_parameters(cls, **parameters: Any) -> None:
-        """Refuse parameters that do not fit, before there are links.
-
-        Raises
-        ------
-        UsageError
-            If a value is invalid.
-        """
-
-    @classmethod
-    def hopping_parameter(cls, **parameters: Any) -> float:
-        """Return kappa of an operator whose quarks have a mass, given its parameters."""
-        raise NotImplementedError
-
-    @classmethod
-    def rehearsed(cls, **parameters: Any) -> dict[str, Any]:
-        """Return parameters that need as much memory, and no measurement on the links.
-
-        Rehearsals use them, in which there are no links; see `gauge_mc.devices.rehearsal`.
-        """
-        return parameters
-
-    @classmethod
-    def other_masses(cls, masses: Sequence[float], **parameters: Any) -> dict[str, str]:
-        """Return masses in other normalisations, by their formulas, for headers of tables."""
-        return {}
 
     def terms(self, prepared: PreparedOperator, slab: int) -> ctypes.Structure:
         """Return the structure ``Terms``; see `HoppingOperator.terms`."""
@@ -360,7 +386,7 @@ def operator_with(
         If neither operators nor terms have these parameters, or a value is invalid.
     """
     needed = {name for name, value in parameters.items() if value != 0}
-    kinds = operators_of(HOPPING_PARAMETER).values()
+    kinds = hopping_operators().values()
     for kind in sorted(kinds, key=lambda one: len(one.parameters)):
         names = {option.name for option in kind.parameters}
         if needed <= names:
@@ -378,12 +404,23 @@ def operator_with(
     return DiracOperator(field, kappa, boundary, *(kind(kappa, **values) for kind, values in terms))
 
 
-def operators_of(number: str) -> dict[str, type[DiracOperator]]:
+def operators_of(number: str) -> dict[str, type[QuarkOperator]]:
     """Return the registered operators whose quarks have this number, such as a mass, by name."""
     return {name: kind for name, kind in OPERATORS.items() if kind.quark == number}
 
 
-def check_operator(kind: type[DiracOperator]) -> None:
+def dirac_operators() -> dict[str, type[DiracOperator]]:
+    """Return the registered operators with a hopping term, by name."""
+    return {name: kind for name, kind in OPERATORS.items() if issubclass(kind, DiracOperator)}
+
+
+def hopping_operators() -> dict[str, type[DiracOperator]]:
+    """Return those of them whose quarks have a hopping parameter, by name."""
+    kinds = dirac_operators().items()
+    return {name: kind for name, kind in kinds if kind.quark == HOPPING_PARAMETER}
+
+
+def check_operator(kind: type[QuarkOperator]) -> None:
     """Refuse a class of operators that does not take the parameters that it declares.
 
     Raises
@@ -402,6 +439,6 @@ def check_operator(kind: type[DiracOperator]) -> None:
         ) from error
 
 
-OPERATORS: Registry[type[DiracOperator]] = Registry(
-    "Dirac operator", __name__, DiracOperator, check_operator
+OPERATORS: Registry[type[QuarkOperator]] = Registry(
+    "Dirac operator", __name__, QuarkOperator, check_operator
 )

@@ -1,0 +1,218 @@
+"""Solutions of D(m) x = b for overlap quarks of several masses.
+
+x = D(m)^dagger y with (A + s) y = b / (4 rho^2 - m^2), s = m^2 / (4 rho^2 - m^2) and the operator A
+of a chirality (`gauge_mc.quarks.overlap`), so that a chiral part of b needs one Krylov space for
+all masses and one sign function an iteration (N. Cundy et al., Comput. Phys. Commun. 165 (2005)
+221, hep-lat/0405003, section 6). The true residual b - D(m) x decides: what is left of it is the
+right-hand side of a correction, because A is D^dagger D only within the error of the sign function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.errors import ConvergenceError
+from gauge_mc.quarks.algebra import Combine
+from gauge_mc.quarks.chirality import CombineChiralities
+from gauge_mc.quarks.linear import EVEN, ODD, LinearOperator
+from gauge_mc.quarks.multishift import ShiftedSystem
+from gauge_mc.quarks.preconditioned import norms_of
+from gauge_mc.quarks.solvers import ATTEMPTS, LEAST_TOLERANCE, SMALLER, SolverParameters
+from gauge_mc.quarks.spinors import SpinorField
+
+BOTH = (EVEN, ODD)
+
+TIGHTER = 0.5
+"""Factor from the tolerance of D(m) x = b to that of the systems with A."""
+
+
+class OverlapOperator(Protocol):
+    """The overlap operator, as solutions need it."""
+
+    @property
+    def rho(self) -> float:
+        """The number rho."""
+
+    @property
+    def massless(self) -> LinearOperator:
+        """D(0) / rho."""
+
+    @property
+    def squares(self) -> Mapping[int, LinearOperator]:
+        """A for both chiralities, 1 and -1."""
+
+
+@dataclass(frozen=True)
+class OverlapSolution:
+    """Solutions of D(m) x = b for several masses."""
+
+    solutions: tuple[SpinorField, ...]
+    """The vectors x for every mass, in the order of the masses."""
+    residuals: NDArray[np.float64]
+    """The true residuals, divided by the norms of b, of shape (masses, vectors)."""
+    iterations: int
+    """Number of iterations for all vectors together."""
+    updates: int
+    """Number of corrections by the true residual for all vectors and masses together."""
+    iterated: NDArray[np.float64]
+    """The true residuals before corrections, of the shape of `residuals`."""
+
+
+class OverlapSolver:
+    """Solves D(m) x = b for one vector after the other, in the same memory.
+
+    Parameters
+    ----------
+    operator : OverlapOperator
+        The overlap operator.
+    like : SpinorField
+        One vector in double precision.
+    masses : sequence of float
+        The masses, from 0 to below 2 rho; they may be equal.
+    request : SolverParameters
+        The largest true residual, and the largest number of iterations for a chiral part of b.
+    """
+
+    def __init__(
+        self,
+        operator: OverlapOperator,
+        like: SpinorField,
+        masses: Sequence[float],
+        request: SolverParameters,
+    ) -> None:
+        self.masses, self.request = tuple(masses), request
+        self.iterations = self.updates = 0
+        self._rho, self._different = operator.rho, sorted(set(masses))
+        self._b, self._part, self._x, self._rest = (like.like() for _ in range(4))
+        self._y = {mass: like.like() for mass in self._different}
+        self._systems = {
+            c: ShiftedSystem(_always(square), self._part, len(self._different), _double(request))
+            for c, square in operator.squares.items()
+        }
+        self._more = like.like()
+        self._adjoint = {
+            m: operator.massless.apply(self._more, y, dagger=True) for m, y in self._y.items()
+        }
+        self._product = operator.massless.apply(self._rest, self._x)
+        self._split = CombineChiralities(self._part, self._rest)
+
+    def solve(self, b: SpinorField, n: int) -> dict[float, SpinorField]:
+        """Return the solutions for vector number n, by mass, in memory that is used again.
+
+        Raises
+        ------
+        ConvergenceError
+            If there are too many iterations, or the tolerance cannot be reached.
+        """
+        self._b.copy(b, n)
+        self.norm = float(norms_of(self._b)[0])
+        if not np.isfinite(self.norm):
+            raise ConvergenceError("The source contains a value that is not a number.")
+        self._rest.copy(self._b)
+        self._add(self._different, TIGHTER * self.request.tolerance)
+        self.first, self.residuals = {}, {}
+        for mass, y in self._y.items():
+            self._times_adjoint(mass, y)  # y becomes x
+            self._x.copy(y)
+            self.first[mass] = self.residuals[mass] = self._residual(mass)
+            self._refine(mass, y)
+        return self._y
+
+    def _add(self, masses: Sequence[float], tolerance: float) -> None:
+        """Set y of some masses to the solutions of D^dagger D y = rest."""
+        for mass in masses:
+            _set(self._y[mass], self._y[mass], 0, 0)
+        scales = [4 * self._rho**2 - m**2 for m in masses]
+        shifts = [m**2 / scale for m, scale in zip(masses, scales, strict=True)]
+        for c, system in self._systems.items():
+            self._split(0, 0, 0.5, c / 2)
+            if norms_of(self._part)[0] == 0:
+                continue
+            found = system.solutions(shifts, tolerance)
+            for mass, scale, y in zip(masses, scales, found, strict=True):
+                _set(self._y[mass], y, 1, 1 / scale)
+            self.iterations += system.iterations
+
+    def _times_adjoint(self, mass: float, y: SpinorField) -> None:
+        """Replace y by D(m)^dagger y."""
+        self._adjoint[mass]()
+        _set(y, self._more, mass, self._rho - mass / 2)
+
+    def _residual(self, mass: float) -> float:
+        """Set the rest to b - D(m) x, and return its norm, divided by that of b."""
+        self._product()
+        _set(self._rest, self._x, -(self._rho - mass / 2), -mass)
+        _set(self._rest, self._b, 1, 1)
+        return float(norms_of(self._rest)[0]) / (self.norm or 1.0)
+
+    def _refine(self, mass: float, y: SpinorField) -> None:
+        """Correct x until its true residual is small enough."""
+        wanted = self.request.tolerance
+        for _ in range(ATTEMPTS):
+            before = self.residuals[mass]
+            if before <= wanted:
+                break
+            self.updates += 1
+            self._add((mass,), max(LEAST_TOLERANCE, TIGHTER * wanted / before))
+            self._times_adjoint(mass, y)
+            _set(self._x, y, 1, 1)
+            self.residuals[mass] = self._residual(mass)
+            if self.residuals[mass] > SMALLER * before:
+                break
+        if self.residuals[mass] > wanted:
+            raise ConvergenceError(
+                f"The residual for the mass {mass:g} does not become smaller than "
+                f"{self.residuals[mass]:.2g} of the source, and the tolerance is {wanted:g}: "
+                "choose a larger tolerance, or a heavier quark."
+            )
+        y.copy(self._x)
+
+
+def solve_all(
+    operator: OverlapOperator,
+    source: SpinorField,
+    masses: Sequence[float],
+    request: SolverParameters,
+) -> OverlapSolution:
+    """Return the solutions of D(m) x = b for several masses; see `OverlapSolver`.
+
+    Parameters
+    ----------
+    operator : OverlapOperator
+        The overlap operator.
+    source : SpinorField
+        The vectors b on all sites, in double precision.
+    masses, request
+        See `OverlapSolver`.
+    """
+    one = SpinorField.empty(source.field, source.storage.name)
+    solver = OverlapSolver(operator, one, masses, request)
+    solutions = tuple(source.like() for _ in masses)
+    shape = len(solutions), source.count
+    residuals, first = np.zeros(shape), np.zeros(shape)
+    for n in range(source.count):
+        found = solver.solve(source, n)
+        for number, (mass, to) in enumerate(zip(masses, solutions, strict=True)):
+            to.copy(found[mass], 0, n)
+            residuals[number, n], first[number, n] = solver.residuals[mass], solver.first[mass]
+    return OverlapSolution(solutions, residuals, solver.iterations, solver.updates, first)
+
+
+def _set(target: SpinorField, other: SpinorField, a: float, b: float) -> None:
+    """Set the target to a times itself and b times other vectors."""
+    for parity in BOTH:
+        Combine(target, other, parity=parity)(a, b)
+
+
+def _always(operator: LinearOperator) -> Callable[[str], LinearOperator]:
+    return lambda precision: operator
+
+
+def _double(request: SolverParameters) -> SolverParameters:
+    """Return the same request with iterations in double precision."""
+    return SolverParameters(request.tolerance, request.iterations, inner="double")
