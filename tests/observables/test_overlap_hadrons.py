@@ -17,7 +17,7 @@ from tests.reference.fields import random_field
 
 LATTICE = Lattice(2, 2, 2, 4)
 PHASES = [1, 1, 1, -1]
-WORDS = "overlap:rho=1.3,m=0.5,0.9,accuracy=1e-7,modes=6"
+WORDS = "overlap:rho=1.3,m=0.5,0.9,accuracy=1e-8,modes=6"
 PLACE = (1, 0, 1, 2)
 
 
@@ -40,7 +40,7 @@ def test_mesons_of_dense_propagators(best_device, rng):
     """Also of two quarks with different masses, whose solutions are found together."""
     field, links = field_of(rng, best_device)
     point = "point:" + ",".join(map(str, PLACE))
-    mesons = Mesons.for_lattice(LATTICE, quark=WORDS, source=(point,), tolerance=1e-8)
+    mesons = Mesons.for_lattice(LATTICE, quark=WORDS, source=(point,), tolerance=1e-7)
     found = rows(mesons, field)
     s = {m: dense_propagator(links, m) for m in (0.5, 0.9)}
     still, kappa = np.ones(LATTICE.extents[2::-1]), 1 / (8 - 2 * 1.3)
@@ -94,7 +94,7 @@ def test_the_tables_beside_that_of_the_correlators(best_device, rng):
 
 def test_headers():
     header = Mesons.for_lattice(LATTICE, quark=WORDS).header
-    assert header["operator"] == "overlap:rho=1.3:accuracy=1e-07:modes=6"
+    assert header["operator"] == "overlap:rho=1.3:modes=6:accuracy=1e-08"
     assert header["m"] == "0.5,0.9"
     assert "S = (1 - D(0) / (2 rho)) D(m)^-1" in header["normalisation"]
     usual = Mesons.for_lattice(LATTICE, quark="overlap:m=0.1").header["operator"]
