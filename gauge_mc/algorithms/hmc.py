@@ -208,6 +208,11 @@ class HybridMonteCarlo(Algorithm):
         return TimeScales.of(levels, integrator, acting)
 
     @property
+    def moves_together(self) -> bool:
+        """Whether several chains move together, as they do without quarks and shifted links."""
+        return not (self.terms or self.scales.shifted)
+
+    @property
     def least_steps(self) -> int:
         """Number of steps from which on drifts are small enough."""
         drift: float = self.values[LENGTH.name] * self.scales.largest_drift
@@ -259,14 +264,14 @@ class HybridMonteCarlo(Algorithm):
 
     def kernels(self, ensemble: ChainSpec) -> Iterator[tuple[Kernel, tuple[Choice, ...]]]:
         """Yield the kernels of trajectories and of the value of the action."""
-        together = ensemble.several and not self.terms
+        together = ensemble.several and self.moves_together
         replicas = MANY_REPLICAS if together else ONE_REPLICA
         yield KICK_AND_DRIFT, (ensemble.action.choice, replicas)
         yield KICK, (ensemble.action.choice, replicas)
         yield MOMENTA, (ensemble.random, replicas)
         if together:
             yield COPY_REPLICAS, ()
-        if self.scales.has_bare_drifts(gauge_level(self.levels)):
+        if self.scales.shifted or self.scales.has_bare_drifts(gauge_level(self.levels)):
             yield DRIFT, ()
         for loops in ensemble.action.loops:
             yield loops.kernel, ()
@@ -281,9 +286,9 @@ class HybridMonteCarlo(Algorithm):
     ) -> Update:
         """Return the update; see `Algorithm.prepare`.
 
-        Replicas move together, but with quarks one after the other.
+        Replicas move together, but with quarks or force gradients one after the other.
         """
-        if len(field.replicas) > 1 and not self.terms:
+        if len(field.replicas) > 1 and self.moves_together:
             return self._together(field, couplings, randoms, tunings)
         like, terms, count = field.replicas[0], self.terms, max(len(self.levels), 1)
         quark_links = QuarkLinks(like) if terms else None
@@ -358,11 +363,11 @@ class HybridMonteCarlo(Algorithm):
     ) -> Iterator[UpdatePart]:
         """Yield the parts of trajectories; see `Algorithm.parts`.
 
-        With quarks those of the first chain are timed, and done for one chain after the other.
+        Those of the first chain are timed if one chain moves after the other.
         """
         steps, level = self._tuner(Tuning()).steps, gauge_level(self.levels)
         moves, chains = self.scales.trajectory(self.values[LENGTH.name], steps), field.replicas
-        if len(chains) > 1 and not self.terms:
+        if len(chains) > 1 and self.moves_together:
             yield from replica_parts(field, couplings, randoms, moves, level)
             return
         first = chains[0], couplings[0], randoms[0]

@@ -134,9 +134,9 @@ def terms_of(table: TrajectoryTable) -> tuple[ActionTerm, list[ActionTerm]]:
     terms, own = quark_terms(quarks, max(len(levels), 1)), gauge_level(levels)
     acting = {own, *(one.level for one in terms)}
     scales = TimeScales.of(levels, INTEGRATORS[known["integrator"]], acting)
-    kicks = scales.kicks(int(table.columns["steps"][-1]))
-    others = [ActionTerm(one.name, one.level, kicks[one.level]) for one in terms]
-    return ActionTerm(GAUGE, own, kicks[own]), others
+    forces = scales.forces(int(table.columns["steps"][-1]))
+    others = [ActionTerm(one.name, one.level, forces[one.level]) for one in terms]
+    return ActionTerm(GAUGE, own, forces[own]), others
 
 
 FITS.register(HmcFit())

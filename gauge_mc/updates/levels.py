@@ -155,10 +155,18 @@ class TimeScales:
             for n, one in enumerate(moves)
         )
 
-    def kicks(self, steps: int) -> dict[int, int]:
-        """Return the number of kicks of a trajectory for every level on which there is a force."""
-        levels = [one.level for one in self.trajectory(1, steps) if isinstance(one, Kick)]
-        return {level: levels.count(level) for level in sorted(self.acting)}
+    def forces(self, steps: int) -> dict[int, int]:
+        """Return the number of forces of a trajectory for every level on which there is one."""
+        kicks = [one for one in self.trajectory(1, steps) if isinstance(one, Kick)]
+        return {
+            level: sum(one.forces for one in kicks if one.level == level)
+            for level in sorted(self.acting)
+        }
+
+    @property
+    def shifted(self) -> bool:
+        """Whether there are kicks with the force of shifted links."""
+        return any(isinstance(one, Kick) and one.shift for one in self.trajectory(1, 1))
 
     def _nested(self, length: float, steps: Sequence[int], level: int) -> Iterator[Move]:
         """Yield the moves of a level and of those below it."""
@@ -175,9 +183,9 @@ def _joined(moves: Iterable[Move], acting: Collection[int]) -> Iterator[Move]:
     """Join neighbouring drifts, and kicks of a level, because kicks commute with each other."""
     left = (one for one in moves if isinstance(one, Drift) or one.level in acting)
     for kind, group in groupby(left, type):
-        sizes: dict[int, float] = {}
+        sizes: dict[tuple[int, float], float] = {}
         for one in group:
-            level = one.level if isinstance(one, Kick) else 0
-            sizes[level] = sizes.get(level, 0.0) + one.size
-        for level, size in sorted(sizes.items()):
-            yield Kick(size, level) if kind is Kick else Drift(size)
+            key = (one.level, one.shift) if isinstance(one, Kick) else (0, 0.0)
+            sizes[key] = sizes.get(key, 0.0) + one.size
+        for (level, shift), size in sorted(sizes.items()):
+            yield Kick(size, level, shift) if kind is Kick else Drift(size)

@@ -45,9 +45,20 @@ class Forces(NamedTuple):
         return max(one.largest for one in self.of[name])
 
 
+class _ShiftedKick(NamedTuple):
+    """A kick with the force of shifted links; see `Kick.shift`."""
+
+    terms: Sequence[Monomial]
+    """The terms of the action whose force it is, and which shift the links."""
+    size: float
+    shift: float
+
+
 class _KicksAndDrift(NamedTuple):
     """Kicks at one time, and the drift after them."""
 
+    shifted: list[_ShiftedKick]
+    """Kicks with the force of shifted links, which are done first."""
     kicks: list[tuple[Monomial, float]]
     """Terms of the action other than the gauge action, with the sizes of their kicks."""
     gauge: float | None
@@ -60,7 +71,7 @@ class MolecularDynamics:
     """Molecular dynamics of links and momenta, with the memory that they need.
 
     This is two fields of links and one of algebra elements, which several fields of a kind share
-    one after the other.
+    one after the other, and another one of algebra elements for kicks with a shift.
 
     Parameters
     ----------
@@ -81,6 +92,7 @@ class MolecularDynamics:
         make = partial(Field.empty, *kind, above=layout.above, below=layout.below)
         self._fields = [make(), make()]
         self.momenta = AlgebraField.like(like)
+        self._shift: AlgebraField | None = None
         self._now = 0
         self._quark_links, self._taken = quark_links, False
         self._prepared: dict[tuple[object, ...], list[Launch]] = {}
@@ -127,6 +139,8 @@ class MolecularDynamics:
             kicks, fused = list(stage.kicks), stage.gauge
             if stage.gauge is not None and (n == last or not stage.drift):
                 kicks, fused = [*kicks, (gauge, stage.gauge)], None
+            for one in stage.shifted:
+                force = self._shifted_kick(gauge, one, found)
             if stage.kicks:
                 self.update_quark_links()
             for term, size in kicks:
@@ -136,6 +150,48 @@ class MolecularDynamics:
                 self._drift(gauge, fused, stage.drift)
         return Forces(force.kinetic, found)
 
+    def _shifted_kick(
+        self, gauge: GaugeMonomial, kick: _ShiftedKick, found: dict[str, list[Force]]
+    ) -> Force:
+        """Do a kick with the force of shifted links, and return the last force.
+
+        The shift is a drift with momenta that are the force. It goes to the field to which the
+        next drift would go. Forces of quarks are added to those that were found.
+        """
+        others = [one for one in kick.terms if one is not gauge]
+        if self._shift is None:
+            self._shift = AlgebraField.like(self.links)
+        self._shift.clear()
+        if others:
+            self.update_quark_links()
+        for term in others:
+            found.setdefault(term.name, []).append(term.kick(self.links, self._shift, kick.shift))
+        begin = self._now
+        self._move_links(gauge, kick)
+        if others:
+            self._taken = False
+            self.update_quark_links()
+        for term in kick.terms:
+            force = term.kick(self.links, self.momenta, kick.size)
+            if term is not gauge:
+                found[term.name].append(force)
+        self._now, self._taken = begin, False
+        return force
+
+    def _move_links(self, gauge: GaugeMonomial, kick: _ShiftedKick) -> None:
+        """Let `links` be those that a kick shifts, with the forces of quarks in `_shift`."""
+        source, target = self._fields[self._now], self._fields[1 - self._now]
+        assert self._shift is not None
+        if gauge in kick.terms:
+            launches = gauge.kick_and_drift(source, target, self._shift, kick.shift, 1.0)
+        else:
+            target.copy(source)
+            launches = self._launches(Drift(1.0), target, self._shift)
+        for launch in launches:
+            launch()
+        self._now = 1 - self._now
+        self.links.exchange_halo(gauge.halo_depth)
+
     def _drift(self, gauge: GaugeMonomial, kick: float | None, drift: Drift) -> None:
         """Do a drift, after a kick of the gauge action if there is one, and update the halos."""
         source, target = self._fields[self._now], self._fields[1 - self._now]
@@ -144,7 +200,7 @@ class MolecularDynamics:
             if len(self._prepared) >= MOST_PREPARED:
                 self._prepared.clear()
             self._prepared[key] = list(
-                self._launches(drift)
+                self._launches(drift, source, self.momenta)
                 if kick is None
                 else gauge.kick_and_drift(source, target, self.momenta, kick, drift.size)
             )
@@ -155,8 +211,8 @@ class MolecularDynamics:
         self.links.exchange_halo(gauge.halo_depth)
         self._taken = False
 
-    def _launches(self, drift: Drift) -> Iterable[Launch]:
-        for slab, momenta in zip(self.links.slabs, self.momenta.slabs, strict=True):
+    def _launches(self, drift: Drift, links: Field, algebra: AlgebraField) -> Iterator[Launch]:
+        for slab, momenta in zip(links.slabs, algebra.slabs, strict=True):
             arguments = slab.arguments(
                 DRIFT,
                 slab.whole(),
@@ -178,10 +234,14 @@ def _stages(
     kicks: list[Kick] = []
 
     def stage(drift: Drift | None) -> _KicksAndDrift:
-        acting = [(term, one.size) for one in kicks for term in levels[one.level]]
+        plain = [one for one in kicks if not one.shift]
+        acting = [(term, one.size) for one in plain for term in levels[one.level]]
         own = [size for term, size in acting if term is gauge]
         others = [one for one in acting if one[0] is not gauge]
-        return _KicksAndDrift(others, own[0] if own else None, drift)
+        shifted = [
+            _ShiftedKick(levels[one.level], one.size, one.shift) for one in kicks if one.shift
+        ]
+        return _KicksAndDrift(shifted, others, own[0] if own else None, drift)
 
     for one in moves:
         if isinstance(one, Kick):

@@ -133,10 +133,14 @@ def _new_action(links: QuarkLinks, field: Field, term: Monomial) -> Energy:
 
 
 def _kicks(moves: Iterable[Move], levels: Collection[int]) -> int:
-    """Return the number of times at which there are kicks of some of the levels."""
+    """Return the number of forces of some of the levels, which share those at one time."""
     times = groupby(moves, lambda one: isinstance(one, Kick))
     return sum(
-        any(isinstance(one, Kick) and one.level in levels for one in group) for _, group in times
+        max(
+            (one.forces for one in group if isinstance(one, Kick) and one.level in levels),
+            default=0,
+        )
+        for _, group in times
     )
 
 

@@ -60,6 +60,7 @@ COARSE = [
     {"integrator": "leapfrog", "steps": 6},
     {"integrator": "omf2", "steps": 3},
     {"integrator": "omf4", "steps": 2, "length": 1.5},
+    {"integrator": "force-gradient", "steps": 3, "length": 1.5},
 ]
 
 
@@ -201,7 +202,15 @@ def test_slabs_and_threads_write_the_same_bytes(tmp_path, whole, devices, thread
     assert outcome(run.path) == whole
 
 
-@pytest.mark.parametrize("options", [{}, {"steps": 3, "start": "hot", "rng": "ranlux"}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"steps": 3, "start": "hot", "rng": "ranlux"},
+        {"steps": 2, "integrator": "force-gradient"},
+    ],
+    ids=str,
+)
 def test_replicas_are_what_each_is_alone(tmp_path, best_device, options):
     first = short(**options)
     members = [

@@ -61,6 +61,7 @@ def rows(run, name="hmc"):
         (QUARKS, LEVELS, 2),
         ("twisted-mass:kappa=0.12:mu=0.1:heavier=mu=0.3/mu=0.8:level=0,1,1", "omf2,omf2:2,4", 2),
         ("wilson:kappa=0.1,wilson:kappa=0.11:boundary=periodic", "omf4", 4),
+        ("kappa=0.12:heavier=kappa=0.1:level=0,1", "force-gradient,force-gradient:1", 4),
         ("kappa=0.11:csw=1.2:heavier=kappa=0.1", "omf2,2", 2),
         ("kappa=0.11:csw=1.2:flavours=1:range=0.01,6,kappa=0.1:flavours=1", "omf2,2", 2),
         ("kappa=0.12:mu_sigma=0.5:mu_delta=0.4,kappa=0.1:mu=0.2", "omf2,2", 2),

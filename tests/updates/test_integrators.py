@@ -22,10 +22,15 @@ def moved(q, p, moves):
     """Carry out a trajectory of the oscillator."""
     for one in moves:
         if isinstance(one, Kick):
-            p = p - one.size * (np.sin(q) + q**3)
+            p = p + one.size * force(q + one.shift * force(q))
         else:
             q = q + one.size * p
     return q, p
+
+
+def force(q):
+    """Force on the oscillator."""
+    return -np.sin(q) - q**3
 
 
 @pytest.mark.parametrize("name", INTEGRATORS)
@@ -50,19 +55,30 @@ def test_trajectories_are_reversible(name):
 def words(step, longest):
     """The expansion of a step in words of the operators K of kicks and D of drifts.
 
-    A step is the product of exp(size K) and exp(size D), whose words do not commute.
+    A step is the product of exp(size K) and exp(size D), whose words do not commute. A shift s adds
+    s F F' to the force F, up to its square: K - s/2 [K, [K, D]], because K = F d/dp, D = p d/dq.
     """
     total = {"": 1.0}
     for one in step:
-        letter = "K" if isinstance(one, Kick) else "D"
-        powers = [one.size**n / math.factorial(n) for n in range(longest + 1)]
-        product = {}
-        for word, factor in total.items():
-            for n, power in enumerate(powers[: longest + 1 - len(word)]):
-                longer = word + n * letter
-                product[longer] = product.get(longer, 0.0) + factor * power
-        total = product
+        if isinstance(one, Kick):
+            half = one.size * one.shift / 2
+            generator = {"K": one.size, "KKD": -half, "KDK": 2 * half, "DKK": -half}
+        else:
+            generator = {"D": one.size}
+        power = total
+        for n in range(1, longest + 1):
+            power = {word: factor / n for word, factor in times(power, generator, longest).items()}
+            total = {word: total.get(word, 0.0) + power.get(word, 0.0) for word in total | power}
     return total
+
+
+def times(left, right, longest):
+    """The product of two sums of words."""
+    product = {}
+    for (a, x), (b, y) in itertools.product(left.items(), right.items()):
+        if len(a + b) <= longest:
+            product[a + b] = product.get(a + b, 0.0) + x * y
+    return product
 
 
 @pytest.mark.parametrize("name", INTEGRATORS)
@@ -99,6 +115,11 @@ def test_the_minimum_norm_is_that_of_the_publication():
     assert outer == pytest.approx(1 / 2 - cube / 12 + 1 / (6 * cube), abs=ROUNDING)
 
 
+def test_shifted_kicks_take_two_forces():
+    counts = {name: INTEGRATORS[name].forces for name in ("omf2", "omf4", "force-gradient")}
+    assert counts == {"omf2": 2, "omf4": 5, "force-gradient": 3}
+
+
 class DriftFirst(Integrator):
     """A leapfrog that begins with a drift."""
 
@@ -114,7 +135,8 @@ def test_neighbours_are_joined_and_add_up_to_the_length(one):
     kinds = [type(move) for move in moves]
     assert all(a is not b for a, b in itertools.pairwise(kinds))
     assert len(moves) == 3 * (len(one.step) - 1) + 1
-    assert sum(kind is Kick for kind in kinds) == 3 * one.forces + isinstance(moves[0], Kick)
+    forces = sum(move.forces for move in moves if isinstance(move, Kick))
+    assert forces == 3 * one.forces + isinstance(moves[0], Kick)
     for kind in (Kick, Drift):
         total = sum(move.size for move in moves if isinstance(move, kind))
         assert total == pytest.approx(1.5, abs=ROUNDING)
@@ -137,6 +159,8 @@ def made(parts):
         ((Kick(1.0), Drift(1.0)), "does not read the same backwards"),
         ((Kick(0.5), Drift(0.9), Kick(0.5)), "drifts add up to 0.9"),
         ((Drift(0.5), Kick(1.1), Drift(0.5)), "kicks add up to 1.1"),
+        ((Drift(0.5), Kick(1.0, shift=0.1), Drift(0.5)), "no kick without a shift"),
+        ((Kick(0.5, shift=0.1), Drift(1.0), Kick(0.5, shift=0.1)), "not between two drifts"),
     ],
 )
 def test_steps_that_are_none_are_refused(parts, reason):

@@ -59,9 +59,19 @@ def test_levels_without_a_force_have_no_kicks():
     # Drifts of the innermost level are joined, those of the outermost one divide the trajectory.
     assert sum(isinstance(move, Drift) for move in moves) == 2 * 2 * 3 * 2
     assert one.largest_drift == pytest.approx(0.5 / 3 / 2)
-    assert one.kicks(2) == {1: 2 * 2 * 3 * 2 + 1}
+    assert one.forces(2) == {1: 2 * 2 * 3 * 2 + 1}
     assert not one.has_bare_drifts(1)
     assert one.has_bare_drifts(0)
+
+
+def test_kicks_with_a_shift_take_two_forces():
+    """Three for every step, and one at the end; steps of the inner level are 2 * 2 * 3."""
+    one = scales(
+        INTEGRATORS["force-gradient"], INTEGRATORS["force-gradient"], inner=(3,), acting=(0, 1)
+    )
+    assert one.forces(2) == {0: 7, 1: 37}
+    assert one.shifted
+    assert not scales(*[INTEGRATORS["omf4"]] * 3).shifted
 
 
 @pytest.mark.parametrize(

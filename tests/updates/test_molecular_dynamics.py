@@ -11,14 +11,14 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.random import GENERATORS
-from gauge_mc.updates.integrators import INTEGRATORS, Drift
+from gauge_mc.updates.integrators import INTEGRATORS, Drift, Kick
 from gauge_mc.updates.levels import TimeScales, TrajectoryLevel
 from gauge_mc.updates.molecular_dynamics import MolecularDynamics
 from gauge_mc.updates.momenta import draw_momenta
 from gauge_mc.updates.monomials.gauge import GaugeMonomial
 from tests.reference.fields import random_field, trace
 from tests.reference.flow import algebra
-from tests.reference.molecular_dynamics import derivative, logarithm, rates
+from tests.reference.molecular_dynamics import derivative, exponential, logarithm, rates
 from tests.reference.parallelograms import action as loops_action
 from tests.reference.updates import anisotropic_action
 from tests.updates.links import start, unitarity_violation
@@ -44,7 +44,7 @@ def momenta_of(dynamics):
     field = dynamics.links
     cold = Field.cold(field.lattice, field.group.name, field.precision, field.devices)
     dynamics.start(cold, 1)
-    for launch in dynamics._launches(Drift(DRIFT)):
+    for launch in dynamics._launches(Drift(DRIFT), dynamics.links, dynamics.momenta):
         launch()
     return logarithm(dynamics.links.to_numpy()) / DRIFT
 
@@ -150,8 +150,7 @@ def test_action_and_force_are_those_of_numpy(group, name, anisotropic, rng, best
     links = random_field(lattice.extents, group, rng)
     field = Field.from_slices(lattice, group, links, "double", best_device)
     dynamics, monomial = MolecularDynamics(field), GaugeMonomial(coupling, field)
-    for slab in dynamics.momenta.slabs:
-        slab.device.write(slab.buffer, 0, np.zeros(slab.buffer.nbytes, np.uint8))
+    dynamics.momenta.clear()
     dynamics.start(field, monomial.halo_depth)
     value = float(reference_action(coupling)(links.astype(np.clongdouble)))
     assert float(monomial.action(dynamics.links)) == pytest.approx(value, rel=1e-13)
@@ -246,19 +245,46 @@ def test_trajectories_are_reversible(group, integrator, best_device):
     away = dynamics.links.to_numpy()
     assert np.abs(away - begin).max() > 0.1
     # Backwards in time is with negative kicks and drifts.
-    back = dynamics.move([[monomial]], [type(move)(-move.size) for move in moves])
+    back = dynamics.move([[monomial]], [backwards(move) for move in moves])
     assert np.abs(dynamics.links.to_numpy() - begin).max() < 1e-11
     assert float(back.kinetic) == pytest.approx(float(kinetic), rel=1e-11)
+
+
+def backwards(move):
+    """The part of a trajectory that takes another one back; shifts have the square of the step."""
+    return dataclasses.replace(move, size=-move.size)
+
+
+def test_a_kick_with_a_shift_has_the_force_of_shifted_links(best_device, rng):
+    lattice, (size, shift) = Lattice(4, 6, 4, 8), (0.03, 0.02)
+    links = random_field(lattice.extents, "su3", rng)
+    field = Field.from_slices(lattice, "su3", links, "double", best_device)
+    dynamics, monomial = MolecularDynamics(field), GaugeMonomial(Coupling.of(BETA), field)
+
+    def force(links, moves):
+        one = Field.from_slices(lattice, "su3", links, "double", best_device)
+        dynamics.momenta.clear()
+        dynamics.start(one, 1)
+        dynamics.move([[monomial]], moves)
+        assert np.array_equal(dynamics.links.to_numpy(), one.to_numpy())
+        return momenta_of(dynamics)
+
+    plain = force(links, [Kick(1e-2)]) / 1e-2
+    shifted = exponential((shift * plain).astype(np.clongdouble)) @ links
+    expected = force(shifted.astype(complex), [Kick(size)])
+    found = force(links, [Kick(size, shift=shift), Kick(0.0)])
+    assert np.abs(found - expected).max() < 1e-12
+    assert np.abs(expected - size * plain).max() > 1e-3
 
 
 SPLIT = (1.6, 0.7)
 """Parts of beta = 2.3 on two levels."""
 
 
-def split(scales, steps, device, backwards=False):
+def split(scales, steps, device, return_=False):
     """A trajectory of SU(2) in the forces of two parts of the action; dH, and the links after it.
 
-    With `backwards` the way back is added, and the links are compared with those before.
+    With `return_` the way back is added, and the links are compared with those before.
     """
     field, dynamics, _, random = thermalised("su2", device)
     outer, inner = (GaugeMonomial(Coupling.of(beta), field) for beta in SPLIT)
@@ -269,8 +295,8 @@ def split(scales, steps, device, backwards=False):
     before = outer.action(dynamics.links) + inner.action(dynamics.links)
     moves = scales.trajectory(1.0, steps)
     found = dynamics.move(levels, moves)
-    if backwards:
-        dynamics.move(levels, [dataclasses.replace(one, size=-one.size) for one in moves])
+    if return_:
+        dynamics.move(levels, [backwards(one) for one in moves])
     after = outer.action(dynamics.links) + inner.action(dynamics.links)
     return (found.kinetic + after).minus(kinetic + before), dynamics.links.to_numpy(), found
 
@@ -293,7 +319,15 @@ def test_levels_with_the_same_steps_are_one_level(best_device):
     assert [len(found.of[name]) for name in ("outer", "gauge")] == [13, 1]
 
 
-@pytest.mark.parametrize(("outer", "inner"), [("leapfrog", "omf4"), ("omf2", "leapfrog")])
+@pytest.mark.parametrize(
+    ("outer", "inner"),
+    [
+        ("leapfrog", "omf4"),
+        ("omf2", "leapfrog"),
+        ("force-gradient", "omf4"),
+        ("omf4", "force-gradient"),
+    ],
+)
 def test_the_energy_changes_with_the_step_of_the_outer_level(outer, inner, best_device):
     """With all steps halved at once, and without the errors of the inner level with many steps."""
     few = [split(two_levels(outer, inner, 2), n, best_device)[0] for n in (16, 32)]
@@ -304,11 +338,12 @@ def test_the_energy_changes_with_the_step_of_the_outer_level(outer, inner, best_
     assert finer[0] != few[0]
 
 
-def test_nested_trajectories_are_reversible(best_device):
-    scales = two_levels("omf2", "omf4", 3)
+@pytest.mark.parametrize("integrators", [("omf2", "omf4"), ("force-gradient", "force-gradient")])
+def test_nested_trajectories_are_reversible(integrators, best_device):
+    scales = two_levels(*integrators, 3)
     begin = thermalised("su2", best_device)[0].to_numpy()
     assert np.abs(split(scales, 4, best_device)[1] - begin).max() > 0.1
-    _, links, _ = split(scales, 4, best_device, backwards=True)
+    _, links, _ = split(scales, 4, best_device, return_=True)
     assert np.abs(links - begin).max() < 1e-11
 
 
@@ -339,8 +374,9 @@ def test_links_stay_in_the_group_however_many_steps_there_are(best_device):
 
 
 @pytest.mark.parametrize("devices", ["cpu:2", "cpu:3"])
+@pytest.mark.parametrize("integrator", ["omf2", "force-gradient"])
 @pytest.mark.parametrize("name", ["wilson", "luscher-weisz"])
-def test_slabs_have_the_bits_of_the_whole(name, devices, rng):
+def test_slabs_have_the_bits_of_the_whole(name, devices, integrator, rng):
     lattice = Lattice(4, 4, 4, 12)
     links, found = random_field(lattice.extents, "su3", rng), []
     coupling = couplings(name, False)
@@ -351,7 +387,7 @@ def test_slabs_have_the_bits_of_the_whole(name, devices, rng):
         dynamics.start(field, monomial.halo_depth)
         drawn = draw_momenta(dynamics.momenta, random)
         before = monomial.action(dynamics.links)
-        force = dynamics.move([[monomial]], INTEGRATORS["omf2"].trajectory(0.2, 3))
+        force = dynamics.move([[monomial]], INTEGRATORS[integrator].trajectory(0.2, 3))
         after = monomial.action(dynamics.links)
         energies = (drawn.kinetic, before, force.kinetic, after)
         sizes = force.mean(monomial.name), force.largest(monomial.name)

@@ -8,7 +8,7 @@ which move the links. It reads the same backwards, so that trajectories are reve
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gauge_mc.registry import Registry
 
@@ -19,6 +19,15 @@ class Kick:
 
     size: float
     level: int = 0
+    shift: float = 0.0
+    """With a shift the force is that of the links exp(shift F(U)) U, which takes two forces. It is
+    proportional to the square of a step, as `size` is to the step.
+    """
+
+    @property
+    def forces(self) -> int:
+        """Number of forces that a kick takes."""
+        return 2 if self.shift else 1
 
 
 @dataclass(frozen=True)
@@ -49,7 +58,7 @@ class Integrator:
     @property
     def forces(self) -> int:
         """Number of forces in a step; kicks at both ends are shared with the neighbouring steps."""
-        kicks = sum(isinstance(one, Kick) for one in self.step)
+        kicks = sum(one.forces for one in self.step if isinstance(one, Kick))
         return kicks - isinstance(self.step[0], Kick)
 
     @property
@@ -69,15 +78,25 @@ class Integrator:
         """
         moves: list[Move] = []
         for one in self.step * steps:
-            kind, size = type(one), one.size
-            if moves and isinstance(moves[-1], kind):
-                size += moves.pop().size
-            moves.append(kind(size))
-        return [type(one)(one.size * length / steps) for one in moves]
+            if moves and isinstance(moves[-1], type(one)):
+                moves.append(replace(one, size=one.size + moves.pop().size))
+            else:
+                moves.append(one)
+        return [_scaled(one, length, steps) for one in moves]
+
+
+def _scaled(one: Move, length: float, steps: int) -> Move:
+    """Return a part of one of the steps of a trajectory."""
+    scaled = replace(one, size=one.size * length / steps)
+    if isinstance(scaled, Kick) and scaled.shift:
+        return replace(scaled, shift=scaled.shift * (length / steps) ** 2)
+    return scaled
 
 
 def check_symmetric(one: Integrator) -> None:
     """Refuse an integrator whose step is not reversible, or is not a step of size 1.
+
+    Kicks with a shift stand between drifts, so that they are never joined to others.
 
     Raises
     ------
@@ -86,6 +105,12 @@ def check_symmetric(one: Integrator) -> None:
     """
     if one.step != one.step[::-1]:
         raise ValueError("has a step that does not read the same backwards")
+    shifted = [isinstance(move, Kick) and bool(move.shift) for move in one.step]
+    for before, now in zip((None, *one.step), shifted, strict=False):
+        if now and not isinstance(before, Drift):
+            raise ValueError("has a kick with a shift that is not between two drifts")
+    if sum(shifted) == sum(isinstance(move, Kick) for move in one.step):
+        raise ValueError("has no kick without a shift")
     for kind in (Kick, Drift):
         total = math.fsum(move.size for move in one.step if isinstance(move, kind))
         if not math.isclose(total, 1):
