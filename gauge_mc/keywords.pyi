@@ -139,6 +139,7 @@ class GenerateKeywords(TypedDict, total=False):
     u0: float | None
 
 class MeasureKeywords(TypedDict, total=False):
+    accuracy: float | None
     action: str | None
     all_gammas: bool | None
     alpha: float | None
@@ -146,12 +147,14 @@ class MeasureKeywords(TypedDict, total=False):
     alpha2: float | None
     alpha3: float | None
     anisotropy: float | None
+    approximation: str | None
     beta: float | None
     boundary: str | float | list[float] | None
     c1: float | None
     correlations: bool | None
     csw: float | None
     dims: int | None
+    eigenvalues: int | None
     every: float | None
     exclude: str | None
     flow: str | None
@@ -161,6 +164,7 @@ class MeasureKeywords(TypedDict, total=False):
     limit: int | None
     links: int | None
     method: str | None
+    modes: int | None
     mu: str | float | list[float] | None
     multihit: bool | None
     multilevel: str | list[list[int]] | list[int] | None
@@ -186,6 +190,7 @@ class MeasureKeywords(TypedDict, total=False):
     solver: str | None
     source: str | list[str] | None
     step: float | None
+    stored_modes: str | None
     t_max: int | None
     temporal: str | None
     to: float | None

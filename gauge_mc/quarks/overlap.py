@@ -9,8 +9,10 @@ sign function, and D(m)^dagger D(m) = (4 rho^2 - m^2) A + m^2, so that masses ar
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,10 +23,12 @@ from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.quarks.algebra import Combine
 from gauge_mc.quarks.chirality import CombineChiralities, HermitianOperator
-from gauge_mc.quarks.kernel_modes import MODES, kernel_modes
+from gauge_mc.quarks.kept_modes import kept_kernel_modes, kept_low_modes
+from gauge_mc.quarks.kernel_modes import MODES
 from gauge_mc.quarks.linear import EVEN, ODD, Apply, LinearOperator
 from gauge_mc.quarks.links import in_precision
 from gauge_mc.quarks.low_modes import LowModeRequest, LowModes, all_low_modes, random_vector
+from gauge_mc.quarks.mode_files import ModePath
 from gauge_mc.quarks.operators import Wilson
 from gauge_mc.quarks.overlap_solver import OverlapSolution, solve_all
 from gauge_mc.quarks.preconditioned import norms_of
@@ -151,13 +155,16 @@ class Overlap:
         Largest number of low modes of H that are projected; see `kernel_modes`.
     approximation : str, optional
         ``polynomial`` or ``zolotarev``; by default the faster one.
+    folder : path, optional
+        Folder of modes of H and of D(0): those that it has are read, and the others are written
+        there.
 
     Raises
     ------
     UsageError
         If a value is invalid, or the accuracy is out of reach.
     GaugeError
-        If the search for low modes fails.
+        If the search for low modes fails, or the folder cannot be written.
     """
 
     def __init__(
@@ -169,6 +176,7 @@ class Overlap:
         accuracy: float = ACCURACY,
         modes: int = MODES,
         approximation: str | None = None,
+        folder: str | os.PathLike[str] | None = None,
     ) -> None:
         if not 0 < rho < 2:
             raise UsageError(f"rho is {rho:g}; give a number between 0 and 2.")
@@ -176,7 +184,14 @@ class Overlap:
         self.boundary = Boundary.of(boundary)
         self.wilson = Wilson(self.field, 1 / (8 - 2 * rho), csw, 0.0, boundary)
         self.kernel = HermitianOperator(self.wilson.prepared())
-        self.kernel_modes = kernel_modes(self.kernel, modes)
+        self._folder = Path(folder) if folder else None
+        self._metadata = {
+            "kappa": repr(self.wilson.kappa),
+            "csw": repr(float(csw)),
+            "boundary": repr(self.boundary.phases),
+            "low modes of H": str(modes),
+        }
+        self.kernel_modes = kept_kernel_modes(self.kernel, modes, self._path("kernel"))
         self.sign = SignFunction(self.kernel, self.kernel_modes, accuracy, approximation)
         self.massless = MasslessOperator(self.sign)
         self.squares = {c: ChiralSquare(self.sign, c) for c in (UP, DOWN)}
@@ -190,6 +205,13 @@ class Overlap:
     def error_bound(self) -> float:
         """A bound of the norm of the error of D(0), without rounding errors."""
         return self.rho * self.sign.error_bound
+
+    def _path(self, modes: str, **more: object) -> ModePath | None:
+        """Return the path of modes in the folder; None without a folder."""
+        if not self._folder:
+            return None
+        own = {name: str(value) for name, value in more.items()}
+        return ModePath(self._folder, {"modes": modes, **self._metadata, **own})
 
     def apply(
         self,
@@ -267,44 +289,60 @@ class Overlap:
 
         Modes are looked for among vectors of each chirality. An eigenvalue that is not 0 belongs to
         a pair of them, with the same size in both; one that is 0, within the error of the sign
-        function, belongs to one.
+        function, belongs to one. Pairs are taken from the chirality without zero modes; in the
+        other one, modes are looked for until one is not 0.
 
         Parameters
         ----------
         number : int
-            Number of modes of each chirality.
+            Number of eigenvalues that are not 0, one of each pair.
         seed : int
             Seed of the first vectors.
 
         Raises
         ------
         UsageError
-            If the number is invalid, or all modes of a chirality are 0, so that there may be more.
+            If the number is invalid.
         GaugeError
             If the search fails.
         """
         if number < 1:
             raise UsageError(f"The number of eigenvalues is {number}; give at least 1.")
-        found = {c: self._chiral_modes(c, number, seed) for c in (UP, DOWN)}
-        zeros = {c: int((one.values <= self._zero).sum()) for c, one in found.items()}
-        if max(zeros.values()) == number:
-            raise UsageError(
-                f"All {number} modes of a chirality are 0, so that there may be more of them; look "
-                "for more modes."
-            )
-        fewer = UP if zeros[UP] <= zeros[DOWN] else DOWN  # zeros of the other one have no partner
-        pairs = found[fewer].values[zeros[fewer] :]
-        residuals = found[fewer].residuals[zeros[fewer] :]
+        up = self._modes_beyond_zero(UP, number, 1, seed)
+        zeros = {UP: self._zeros(up)}
+        down = self._modes_beyond_zero(DOWN, 1, number if zeros[UP] else 1, seed)
+        zeros[DOWN] = self._zeros(down)
+        found = {UP: up, DOWN: down}
+        chosen = DOWN if zeros[UP] else UP  # zeros of the other one have no partner
+        pairs = slice(zeros[chosen], zeros[chosen] + number)
         alone = [(c, n) for c in (UP, DOWN) for n in range(zeros[c])]
-        squares = [*(0.0 for _ in alone), *pairs.tolist()]
-        errors = [*(float(found[c].residuals[n]) for c, n in alone), *residuals.tolist()]
+        squares = [*(0.0 for _ in alone), *found[chosen].values[pairs].tolist()]
+        errors = [float(found[c].residuals[n]) for c, n in alone]
         return OverlapSpectrum(
             2 * self.rho * np.sqrt(np.array(squares)),
-            np.array([*(c for c, _ in alone), *([0] * len(pairs))], np.int64),
+            np.array([*(c for c, _ in alone), *([0] * number)], np.int64),
             zeros[DOWN] - zeros[UP],
-            np.array(errors),
+            np.array([*errors, *found[chosen].residuals[pairs].tolist()]),
             sum(one.applications for one in found.values()),
         )
+
+    def _zeros(self, modes: LowModes) -> int:
+        """Return the number of modes that are 0."""
+        return int((modes.values <= self._zero).sum())
+
+    def _modes_beyond_zero(self, chirality: int, first: int, beyond: int, seed: int) -> LowModes:
+        """Return modes of a chirality, of which at least so many are not 0.
+
+        At first `first` modes are looked for, and more if too many of them are 0.
+        """
+        number, applications = max(first, beyond), 0
+        while True:
+            found = self._chiral_modes(chirality, number, seed)
+            applications += found.applications
+            missing = beyond + self._zeros(found) - number
+            if missing <= 0:
+                return replace(found, applications=applications)
+            number += missing
 
     @property
     def _zero(self) -> float:
@@ -312,10 +350,24 @@ class Overlap:
         return ZERO * max(self.sign.error_bound, 1e-14) / 2
 
     def _chiral_modes(self, chirality: int, number: int, seed: int) -> LowModes:
-        start = random_vector(SpinorField.empty(self.field), seed)
-        CombineChiralities(start, start)(0.5, chirality / 2, 0, 0)
-        request = LowModeRequest(number, 1.0, max(1e-13, self.sign.error_bound), seed, chirality)
-        return all_low_modes(self.squares[chirality], start, request)
+        square, approximation = self.squares[chirality], self.sign.approximation
+        path = self._path(
+            "overlap",
+            accuracy=repr(self.accuracy),
+            approximation=f"{approximation.name} {approximation.size}",
+            chirality=chirality,
+            number=number,
+            seed=seed,
+        )
+
+        def search() -> LowModes:
+            start = random_vector(SpinorField.empty(self.field), seed)
+            CombineChiralities(start, start)(0.5, chirality / 2, 0, 0)
+            tolerance = max(1e-13, self.sign.error_bound)
+            request = LowModeRequest(number, 1.0, tolerance, seed, chirality)
+            return all_low_modes(square, start, request)
+
+        return kept_low_modes(square, self.field, path, search)
 
     def solve_all(
         self,

@@ -10,6 +10,7 @@ from tests.analysis.synthetic_flow import synthetic_flow, write_flow
 from tests.analysis.synthetic_hadrons import write_baryons, write_mesons
 from tests.analysis.synthetic_loops import synthetic_loops, write_loops
 from tests.fits.test_anisotropy import synthetic as planar_loops
+from tests.fits.test_overlap_spectrum import write_spectra
 from tests.fits.test_residual_mass import write_residual_masses
 
 
@@ -21,6 +22,7 @@ def write_tables(folder: Path) -> Path:
     write_mesons(folder / "mesons.csv", rng, 12, (0.150, 0.154))
     write_baryons(folder / "baryons.csv", rng, 12, (0.150, 0.154))
     write_residual_masses(folder / "residual_mass.csv", rng)
+    write_spectra(folder / "overlap_spectrum.csv", rng, 60)
     planar_loops(folder / "planar_loops.csv", 1e-3, 20)
     return folder
 

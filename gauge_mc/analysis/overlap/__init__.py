@@ -1,0 +1,1 @@
+"""The spectrum of the overlap operator: tables, the index, and random-matrix theory."""

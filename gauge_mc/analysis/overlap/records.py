@@ -1,0 +1,141 @@
+"""Tables of the spectrum of the overlap operator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from gauge_mc.actions import ensemble_keys
+from gauge_mc.analysis.timeseries.gamma_method import MIN_CONFIGURATIONS
+from gauge_mc.arrays import Array, Integers
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import GaugeError
+from gauge_mc.files.columns import SWEEP, Column, TableColumns
+from gauge_mc.files.table import read_table
+
+COLUMNS = TableColumns(
+    Column(
+        "index", int, "index of D(0), zero_down − zero_up; it has the sign of the flow's charge",
+        symbol="index", average="index of D",
+    ),
+    Column("zero_up", int, "zero modes of the chirality 1"),
+    Column("zero_down", int, "zero modes of the chirality −1"),
+    Column(
+        "lowest", float, "smallest |λ| of the eigenvalues of D(0) that are not 0",
+        symbol="|λ₁|", axis=r"$|\lambda_1|$", average="lowest |λ| of D",
+    ),
+    Column("bound", float, "bound of the norm of the error of D(0), without rounding errors"),
+)  # fmt: skip
+"""Columns of a table of the spectrum, with a row for each configuration."""
+
+SPECTRUM_COLUMNS = (SWEEP, *COLUMNS.names)
+"""Names of the columns of such a table."""
+
+EIGENVALUES = "eigenvalues"
+"""Name of the secondary table."""
+
+EIGENVALUE_COLUMNS = TableColumns(
+    Column("k", int, "number of the eigenvalue, from 1 for the smallest one", index=True),
+    Column(
+        "size", float,
+        "|λ| of an eigenvalue of D(0) that is not 0, one of each pair of complex conjugates",
+    ),
+    Column(
+        "projected", float,
+        "|λ| / √(1 − |λ|²/4ρ²), the eigenvalue projected to the imaginary axis",
+    ),
+    Column("residual", float, "|A v − |λ|²/(4ρ²) v| for A = D(0)†D(0)/(4ρ²) and its mode v"),
+)  # fmt: skip
+"""Columns of the table of the eigenvalues that are not 0."""
+
+RHO_KEY = "rho"
+"""Key of the header with rho."""
+
+METADATA = (*ensemble_keys(), RHO_KEY, "csw", "boundary", "accuracy")
+"""Keys of the header that identify the ensemble and the operator."""
+
+
+@dataclass(frozen=True)
+class SpectrumTable:
+    """The low spectrum of the overlap operator on an ensemble."""
+
+    ensemble: Mapping[str, str]
+    """Entries of the table's header about the ensemble and the operator."""
+    lattice: Lattice
+    """Extents of the lattice."""
+    sweeps: Integers
+    """Numbers (updates) of the configurations, ascending, of shape (configurations,)."""
+    index: Integers
+    """The index on every configuration, of shape (configurations,)."""
+    projected: Array
+    """The lowest eigenvalues that are not 0, projected to the imaginary axis, of shape
+    (configurations, eigenvalues)."""
+    bound: float
+    """Largest bound of the error of D(0)."""
+
+
+def eigenvalue_table(path: Path) -> Path:
+    """Return the file of the secondary table, given that of the main one."""
+    return path.with_name(f"{path.stem}_{EIGENVALUES}{path.suffix}")
+
+
+def read_spectrum(path: Path, skip: int = 0) -> SpectrumTable:
+    """Read the spectrum of an ensemble.
+
+    Parameters
+    ----------
+    path : Path
+        File of the main table; that of the eigenvalues is beside it.
+    skip : int
+        Last update that is left out.
+
+    Raises
+    ------
+    GaugeError
+        If a table cannot be read or does not fit the other one, or there are fewer than
+        `MIN_CONFIGURATIONS` configurations.
+    UsageError
+        If nothing was measured after the update `skip`.
+    """
+    table, source = read_table(path), str(path)
+    COLUMNS.check(table, source, "spectra of the overlap operator")
+    if not len(table):
+        raise GaugeError(f"{source} has no spectra yet; measure some first.")
+    chosen = table.after(skip, source)
+    sweeps = np.asarray(chosen[SWEEP], np.int64)
+    if sweeps.size < MIN_CONFIGURATIONS:
+        raise GaugeError(
+            f"The index needs at least {MIN_CONFIGURATIONS} configurations; measure more than the "
+            f"{sweeps.size} of {source}."
+        )
+    known = {name: one for name, one in table.header.items() if name in METADATA}
+    try:
+        lattice = Lattice.parse(table.header["lattice"])
+    except KeyError:
+        raise GaugeError(f"{source} does not state its lattice; measure it again.") from None
+    index, bound = np.asarray(chosen["index"], np.int64), float(chosen["bound"].max())
+    return SpectrumTable(known, lattice, sweeps, index, _projected(path, sweeps), bound)
+
+
+def _projected(path: Path, sweeps: Integers) -> Array:
+    """Return the projected eigenvalues of some configurations."""
+    beside = eigenvalue_table(path)
+    if not beside.is_file():
+        raise GaugeError(f"There is no table {beside} beside {path}; measure the spectrum again.")
+    table, source = read_table(beside), str(beside)
+    EIGENVALUE_COLUMNS.check(table, source, "eigenvalues of the overlap operator")
+    own = np.isin(table[SWEEP], sweeps)
+    numbers, k = table[SWEEP][own], table["k"][own]
+    most = int(k.max()) if k.size else 0
+    complete = np.array_equal(numbers, np.repeat(sweeps, most)) and np.array_equal(
+        k, np.tile(np.arange(1, most + 1), sweeps.size)
+    )
+    if not most or not complete:
+        raise GaugeError(
+            f"{source} does not have the same eigenvalues of every configuration; measure the "
+            "spectrum again."
+        )
+    return np.asarray(table["projected"][own], np.float64).reshape(sweeps.size, most)

@@ -1,0 +1,141 @@
+"""The index of the overlap operator, and its low eigenvalues against random-matrix theory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from rich.table import Table
+
+from gauge_mc.analysis.flow.records import FLOW_COLUMNS, read_flow
+from gauge_mc.analysis.flow.topology import charges_at
+from gauge_mc.analysis.overlap.records import SPECTRUM_COLUMNS, read_spectrum
+from gauge_mc.analysis.overlap.spectrum import (
+    FlowedCharges,
+    OverlapSpectrumSummary,
+    overlap_spectrum,
+)
+from gauge_mc.fits import FITS, Fit, FitResult
+from gauge_mc.fits.shared.options import SKIP
+from gauge_mc.fits.shared.tables import tables_with_columns
+from gauge_mc.fits.topology import CHARGE, TIME
+from gauge_mc.options import Option
+from gauge_mc.results import headings
+
+OBSERVABLE = "index of the overlap operator, and its low eigenvalues by topological sector"
+UNITS = "lattice units; tau_int in configurations"
+
+
+@dataclass(frozen=True, repr=False)
+class OverlapSpectrumResult(FitResult):
+    """The index and the low eigenvalues of an ensemble.
+
+    Attributes
+    ----------
+    found : OverlapSpectrumSummary
+        The result.
+    """
+
+    found: OverlapSpectrumSummary
+
+    def values(self) -> dict[str, Any]:
+        """Return the result as plain values, for JSON."""
+        return {"observable": OBSERVABLE, "units": UNITS, **asdict(self.found)}
+
+    def report(self) -> list[Any]:
+        """Return tables of the index, of mean eigenvalues and of ratios."""
+        return [self._index(), *self._eigenvalues()]
+
+    def _index(self) -> Table:
+        found = self.found
+        table = Table(
+            title="Index of the overlap operator", caption=self._caption(), caption_justify="left"
+        )  # fmt: skip
+        for name in ("quantity", "value", "τ_int"):
+            table.add_column(name, justify="left" if name == "quantity" else "right")
+        for name, heading in headings(OverlapSpectrumSummary).items():
+            one = getattr(found, name)
+            table.add_row(heading, str(one), one.format_tau())
+        if found.flow:
+            table.add_row(
+                "<Q²> of the flow", str(found.flow.square), found.flow.square.format_tau()
+            )
+            rounded = found.flow.square_rounded
+            table.add_row("<Q²>, Q rounded", str(rounded), rounded.format_tau())
+        return table
+
+    def _caption(self) -> str:
+        found = self.found
+        counts = ", ".join(f"{v}: {n}" for v, n in found.histogram.items())
+        lines = [
+            f"{found.configurations} configurations; by index {counts}.",
+            f"Largest bound of the error of D: {found.bound:.1e}.",
+        ]
+        if found.flow:
+            one = found.flow
+            lines.append(
+                f"Q of the flow: {one.charge}, t/a² = {one.t:g}, on {one.configurations} "
+                f"configurations; rounded, it is not the index on {one.different:.0%} of them."
+            )
+        return "\n".join([*lines, *found.cautions])
+
+    def _eigenvalues(self) -> list[Table]:
+        found = self.found
+        if not found.sectors:
+            return []
+        means = Table(title="Mean eigenvalues by sector, projected to the imaginary axis")
+        for name in ("|index|", "configs", "k", "<λ_k>", "<λ_k> Σ V predicted", "Σ a³"):
+            means.add_column(name, justify="right")
+        for one in found.sectors:
+            cells = str(one.nu), str(one.configurations), str(one.k)
+            means.add_row(*cells, str(one.mean), f"{one.predicted:.4f}", str(one.sigma))
+        ratios = Table(title=f"Ratios, against {found.matrices} matrices")
+        for name in ("ratio", "value", "predicted", "difference/error"):
+            ratios.add_column(name, justify="left" if name == "ratio" else "right")
+        for ratio in found.ratios:
+            name = f"<λ_{ratio.k}>_{ratio.nu} / <λ_{ratio.other_k}>_{ratio.other_nu}"
+            cells = str(ratio.ratio), f"{ratio.predicted:.4f}", f"{ratio.deviation:.1f}"
+            ratios.add_row(name, *cells)
+        return [means, ratios] if found.ratios else [means]
+
+
+class OverlapSpectrumFit(Fit):
+    """Moments of the index, ratios of mean eigenvalues, and Sigma."""
+
+    name: ClassVar[str] = "overlap-spectrum"
+    summary: ClassVar[str] = "index, χ_t, random-matrix ratios and Σ of the overlap operator"
+    columns: ClassVar[tuple[str, ...]] = SPECTRUM_COLUMNS
+    content: ClassVar[tuple[type[Any], ...]] = (OverlapSpectrumSummary,)
+    options: ClassVar[tuple[Option, ...]] = (CHARGE, TIME, SKIP)
+    isotropic: ClassVar[bool] = True
+
+    def carry_out(self, table: Path, **options: Any) -> OverlapSpectrumResult:
+        """Determine the moments and the ratios from a table; see `Fit.carry_out`."""
+        skip = options.get(SKIP.name, 0)
+        found = read_spectrum(table, skip)
+        return OverlapSpectrumResult(
+            overlap_spectrum(found, flowed_charges(table.parent, options), skip)
+        )
+
+
+FITS.register(OverlapSpectrumFit())
+
+
+def flowed_charges(folder: Path, options: Mapping[str, Any]) -> FlowedCharges | None:
+    """Return the charges of the flow of a run, or None if it has no table of them.
+
+    Raises
+    ------
+    UsageError, GaugeError
+        See `charges_at`.
+    """
+    tables = tables_with_columns(folder, FLOW_COLUMNS)
+    proper = [path for path, named in tables.items() if named] or list(tables)
+    if not proper:
+        return None
+    flow = read_flow(proper[0], options.get(SKIP.name, 0))
+    name = options.get(CHARGE.name, CHARGE.default)
+    charges = charges_at(flow, name, options.get(TIME.name))
+    return FlowedCharges(flow.sweeps, charges, name, float(flow.t[charges.index]))

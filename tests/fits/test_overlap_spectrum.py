@@ -1,0 +1,129 @@
+"""``fit overlap-spectrum`` and ``plot overlap-spectrum`` on synthetic spectra of known matrices."""
+
+import json
+
+import numpy as np
+import pytest
+
+import gauge_mc
+from gauge_mc.analysis.overlap.random_matrices import mean_eigenvalues
+from gauge_mc.analysis.overlap.records import COLUMNS, EIGENVALUE_COLUMNS, eigenvalue_table
+from gauge_mc.errors import GaugeError
+from gauge_mc.files.table import Table
+from tests.analysis.synthetic_flow import synthetic_flow, write_flow
+
+SIGMA, VOLUME, SIZE = 0.02, 4**4, 40
+HEADER = {
+    "observable": "overlap-spectrum", "group": "su2", "beta": "2.2", "lattice": "4x4x4x4",
+    "action": "wilson", "rho": "1.4",
+}  # fmt: skip
+
+
+def lowest(nu, number, rng):
+    """The lowest eigenvalues of a matrix of the orthogonal class, with the scale of Sigma."""
+    matrix = rng.normal(size=(SIZE, SIZE + nu))
+    sizes = np.sqrt(np.linalg.eigvalsh(matrix @ matrix.T))[:number]
+    return 2 * np.sqrt(SIZE + nu / 2) * sizes / (SIGMA * VOLUME)
+
+
+def write_spectra(path, rng, samples=400, number=2, spread=1.2):
+    """Write tables of independent configurations with normally distributed indices."""
+    indices = np.rint(rng.normal(scale=spread, size=samples)).astype(int).tolist()
+    beside = eigenvalue_table(path)
+    with (
+        Table(path, HEADER, ("sweep", *COLUMNS.names)) as table,
+        Table(
+            beside, {**HEADER, "observable": "eigenvalues"}, ("sweep", *EIGENVALUE_COLUMNS.names)
+        ) as more,
+    ):
+        for n, index in enumerate(indices):
+            sizes = lowest(abs(index), number, rng).tolist()
+            sweep = 10 * (n + 1)
+            up, down = max(-index, 0), max(index, 0)
+            table.append([(sweep, index, up, down, sizes[0], 1e-9, 1e-9, 0.3, 6.0, 8, 90, 0, 1e-8)])
+            more.append([(sweep, k, size, size, 1e-9) for k, size in enumerate(sizes, 1)])
+    return np.array(indices)
+
+
+def test_moments_and_ratios_of_known_matrices(tmp_path, rng):
+    table = tmp_path / "overlap_spectrum.csv"
+    indices = write_spectra(table, rng)
+    found = gauge_mc.fit("overlap-spectrum", table).found
+    assert found.configurations == len(indices)
+    assert found.flow is None
+    assert found.square.value == pytest.approx(np.mean(indices**2))
+    assert found.susceptibility.value == pytest.approx(np.mean(indices**2) / VOLUME)
+    assert found.square.error == pytest.approx(np.std(indices**2) / 20, rel=0.3)
+    assert found.histogram["0"] == (indices == 0).sum()
+    assert found.matrices == "chiral orthogonal"
+    assert len(found.sectors) == 2 * len({one.nu for one in found.sectors}) >= 4
+    for one in found.sectors:
+        assert one.predicted == mean_eigenvalues(1, one.nu, 2)[one.k - 1]
+        assert abs(one.sigma.value - SIGMA) < 4 * one.sigma.error + 0.01 * SIGMA
+        assert 0 < one.sigma.error < 0.2 * SIGMA
+    for ratio in found.ratios:
+        assert abs(ratio.ratio.value - ratio.predicted) < 4 * ratio.ratio.error + 0.01
+        own = (ratio.ratio.value - ratio.predicted) / ratio.ratio.error
+        assert ratio.deviation == pytest.approx(own)
+    other_class = mean_eigenvalues(2, 0, 2)[0] / mean_eigenvalues(2, 1, 2)[0]
+    assert abs(found.ratios[0].predicted - other_class) > 0.04
+
+
+def test_the_error_of_a_mean_is_that_of_its_sector(tmp_path, rng):
+    table = tmp_path / "overlap_spectrum.csv"
+    indices = write_spectra(table, rng)
+    one = gauge_mc.fit("overlap-spectrum", table).found.sectors[0]
+    sizes = np.loadtxt(eigenvalue_table(table), delimiter=",", comments=("#", "s"))[::2, 2]
+    own = sizes[indices == 0]
+    assert one.mean.value == pytest.approx(own.mean())
+    assert one.mean.error == pytest.approx(own.std() / np.sqrt(own.size), rel=0.4)
+
+
+def test_the_charge_of_the_flow_is_beside_it(sketched, tmp_path, rng):
+    """The charges are the indices, but for those of two configurations."""
+    table, samples = tmp_path / "overlap_spectrum.csv", 50
+    indices = write_spectra(table, rng, samples)
+    charges = indices.astype(float)
+    charges[[3, 7]] += 2
+    flow = synthetic_flow(rng, samples, charges=charges, smear=0.01)
+    write_flow(tmp_path / "flow.csv", flow)
+    found = gauge_mc.fit("overlap-spectrum", table).found.flow
+    assert found.configurations == samples
+    assert found.different == pytest.approx(2 / samples)
+    assert found.square_rounded.value == pytest.approx(np.mean(charges**2))
+    assert found.index_square.value == pytest.approx(np.mean(indices**2))
+    assert found.correlation == pytest.approx(np.corrcoef(indices, charges)[0, 1], abs=0.02)
+    gauge_mc.plot("overlap-spectrum", tmp_path, output=tmp_path / "figure.png")
+
+
+def test_file_and_report(tmp_path, rng):
+    write_spectra(tmp_path / "overlap_spectrum.csv", rng, 60)
+    result = gauge_mc.fit("overlap-spectrum", tmp_path / "overlap_spectrum.csv")
+    written = json.loads((tmp_path / "overlap-spectrum.json").read_text())
+    assert written["square"]["value"] == result.found.square.value
+    assert len(result.report()) == 3
+
+
+def test_refusals(tmp_path, rng):
+    table = tmp_path / "overlap_spectrum.csv"
+    write_spectra(table, rng, 9)
+    with pytest.raises(GaugeError, match="at least 10 configurations"):
+        gauge_mc.fit("overlap-spectrum", table)
+    table.unlink()
+    eigenvalue_table(table).unlink()
+    write_spectra(table, rng, 12)
+    eigenvalue_table(table).unlink()
+    with pytest.raises(GaugeError, match="There is no table"):
+        gauge_mc.fit("overlap-spectrum", table)
+
+
+def test_an_index_that_stays_has_no_error(tmp_path, rng):
+    write_spectra(tmp_path / "overlap_spectrum.csv", rng, 30, spread=0.01)
+    found = gauge_mc.fit("overlap-spectrum", tmp_path / "overlap_spectrum.csv").found
+    assert np.isnan(found.square.error)
+    assert any("too rarely" in one for one in found.cautions)
+
+
+def test_plot(sketched, tmp_path, rng):
+    write_spectra(tmp_path / "overlap_spectrum.csv", rng, 60)
+    gauge_mc.plot("overlap-spectrum", tmp_path, output=tmp_path / "figure.png")
