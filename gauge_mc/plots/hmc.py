@@ -46,7 +46,7 @@ class HmcPlot(Plot):
     """
 
     name = "hmc"
-    summary = "history and distribution of ΔH, with the acceptance; forces and iterations of quarks"
+    summary = "ΔH with its distribution, acceptance; forces and iterations of quarks"
     options: ClassVar[tuple[Option, ...]] = (SKIP,)
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:

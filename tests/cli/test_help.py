@@ -13,7 +13,7 @@ from gauge_mc.plots.runs.drawing import plot_names
 from gauge_mc.random import GENERATORS
 from tests.calls import call, call_apart
 
-WIDTH, MOST_LINES = 100, 45
+WIDTH, MOST_LINES = 100, 47
 MANY, LONGEST = 24, 3
 """Options of a thing for which a page is enough, and lines of each one more."""
 
