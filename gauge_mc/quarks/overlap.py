@@ -352,7 +352,7 @@ class Overlap:
     def _chiral_modes(self, chirality: int, number: int, seed: int) -> LowModes:
         square, approximation = self.squares[chirality], self.sign.approximation
         path = self._path(
-            "overlap",
+            "massless",
             accuracy=repr(self.accuracy),
             approximation=f"{approximation.name} {approximation.size}",
             chirality=chirality,
