@@ -104,24 +104,8 @@ class Polyakov(SummedObservable):
         return (TIME_LINE, POLYAKOV)
 
     def sums(self, field: Field, block: int) -> tuple[DeferredSums, Callable[[], object] | None]:
-        """Return the sums over the lines, which end in the last slab; see `SummedObservable.sums`.
-
-        On the side stream, the few threads of the lines do not keep other measurements waiting.
-        """
-        complete = [slab.layout.times.stop == field.lattice.t for slab in field.slabs]
-        ends = zip(field.slabs, complete, strict=True)
-        over = [slab.first_slices() if has else nowhere() for slab, has in ends]
-        arguments = [
-            {
-                "links": lines.slab.buffer.address,
-                "before": lines.before.address if lines.before else None,
-                "slices": lines.slab.layout.slices,
-            }
-            for lines in time_lines(field)
-        ]
-        alone = len(field.layouts) == 1
-        sums = DeferredSums(field, POLYAKOV, 2, arguments, over, block, side=alone)
-        return sums, None if alone else partial(time_lines, field)
+        """Return the sums over the lines; see `SummedObservable.sums`."""
+        return sums_of_lines(field, POLYAKOV, 2, block)
 
     @classmethod
     def of_sums(
@@ -142,6 +126,40 @@ class Polyakov(SummedObservable):
         """Return a mask of the rows in which the modulus does not match the complex number."""
         modulus = np.hypot(columns["re"], columns["im"])
         return np.asarray(np.abs(columns["abs"] - modulus) > ROUNDING)
+
+
+def sums_of_lines(
+    field: Field, kernel: Kernel, values: int, block: int
+) -> tuple[DeferredSums, Callable[[], object] | None]:
+    """Return sums over all lines along t, which end in the last slab; see `SummedObservable.sums`.
+
+    On the side stream, the few threads of the lines do not keep other measurements waiting.
+
+    Parameters
+    ----------
+    field : Field
+        The field to which the lines belong.
+    kernel : Kernel
+        The kernel, which is called for every line.
+    values : int
+        Number of values per line.
+    block : int
+        Number of measurements that are fetched together.
+    """
+    complete = [slab.layout.times.stop == field.lattice.t for slab in field.slabs]
+    ends = zip(field.slabs, complete, strict=True)
+    over = [slab.first_slices() if has else nowhere() for slab, has in ends]
+    arguments = [
+        {
+            "links": lines.slab.buffer.address,
+            "before": lines.before.address if lines.before else None,
+            "slices": lines.slab.layout.slices,
+        }
+        for lines in time_lines(field)
+    ]
+    alone = len(field.layouts) == 1
+    sums = DeferredSums(field, kernel, values, arguments, over, block, side=alone)
+    return sums, None if alone else partial(time_lines, field)
 
 
 def polyakov_loop(field: Field) -> complex:

@@ -60,6 +60,12 @@ class StoredChain:
         p = run.read()[0]
         if not run.checkpoint.exists():
             raise UsageError(f"The run {run.path} has no checkpoint yet; generate some updates.")
+        if p.tempering:
+            raise UsageError(
+                f"The run {run.path} exchanges couplings with other runs, so that its "
+                "configurations cannot be made again by itself; repeat the scan with another "
+                "--output."
+            )
         state = read_state(run.checkpoint)
         if state.step != state.sweep * p.algorithm.draws:
             raise GaugeError(
