@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gauge_mc.observables.flow import flow
     from gauge_mc.observables.hadrons.propagators import propagator
     from gauge_mc.plots.runs.drawing import plot
+    from gauge_mc.publication.publish import publish
     from gauge_mc.quarks.contractions import meson_correlators
     from gauge_mc.quarks.files import StoredPropagator, read_propagator
     from gauge_mc.quarks.operators import Wilson
@@ -76,6 +77,7 @@ _HOMES = {
     "overrelax": "updates.overrelaxation",
     "plot": "plots.runs.drawing",
     "propagator": "observables.hadrons.propagators",
+    "publish": "publication.publish",
     "read_propagator": "quarks.files",
     "regenerate": "run.regenerate",
     "scan": "scans.carry_out",
@@ -115,6 +117,7 @@ __all__ = [
     "overrelax",
     "plot",
     "propagator",
+    "publish",
     "read_propagator",
     "regenerate",
     "scan",

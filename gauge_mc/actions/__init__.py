@@ -141,6 +141,8 @@ class Action(Configurable, ABC):
     the direction t by the members ``in_space`` and ``along_t`` of its ``Coefficients``, for actions
     with the option `ANISOTROPY`.
     """
+    qcdml: str = ""
+    """Element of ILDG's QCDml for the action on isotropic lattices; empty if there is none."""
     kind = "action"
     scales: tuple[LengthScale, ...] = ()
     """Lengths as functions of beta, for isotropic lattices."""

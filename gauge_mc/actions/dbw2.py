@@ -9,6 +9,7 @@ class Dbw2(RectangleAction):
     """The DBW2 action, a doubly blocked Wilson action with two couplings."""
 
     name = "dbw2"
+    qcdml = "DBW2GluonAction"
     c1 = -1.4088
     source = "T. Takaishi, Phys. Rev. D 54 (1996) 1050; hep-lat/9911033"
 

@@ -9,6 +9,7 @@ class Iwasaki(RectangleAction):
     """The action of Iwasaki, improved by the renormalisation group."""
 
     name = "iwasaki"
+    qcdml = "iwasakiRGGluonAction"
     c1 = -0.331
     source = "Y. Iwasaki, arXiv:1111.7054"
 

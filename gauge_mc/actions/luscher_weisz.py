@@ -41,6 +41,7 @@ class LuscherWeisz(Action):
     """
 
     name = "luscher-weisz"
+    qcdml = "tpLuescherWeiszGluonAction"
     header = "action/luscher_weisz.h"
     cpp = "LuscherWeisz"
     colouring = CUBES

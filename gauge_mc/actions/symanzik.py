@@ -9,6 +9,7 @@ class Symanzik(RectangleAction):
     """The tree-level improved action."""
 
     name = "symanzik"
+    qcdml = "treelevelSymanzikGluonAction"
     c1 = -1 / 12
     source = "M. Luescher and P. Weisz, Commun. Math. Phys. 97 (1985) 59"
 

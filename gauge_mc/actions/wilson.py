@@ -56,6 +56,7 @@ class Wilson(Action):
     """S = beta sum over plaquettes of (1 - Re Tr U_p / N); Wilson, Phys. Rev. D 10 (1974) 2445."""
 
     name = "wilson"
+    qcdml = "plaquetteGluonAction"
     formula = "beta sum over plaquettes of (1 - Re Tr U_p / N), beta = 2 N / g^2"
     header = "action/wilson.h"
     cpp = "Wilson"

@@ -55,6 +55,7 @@ COMMANDS = {
     "verify": Command(FILES, "Check runs, scans, configurations and tables for damage."),
     "regenerate": Command(FILES, "Make configurations again that a run has not kept."),
     "thin": Command(FILES, "Remove configurations of a run, except every Nth one."),
+    "publish": Command(FILES, "Write a run into a folder for a data repository."),
     "convert": Command(FILES, "Write a configuration in another format."),
     "bench": Command(MACHINE, "Time the kernels on this machine."),
     "doctor": Command(MACHINE, "Show what works on this machine, and how to fix the rest."),

@@ -42,16 +42,26 @@ def verify(
     paths: Annotated[
         list[Path] | None,
         o.argument(
-            "Runs, scans, configurations or tables.", o.NEWEST, metavar="RUN|SCAN|CONFIG|TABLE"
+            "Runs, scans, publications, configurations or tables.",
+            o.NEWEST,
+            metavar="RUN|SCAN|CONFIG|TABLE",
         ),
     ] = None,
+    regenerate: Annotated[
+        int,
+        o.option(
+            "Make this many configurations of a publication again, at random, and compare them.",
+            metavar="N",
+        ),
+    ] = 0,
     json: o.Json = False,
 ) -> None:
     """Check every file of runs and scans, or single configurations and tables, for damage.
 
     For a configuration, the checksum and the unitarity of the links are checked, and its plaquette
     is compared with its header and with the table of the run. For a table, the checksum and the
-    numbers are checked, and in a run also that no row is missing. The exit code is 1 if a file is
+    numbers are checked, and in a run also that no row is missing. The files of a folder that
+    gauge-mc publish has written are compared with its description. The exit code is 1 if a file is
     damaged or missing.
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -59,7 +69,9 @@ def verify(
     from gauge_mc.console import Console
     from gauge_mc.inspection.verify import carry_out, checks_of, summarise
 
-    checks = [check for path in paths or [newest_run_or_scan()] for check in checks_of(path)]
+    checks = [
+        check for path in paths or [newest_run_or_scan()] for check in checks_of(path, regenerate)
+    ]
     console = Console()
     bar = Progress(
         TextColumn("verifying"),

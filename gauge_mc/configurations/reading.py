@@ -104,6 +104,11 @@ class Configuration:
         return field, _digest(stored, found.checksums)
 
     @property
+    def span(self) -> tuple[int, int]:
+        """Position and size of the links in the file, in bytes."""
+        return self._reader.offset, self.stored.nbytes
+
+    @property
     def stated_digest(self) -> str:
         """The digest of the links if the header states it, or an empty text."""
         words = self.header.checksum

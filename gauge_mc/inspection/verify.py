@@ -20,6 +20,9 @@ from gauge_mc.files.averages import Averages
 from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.table import SEAL, TableData, read_heading, read_table
 from gauge_mc.observables import OBSERVABLES, observable_of_table
+from gauge_mc.publication.checks import check_file, check_kernels, is_publication, make_again
+from gauge_mc.publication.crate import published_files
+from gauge_mc.publication.record import CONFIGURATIONS, KERNELS
 from gauge_mc.run import checkpoint
 from gauge_mc.run.directory import Run, ambiguous
 from gauge_mc.run.functions import observable_along
@@ -70,7 +73,9 @@ class Verdict:
 
 
 def verify(
-    *paths: str | os.PathLike[str], advance: CheckProgress = lambda share: None
+    *paths: str | os.PathLike[str],
+    advance: CheckProgress = lambda share: None,
+    regenerate: int = 0,
 ) -> list[Verdict]:
     """Check every file of runs and scans, or single configurations and tables.
 
@@ -80,6 +85,8 @@ def verify(
         Runs, scans, configurations or tables; by default the newest run or scan in ``runs/``.
     advance : callable
         See `CheckProgress`.
+    regenerate : int
+        Number of configurations of a publication to make again; see `gauge_mc.publish`.
 
     Returns
     -------
@@ -92,7 +99,7 @@ def verify(
         If a path does not exist, or is a directory without a run or a scan.
     """
     targets = paths or (newest_run_or_scan(),)
-    checks = [check for path in targets for check in checks_of(Path(path))]
+    checks = [check for path in targets for check in checks_of(Path(path), regenerate)]
     return [carry_out(check, advance) for check in checks]
 
 
@@ -112,20 +119,35 @@ def carry_out(check: Check, advance: CheckProgress) -> Verdict:
         return Verdict(check.path, False, str(error))
 
 
-def checks_of(path: Path) -> list[Check]:
-    """Return the checks of a run, a scan, a configuration or a table.
+def checks_of(path: Path, regenerate: int = 0) -> list[Check]:
+    """Return the checks of a run, a scan, a publication, a configuration or a table.
 
     For a configuration, its header (size, checksum, averages) and the unitarity of its links are
     checked. For a table, its checksum and its numbers are checked, and in the directory
     of a run or a scan also that it is complete. For a run, also that its configurations, tables and
     checkpoint are complete and consistent with each other. For a scan, scan.toml, the table and all
-    runs are checked.
+    runs are checked. The files of a publication are compared with its description.
+
+    Parameters
+    ----------
+    path : Path
+        What to check.
+    regenerate : int
+        Number of configurations of a publication to make again.
 
     Raises
     ------
     UsageError
-        If the path does not exist, or is a directory without a run or a scan.
+        If the path does not exist, or is a directory without a run or a scan; or configurations
+        are to be made again that are not those of a publication.
     """
+    if path.exists() and is_publication(path):
+        return _publication_checks(path, regenerate)
+    if regenerate:
+        raise UsageError(
+            f"{path} is not a publication whose configurations could be made again; leave out "
+            "--regenerate."
+        )
     if not path.exists():
         raise UsageError(f"There is no file or directory {path}.")
     if not path.is_dir():
@@ -136,6 +158,20 @@ def checks_of(path: Path) -> list[Check]:
     if not run.exists():
         raise UsageError(f"There is no run in {path}: it has no run.toml.")
     return _run_checks(run)
+
+
+def _publication_checks(path: Path, regenerate: int) -> list[Check]:
+    """Return the checks of a published run."""
+    if regenerate < 0:
+        raise UsageError(f"--regenerate is {regenerate}; choose a number of configurations.")
+    checks = [
+        Check(path / name, partial(check_file, path, name, digest))
+        for name, digest in published_files(path).items()
+    ]
+    checks.append(Check(path / KERNELS, partial(check_kernels, path)))
+    if regenerate:
+        checks.append(Check(path / CONFIGURATIONS, partial(make_again, path, regenerate)))
+    return checks
 
 
 def _scan_checks(path: Path) -> list[Check]:

@@ -261,6 +261,8 @@ def _measure_again(
         updates_shown(plan.console, total) as advance,
     ):
         making = Regeneration(chain, group, advance)
+        if left:
+            making.compare_first()
         for files in making.files(left, Path(folder), defaults.FORMAT, TOGETHER):
             silent.carry_out(ensemble_of(run, chain.parameters, files), path)
     return read_table(path)

@@ -240,8 +240,9 @@ class _WantedFiles:
 
     def carry_out(self, devices: DeviceGroup, advance: Callable[[], object]) -> None:
         """Compare a stored configuration, then make and write what is left."""
-        make_folder(self.folder)
         making = Regeneration(self.chain, devices, advance)
+        making.compare_first()
+        make_folder(self.folder)
         for _ in making.files(self.left, self.folder, self.format, TOGETHER):
             pass
 

@@ -57,16 +57,21 @@ class StoredChain:
         GaugeError
             If its files are damaged.
         """
-        p = run.read()[0]
+        run.read()
         if not run.checkpoint.exists():
             raise UsageError(f"The run {run.path} has no checkpoint yet; generate some updates.")
+        return cls.at(run, read_state(run.checkpoint))
+
+    @classmethod
+    def at(cls, run: Run, state: ChainState) -> StoredChain:
+        """Return the chain of a run that is in some state; see `of`."""
+        p = run.read()[0]
         if p.tempering:
             raise UsageError(
                 f"The run {run.path} exchanges couplings with other runs, so that its "
                 "configurations cannot be made again by itself; repeat the scan with another "
                 "--output."
             )
-        state = read_state(run.checkpoint)
         if state.step != state.sweep * p.algorithm.draws:
             raise GaugeError(
                 f"The run {run.path} has drawn other random numbers than this version draws in "
@@ -182,7 +187,7 @@ class Regeneration:
     def files(
         self, numbers: Sequence[int], folder: Path, format: str, together: int
     ) -> Iterator[dict[int, Path]]:
-        """Write configurations, after one that is stored was made again with the same links.
+        """Make and write configurations.
 
         Parameters
         ----------
@@ -203,10 +208,8 @@ class Regeneration:
         Raises
         ------
         UsageError, GaugeError
-            See `StoredChain.taken_up`, `compare` and `Chain.write`.
+            See `StoredChain.taken_up` and `Chain.write`.
         """
-        if numbers and self.chain.compared is not None:
-            self.compare(self.chain, self.chain.compared)
         with BackgroundWriter() as writer:
             written: dict[int, Path] = {}
             for chain in self.made(numbers):
@@ -239,6 +242,11 @@ class Regeneration:
                 batch.update()
                 self.advance()
             yield batch.chains[0]
+
+    def compare_first(self) -> None:
+        """Make the stored configuration again that takes the fewest updates; see `compare`."""
+        if self.chain.compared is not None:
+            self.compare(self.chain, self.chain.compared)
 
     def compare(self, stored: StoredChain, number: int) -> None:
         """Make a configuration again and compare its links with those that are stored.

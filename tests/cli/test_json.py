@@ -210,6 +210,7 @@ CALLS = {
     "verify": [("run",), ("s",)],
     "card": [("run/run.toml",)],
     "regenerate": [("run", "--at", 5, "--dry-run")],
+    "publish": [("run", "published", "--author", "Doe, Jane")],
     "thin": [("run", "--keep", 2, "--dry-run")],
     "convert": [
         ("run/configs/0000005.lime", "five.nersc", "--to", "nersc"),

@@ -1,0 +1,119 @@
+"""Checks of a published folder: its files, and configurations that are made again at random."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from gauge_mc.configurations.reading import open_configuration
+from gauge_mc.domain.device_group import open_device_group
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.files.input import read_text
+from gauge_mc.files.structured import parse_json
+from gauge_mc.publication.crate import CRATE
+from gauge_mc.publication.record import (
+    CHAIN,
+    MOST_BYTES,
+    other_sources,
+    read_configurations,
+    sha256,
+)
+from gauge_mc.registry import in_words
+from gauge_mc.run.checkpoint import ChainState
+from gauge_mc.run.directory import Run
+from gauge_mc.run.regeneration import Regeneration, StoredChain
+
+
+def is_publication(folder: Path) -> bool:
+    """Return whether a folder is a published run."""
+    return (folder / CRATE).is_file() and (folder / CHAIN).is_file()
+
+
+def check_file(
+    folder: Path, name: str, digest: str, advance: Callable[[float], object] = lambda share: None
+) -> str:
+    """Compare a file with the description of the folder.
+
+    Raises
+    ------
+    GaugeError
+        If it is missing or differs.
+    """
+    path = folder / name
+    if not path.is_file():
+        raise GaugeError(f"{path} is missing; get the publication again.")
+    if sha256(path) != digest:
+        raise GaugeError(f"{path} is not the file that was published; get the publication again.")
+    return "as published"
+
+
+def check_kernels(folder: Path, advance: Callable[[float], object] = lambda share: None) -> str:
+    """Return whether this version has the sources of the kernels that made the run."""
+    others = other_sources(folder)
+    if not others:
+        return "the sources of the kernels are those of this version"
+    return f"caution: {len(others)} sources of kernels are others in this version"
+
+
+def make_again(folder: Path, number: int, advance: Callable[[float], object]) -> str:
+    """Make some configurations again, chosen at random, and compare their links with the list.
+
+    Parameters
+    ----------
+    folder : Path
+        The published folder.
+    number : int
+        Number of configurations; all if there are fewer.
+    advance : callable
+        Function that is called with the fraction of the work done since the last call.
+
+    Returns
+    -------
+    str
+        What was made, in words.
+
+    Raises
+    ------
+    UsageError
+        If the list is empty.
+    GaugeError
+        If a file is damaged, or the links of a configuration are others.
+    """
+    chain, rows = published_chain(folder), read_configurations(folder)
+    if not rows:
+        raise UsageError(f"{folder} lists no configurations that could be made again.")
+    wanted = sorted(random.SystemRandom().sample(sorted(rows), min(number, len(rows))))
+    total = chain.distance(wanted)
+    with (
+        tempfile.TemporaryDirectory() as temporary,
+        closing(open_device_group(lattice=chain.parameters.lattice)) as devices,
+    ):
+        making = Regeneration(chain, devices, lambda: advance(1 / total))
+        for files in making.files(wanted, Path(temporary), chain.parameters.format, 1):
+            for update, path in files.items():
+                if open_configuration(path).digest() != rows[update].links:
+                    raise GaugeError(
+                        f"Made again on {devices.name}, configuration {update} of {folder} has "
+                        "other links; use the version and the kind of device in its run.toml."
+                    )
+                path.unlink()
+        return f"made again on {devices.name}, with the same links: {in_words(map(str, wanted))}"
+
+
+def published_chain(folder: Path) -> StoredChain:
+    """Return the chain of a published folder.
+
+    Raises
+    ------
+    GaugeError
+        If the state of the chain is damaged.
+    """
+    path = folder / CHAIN
+    try:
+        state = ChainState(**parse_json(read_text(path, MOST_BYTES)))
+    except (ValueError, TypeError) as error:
+        raise GaugeError(f"{path} is damaged: {error}; get the publication again.") from error
+    return StoredChain.at(Run(folder), state)

@@ -1,0 +1,229 @@
+"""Writing a run into a folder that a data repository takes."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import tarfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gauge_mc.errors import UsageError, not_written
+from gauge_mc.files.atomic import replacing
+from gauge_mc.files.folders import make_folder
+from gauge_mc.publication import qcdml
+from gauge_mc.publication.crate import (
+    CITATION,
+    CRATE,
+    README,
+    citation_text,
+    crate_text,
+    describe,
+    readme_text,
+    title_of,
+)
+from gauge_mc.publication.publisher import LICENSE, Author, Publisher
+from gauge_mc.publication.record import (
+    CARD,
+    CHAIN,
+    CONFIGURATIONS,
+    KERNELS,
+    MACHINE,
+    PublishedConfiguration,
+    chain_text,
+    configurations_text,
+    kernels_text,
+    machine_text,
+)
+from gauge_mc.results import documented, result_field
+from gauge_mc.run.checkpoint import read_state
+from gauge_mc.run.directory import Run, SessionRecord
+from gauge_mc.run.parameters import Parameters
+
+ENSEMBLE, DOCUMENTS = Path("ensemble.xml"), Path("configurations-qcdml.tar.xz")
+"""QCDml of the ensemble, and of all configurations."""
+
+WHOLE = 2
+"""Usual number of whole configurations in the folder."""
+
+
+@documented
+@dataclass(frozen=True)
+class PublicationReport:
+    """Report on a published run."""
+
+    run: str = result_field("Run directory.")
+    folder: str = result_field("Folder that was written.")
+    configurations: int = result_field("Number of configurations in the list.")
+    whole: Sequence[int] = result_field("Updates of the configurations that are in the folder.")
+    bytes: int = result_field("Size of the folder without configurations, in bytes.")
+    notes: Sequence[str] = result_field("What could not be described, in sentences.")
+
+
+def publish(
+    run: str | os.PathLike[str],
+    folder: str | os.PathLike[str],
+    *,
+    authors: Sequence[str],
+    institution: str = "unknown",
+    title: str = "",
+    project: str = "gauge-mc",
+    license: str = LICENSE,
+    whole: int = WHOLE,
+    progress: Callable[[int, int], object] = lambda done, total: None,
+) -> PublicationReport:
+    """Write a run into a folder for a data repository, from which it can be made again and checked.
+
+    The folder has the parameters as a run card, the tables, the SHA-256 of every configuration and
+    of the kernels' sources, versions of compilers and packages, a few configurations, an RO-Crate
+    description, QCDml documents, CITATION.cff and a README. Every configuration is checked first.
+
+    Parameters
+    ----------
+    run : path
+        Run directory. Nothing in it is changed.
+    folder : path
+        Folder to write; it must not exist, or be empty.
+    authors : sequence of str
+        Authors, each as ``Family, Given``.
+    institution : str
+        Institution of the first author.
+    title : str
+        Title of the data; by default it says what the ensemble is.
+    project : str
+        Name of the project or the collaboration.
+    license : str
+        Identifier of the licence in the list of SPDX.
+    whole : int
+        Number of configurations that are copied into the folder: the first, the last, and some in
+        equal distances.
+    progress : callable
+        Function that is called after every configuration with its number and the total.
+
+    Returns
+    -------
+    PublicationReport
+        What was written.
+
+    Raises
+    ------
+    UsageError
+        If there is no run, it has not begun, the folder is not empty, or a value is invalid.
+    GaugeError
+        If a file of the run is damaged, or the folder cannot be written.
+    """
+    source, target = Run(Path(run)), Path(folder)
+    parameters, sessions = source.read()
+    if not source.checkpoint.exists():
+        raise UsageError(f"The run {run} has no checkpoint yet; generate some updates.")
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise UsageError(f"{target} is not an empty folder; choose another one.")
+    if whole < 0:
+        raise UsageError(f"whole is {whole}; choose a number of configurations, at least 0.")
+    files = source.own_configs(parameters)
+    named = title or title_of(parameters)
+    people = tuple(map(Author.parse, authors))
+    publisher = Publisher(people, institution, named, project, license)
+    rows = []
+    for number, (update, path) in enumerate(files.items(), 1):
+        rows.append(PublishedConfiguration.of(source, update, path))
+        progress(number, len(files))
+    kept = _spread(list(files), whole)
+    plan = _Contents(source, parameters, sessions, publisher, rows, kept)
+    try:
+        plan.write(target)
+    except OSError as error:
+        raise not_written(target, error) from error
+    return plan.report(target)
+
+
+def _spread(numbers: Sequence[int], count: int) -> tuple[int, ...]:
+    """Return some of the numbers: the first, the last, and others in equal distances."""
+    if count >= len(numbers):
+        return tuple(numbers)
+    if count < 2:
+        return tuple(numbers[:count])
+    places = [round(k * (len(numbers) - 1) / (count - 1)) for k in range(count)]
+    return tuple(numbers[place] for place in places)
+
+
+@dataclass(frozen=True)
+class _Contents:
+    """What a published folder contains."""
+
+    run: Run
+    parameters: Parameters
+    sessions: Sequence[SessionRecord]
+    publisher: Publisher
+    rows: Sequence[PublishedConfiguration]
+    whole: tuple[int, ...]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What could not be described."""
+        reason = qcdml.reason_for_none(self.parameters)
+        return (reason,) if reason else ()
+
+    def write(self, folder: Path) -> None:
+        """Write everything; the description of the folder last."""
+        make_folder(folder)
+        for path in (self.run.toml, self.run.thinned, *self.run.tables()):
+            if path.exists():
+                shutil.copyfile(path, folder / path.name)
+        for name, text in self._texts():
+            _write(folder / name, text.encode())
+        if not self.notes:
+            _write(folder / ENSEMBLE, qcdml.ensemble(self.parameters, self.publisher))
+            if self.rows:
+                _write(folder / DOCUMENTS, _archive(self._documents()))
+        make_folder(folder / "configs")
+        for row in self.rows:
+            if row.update in self.whole:
+                shutil.copyfile(self.run.path / row.file, folder / row.file)
+        description = describe(self.parameters, len(self.rows))
+        text = crate_text(folder, self.publisher, description, self.sessions)
+        _write(folder / CRATE, text.encode())
+
+    def report(self, folder: Path) -> PublicationReport:
+        """Return the report on the folder."""
+        paths = [one for one in folder.rglob("*") if one.is_file()]
+        described = sum(one.stat().st_size for one in paths if one.parent.name != "configs")
+        return PublicationReport(
+            str(self.run.path), str(folder), len(self.rows), self.whole, described, self.notes
+        )
+
+    def _texts(self) -> Iterable[tuple[Path, str]]:
+        p = self.parameters
+        yield CARD, p.to_toml()
+        yield CONFIGURATIONS, configurations_text(self.rows)
+        yield KERNELS, kernels_text()
+        yield CHAIN, chain_text(read_state(self.run.checkpoint))
+        yield MACHINE, machine_text()
+        yield CITATION, citation_text(self.publisher)
+        counts = (len(self.rows), len(self.whole))
+        yield README, readme_text(p, self.publisher, *counts, self.notes)
+
+    def _documents(self) -> Iterable[tuple[str, bytes]]:
+        for row in self.rows:
+            begun = [one for one in self.sessions if one.sweep < row.update]
+            checksum = qcdml.posix_checksum(self.run.path / row.file)
+            text = qcdml.configuration(self.parameters, self.publisher, row, checksum, begun[-1])
+            yield f"{row.update:07d}.xml", text
+
+
+def _archive(documents: Iterable[tuple[str, bytes]]) -> bytes:
+    """Return an archive of documents, in which those that are alike take little space."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:xz") as archive:
+        for name, content in documents:
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return out.getvalue()
+
+
+def _write(path: Path, content: bytes) -> None:
+    with replacing(path) as file:
+        file.write(content)

@@ -1,0 +1,232 @@
+"""``gauge-mc publish``: folders from which configurations are made again and compared."""
+
+import csv
+import hashlib
+import json
+import tarfile
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from gauge_mc import publish
+from gauge_mc.configurations.reading import open_configuration
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.inspection.verify import verify
+from gauge_mc.publication.checks import make_again
+from gauge_mc.publication.crate import published_files
+from gauge_mc.publication.publisher import Author
+from gauge_mc.publication.qcdml import posix_checksum
+from gauge_mc.run.directory import Run
+from tests.calls import call, make_run
+
+pytestmark = pytest.mark.kernels
+
+AUTHORS = ("Doe, Jane", "Max Muster")
+GROUP = {"group": "su3", "action": "iwasaki", "configs": 5}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return make_run(tmp_path_factory.mktemp("made") / "run", **GROUP)
+
+
+@pytest.fixture
+def folder(run, tmp_path):
+    publish(run, tmp_path / "data", authors=AUTHORS, institution="Town & <Gown>", title='"a: b"')
+    return tmp_path / "data"
+
+
+def bad(folder):
+    return {one.path.name: one.words for one in verify(folder) if not one.sound}
+
+
+def test_the_list_of_configurations(run, folder):
+    rows = list(csv.DictReader((folder / "configurations.csv").open()))
+    assert [int(row["update"]) for row in rows] == [5, 8, 11, 14, 17]
+    for row in rows:
+        data = (run / row["file"]).read_bytes()
+        assert hashlib.sha256(data).hexdigest() == row["sha256"]
+        assert len(data) == int(row["bytes"])
+        configuration = open_configuration(run / row["file"])
+        assert configuration.digest() == row["links"]
+        assert float(row["plaquette"]) == pytest.approx(configuration.header.plaquette, abs=1e-7)
+    assert [*Run(folder).configs()] == [5, 17]
+    for path in (folder / "configs").iterdir():
+        assert path.read_bytes() == (run / "configs" / path.name).read_bytes()
+
+
+def test_every_file_is_described(run, folder):
+    described = published_files(folder)
+    there = {one.relative_to(folder).as_posix() for one in folder.rglob("*") if one.is_file()}
+    assert there - described.keys() == {"ro-crate-metadata.json"}
+    for name, digest in described.items():
+        assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
+    graph = json.loads((folder / "ro-crate-metadata.json").read_text())["@graph"]
+    ids = [one["@id"] for one in graph]
+    assert len(ids) == len({*ids})
+    assert [one["name"] for one in graph if one["@type"] == "Person"] == ["Jane Doe", "Max Muster"]
+    size = sum(one.stat().st_size for one in folder.rglob("*") if one.parent.name != "configs")
+    assert size < 100_000
+    assert (folder / "plaquette.csv").read_bytes() == (run / "plaquette.csv").read_bytes()
+
+
+def test_it_is_checked_and_made_again(folder):
+    assert bad(folder) == {}
+    shown, code = call("verify", folder, "--regenerate", "9")
+    assert code == 0
+    assert "with the same links: 5, 8, 11, 14 and 17" in shown
+    assert "the sources of the kernels are those of this version" in shown
+
+
+def test_the_card_makes_the_run(run, folder, tmp_path):
+    again = ("--output", tmp_path / "again", "--backend", "cpu", "--threads", "2", "--quiet")
+    assert call("generate", "--card", folder / "card.toml", *again)[1] == 0
+    for path in (run / "configs").iterdir():
+        assert (tmp_path / "again/configs" / path.name).read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("name", ["run.toml", "plaquette.csv", "configs/0000005.lime", "README.md"])
+def test_changes_are_noticed(folder, name):
+    data = bytearray((folder / name).read_bytes())
+    data[len(data) // 2] ^= 1
+    (folder / name).write_bytes(data)
+    assert bad(folder) == {
+        name.split("/")[-1]: f"{folder / name} is not the file that was published; get the "
+        "publication again."
+    }
+    (folder / name).unlink()
+    assert "is missing; get the publication again" in bad(folder)[name.split("/")[-1]]
+
+
+def test_other_links_are_noticed(folder):
+    path = folder / "configurations.csv"
+    lines = path.read_text().splitlines()
+    lines[3] = lines[3].replace("checksum ", "checksum 1")
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(GaugeError, match=r"configuration 11 of .* has other links"):
+        make_again(folder, 5, lambda share: None)
+
+
+def test_other_kernels_are_mentioned(folder):
+    path = folder / "kernels.csv"
+    path.write_text(path.read_text().replace("action/wilson.h,", "action/other.h,"))
+    words = [one.words for one in verify(folder) if one.path == path]
+    assert "caution: 2 sources of kernels are others in this version" in words
+
+
+@pytest.mark.parametrize("name", ["../outside", "/etc/passwd", "configs/../../outside"])
+def test_a_description_leads_nowhere_else(folder, name):
+    path = folder / "ro-crate-metadata.json"
+    path.write_text(path.read_text().replace('"@id": "run.toml"', f'"@id": "{name}"'))
+    with pytest.raises(GaugeError, match="which is outside of the folder"):
+        verify(folder)
+
+
+# Elements in the order of the schemas QCDmlEnsemble 2.0.0 and QCDmlConfig 2.0.0
+
+CHAIN = ["markovChainURI", "management", "license", "physics", "algorithm"]
+GLUON = ["annotation", "glossary", "gluonField", "beta", "normalisation", "c0", "c1", "c2", "c3"]
+CONFIGURATION = ["dataLFN", "management", "implementation", "algorithm", "precision"]
+CONFIGURATION += ["markovSequence"]
+
+
+def names(element):
+    return [one.tag.partition("}")[2] for one in element]
+
+
+def test_the_ensemble_in_qcdml(folder):
+    root = ET.parse(folder / "ensemble.xml").getroot()
+    space = {"q": "http://www.lqcd.org/ildg/QCDml/ensemble2.0"}
+    assert root.tag == f"{{{space['q']}}}markovChain"
+    assert names(root) == CHAIN
+    action = root.find(".//q:iwasakiRGGluonAction", space)
+    assert names(action) == GLUON
+    c0, c1 = (float(action.findtext(f"q:{name}", namespaces=space)) for name in ("c0", "c1"))
+    assert c1 == pytest.approx(-0.331)
+    assert c0 + 8 * c1 == pytest.approx(1)
+    assert root.findtext(".//q:gaugeGroup", namespaces=space) == "SU(3)"
+
+
+def test_configurations_in_qcdml(run, folder):
+    space = {"q": "http://www.lqcd.org/ildg/QCDml/config2.0"}
+    with tarfile.open(folder / "configurations-qcdml.tar.xz") as archive:
+        members = {one.name: archive.extractfile(one).read() for one in archive}
+    assert sorted(members) == [f"{n:07d}.xml" for n in (5, 8, 11, 14, 17)]
+    root = ET.fromstring(members["0000011.xml"])
+    assert names(root) == CONFIGURATION
+    assert root.findtext(".//q:update", namespaces=space) == "11"
+    assert root.findtext(".//q:field", namespaces=space) == "su3gauge"
+    assert root.findtext(".//q:institution", namespaces=space) == "Town & <Gown>"
+    path = run / "configs" / "0000011.lime"
+    offset, size = open_configuration(path).span
+    data = path.read_bytes()[offset : offset + size]
+    assert root.findtext(".//q:crcCheckSum", namespaces=space) == str(cksum(data))
+    assert posix_checksum(path) == str(cksum(data))
+
+
+def cksum(data):
+    """POSIX's cksum, bit by bit: the polynomial 0x04C11DB7 on the data and then on their length."""
+    length = len(data)
+    tail = length.to_bytes((length.bit_length() + 7) // 8, "little")
+    table = []
+    for byte in range(256):
+        crc = byte << 24
+        for _ in range(8):
+            crc = ((crc << 1) ^ 0x04C11DB7 if crc & 0x80000000 else crc << 1) & 0xFFFFFFFF
+        table.append(crc)
+    crc = 0
+    for byte in data + tail:
+        crc = ((crc << 8) & 0xFFFFFFFF) ^ table[(crc >> 24) ^ byte]
+    return crc ^ 0xFFFFFFFF
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"action": "rectangle:c1=-0.2"}, "QCDml has no element for the action rectangle:c1=-0.2."),
+        ({"format": "nersc"}, "QCDml describes files in the format ildg, and these are in nersc."),
+    ],
+)
+def test_what_qcdml_does_not_know_is_said(tmp_path, values, sentence):
+    run = make_run(tmp_path / "run", configs=1, **values)
+    assert publish(run, tmp_path / "data", authors=AUTHORS).notes == (sentence,)
+    assert sentence in (tmp_path / "data/README.md").read_text()
+    assert not (tmp_path / "data/ensemble.xml").exists()
+    assert bad(tmp_path / "data") == {}
+
+
+def test_what_is_refused(run, folder, tmp_path):
+    with pytest.raises(UsageError, match="is not an empty folder"):
+        publish(run, folder, authors=AUTHORS)
+    with pytest.raises(UsageError, match="name one with --author"):
+        publish(run, tmp_path / "new", authors=[])
+    with pytest.raises(UsageError, match="not an identifier of SPDX"):
+        publish(run, tmp_path / "new", authors=AUTHORS, license="my own")
+    with pytest.raises(UsageError, match="is not the name of an author"):
+        publish(run, tmp_path / "new", authors=[", Jane"])
+    with pytest.raises(UsageError, match="choose a number of configurations"):
+        publish(run, tmp_path / "new", authors=AUTHORS, whole=-1)
+    with pytest.raises(UsageError, match="There is no run in"):
+        publish(folder / "configs", tmp_path / "new", authors=AUTHORS)
+    assert not (tmp_path / "new").exists()
+    shown, code = call("verify", run, "--regenerate", "1")
+    assert ("is not a publication" in shown, code) == (True, 2)
+    shown, code = call("verify", folder, "--regenerate", "-1")
+    assert ("--regenerate is -1" in shown, code) == (True, 2)
+
+
+def test_a_damaged_configuration_is_not_published(tmp_path):
+    run = make_run(tmp_path / "run", configs=1)
+    path = Run(run).config(5, "ildg")
+    data = bytearray(path.read_bytes())
+    data[-2000] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(GaugeError, match="damaged"):
+        publish(run, tmp_path / "data", authors=AUTHORS)
+    assert not (tmp_path / "data").exists()
+
+
+def test_names_of_authors():
+    assert Author.parse("van der Waals, Johannes") == Author("van der Waals", "Johannes")
+    assert Author.parse("Jane Mary Doe") == Author("Doe", "Jane Mary")
+    assert str(Author.parse("Plato")) == "Plato"
