@@ -143,6 +143,8 @@ class Action(Configurable, ABC):
     """
     qcdml: str = ""
     """Element of ILDG's QCDml for the action on isotropic lattices; empty if there is none."""
+    anisotropic_qcdml: str = ""
+    """The same for anisotropic lattices."""
     kind = "action"
     scales: tuple[LengthScale, ...] = ()
     """Lengths as functions of beta, for isotropic lattices."""

@@ -57,6 +57,7 @@ class Wilson(Action):
 
     name = "wilson"
     qcdml = "plaquetteGluonAction"
+    anisotropic_qcdml = "anisotropicWilsonGluonAction"
     formula = "beta sum over plaquettes of (1 - Re Tr U_p / N), beta = 2 N / g^2"
     header = "action/wilson.h"
     cpp = "Wilson"

@@ -65,6 +65,8 @@ class Format(ABC):
     """Whether files state the name of the group. The others state its number of colours at most,
     which stands for SU(N).
     """
+    qcdml: ClassVar[bool] = False
+    """Whether ILDG's QCDml describes such files."""
     signed: ClassVar[bool] = True
     """True if files begin with a signature that identifies them with certainty."""
 

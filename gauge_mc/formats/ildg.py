@@ -61,6 +61,7 @@ class Ildg(Format):
     """The format of the International Lattice Data Grid."""
 
     name: ClassVar[str] = "ildg"
+    qcdml: ClassVar[bool] = True
     title: ClassVar[str] = "ILDG"
     summary: ClassVar[str] = "LIME container with SciDAC checksum; any group, single or double"
     suffix: ClassVar[str] = ".lime"

@@ -151,7 +151,7 @@ def _spread(numbers: Sequence[int], count: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class _Contents:
-    """What a published folder contains."""
+    """The content of a published folder."""
 
     run: Run
     parameters: Parameters
@@ -162,7 +162,7 @@ class _Contents:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What could not be described."""
+        """Sentences about what could not be described."""
         reason = qcdml.reason_for_none(self.parameters)
         return (reason,) if reason else ()
 

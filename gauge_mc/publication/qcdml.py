@@ -18,9 +18,11 @@ from gauge_mc import __version__
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.domain.loops import PARALLELOGRAMS, PLAQUETTES, RECTANGLES
 from gauge_mc.errors import GaugeError
+from gauge_mc.formats import FORMATS
 from gauge_mc.groups import GROUPS
 from gauge_mc.publication.publisher import Publisher
 from gauge_mc.publication.record import PublishedConfiguration
+from gauge_mc.registry import in_words
 from gauge_mc.run.directory import SessionRecord
 from gauge_mc.run.parameters import Parameters
 
@@ -28,9 +30,6 @@ ENSEMBLE, CONFIGURATION = (
     f"http://www.lqcd.org/ildg/QCDml/{kind}2.0" for kind in ("ensemble", "config")
 )
 """Namespaces."""
-
-FORMAT = "ildg"
-"""The file format whose checksum QCDml states."""
 
 GLOSSARY = "http://www.lqcd.org/ildg/actionGlossaries"
 """Address of the documents that define actions and algorithms."""
@@ -41,8 +40,9 @@ PARTS = (("x", 0), ("y", 1), ("z", 2), ("t", 3))
 def reason_for_none(parameters: Parameters) -> str:
     """Return why an ensemble has no documents, in a sentence; or nothing if it has."""
     p = parameters
-    if p.format != FORMAT:
-        return f"QCDml describes files in the format {FORMAT}, and these are in {p.format}."
+    if p.keeps_configs and not FORMATS[p.format].qcdml:
+        known = in_words(name for name, one in FORMATS.items() if one.qcdml)
+        return f"QCDml describes files in the format {known}, and these are in {p.format}."
     if getattr(p.algorithm, "values", {}).get("quarks"):
         return "Quarks are not described in QCDml here."
     if not _element(p):
@@ -169,9 +169,7 @@ def _pieces(read: Callable[[int], bytes], size: int) -> Iterable[bytes]:
 def _element(parameters: Parameters) -> str:
     """Return the element of the action; nothing if QCDml has none."""
     action = parameters.action
-    if action.anisotropy == 1:
-        return action.qcdml
-    return "anisotropicWilsonGluonAction" if action.name == "wilson" else ""
+    return action.qcdml if action.anisotropy == 1 else action.anisotropic_qcdml
 
 
 def _gluon_action(parent: ET.Element, parameters: Parameters) -> None:

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, astuple, dataclass, fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import get_type_hints
 
 from gauge_mc import __version__
 from gauge_mc.configurations.reading import open_configuration
@@ -91,20 +92,13 @@ def read_configurations(folder: Path) -> dict[int, PublishedConfiguration]:
         If it is damaged.
     """
     path = folder / CONFIGURATIONS
-    names = [one.name for one in fields(PublishedConfiguration)]
+    kinds = get_type_hints(PublishedConfiguration)
     try:
         reader = csv.DictReader(io.StringIO(read_text(path, MOST_BYTES)))
-        if reader.fieldnames != names:
-            raise ValueError(f"its columns are not {', '.join(names)}")
+        if reader.fieldnames != [*kinds]:
+            raise ValueError(f"its columns are not {', '.join(kinds)}")
         found = [
-            PublishedConfiguration(
-                int(row["update"]),
-                row["file"],
-                int(row["bytes"]),
-                row["sha256"],
-                row["links"],
-                float(row["plaquette"]),
-            )
+            PublishedConfiguration(**{name: kinds[name](text) for name, text in row.items()})
             for row in reader
         ]
     except (ValueError, TypeError) as error:

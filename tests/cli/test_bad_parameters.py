@@ -36,7 +36,7 @@ COMMANDS = {
     "info": ("info", ("RUN",)),
     "verify": ("verify", ("RUN",)),
     "regenerate": ("regenerate --at 5 --dry-run", ("RUN",)),
-    "publish": ("publish --author Doe", ("RUN", "FOLDER")),
+    "publish": ("publish --author Doe", ("RUN", "OUT")),
     "thin": ("thin --keep 2 --dry-run", ("RUN",)),
     "convert": ("convert", ("CONFIG", "OUT")),
     "bench": ("bench --lattice 4 --seconds 0.05", ()),
