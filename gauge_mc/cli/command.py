@@ -93,6 +93,8 @@ class Subcommands:
     """Raises a `UsageError` if there is no thing of a name. If it raises nothing, the function of
     the command refuses the name.
     """
+    listed: Callable[[str], bool] = lambda name: True
+    """Returns whether the help text of the command lists a thing, given its name."""
 
     def __call__(self, function: Function) -> Function:
         """Decorate a function whose first argument chooses one of the things."""
@@ -135,7 +137,7 @@ class Chooser(DescribedCommand):
 
     def lists(self) -> Sections:
         """Return the list of the things."""
-        names = self.kind.names()
+        names = filter(self.kind.listed, self.kind.names())
         return {self.kind.title: [(name, "", self.kind.summary(name)) for name in names]}
 
     def make_context(

@@ -85,12 +85,10 @@ def measure(
     """Measure an observable on stored configurations.
 
     By default all GPUs are used, each for one configuration at a time; without a GPU, the CPU.
-    Repeating the command continues an interrupted measurement, and measures new configurations. The
-    table records what was measured: other links under the same number are refused. To
-    measure with other options than before, choose another --output. The table is named after the
-    observable; if the run itself already writes such a table, _configs is appended to the name.
-    With --at, configurations of the run are made again for the measurement and not kept; _at is
-    appended to the name.
+    Repeating the command continues an interrupted measurement, and measures new configurations.
+    The table records what was measured, and other links under the same number are refused. It is
+    named after the observable, with _configs if the run itself writes such a table, and with _at if
+    configurations are made again for it.
     """
     from gauge_mc.devices.choice import AUTOMATIC
     from gauge_mc.domain.mpi import find_processes

@@ -41,13 +41,14 @@ class PlotReport:
     lambda name: expected_plot(name).summary,
     lambda name: [OptionGroup(name, expected_plot(name).options, f"Options of {name}")],
     lambda name: None,  # `find_plot` checks it, when the tables of the runs are known
+    lambda name: not name.endswith(AGAINST_BETA),
 )
 def plot(
     what: Annotated[
         str,
         o.argument(
-            "One of the plots above. The table NAME of your own function has the plots NAME "
-            f"and NAME{AGAINST_BETA}.",
+            f"One of the plots above, or NAME{AGAINST_BETA}: averages of the table NAME against β. "
+            "The table of your own function has both plots of its name.",
             metavar="PLOT",
             choices=plot_names(),
         ),

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from gauge_mc.cli import options as o
 
 AT = o.option(
-    "Updates whose configurations are made again, such as 1050,1100:2000:10.",
-    metavar="N|FIRST:LAST:STEP,...",
+    "Make the configurations after these updates, as in 1050,1100:2000:10.",
+    metavar="UPDATES",
     flag="--at",
 )
 """Updates whose configurations are made again."""

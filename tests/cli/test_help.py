@@ -9,11 +9,12 @@ from gauge_mc.fits import FITS
 from gauge_mc.flows import FLOWS
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
+from gauge_mc.plots import AGAINST_BETA
 from gauge_mc.plots.runs.drawing import plot_names
 from gauge_mc.random import GENERATORS
 from tests.calls import call, call_apart
 
-WIDTH, MOST_LINES = 100, 47
+WIDTH, MOST_LINES = 100, 45
 MANY, LONGEST = 24, 3
 """Options of a thing for which a page is enough, and lines of each one more."""
 
@@ -70,7 +71,9 @@ def test_a_command_lists_the_things_and_common_options(command):
     lines = shown(command, "--help").splitlines()
     assert len(lines) <= MOST_LINES
     rows = {line.split()[0] for line in lines if line.startswith("  ")}
-    assert {*THINGS[command], "--json", "--output"} <= rows
+    listed = {name for name in THINGS[command] if not name.endswith(AGAINST_BETA)}
+    assert {*listed, "--json", "--output"} <= rows
+    assert f"NAME{AGAINST_BETA}" in shown("plot", "--help")
     chosen = load_command(command)
     own = {option.flag for name in THINGS[command] for option, *_ in chosen.kind.options(name)}
     assert not rows & own
