@@ -110,7 +110,8 @@ def publish(
     Raises
     ------
     UsageError
-        If there is no run, it has not begun, the folder is not empty, or a value is invalid.
+        If there is no run, it has not begun or exchanges couplings with others, the folder is not
+        empty, or a value is invalid.
     GaugeError
         If a file of the run is damaged, or the folder cannot be written.
     """
@@ -118,6 +119,11 @@ def publish(
     parameters, sessions = source.read()
     if not source.checkpoint.exists():
         raise UsageError(f"The run {run} has no checkpoint yet; generate some updates.")
+    if parameters.tempering:
+        raise UsageError(
+            f"The run {run} exchanges couplings with other runs, so that it cannot be made again "
+            "from a folder of its own; copy its tables with gauge-mc export."
+        )
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UsageError(f"{target} is not an empty folder; choose another one.")
     if whole < 0:
