@@ -60,9 +60,15 @@ class ChebyshevSum:
         ]
         self._constant = [Combine(target, source, parity=parity) for parity in parities]
 
-    def __call__(self) -> None:
-        """Compute the result, with one application of the operator for each degree."""
-        *rest, highest = self._coefficients
+    def __call__(self, coefficients: Sequence[float] = ()) -> None:
+        """Compute the result, with one application of the operator for each degree.
+
+        Parameters
+        ----------
+        coefficients : sequence of float
+            Other coefficients for this call.
+        """
+        *rest, highest = coefficients or self._coefficients
         if not rest:
             for copy in self._constant:
                 copy(0, highest)

@@ -32,6 +32,20 @@ class LinearOperator(ABC):
         """
 
 
+class InexactOperator(LinearOperator):
+    """A linear operator whose products are cheaper if they may have larger errors."""
+
+    @abstractmethod
+    def allow(self, error: float) -> None:
+        """Allow errors of all further products, which have been prepared or not.
+
+        Parameters
+        ----------
+        error : float
+            Largest norm of an error, divided by that of the vector; 0 for the smallest ones.
+        """
+
+
 class ReducedOperator(LinearOperator):
     """The rest of M = A - kappa D on the even sites when the odd sites are eliminated."""
 

@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from gauge_mc.errors import ConvergenceError
 from gauge_mc.quarks.algebra import Advance, AdvanceShifts, Combine, Multiply
 from gauge_mc.quarks.lanczos import Lanczos
-from gauge_mc.quarks.linear import LinearOperator
+from gauge_mc.quarks.linear import InexactOperator, LinearOperator
 from gauge_mc.quarks.preconditioned import norms_of
+from gauge_mc.quarks.relaxation import Relaxation
 from gauge_mc.quarks.solvers import (
     ATTEMPTS,
     SMALLER,
@@ -54,7 +55,7 @@ class ShiftedSearch:
     Parameters
     ----------
     operator : LinearOperator
-        The operator A.
+        The operator A, which `run` allows larger errors as residuals fall if it is inexact.
     like : SpinorField
         A field like r, in the precision of the iteration.
     number : int
@@ -73,6 +74,7 @@ class ShiftedSearch:
     """
 
     def __init__(self, operator: LinearOperator, like: SpinorField, number: int) -> None:
+        self._operator = operator
         self.r, self._p, self._q = like.like(), like.like(), like.like()
         self.y, self._directions = (_repeated(like, number) for _ in range(2))
         self.iterations, self.lanczos = 0, Lanczos()
@@ -103,7 +105,21 @@ class ShiftedSearch:
             If there are too many iterations, or values are not numbers.
         """
         coefficients = _Coefficients(shifts, self.r.count)
-        for _ in self._steps(coefficients, targets):
+        inexact = self._operator if isinstance(self._operator, InexactOperator) else None
+        relaxation = Relaxation(inexact, targets) if inexact else None
+        try:
+            self._run(coefficients, targets, most, relaxation)
+        finally:
+            if relaxation:
+                relaxation.end()
+
+    def _run(
+        self, coefficients: _Coefficients, targets: Norms, most: int, relaxation: Relaxation | None
+    ) -> None:
+        shifts = coefficients.shifts
+        for norms in self._steps(coefficients, targets):
+            if relaxation:
+                relaxation.step(norms)
             if self.iterations == most:
                 several = f"{len(shifts)} shifts" if len(shifts) > 1 else "a shift"
                 raise ConvergenceError(

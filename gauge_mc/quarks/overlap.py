@@ -25,7 +25,7 @@ from gauge_mc.quarks.algebra import Combine
 from gauge_mc.quarks.chirality import CombineChiralities, HermitianOperator
 from gauge_mc.quarks.kept_modes import kept_kernel_modes, kept_low_modes
 from gauge_mc.quarks.kernel_modes import MODES
-from gauge_mc.quarks.linear import EVEN, ODD, Apply, LinearOperator
+from gauge_mc.quarks.linear import EVEN, ODD, Apply, InexactOperator, LinearOperator
 from gauge_mc.quarks.links import in_precision
 from gauge_mc.quarks.low_modes import LowModeRequest, LowModes, all_low_modes, random_vector
 from gauge_mc.quarks.mode_files import ModePath
@@ -52,7 +52,7 @@ UP, DOWN = 1, -1
 """The chiralities, eigenvalues of gamma_5."""
 
 
-class ChiralSquare(LinearOperator):
+class ChiralSquare(InexactOperator):
     """A = (1 + c P_c sgn H P_c) / 2 on vectors of the chirality c, D(0)^dagger D(0) / (4 rho^2).
 
     Parameters
@@ -67,6 +67,10 @@ class ChiralSquare(LinearOperator):
 
     def __init__(self, sign: SignFunction, chirality: int) -> None:
         self._sign, self._chirality = sign, chirality
+
+    def allow(self, error: float) -> None:
+        """Allow an error, half of that of the sign; see `InexactOperator.allow`."""
+        self._sign.allow(2 * error)
 
     def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
         """Return a call that computes the product; see `LinearOperator.apply`."""
@@ -375,6 +379,7 @@ class Overlap:
         masses: Sequence[float],
         tolerance: float = defaults.TOLERANCE,
         iterations: int = ITERATIONS,
+        relaxed: bool = True,
     ) -> OverlapSolution:
         """Return the solutions of D(m) x = b for several masses at once.
 
@@ -391,6 +396,9 @@ class Overlap:
             Largest norm of the true residual of a vector, divided by that of b.
         iterations : int
             Largest number of iterations for a chiral part of b.
+        relaxed : bool
+            Whether the sign function may have larger errors as residuals fall, which takes less
+            time; see `gauge_mc.quarks.relaxation`. The true residual is that of the best one.
 
         Raises
         ------
@@ -400,7 +408,7 @@ class Overlap:
             If there are too many iterations, or the tolerance cannot be reached.
         """
         chosen = checked_masses(masses, self.rho)
-        return solve_all(self, source, chosen, SolverParameters(tolerance, iterations))
+        return solve_all(self, source, chosen, SolverParameters(tolerance, iterations), relaxed)
 
     def solve(
         self,

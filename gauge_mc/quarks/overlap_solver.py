@@ -2,14 +2,14 @@
 
 x = D(m)^dagger y with (A + s) y = b / (4 rho^2 - m^2), s = m^2 / (4 rho^2 - m^2) and the operator A
 of a chirality (`gauge_mc.quarks.overlap`), so that a chiral part of b needs one Krylov space for
-all masses and one sign function an iteration (N. Cundy et al., Comput. Phys. Commun. 165 (2005)
+all masses and one sign function an iteration, whose errors may grow as residuals fall (N. Cundy et al., Comput. Phys. Commun. 165 (2005)
 221, hep-lat/0405003, section 6). The true residual b - D(m) x decides: what is left of it is the
 right-hand side of a correction, because A is D^dagger D only within the error of the sign function.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from gauge_mc.errors import ConvergenceError
 from gauge_mc.quarks.algebra import Combine
 from gauge_mc.quarks.chirality import CombineChiralities
-from gauge_mc.quarks.linear import EVEN, ODD, LinearOperator
-from gauge_mc.quarks.multishift import ShiftedSystem
+from gauge_mc.quarks.linear import EVEN, ODD, Apply, LinearOperator
+from gauge_mc.quarks.multishift import ShiftedSearch
 from gauge_mc.quarks.preconditioned import norms_of
 from gauge_mc.quarks.solvers import ATTEMPTS, LEAST_TOLERANCE, SMALLER, SolverParameters
 from gauge_mc.quarks.spinors import SpinorField
@@ -63,6 +63,23 @@ class OverlapSolution:
     """The true residuals before corrections, of the shape of `residuals`."""
 
 
+class ExactProducts(LinearOperator):
+    """An operator whose errors stay as small as they are.
+
+    Parameters
+    ----------
+    operator : LinearOperator
+        The operator.
+    """
+
+    def __init__(self, operator: LinearOperator) -> None:
+        self._operator, self.parities = operator, operator.parities
+
+    def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
+        """Return a call that computes the product; see `LinearOperator.apply`."""
+        return self._operator.apply(target, source, dagger)
+
+
 class OverlapSolver:
     """Solves D(m) x = b for one vector after the other, in the same memory.
 
@@ -76,6 +93,8 @@ class OverlapSolver:
         The masses, from 0 to below 2 rho; they may be equal.
     request : SolverParameters
         The largest true residual, and the largest number of iterations for a chiral part of b.
+    relaxed : bool
+        Whether the sign function may have larger errors as residuals fall.
     """
 
     def __init__(
@@ -84,14 +103,15 @@ class OverlapSolver:
         like: SpinorField,
         masses: Sequence[float],
         request: SolverParameters,
+        relaxed: bool = True,
     ) -> None:
         self.masses, self.request = tuple(masses), request
         self.iterations = self.updates = 0
         self._rho, self._different = operator.rho, sorted(set(masses))
         self._b, self._part, self._x, self._rest = (like.like() for _ in range(4))
         self._y = {mass: like.like() for mass in self._different}
-        self._systems = {
-            c: ShiftedSystem(_always(square), self._part, len(self._different), _double(request))
+        self._searches = {
+            c: ShiftedSearch(square if relaxed else ExactProducts(square), like, len(self._y))
             for c, square in operator.squares.items()
         }
         self._more = like.like()
@@ -129,14 +149,24 @@ class OverlapSolver:
             _set(self._y[mass], self._y[mass], 0, 0)
         scales = [4 * self._rho**2 - m**2 for m in masses]
         shifts = [m**2 / scale for m, scale in zip(masses, scales, strict=True)]
-        for c, system in self._systems.items():
+        for c, search in self._searches.items():
             self._split(0, 0, 0.5, c / 2)
-            if norms_of(self._part)[0] == 0:
+            norms = norms_of(self._part)
+            if norms[0] == 0:
                 continue
-            found = system.solutions(shifts, tolerance)
-            for mass, scale, y in zip(masses, scales, found, strict=True):
-                _set(self._y[mass], y, 1, 1 / scale)
-            self.iterations += system.iterations
+            search.r.copy(self._part)
+            try:
+                search.run(shifts, tolerance * norms, self.request.iterations)
+            except ConvergenceError as error:
+                raise ConvergenceError(
+                    f"The solutions for overlap quarks were not found within "
+                    f"{self.request.iterations} iterations: allow more iterations, a larger "
+                    "tolerance, or choose heavier quarks."
+                ) from error
+            for i, (mass, scale) in enumerate(zip(masses, scales, strict=True)):
+                self._more.copy(search.y, first=i)
+                _set(self._y[mass], self._more, 1, 1 / scale)
+            self.iterations += search.iterations
 
     def _times_adjoint(self, mass: float, y: SpinorField) -> None:
         """Replace y by D(m)^dagger y."""
@@ -178,6 +208,7 @@ def solve_all(
     source: SpinorField,
     masses: Sequence[float],
     request: SolverParameters,
+    relaxed: bool = True,
 ) -> OverlapSolution:
     """Return the solutions of D(m) x = b for several masses; see `OverlapSolver`.
 
@@ -187,11 +218,11 @@ def solve_all(
         The overlap operator.
     source : SpinorField
         The vectors b on all sites, in double precision.
-    masses, request
+    masses, request, relaxed
         See `OverlapSolver`.
     """
     one = SpinorField.empty(source.field, source.storage.name)
-    solver = OverlapSolver(operator, one, masses, request)
+    solver = OverlapSolver(operator, one, masses, request, relaxed)
     solutions = tuple(source.like() for _ in masses)
     shape = len(solutions), source.count
     residuals, first = np.zeros(shape), np.zeros(shape)
@@ -207,12 +238,3 @@ def _set(target: SpinorField, other: SpinorField, a: float, b: float) -> None:
     """Set the target to a times itself and b times other vectors."""
     for parity in BOTH:
         Combine(target, other, parity=parity)(a, b)
-
-
-def _always(operator: LinearOperator) -> Callable[[str], LinearOperator]:
-    return lambda precision: operator
-
-
-def _double(request: SolverParameters) -> SolverParameters:
-    """Return the same request with iterations in double precision."""
-    return SolverParameters(request.tolerance, request.iterations, inner="double")

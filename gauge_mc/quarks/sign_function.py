@@ -9,8 +9,9 @@ most 1 + delta also for smaller x. Rounding errors of the arithmetic are not inc
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -20,8 +21,14 @@ from gauge_mc.quarks.basis import Projection
 from gauge_mc.quarks.chirality import HermitianOperator, SquaredOperator
 from gauge_mc.quarks.clenshaw import ChebyshevSum
 from gauge_mc.quarks.kernel_modes import KernelModes
-from gauge_mc.quarks.linear import Apply, LinearOperator
-from gauge_mc.quarks.minmax import LEAST_ERROR, MOST_DEGREE, degree_for, minmax_polynomial
+from gauge_mc.quarks.linear import Apply, InexactOperator, LinearOperator
+from gauge_mc.quarks.minmax import (
+    LEAST_ERROR,
+    MOST_DEGREE,
+    MinmaxPolynomial,
+    degree_for,
+    minmax_polynomial,
+)
 from gauge_mc.quarks.multishift import ShiftedSystem
 from gauge_mc.quarks.operators import DiracOperator
 from gauge_mc.quarks.rational_functions import PartialFractions, approximate
@@ -45,8 +52,14 @@ SHIFT = 4.0
 """Vectors that a step reads or writes for every shift, of which about half are still going on."""
 
 
-class Approximation(ABC):
-    """An approximation f(x) of x^(-1/2) on [edge^2, norm^2].
+LOOSEST = 0.1
+"""Largest error of an approximation that is allowed for a while."""
+
+Found = TypeVar("Found")
+
+
+class Approximation(ABC, Generic[Found]):
+    """An approximation f(x) of x^(-1/2) on [edge^2, norm^2], and looser ones in steps of 10.
 
     Parameters
     ----------
@@ -61,9 +74,28 @@ class Approximation(ABC):
     error: float
     """The error delta of the approximation, with that of its application."""
 
-    @abstractmethod
     def __init__(self, modes: KernelModes, error: float) -> None:
-        """Find the approximation."""
+        self.steps = 0
+        """Number of applications of Q^2 so far."""
+        self._edge = modes.edge
+        self._lower, self._upper = modes.edge**2, modes.norm**2
+        self._wanted, self._level = error, 0
+        self._levels = {0: self._find(error)}
+
+    @abstractmethod
+    def _find(self, error: float) -> Found:
+        """Find the approximation with an error of at most this."""
+
+    def allow(self, error: float) -> None:
+        """Use the loosest approximation with an error of at most this, or the usual one."""
+        ratio = min(error, LOOSEST) / self._wanted
+        self._level = math.floor(math.log10(ratio)) if ratio >= 1 else 0
+        if self._level not in self._levels:
+            self._levels[self._level] = self._find(self._wanted * 10.0**self._level)
+
+    @property
+    def _now(self) -> Found:
+        return self._levels[self._level]
 
     @classmethod
     @abstractmethod
@@ -85,16 +117,18 @@ class Approximation(ABC):
         """Return a call that computes f(Q^2) times the vectors."""
 
 
-class Polynomial(Approximation):
+class Polynomial(Approximation[MinmaxPolynomial]):
     """The minmax polynomial; see `gauge_mc.quarks.minmax`."""
 
     name = "polynomial"
     summary = "minmax polynomial, by Clenshaw's recurrence"
 
     def __init__(self, modes: KernelModes, error: float) -> None:
-        self._lower, self._upper = modes.edge**2, modes.norm**2
-        self._polynomial = minmax_polynomial(self._lower / self._upper, error)
-        self.error = self._polynomial.error
+        super().__init__(modes, error)
+        self.error = self._levels[0].error
+
+    def _find(self, error: float) -> MinmaxPolynomial:
+        return minmax_polynomial(self._lower / self._upper, error)
 
     @classmethod
     def cost(cls, modes: KernelModes, error: float) -> float:
@@ -105,18 +139,23 @@ class Polynomial(Approximation):
     @property
     def size(self) -> int:
         """The degree."""
-        return self._polynomial.degree
+        return self._levels[0].degree
 
     def prepare(
         self, operator: HermitianOperator, target: SpinorField, source: SpinorField
     ) -> Apply:
         """Return a call; see `Approximation.prepare`."""
-        c = np.array(self._polynomial.coefficients) / np.sqrt(self._upper)
         square = SquaredOperator(operator)
-        return ChebyshevSum(square, target, source, c.tolist(), self._lower, self._upper)
+        sum_ = ChebyshevSum(square, target, source, (), self._lower, self._upper)
+
+        def call() -> None:
+            self.steps += self._now.degree
+            sum_((np.array(self._now.coefficients) / np.sqrt(self._upper)).tolist())
+
+        return call
 
 
-class Zolotarev(Approximation):
+class Zolotarev(Approximation[tuple[PartialFractions, float]]):
     """Zolotarev's rational function, by conjugate gradients for several shifts.
 
     Half of the error is that of the function, and the other half that of the solutions: a residual
@@ -127,10 +166,13 @@ class Zolotarev(Approximation):
     summary = "Zolotarev's rational function, by conjugate gradients for several shifts"
 
     def __init__(self, modes: KernelModes, error: float) -> None:
-        self._lower, self._upper = modes.edge**2, modes.norm**2
-        self._fractions = approximate(-0.5, self._lower, self._upper, error / 2)
-        self._tolerance = error / 2 / _sensitivity(self._fractions, modes.edge)
-        self.error = self._fractions.error + error / 2
+        super().__init__(modes, error)
+        self.error = self._levels[0][0].error + error / 2
+
+    def _find(self, error: float) -> tuple[PartialFractions, float]:
+        """Return the function, and the tolerance of the solutions."""
+        fractions = approximate(-0.5, self._lower, self._upper, error / 2)
+        return fractions, error / 2 / _sensitivity(fractions, self._edge)
 
     @classmethod
     def cost(cls, modes: KernelModes, error: float) -> float:
@@ -142,7 +184,7 @@ class Zolotarev(Approximation):
     @property
     def size(self) -> int:
         """The number of poles."""
-        return len(self._fractions.shifts)
+        return len(self._levels[0][0].shifts)
 
     def prepare(
         self, operator: HermitianOperator, target: SpinorField, source: SpinorField
@@ -154,19 +196,20 @@ class Zolotarev(Approximation):
         def square(precision: str) -> LinearOperator:
             return SquaredOperator(HermitianOperator(whole.prepared(precision)))
 
-        shifts = self._fractions.shifts.tolist()
-        request = SolverParameters(self._tolerance, ITERATIONS, inner="double")
-        system = ShiftedSystem(square, source, len(shifts), request)
+        request = SolverParameters(self._levels[0][1], ITERATIONS, inner="double")
+        system = ShiftedSystem(square, source, self.size, request)
         parities = operator.parities
         first = [Combine(target, source, parity=parity) for parity in parities]
 
         def call() -> None:
+            fractions, tolerance = self._now
             for one in first:
-                one(0, self._fractions.constant)
-            solutions = system.solutions(shifts, self._tolerance)
-            for residue, y in zip(self._fractions.residues.tolist(), solutions, strict=True):
+                one(0, fractions.constant)
+            solutions = system.solutions(fractions.shifts.tolist(), tolerance)
+            for residue, y in zip(fractions.residues.tolist(), solutions, strict=True):
                 for parity in parities:
                     Combine(target, y, parity=parity)(1, residue)
+            self.steps += system.iterations
 
         return call
 
@@ -177,11 +220,13 @@ def _sensitivity(fractions: PartialFractions, edge: float) -> float:
     return float(np.sum(np.abs(fractions.residues) * x / (x**2 + fractions.shifts)))
 
 
-APPROXIMATIONS: dict[str, type[Approximation]] = {one.name: one for one in (Polynomial, Zolotarev)}
+APPROXIMATIONS: dict[str, type[Approximation[Any]]] = {
+    one.name: one for one in (Polynomial, Zolotarev)
+}
 """All approximations, by name."""
 
 
-class SignFunction(LinearOperator):
+class SignFunction(InexactOperator):
     """The sign of Q, within an error that is known.
 
     Parameters
@@ -231,7 +276,11 @@ class SignFunction(LinearOperator):
         self.approximation = APPROXIMATIONS[kind](modes, left)
         delta = self.approximation.error
         self.error_bound = (2 + delta) * kappas + delta
-        """A bound of the norm of the error."""
+        """A bound of the norm of the error, if no larger one is allowed."""
+
+    def allow(self, error: float) -> None:
+        """Allow an error, which includes that of the projectors; see `InexactOperator.allow`."""
+        self.approximation.allow(error - 2.5 * sum(self.modes.projector_errors))
 
     def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
         """Return a call that computes the sign of Q times vectors; see `LinearOperator.apply`."""

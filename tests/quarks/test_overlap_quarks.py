@@ -171,6 +171,43 @@ def test_the_true_residual_decides(links, kernel):
     assert np.linalg.norm(image - source.to_numpy()) < 1e-9 * np.sqrt(8)
 
 
+@pytest.mark.parametrize("approximation", [None, pytest.param("zolotarev", marks=pytest.mark.slow)])
+def test_relaxed_errors_save_work_and_no_accuracy(approximation, links):
+    """The sign function of an iteration gets cheaper, and the true residual needs no correction."""
+    quarks = operator_on(links, (0.2, 0.5), accuracy=1e-9, modes=4, approximation=approximation)
+    source = SpinorField.from_numpy(quarks.field, point(quarks.field).to_numpy()[:1])
+    sign, steps, found = quarks.overlap.sign.approximation, [], []
+    for relaxed in (False, True):
+        before = sign.steps
+        found.append(quarks.overlap.solve_all(source, quarks.masses, 1e-8, relaxed=relaxed))
+        steps.append(sign.steps - before)
+    for one in found:
+        assert one.updates == 0
+        assert one.residuals.max() <= 1e-8
+    assert steps[1] < 0.75 * steps[0]
+    differences = [
+        a.to_numpy() - b.to_numpy() for a, b in zip(*(f.solutions for f in found), strict=True)
+    ]
+    assert np.abs(differences).max() < 1e-7
+    assert quarks.overlap.sign.error_bound <= 1e-9
+
+
+def test_errors_that_are_allowed_are_not_exceeded(links, kernel):
+    """The sign with an allowed error has one that is not far below it, and is then as before."""
+    sign = operator_on(links, accuracy=1e-8, modes=4).overlap.sign
+    exact, colours = reference.sign(kernel), 2
+    psi = dirac.random_spinor(LATTICE.extents, colours, np.random.default_rng(2))
+    source = SpinorField.from_numpy(sign.operator.prepared.operator.field, psi)
+    target = source.like()
+    apply = sign.apply(target, source)
+    for error in (1e-2, 1e-5, 0.0):
+        sign.allow(error)
+        apply()
+        off = np.linalg.norm(target.to_numpy().ravel() - exact @ psi.ravel()) / np.linalg.norm(psi)
+        assert off <= max(error, sign.error_bound)
+        assert off > error / 100
+
+
 def test_a_residual_that_is_out_of_reach(operator):
     with pytest.raises(ConvergenceError, match=r"does not become smaller"):
         operator.overlap.solve_all(point(operator.field), (0.6,), 3e-16)

@@ -1,0 +1,45 @@
+"""Errors that products with an operator may have while conjugate gradients converge.
+
+The larger the residuals that have been passed, the less a product matters: in step j an error of
+the size epsilon sqrt(sum over i <= j of |r_i|^-2), divided by the norm of the direction, lets the
+true residual differ from the iterated one by about epsilon (J. van den Eshof and G. Sleijpen, SIAM
+J. Matrix Anal. Appl. 26 (2004) 125; for overlap quarks N. Cundy et al., Comput. Phys. Commun. 165
+(2005) 221, hep-lat/0405003). It is a rule, not a bound: the caller computes the true residual.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.quarks.linear import InexactOperator
+
+SAFETY = 0.1
+"""Difference of the residuals that is aimed at, as a part of the target."""
+
+
+class Relaxation:
+    """Allows an operator larger errors as residuals fall.
+
+    Parameters
+    ----------
+    operator : InexactOperator
+        The operator.
+    targets : ndarray of float64, shape (n,)
+        The norms of residuals at which an iteration ends, for every vector.
+    """
+
+    def __init__(self, operator: InexactOperator, targets: NDArray[np.float64]) -> None:
+        self._operator, self._targets = operator, targets
+        self._sums = np.zeros_like(targets)
+
+    def step(self, norms: NDArray[np.float64]) -> None:
+        """Allow the error of the next product, given the norms of the residuals."""
+        live = norms > 0
+        self._sums[live] += 1 / norms[live] ** 2
+        allowed = SAFETY * (self._targets * np.sqrt(self._sums))[live]
+        self._operator.allow(float(allowed.min(initial=1.0)))
+
+    def end(self) -> None:
+        """Allow the smallest errors only."""
+        self._operator.allow(0.0)
