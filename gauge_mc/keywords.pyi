@@ -46,6 +46,7 @@ class BenchKeywords(TypedDict, total=False):
     observables: bool | Sequence[str] | str
     quarks: bool
     operator: str
+    chiral: bool
     end_to_end: bool
     hmc: bool | Parameters | str
     chains: int

@@ -21,6 +21,7 @@ from gauge_mc.run.parameters import Parameters
 from gauge_mc.signatures import with_fields
 
 if TYPE_CHECKING:
+    from gauge_mc.benchmarks.chiral import ChiralTime
     from gauge_mc.benchmarks.end_to_end import EndToEnd
     from gauge_mc.benchmarks.hmc import HmcTime
     from gauge_mc.benchmarks.kernels import Benchmark
@@ -74,6 +75,9 @@ class BenchPlan:
         "``domain-wall:LS=16,M5=1.8,m=0.04``.",
         "",
     )
+    chiral: bool = result_field(
+        "Time the sign function of overlap quarks instead of updates.", False
+    )
     end_to_end: bool = result_field("Time whole runs instead of updates.", False)
     hmc: bool | Parameters = result_field(
         "Time trajectories of hybrid Monte Carlo instead: usual ones, or those of a run.", False
@@ -86,10 +90,10 @@ class BenchPlan:
             raise UsageError(
                 f"--seconds must lie between {least} and {most:g}, not {self.seconds:g}."
             )
-        if self.action and (self.observables or self.quarks or self.end_to_end):
+        if self.action and (self.observables or self.quarks or self.chiral or self.end_to_end):
             raise UsageError(
                 "--action and its options are for the times of updates; leave them out, or leave "
-                "out --observables, --quarks and --end-to-end."
+                "out --observables, --quarks, --chiral and --end-to-end."
             )
 
         if not 1 <= self.chains <= MAX_CHAINS:
@@ -156,7 +160,7 @@ class BenchPlan:
         devices: DeviceGroup,
         lattice: Lattice,
         progress: BenchProgress = lambda name, total: None,
-    ) -> Benchmark | ObservablesTime | QuarksTime | OperatorTime | EndToEnd | HmcTime:
+    ) -> Benchmark | ObservablesTime | QuarksTime | OperatorTime | ChiralTime | EndToEnd | HmcTime:
         """Return the times on devices.
 
         Raises
@@ -164,6 +168,7 @@ class BenchPlan:
         UsageError
             If there are several devices or processes for whole runs or for several chains.
         """
+        from gauge_mc.benchmarks.chiral import chiral_time
         from gauge_mc.benchmarks.end_to_end import end_to_end
         from gauge_mc.benchmarks.hmc import hmc_time, usual_trajectory
         from gauge_mc.benchmarks.kernels import benchmark
@@ -192,6 +197,8 @@ class BenchPlan:
             return operator_time(devices, *kind[:2], own, self.seconds, progress)
         if self.quarks:
             return quarks_time(devices, *kind[:2], self.seconds, progress)
+        if self.chiral:
+            return chiral_time(devices, *kind[:2], self.seconds, progress)
         if self.hmc:
             usual = usual_trajectory(*kind, self.action, self.rng, self.luxury)
             timed = usual if isinstance(self.hmc, bool) else self.hmc
@@ -214,7 +221,7 @@ def bench(
     devices: str | None = None,
     threads: int | None = None,
     **options: Unpack[BenchKeywords],
-) -> Benchmark | ObservablesTime | QuarksTime | OperatorTime | EndToEnd | HmcTime:
+) -> Benchmark | ObservablesTime | QuarksTime | OperatorTime | ChiralTime | EndToEnd | HmcTime:
     """Time the kernels on this machine, and compare the times with the memory bandwidth.
 
     Parameters
@@ -226,7 +233,7 @@ def bench(
 
     Returns
     -------
-    Benchmark, ObservablesTime, QuarksTime, OperatorTime, EndToEnd or HmcTime
+    Benchmark, ObservablesTime, QuarksTime, OperatorTime, ChiralTime, EndToEnd or HmcTime
         What ``gauge-mc bench --json`` prints.
 
     Raises

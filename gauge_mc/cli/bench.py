@@ -31,6 +31,7 @@ from gauge_mc.temporal_links import TEMPORAL_LINKS
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from gauge_mc.benchmarks.chiral import ChiralTime
     from gauge_mc.benchmarks.end_to_end import EndToEnd
     from gauge_mc.benchmarks.hmc import HmcTime
     from gauge_mc.benchmarks.kernels import Benchmark
@@ -76,6 +77,7 @@ CHANGES: Mapping[str, Mapping[str, Any]] = {
     "gauge_mc.benchmarks.observables:ObservablesTime",
     "gauge_mc.benchmarks.quarks:QuarksTime",
     "gauge_mc.benchmarks.operators:OperatorTime",
+    "gauge_mc.benchmarks.chiral:ChiralTime",
     "gauge_mc.benchmarks.end_to_end:EndToEnd",
     "gauge_mc.benchmarks.hmc:HmcTime",
 )
@@ -117,6 +119,14 @@ def bench(
             metavar="OPERATOR:PARAMETERS",
         ),
     ] = None,
+    chiral: Annotated[
+        bool,
+        o.option(
+            "Time the sign function of overlap quarks instead: its kernel by volume, polynomials "
+            "by degree, and low modes.",
+            flag="--chiral",
+        ),
+    ] = False,
     end_to_end: Annotated[
         bool,
         o.option(
@@ -174,7 +184,7 @@ def bench(
         raise UsageError("Names are for --observables; add it, or leave them out.")
     timed = names or observables
     chosen: dict[str, Any] = dict(seconds=seconds, observables=timed, chains=chains)
-    chosen |= dict(quarks=quarks, end_to_end=end_to_end)
+    chosen |= dict(quarks=quarks, chiral=chiral, end_to_end=end_to_end)
     if card and not hmc:
         raise UsageError("--card is for --hmc; add it, or leave out --card.")
     plan = BenchPlan.from_values(
@@ -285,11 +295,18 @@ def _saved(path: Path) -> dict[str, float]:
 
 
 def _show(
-    found: EndToEnd | ObservablesTime | QuarksTime | OperatorTime | HmcTime | Benchmark,
+    found: EndToEnd
+    | ObservablesTime
+    | QuarksTime
+    | OperatorTime
+    | ChiralTime
+    | HmcTime
+    | Benchmark,
     before: dict[str, float] | None,
     console: Console,
 ) -> None:
     """Print the results of a benchmark."""
+    from gauge_mc.benchmarks.chiral import ChiralTime
     from gauge_mc.benchmarks.end_to_end import EndToEnd
     from gauge_mc.benchmarks.hmc import HmcTime
     from gauge_mc.benchmarks.observables import ObservablesTime
@@ -305,6 +322,8 @@ def _show(
             console.print(*_quarks(found), sep="\n")
         case OperatorTime():
             console.print(*_operator(found), sep="\n")
+        case ChiralTime():
+            console.print(*_chiral(found), sep="\n")
         case HmcTime():
             console.print(*_trajectory(found), sep="\n")
         case _:
@@ -400,6 +419,30 @@ def _observables(found: ObservablesTime) -> list[Any]:
     times = [f"{1e3 * one:.4g} ms" for one in (found.heatbath_s, found.overrelaxation_s)]
     sweeps_take = f"a heatbath sweep takes {times[0]}, an overrelaxation sweep {times[1]}"
     return [what, sweeps_take, table]
+
+
+def _chiral(found: ChiralTime) -> list[Any]:
+    from rich.table import Table
+
+    kernels, signs = Table(), Table()
+    kernels.add_column("lattice", no_wrap=True)
+    for heading in ("hop\nns/site", "H\nns/site", "ratio"):
+        kernels.add_column(heading, justify="right")
+    for one in found.kernels:
+        times = (one.hop_ns, one.kernel_ns, one.ratio)
+        kernels.add_row(one.lattice, *(f"{value:.4g}" for value in times))
+    signs.add_column("sign function", no_wrap=True)
+    headings = ("error", "size", "modes", "steps", "ns/site\nand step", "share\nof H")
+    for heading in (*headings, "time", "model"):
+        signs.add_column(heading, justify="right")
+    for sign in found.signs:
+        row = (f"{sign.accuracy:g}", str(sign.size), str(sign.modes), str(sign.steps))
+        values = (f"{sign.ns_per_step:.4g}", f"{sign.share:.0%}")
+        ratios = (f"{sign.measured:.3g}", f"{sign.model:.3g}")
+        signs.add_row(sign.approximation, *row, *values, *ratios)
+    what = f"sign function of overlap quarks, {found.group.upper()} {found.lattice}"
+    modes = f"a projected mode takes {found.ns_per_mode:.3g} ns per site"
+    return [f"{what} on {found.device}, double precision", kernels, signs, modes]
 
 
 def _quarks(found: QuarksTime) -> list[Any]:

@@ -2,9 +2,10 @@
 
 x = D(m)^dagger y with (A + s) y = b / (4 rho^2 - m^2), s = m^2 / (4 rho^2 - m^2) and the operator A
 of a chirality (`gauge_mc.quarks.overlap`), so that a chiral part of b needs one Krylov space for
-all masses and one sign function an iteration, whose errors may grow as residuals fall (N. Cundy et al., Comput. Phys. Commun. 165 (2005)
-221, hep-lat/0405003, section 6). The true residual b - D(m) x decides: what is left of it is the
-right-hand side of a correction, because A is D^dagger D only within the error of the sign function.
+all masses and one sign function an iteration, whose errors may grow as residuals fall (N. Cundy et
+al., Comput. Phys. Commun. 165 (2005) 221, hep-lat/0405003). The true residual b - D(m) x decides:
+what is left of it is the right-hand side of a correction, because A is D^dagger D only within the
+error of the sign function.
 """
 
 from __future__ import annotations

@@ -32,6 +32,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.flows import FLOWS
 from gauge_mc.observables import OBSERVABLES
+from gauge_mc.quarks.sign_function import APPROXIMATIONS
 from gauge_mc.quarks.storage import STORAGES
 from gauge_mc.random import GENERATORS
 from gauge_mc.smearing import SMEARINGS
@@ -111,6 +112,34 @@ def test_bench_returns_in_python_what_the_command_prints(monkeypatch):
         kernel.name for kernel in found.kernels
     }
     assert isinstance(gauge_mc.bench(**how, observables=True), measurements.ObservablesTime)
+
+
+def test_the_sign_function_of_overlap_quarks_is_timed():
+    """The shares follow from the times, and the lattices are halved."""
+    lattice = ("--lattice", "8x8x8x8", "--seconds", "0.05", "--backend", "cpu", "--threads", "1")
+    found = json.loads(call("bench", "--chiral", *lattice, "--json")[0])
+    assert [one["lattice"] for one in found["kernels"]] == ["8x8x8x8", "4x4x4x4"]
+    kernel = found["kernels"][0]
+    assert kernel["ratio"] == pytest.approx(kernel["kernel_ns"] / kernel["hop_ns"])
+    names = [one["approximation"] for one in found["signs"]]
+    assert set(names) == set(APPROXIMATIONS)
+    for one in found["signs"]:
+        assert one["ns_per_step"] * one["steps"] == pytest.approx(one["ns"])
+        share = (2 * one["steps"] + 1) * kernel["kernel_ns"] / one["ns"]
+        assert one["share"] == pytest.approx(share)
+        assert one["measured"] == pytest.approx(one["ns"] / found["signs"][0]["ns"])
+        if one["approximation"] == "polynomial":
+            assert one["steps"] == one["size"]
+    rough, fine = found["signs"][0], found["signs"][2]
+    assert fine["size"] > 3 * rough["size"]
+    assert fine["model"] == pytest.approx(fine["size"] / rough["size"])
+    with pytest.raises(UsageError, match="leave out --observables, --quarks, --chiral"):
+        gauge_mc.bench(chiral=True, anisotropy=2.0)
+
+
+def test_operators_that_are_not_a_hopping_term_are_refused():
+    with pytest.raises(UsageError, match="overlap is not one hopping term; choose"):
+        gauge_mc.bench(quarks=True, operator="overlap")
 
 
 def test_only_what_is_named_is_timed():

@@ -13,6 +13,7 @@ import pytest
 import gauge_mc
 from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.analysis.timeseries.notation import with_error
+from gauge_mc.benchmarks.chiral import ChiralTime
 from gauge_mc.benchmarks.end_to_end import EndToEnd
 from gauge_mc.benchmarks.hmc import HmcTime
 from gauge_mc.benchmarks.kernels import Benchmark
@@ -221,6 +222,7 @@ CALLS = {
         ("--observables",),
         ("--quarks",),
         ("--quarks", "--operator", "domain-wall"),
+        ("--chiral",),
         ("--end-to-end",),
     ],
     "doctor": [(), ("--clear-cache",), ("--install", "cpu")],
@@ -248,6 +250,7 @@ BENCHMARKS = {
     "gauge_mc.benchmarks.observables.observables_time": ObservablesTime,
     "gauge_mc.benchmarks.quarks.quarks_time": QuarksTime,
     "gauge_mc.benchmarks.operators.operator_time": OperatorTime,
+    "gauge_mc.benchmarks.chiral.chiral_time": ChiralTime,
     "gauge_mc.benchmarks.end_to_end.end_to_end": EndToEnd,
     "gauge_mc.benchmarks.hmc.hmc_time": HmcTime,
 }

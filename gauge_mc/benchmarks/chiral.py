@@ -1,0 +1,210 @@
+"""Benchmark of the sign function of overlap quarks, in units of applications of its kernel.
+
+The axes are the time of an application of H = gamma_5 (D_w - rho) per site, on lattices of several
+sizes, that of the sign function per site and degree, and that of projected modes per site and mode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from gauge_mc.benchmarks.timing import BenchProgress, seconds_of
+from gauge_mc.devices import Device
+from gauge_mc.domain.device_group import DeviceGroup
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.fields.field import Field
+from gauge_mc.quarks.chirality import HermitianOperator
+from gauge_mc.quarks.kernel_modes import KernelModes
+from gauge_mc.quarks.linear import EVEN, ODD
+from gauge_mc.quarks.low_modes import random_vector
+from gauge_mc.quarks.operators import Wilson
+from gauge_mc.quarks.sign_function import APPROXIMATIONS, SignFunction
+from gauge_mc.quarks.spinors import SpinorField
+from gauge_mc.results import documented, result_field
+
+RHO = 1.4
+"""rho of the kernel, on which the times of polynomials do not depend."""
+
+EDGE, NORM = 0.1, 2.5
+"""Ends of the interval of |eigenvalues| of gamma_5 M for which the sign is approximated."""
+
+ACCURACIES = (1e-2, 1e-6)
+"""Errors of the approximations."""
+
+MODES = (0, 20)
+"""Numbers of projected modes."""
+
+LEAST_EXTENT = 4
+"""Smallest extent of lattices that are timed besides."""
+
+
+@documented
+@dataclass(frozen=True)
+class KernelTime:
+    """The time of an application of H on a lattice."""
+
+    lattice: str = result_field("Extents of the lattice.")
+    hop_ns: float = result_field("Time of the hopping term alone in ns per site.")
+    kernel_ns: float = result_field("Time of an application of H in ns per site.")
+    ratio: float = result_field("The second time divided by the first.")
+
+
+@documented
+@dataclass(frozen=True)
+class SignTime:
+    """The time of a sign function."""
+
+    approximation: str = result_field("Name of the approximation.")
+    accuracy: float = result_field("Its largest error.")
+    size: int = result_field("Its degree, or its number of poles.")
+    modes: int = result_field("Number of modes that are projected.")
+    steps: int = result_field("Number of applications of H^2.")
+    ns: float = result_field("Time in ns per site.")
+    ns_per_step: float = result_field("Time in ns per site and step.")
+    share: float = result_field("Part of the time that its applications of H take alone.")
+    model: float = result_field(
+        "Vectors that it reads or writes by the model of the cost, divided by those of the first "
+        "sign function in the list."
+    )
+    measured: float = result_field("Its time, divided by that of the first one in the list.")
+
+
+@documented
+@dataclass(frozen=True)
+class ChiralTime:
+    """Times of the sign function of overlap quarks, in double precision."""
+
+    device: str = result_field("Names of the devices.")
+    group: str = result_field("Gauge group.")
+    lattice: str = result_field("Extents of the lattice.")
+    kernels: list[KernelTime] = result_field("Times of H, the largest lattice first.")
+    signs: list[SignTime] = result_field("Times of sign functions.")
+    ns_per_mode: float = result_field("Time of the projection in ns per site and mode.")
+
+
+def smaller_lattices(lattice: Lattice) -> list[Lattice]:
+    """Return a lattice and those with half its extents, as long as they are even and not tiny."""
+    found = [lattice]
+    while all(n % 4 == 0 and n // 2 >= LEAST_EXTENT for n in found[-1].extents):
+        x, y, z, t = found[-1].extents
+        found.append(Lattice(x // 2, y // 2, z // 2, t // 2))
+    return found
+
+
+def chiral_time(
+    device: Device | DeviceGroup,
+    group: str,
+    lattice: Lattice,
+    seconds: float = 1.0,
+    progress: BenchProgress = lambda name, total: None,
+) -> ChiralTime:
+    """Time the sign function of overlap quarks and its parts; see `ChiralTime`.
+
+    Parameters
+    ----------
+    device : Device or DeviceGroup
+        One device, or the devices that share the lattice.
+    group : str
+        Name of the gauge group.
+    lattice : Lattice
+        Extents of the lattice.
+    seconds : float
+        Approximate time in seconds for each of them.
+    progress : callable
+        Called with a name and the number of things before each is timed.
+    """
+    devices = DeviceGroup.of(device)
+    lattices = smaller_lattices(lattice)
+    signs = [("polynomial", error, n) for error in ACCURACIES for n in MODES]
+    signs += [(name, ACCURACIES[-1], 0) for name in APPROXIMATIONS if name != signs[0][0]]
+    total = 2 * len(lattices) + len(signs)
+    kernels = []
+    for one in lattices:
+        progress(f"H on {one}", total)
+        kernels.append(_kernel_time(devices, group, one, seconds))
+    field = Field.hot(lattice, group, "double", devices)
+    found: list[SignTime] = []
+    for name, error, number in signs:
+        progress(f"{name}, error {error:g}, {number} modes", total)
+        found.append(_sign_time(field, name, error, number, seconds, kernels[0], found[:1]))
+    with_modes, without = found[1], found[0]
+    return ChiralTime(
+        devices.name,
+        group,
+        str(lattice),
+        kernels,
+        found,
+        (with_modes.ns - without.ns) / MODES[1],
+    )
+
+
+def _kernel_time(devices: DeviceGroup, group: str, lattice: Lattice, seconds: float) -> KernelTime:
+    """Return the time of H, and that of the hopping term alone."""
+    field = Field.hot(lattice, group, "double", devices)
+    prepared = Wilson(field, 1 / (8 - 2 * RHO)).prepared()
+    source = random_vector(SpinorField.empty(field))
+    target = source.like()
+    hops = [prepared.prepare(target, source, parity) for parity in (EVEN, ODD)]
+
+    def both() -> None:
+        for hop in hops:
+            hop()
+
+    hop, kernel = (
+        1e9 * seconds_of(devices, partial(_repeat, call), seconds)[0] / lattice.sites
+        for call in (both, HermitianOperator(prepared).apply(target, source))
+    )
+    return KernelTime(str(lattice), hop, kernel, kernel / hop)
+
+
+def _sign_time(
+    field: Field,
+    name: str,
+    error: float,
+    number: int,
+    seconds: float,
+    kernel: KernelTime,
+    first: list[SignTime],
+) -> SignTime:
+    """Return the time of a sign function with modes that only take the time of modes."""
+    operator = HermitianOperator(Wilson(field, 1 / (8 - 2 * RHO)).prepared())
+    source = random_vector(SpinorField.empty(field))
+    modes = _modes(source, number)
+    sign = SignFunction(operator, modes, error, name)
+    target = source.like()
+    call = sign.apply(target, source)
+    call()
+    steps = sign.approximation.steps
+    median, _ = seconds_of(field.devices, partial(_repeat, call), seconds)
+    ns = 1e9 * median / field.lattice.sites
+    begin = (first[0].approximation, first[0].accuracy) if first else (name, error)
+    cost, unit = (APPROXIMATIONS[kind].cost(modes, one) for kind, one in ((name, error), begin))
+    return SignTime(
+        name,
+        error,
+        sign.approximation.size,
+        number,
+        steps,
+        ns,
+        ns / steps,
+        (2 * steps + 1) * kernel.kernel_ns / ns,
+        cost / unit,
+        ns / first[0].ns if first else 1.0,
+    )
+
+
+def _modes(like: SpinorField, number: int) -> KernelModes:
+    """Return so many vectors of the norm 0 as modes, and the interval of all others."""
+    vectors = SpinorField.empty(like.field, like.storage.name, number) if number else None
+    values = np.full(number, EDGE / 2)
+    nothing = np.zeros(number)
+    return KernelModes(values, nothing, vectors, EDGE, NORM, values, 1.0, EDGE, 0)
+
+
+def _repeat(call: Callable[[], None], times: int) -> None:
+    for _ in range(times):
+        call()
