@@ -44,7 +44,7 @@ LEAST_EXTENT = 4
 
 @documented
 @dataclass(frozen=True)
-class KernelTime:
+class HermitianTime:
     """The time of an application of H on a lattice."""
 
     lattice: str = result_field("Extents of the lattice.")
@@ -81,7 +81,7 @@ class ChiralTime:
     device: str = result_field("Names of the devices.")
     group: str = result_field("Gauge group.")
     lattice: str = result_field("Extents of the lattice.")
-    kernels: list[KernelTime] = result_field("Times of H, the largest lattice first.")
+    kernels: list[HermitianTime] = result_field("Times of H, the largest lattice first.")
     signs: list[SignTime] = result_field("Times of sign functions.")
     ns_per_mode: float = result_field("Time of the projection in ns per site and mode.")
 
@@ -142,7 +142,9 @@ def chiral_time(
     )
 
 
-def _kernel_time(devices: DeviceGroup, group: str, lattice: Lattice, seconds: float) -> KernelTime:
+def _kernel_time(
+    devices: DeviceGroup, group: str, lattice: Lattice, seconds: float
+) -> HermitianTime:
     """Return the time of H, and that of the hopping term alone."""
     field = Field.hot(lattice, group, "double", devices)
     prepared = Wilson(field, 1 / (8 - 2 * RHO)).prepared()
@@ -158,7 +160,7 @@ def _kernel_time(devices: DeviceGroup, group: str, lattice: Lattice, seconds: fl
         1e9 * seconds_of(devices, partial(_repeat, call), seconds)[0] / lattice.sites
         for call in (both, HermitianOperator(prepared).apply(target, source))
     )
-    return KernelTime(str(lattice), hop, kernel, kernel / hop)
+    return HermitianTime(str(lattice), hop, kernel, kernel / hop)
 
 
 def _sign_time(
@@ -167,7 +169,7 @@ def _sign_time(
     error: float,
     number: int,
     seconds: float,
-    kernel: KernelTime,
+    kernel: HermitianTime,
     first: list[SignTime],
 ) -> SignTime:
     """Return the time of a sign function with modes that only take the time of modes."""
