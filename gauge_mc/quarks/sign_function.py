@@ -55,10 +55,10 @@ SHIFT = 4.0
 LOOSEST = 0.1
 """Largest error of an approximation that is allowed for a while."""
 
-Found = TypeVar("Found")
+ApproximationData = TypeVar("ApproximationData")
 
 
-class Approximation(ABC, Generic[Found]):
+class Approximation(ABC, Generic[ApproximationData]):
     """An approximation f(x) of x^(-1/2) on [edge^2, norm^2], and looser ones in steps of 10.
 
     Parameters
@@ -83,7 +83,7 @@ class Approximation(ABC, Generic[Found]):
         self._levels = {0: self._find(error)}
 
     @abstractmethod
-    def _find(self, error: float) -> Found:
+    def _find(self, error: float) -> ApproximationData:
         """Find the approximation with an error of at most this."""
 
     def allow(self, error: float) -> None:
@@ -94,7 +94,7 @@ class Approximation(ABC, Generic[Found]):
             self._levels[self._level] = self._find(self._wanted * 10.0**self._level)
 
     @property
-    def _now(self) -> Found:
+    def _now(self) -> ApproximationData:
         return self._levels[self._level]
 
     @classmethod
