@@ -40,7 +40,7 @@ def write_spectra(path, rng, samples=400, number=2, spread=1.2):
             sizes = lowest(abs(index), number, rng).tolist()
             sweep = 10 * (n + 1)
             up, down = max(-index, 0), max(index, 0)
-            table.append([(sweep, index, up, down, sizes[0], 1e-9, 1e-9, 0.3, 6.0, 8, 90, 0, 1e-8)])
+            table.append([(sweep, index, up, down, sizes[0], 1e-8)])
             more.append([(sweep, k, size, size, 1e-9) for k, size in enumerate(sizes, 1)])
     return np.array(indices)
 

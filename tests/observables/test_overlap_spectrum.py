@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 import gauge_mc
+from gauge_mc.analysis.overlap.records import eigenvalue_table
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.files.table import read_table
-from gauge_mc.observables.overlap_spectrum import OverlapSpectrumObservable
+from gauge_mc.observables.overlap_spectrum import EIGENVALUE_TABLE, OverlapSpectrumObservable
 from gauge_mc.quarks.overlap import Overlap
 from tests.reference import overlap as reference
 from tests.reference.fields import dagger, random_field
@@ -109,6 +110,11 @@ def test_the_index_of_an_instanton_by_the_command(charge, tmp_path):
     names = ("k", "size", "projected", "residual")
     rows = np.stack([beside[name] for name in names], axis=1)
     check_dense(record, rows, links, [1, 1, 1, -1])
+
+
+def test_fits_know_the_name_of_the_second_table(tmp_path):
+    path = tmp_path / "overlap_spectrum.csv"
+    assert eigenvalue_table(path) == EIGENVALUE_TABLE.beside(path)
 
 
 def test_a_run_measures_it_along_the_way(tmp_path):

@@ -14,6 +14,7 @@ NAMED = {
     "su2_levels_b2.8",
     "su3_clover_hadrons_b6.0",
     "su3_iwasaki_b2.6",
+    "su3_overlap_b5.85",
     "su3_polyakov_b6.0",
     "su3_wilson_hadrons_b6.0",
 }
@@ -30,7 +31,7 @@ OTHERS = {
 def test_cards_make_the_runs_that_the_commands_name(root):
     text = (root / "runs" / "README.md").read_text()
     cards = sorted((root / "runs").glob("*.toml"))
-    assert len(cards) == 26
+    assert len(cards) == 27
     for path in cards:
         card = read_card(path)
         parameters = Parameters.from_values({"beta": 2.5} | card)
