@@ -195,6 +195,7 @@ class MeasureKeywords(TypedDict, total=False):
     t_max: int | None
     temporal: str | None
     to: float | None
+    together: int | None
     tolerance: float | None
     u0: float | None
     until: float | None

@@ -20,7 +20,7 @@ from gauge_mc.quarks.fifth_direction import Bidiagonal, FifthMatrix, FifthProduc
 from gauge_mc.quarks.gamma import GAMMA, GAMMA_5
 from gauge_mc.quarks.linear import EVEN, ODD
 from gauge_mc.quarks.propagators import Propagator
-from gauge_mc.quarks.solvers import SolverParameters, solve
+from gauge_mc.quarks.solvers import Solution, SolverParameters, solve
 from gauge_mc.quarks.spinors import SpinorField
 from gauge_mc.quarks.transport import LINKS_ALONE
 from gauge_mc.quarks.walls import WallOperator
@@ -83,10 +83,11 @@ def effective_propagator(
     solver: str,
     request: SolverParameters,
     place: tuple[int, int, int, int] = (0, 0, 0, 0),
+    together: int = 1,
 ) -> EffectivePropagator:
     """Return the propagator S of a domain-wall quark for some sources.
 
-    One column is solved after the other, so that memory holds the fifth direction once.
+    By default one column is solved after the other, so that memory holds the fifth direction once.
 
     Parameters
     ----------
@@ -100,6 +101,9 @@ def effective_propagator(
         Tolerance, limits and precision.
     place : tuple of int
         x, y, z and t of the source.
+    together : int
+        Largest number of columns that are solved together, each with its own coefficients, so that
+        kernels load a link for all of them. The memory of the solver is as many times larger.
 
     Raises
     ------
@@ -109,21 +113,21 @@ def effective_propagator(
     extent, half = operator.fifth, operator.fifth // 2
     symmetric = extent % 2 == 0 and np.array_equal(operator.weights, operator.weights[::-1])
     quark, middle = source.like(), source.like() if symmetric else None
-    right = SpinorField.empty(source.field, source.storage.name, fifth=extent)
-    psi = right.like()
     currents = WallCurrents(operator) if symmetric and (operator.weights == 1).all() else None
     solved = []
-    for n in range(source.count):
-        physical_source(operator, right, source, n)
-        operator.to_solver(psi, right)
-        found = solve(operator, psi, solver, request)
+    columns = ColumnSolver(operator, source, solver, request)
+    for first in range(0, source.count, together):
+        numbers = range(first, min(first + together, source.count))
+        found, psi = columns.solve(numbers)
         if currents:
             currents.add(found.x)
         operator.from_solver(psi, found.x)
-        _join(quark, n, psi, extent - 1, 0)
-        if middle:
-            _join(middle, n, psi, half - 1, half)
-        solved.append(replace(found, x=right))  # whose memory is used again
+        for n, of in enumerate(numbers):
+            begin = n * extent
+            _join(quark, of, psi, begin + extent - 1, begin)
+            if middle:
+                _join(middle, of, psi, begin + half - 1, begin + half)
+        solved.append(replace(found, x=psi))  # whose memory is used again
     boundary = operator.boundary
     return EffectivePropagator(
         Propagator(quark, NORMALISED, boundary, place),
@@ -141,10 +145,39 @@ def effective_propagator(
     )
 
 
+class ColumnSolver:
+    """Solutions with a fifth direction for columns of a source, in memory that is used again.
+
+    Parameters
+    ----------
+    operator, source, solver, request
+        See `effective_propagator`.
+    """
+
+    def __init__(
+        self, operator: WallOperator, source: SpinorField, solver: str, request: SolverParameters
+    ) -> None:
+        self._operator, self._source = operator, source
+        self._solver, self._request = solver, request
+        self._right: SpinorField | None = None
+
+    def solve(self, numbers: range) -> tuple[Solution, SpinorField]:
+        """Return what the solver finds for some columns together, and memory for D5^-1 b."""
+        operator, source, count = self._operator, self._source, len(numbers)
+        if self._right is None or self._right.count != count:
+            kind = source.field, source.storage.name, count
+            self._right = None  # before there is other memory
+            self._right = SpinorField.empty(*kind, fifth=operator.fifth)
+            self._psi = self._right.like()
+        physical_source(operator, self._right, source, numbers)
+        operator.to_solver(self._psi, self._right)
+        return solve(operator, self._psi, self._solver, self._request), self._psi
+
+
 def physical_source(
-    operator: WallOperator, target: SpinorField, source: SpinorField, n: int
+    operator: WallOperator, target: SpinorField, source: SpinorField, numbers: range
 ) -> None:
-    """Set a vector with a fifth direction to the source of the quark q.
+    """Set vectors with a fifth direction to sources of the quark q.
 
     It is (1 - c D_w) of a vector that has the upper components of the source at s = 0 and the lower
     ones at s = L - 1.
@@ -154,13 +187,13 @@ def physical_source(
     operator : WallOperator
         The operator.
     target : SpinorField
-        One vector with the fifth direction, which is 0 elsewhere than at both ends.
+        As many vectors with the fifth direction, which are 0 elsewhere than at both ends.
     source : SpinorField
         Vectors in four dimensions.
-    n : int
-        Number of the vector of `source`.
+    numbers : range
+        Numbers of the vectors of `source`.
     """
-    set_ends(target, source, n)
+    set_ends(target, source, numbers)
     if not operator.c.any():
         return
     product, scale = target.like(), 2 * operator.kappa
@@ -174,21 +207,23 @@ def physical_source(
     FifthProduct(minus_c).prepare(target, product, BOTH, target)()
 
 
-def set_ends(target: SpinorField, source: SpinorField, n: int) -> None:
-    """Set a vector with a fifth direction to upper components at s = 0 and lower ones at s = L - 1.
+def set_ends(target: SpinorField, source: SpinorField, numbers: range) -> None:
+    """Set vectors with a fifth direction to upper components at s = 0 and lower ones at s = L - 1.
 
     Parameters
     ----------
     target : SpinorField
-        One vector with the fifth direction.
+        Vectors with a fifth direction.
     source : SpinorField
         Vectors in four dimensions.
-    n : int
-        Number of the vector of `source` with these components.
+    numbers : range
+        Numbers of the vectors of `source` with these components, as many as `target` has.
     """
-    last = (target.fifth or 1) - 1
-    for s in range(last + 1):
-        _join(target, s, source, n if s == 0 else None, n if s == last else None)
+    extent = target.fifth or 1
+    for n, of in enumerate(numbers):
+        for s in range(extent):
+            ends = of if s == 0 else None, of if s == extent - 1 else None
+            _join(target, n * extent + s, source, *ends)
 
 
 class WallCurrents:
@@ -226,20 +261,21 @@ class WallCurrents:
         self.axial, self.vector = (np.zeros(operator.field.lattice.t) for _ in range(2))
 
     def add(self, y: SpinorField) -> None:
-        """Add the currents of a column, given the solution that the solver has found."""
+        """Add the currents of columns, given the solutions that the solver has found."""
         if len(y.layouts) > 1:
             y.exchange_halo()
-        local = []
+        local, extent = [], y.fifth or 1
         for n, slab in enumerate(y.slabs):
             choices = y.storage.choice, self._transport.reals.choice, LINKS_ALONE
-            sums = SlabSums(slab, CURRENTS, 1, choices=choices)
+            sums = SlabSums(slab, CURRENTS, y.count, choices=choices)
             transport = self._transport.structure(n)
-            arguments = {"transport": transport, "y": y.structure(slab), "extent": y.fifth}
-            sums.launch(WALL_CURRENTS, arguments)
+            columns = [y.structure(slab, extent * column) for column in range(y.count)]
+            steps = ({"transport": transport, "y": one, "extent": extent} for one in columns)
+            sums.launch(WALL_CURRENTS, *steps)
             local.append(sums.by_slice())
-        (found,) = slices_of_all_slabs(y.field.devices, local)
-        self.axial += self._scale * found[:, 0]
-        self.vector += self._scale * found[:, 1]
+        for found in slices_of_all_slabs(y.field.devices, local):
+            self.axial += self._scale * found[:, 0]
+            self.vector += self._scale * found[:, 1]
 
 
 def _join(

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice
@@ -126,6 +127,32 @@ def test_against_the_inverse_of_a_dense_matrix(kind, best_device, rng):
         found = made(links, kind, "su2", best_device, lattice).solve(psi, 1e-12, solver)
         error = np.linalg.norm(found.ravel() - expected)
         assert error < 1e-12 * np.linalg.cond(matrix) * np.linalg.norm(expected)
+
+
+LARGER = {
+    # lattice, group, and kind: of the extent of the fifth direction depends the size of the matrix
+    "SU(3) on 4x2^3": (Lattice(4, 2, 2, 2), "su3", KINDS["weights"]),
+    "SU(2) on 4^4": (Lattice(4, 4, 4, 4), "su2", (2, {"b": 1.5, "c": 0.5, "weights": [0.7, 1.3]})),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LARGER)
+def test_larger_dense_matrices_and_their_inverses(name, best_device, rng):
+    """The product with every element of the matrix, and a solution by its decomposition."""
+    lattice, group, (extent, coefficients) = LARGER[name]
+    links, n = random_field(lattice.extents, group, rng), int(group[2])
+    psi = walls.random_spinor(lattice.extents, extent, n, rng)
+    operator = made(links, (extent, coefficients), group, best_device, lattice)
+    matrix = walls.dense(links, extent, MASS, HEIGHT, PHASES, **coefficients)
+    assert largest_difference(operator.apply(psi).ravel(), matrix @ psi.ravel()) < 1e-13
+    decomposed = scipy.linalg.lu_factor(matrix)
+    expected = scipy.linalg.lu_solve(decomposed, psi.ravel())
+    inverse_condition, _ = scipy.linalg.lapack.zgecon(decomposed[0], np.linalg.norm(matrix, 1))
+    found = operator.solve(psi, 1e-12, "cg").ravel()
+    error = np.linalg.norm(found - expected) / np.linalg.norm(expected)
+    assert error < 1e-12 / inverse_condition
+    assert inverse_condition > 1e-4
 
 
 @pytest.mark.parametrize("inner", STORAGES)

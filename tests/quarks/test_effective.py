@@ -8,6 +8,7 @@ import pytest
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
+from gauge_mc.quarks import effective
 from gauge_mc.quarks.effective import (
     axial_renormalisation,
     effective_propagator,
@@ -16,7 +17,7 @@ from gauge_mc.quarks.effective import (
 )
 from gauge_mc.quarks.operators.domain_wall import DomainWall
 from gauge_mc.quarks.optimal_weights import optimal_weights
-from gauge_mc.quarks.solvers import SolverParameters
+from gauge_mc.quarks.solvers import SolverParameters, solve
 from gauge_mc.quarks.spinors import SpinorField
 from tests.domain.conftest import GPUS, open_group
 from tests.reference import dirac, walls
@@ -213,6 +214,39 @@ def test_correlators_at_the_midpoint(best_device, rng):
     assert found.residual <= 1e-14
 
 
+@pytest.mark.parametrize("name", ["shamir", "even moebius"])
+@pytest.mark.parametrize("together", [2, 3, pytest.param(7, marks=pytest.mark.slow)])
+def test_columns_that_are_solved_together(together, name, best_device, rng, monkeypatch):
+    """They are those solved one by one, with as many solves as are needed, and sums of all."""
+    extent, coefficients = {**KINDS, "even moebius": (6, {"b": 1.5, "c": 0.5})}[name]
+    field = Field.from_slices(
+        LATTICE, "su2", random_field(LATTICE.extents, "su2", rng), "double", best_device
+    )
+    operator = DomainWall(field, 0.1, extent, HEIGHT, boundary=PHASES, **coefficients)
+    sources, solves = SpinorField.from_numpy(field, random_sources(7, rng)), []
+
+    def counted(operator, source, *others):
+        solves.append(source.count)
+        return solve(operator, source, *others)
+
+    monkeypatch.setattr(effective, "solve", counted)
+    request = SolverParameters(1e-14, inner="double")
+    alone, several = (
+        effective_propagator(operator, sources, "cg", request, together=count)
+        for count in (1, together)
+    )
+    full, rest = divmod(7, together)
+    assert solves == 7 * [1] + full * [together] + [rest] * (rest > 0)
+    assert several.iterations < alone.iterations
+    assert several.residual <= 1e-14
+    for kind in ("quark", "midpoint"):
+        one, other = (getattr(found, kind).columns.to_numpy() for found in (alone, several))
+        assert np.abs(one - other).max() < 1e-11 * np.abs(one).max()
+    for kind in ("axial", "vector"):
+        one, other = (getattr(found, kind) for found in (alone, several))
+        assert np.abs(one - other).max() < 1e-11 * np.abs(several.axial).max()
+
+
 @pytest.mark.parametrize("name", ["moebius", "weights", "one site"])
 def test_without_a_midpoint(name, best_device, rng):
     links = random_field(LATTICE.extents, "su2", rng)
@@ -261,10 +295,16 @@ def poles(extent, mass, weights=None, **coefficients):
     return sorted(found)
 
 
-@pytest.mark.parametrize("name", KINDS)
+FREE = {
+    **KINDS,
+    "optimal": (6, {"b": 1.0, "c": 1.0, "weights": optimal_weights(6, 0.3, 6.3)}),
+}
+
+
+@pytest.mark.parametrize("name", FREE)
 def test_free_quarks(name, best_device):
     """The propagator at rest is a sum over p_t, and falls with the energy of the nearest pole."""
-    (extent, coefficients), mass, lattice = KINDS[name], 0.2, Lattice(2, 2, 2, 64)
+    (extent, coefficients), mass, lattice = FREE[name], 0.2, Lattice(2, 2, 2, 64)
     field = Field.cold(lattice, "su2", "double", best_device)
     operator = DomainWall(field, mass, extent, HEIGHT, **coefficients)
     source = np.zeros((1, 64, 2, 2, 2, 4, 2), complex)

@@ -32,6 +32,7 @@ MEASUREMENTS = {
     "residual mass": ("residual-mass", {"quark": WALLS, **ROUGH}),
     "half": ("residual-mass", {"quark": f"{WALLS},0.7:b=1.5:c=0.5", "inner": "half", **ROUGH}),
     "several masses": ("mesons", {"quark": f"{WALLS},0.7", **ROUGH}),
+    "together": ("residual-mass", {"quark": WALLS, "together": 5, **ROUGH}),
     "measured ends": ("mesons", {"quark": f"{WALLS}:b=1:c=1:optimal=measured", **ROUGH}),
     "clover": ("mesons", {"kappa": "0.1,0.11", "mu": "0,0.1", "csw": 1.0, **ROUGH}),
     "sources": ("mesons", {"kappa": "0.1", "source": ("gauss:0.2,2,0,0,0,0", "wall:0"), **ROUGH}),

@@ -63,6 +63,9 @@ SOURCE = Option(
 
 SMEAR_SINK = Option("smear_sink", bool, "Smear the sink in the same way as the source.")
 
+MOST_TOGETHER = 1000
+"""Largest number of right-hand sides together, to catch typing errors."""
+
 MOST_MOMENTUM = 100
 """Largest squared momentum, to catch typing errors."""
 
@@ -104,6 +107,16 @@ TOLERANCE = Option(
 
 ITERATION_LIMIT = Option("limit", int, "Largest number of iterations.", f"{ITERATIONS}", least=1)
 
+TOGETHER = Option(
+    "together",
+    int,
+    "Spins and colours that are solved together for quarks with a fifth direction, whose memory "
+    "is as many times larger.",
+    "1",
+    least=1,
+    most=MOST_TOGETHER,
+)
+
 PROPAGATORS = Option(
     "propagators",
     str,
@@ -130,7 +143,7 @@ def quark_owners() -> list[tuple[str, tuple[Option, ...]]]:
     """Return what declares options of measurements with quarks, with the options of each."""
     before = (KAPPA, QUARK, MUS)
     after = (BOUNDARY, SOURCE, SMEAR_SINK, MOMENTA)
-    solving = (SOLVER, INNER, METHOD, LINKS, TOLERANCE, ITERATION_LIMIT)
+    solving = (SOLVER, INNER, METHOD, LINKS, TOLERANCE, ITERATION_LIMIT, TOGETHER)
     hadrons = "all hadrons"
     return [(hadrons, before), *operator_owners(), (hadrons, (*after, *solving, PROPAGATORS))]
 

@@ -203,7 +203,8 @@ def _solve_walls(
 ) -> QuarkSolution:
     """Return the effective propagator of a domain-wall quark."""
     began, label = time.perf_counter(), quarks.label(source)
-    found = effective_propagator(operator, vectors, quarks.solver, quarks.request, source.place)
+    how = quarks.solver, quarks.request, source.place, quarks.together
+    found = effective_propagator(operator, vectors, *how)
     _say(found.notes, quark, label)
     words = *quark, label, found.solver, found.inner, found.iterations, found.updates
     seconds = time.perf_counter() - began

@@ -26,6 +26,7 @@ from gauge_mc.observables.hadrons.options import (
     SMEAR_SINK,
     SOLVER,
     SOURCE,
+    TOGETHER,
     TOLERANCE,
     momenta_up_to,
     numbers_of,
@@ -83,6 +84,8 @@ class Quarks:
     """Name of the solver."""
     request: SolverParameters = field(default_factory=SolverParameters)
     """How to solve."""
+    together: int = 1
+    """Columns that are solved together for quarks with a fifth direction."""
     folder: str = ""
     """Folder in which propagators are kept; if it is empty, they are not."""
 
@@ -158,6 +161,7 @@ class Quarks:
                 given.get(INNER.name, defaults.INNER),
                 given.get(LINKS.name),
             ),
+            given.get(TOGETHER.name, 1),
             given.get(PROPAGATORS.name, ""),
         )
 
