@@ -69,8 +69,8 @@ def measure(
     dry_run: Annotated[
         bool,
         o.option(
-            "Show the memory that the measurement needs on the devices, without measuring. The "
-            "exit code is 1 if it is too small.",
+            "For quarks: show the memory that the measurement needs on the devices, without "
+            "measuring. The exit code is 1 if it is too small.",
             flag="--dry-run",
             panel=o.EXECUTION,
         ),

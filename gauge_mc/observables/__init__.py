@@ -326,10 +326,10 @@ class Observable:
     def rehearsed(self) -> Observable | None:
         """The observable that is rehearsed to find the memory that it takes; None if it cannot be.
 
-        See `gauge_mc.devices.rehearsal`: all results on devices are zero. By default it is the
-        `warm_up` of a registered observable.
+        See `gauge_mc.devices.rehearsal`: all results on devices are zero. It is declared together
+        with `takes_memory`.
         """
-        return self.warm_up if type(self) is OBSERVABLES.get(self.name) else None
+        return None
 
     @property
     def header(self) -> dict[str, str]:

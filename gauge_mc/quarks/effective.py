@@ -127,7 +127,8 @@ def effective_propagator(
             _join(quark, of, psi, begin + extent - 1, begin)
             if middle:
                 _join(middle, of, psi, begin + half - 1, begin + half)
-        solved.append(replace(found, x=psi))  # whose memory is used again
+        solved.append(replace(found, x=quark))  # the memory of x is free
+        del found, psi
     boundary = operator.boundary
     return EffectivePropagator(
         Propagator(quark, NORMALISED, boundary, place),

@@ -199,9 +199,12 @@ class _ObservablePlan:
     def memory(self, ensemble: Ensemble) -> MemoryForecast:
         """Return the memory that the measurement takes on the devices."""
         wanted, openers = self.wanted(ensemble), self.places.openers(ensemble.lattice)
+        if not wanted.takes_memory:
+            raise UsageError(
+                f"The memory of {wanted.name} is not forecast, because it is about that of the "
+                "links; leave out --dry-run, which is for quarks."
+            )
         with device_pool(openers[: len(ensemble.files)]) as pool:
-            if not wanted.records:
-                wanted = _prepared(wanted, ensemble, self._width(ensemble), pool)
             return self._memory_on(pool, wanted, ensemble)
 
     def _width(self, ensemble: Ensemble) -> str:

@@ -19,7 +19,7 @@ from gauge_mc.domain.device_pool import DevicePool, Devices
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import NoMemoryError
 from gauge_mc.fields.field import Field
-from gauge_mc.observables import Observable
+from gauge_mc.observables import Measurer, Observable
 from gauge_mc.registry import in_words
 from gauge_mc.results import documented, result_field
 
@@ -99,7 +99,7 @@ def rehearse(
     Parameters
     ----------
     observables : sequence of Observable
-        What is measured, ready for the ensemble. Those that cannot be rehearsed take no memory.
+        What is measured, ready for the ensemble. Those that cannot be rehearsed do not count.
     lattice, group, precision
         Those of the links.
     devices : Device or DeviceGroup
@@ -111,12 +111,14 @@ def rehearse(
     actors = [RehearsalDevice(one) for one in real.devices]
     stage = replace(real, devices=tuple(cast(Device, one) for one in actors))
     wanted = [one.rehearsed for one in observables if one.rehearsed]
+    measurers: list[Measurer] = []
     for _ in range(2):
         field = Field.cold(lattice, group, precision, stage)
         # Results are all zero, and so are denominators of ratios.
         with stage.measuring() if sharing else nullcontext(), np.errstate(all="ignore"):
-            for one in wanted:
-                one.measurer(field)(field)
+            measurers = measurers or [one.measurer(field) for one in wanted]
+            for measure in measurers:
+                measure(field)
         del field
     return [actor.memory.most for actor in actors]
 

@@ -197,7 +197,7 @@ CALLS = {
     "status": [("run",), ("s",)],
     "measure": [
         ("plaquette", "run", *TINY[2:]),
-        ("plaquette", "run", *TINY[2:], "--dry-run"),
+        ("mesons", "run", "--kappa", "0.1", *TINY[2:], "--dry-run"),
         ("wilson-loops", "run", "--r-max", 1, "--t-max", 1, *TINY[2:], "--output", "w.csv"),
     ],
     "fit": [("creutz", "tables", "tables")],
