@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import bsr_array, csr_array
+from scipy.sparse import bsr_array, csr_array, diags_array, eye_array
 
 from tests.reference.dirac import GAMMA, GAMMA5, Phases, field_strength, with_phases
 from tests.reference.fields import Complex, Real, extents_of, parity
@@ -108,6 +108,30 @@ def determinant(
     even_phase, even = np.linalg.slogdet(reduced.toarray())
     odd_phases, odds = np.linalg.slogdet(own[parities == 1])
     return Determinant(float(even), float(odds.sum()), complex(even_phase * odd_phases.prod()))
+
+
+def log_of_doublet(
+    links: Complex,
+    kappa: float,
+    mu_sigma: float,
+    mu_delta: float,
+    phases: Phases = ANTIPERIODIC,
+    hopping: Sparse | None = None,
+) -> float:
+    """ln |det M| of a doublet, M = 1 - kappa D + 2 i kappa mu_sigma gamma_5 tau_1 + ... tau_3.
+
+    With Q = gamma_5 (1 - kappa D +- 2 kappa mu_delta) for the two flavours it is that of
+    Q_+ Q_- + (2 kappa mu_sigma)^2, a matrix of one flavour on all sites.
+    """
+    d = hopping_matrix(links, phases) if hopping is None else hopping
+    sites, n = int(np.prod(extents_of(links))), links.shape[-1]
+    unit = eye_array(d.shape[0], dtype=complex, format="csr")
+    turn = diags_array(np.tile(np.repeat(np.diag(GAMMA5), n), sites), format="csr")
+    upper, lower = (
+        turn @ ((1 + 2 * kappa * sign * mu_delta) * unit - kappa * d) for sign in (1, -1)
+    )
+    matrix = (upper @ lower + (2 * kappa * mu_sigma) ** 2 * unit).toarray()
+    return float(np.linalg.slogdet(matrix)[1])
 
 
 class Reweighted(NamedTuple):
