@@ -85,10 +85,9 @@ def measure(
     """Measure an observable on stored configurations.
 
     By default all GPUs are used, each for one configuration at a time; without a GPU, the CPU.
-    Repeating the command continues an interrupted measurement, and measures new configurations.
-    The table records what was measured, and other links under the same number are refused. It is
-    named after the observable, with _configs if the run itself writes such a table, and with _at if
-    configurations are made again for it.
+    Repeating the command continues a measurement, and measures new configurations. The table
+    records what was measured, and other links under the same number are refused. It is named after
+    the observable, with _configs if the run writes one, and _at if configurations are made again.
     """
     from gauge_mc.devices.choice import AUTOMATIC
     from gauge_mc.domain.mpi import find_processes

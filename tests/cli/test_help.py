@@ -189,7 +189,7 @@ def completed(monkeypatch, words):
         ("generate --rng ", list(GENERATORS)),
         ("generate --format ne", ["nersc"]),
         ("generate --precision ", ["single", "double"]),
-        ("generate --measure plaquette,polyakov-", ["plaquette,polyakov-correlators"]),
+        ("generate --measure plaquette,polyakov-c", ["plaquette,polyakov-correlators"]),
         ("scan --group=su3", ["su3"]),
         ("convert a b --to i", ["ildg"]),
         ("measure flow --to", ["--to", "--tolerance"]),
