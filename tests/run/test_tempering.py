@@ -262,9 +262,8 @@ def test_runs_that_do_not_fit_into_the_memory_are_refused(tmp_path, monkeypatch)
     [
         {"group": "su2", "lattice": "4x4x4x2", "beta": 1.8, "precision": "single"},
         {"lattice": "4x4x4x2", "beta": 5.0, "algorithm": "hmc", "steps": 5},
-        {"action": "iwasaki", "lattice": "4x4x4x4", "beta": 1.9},
     ],
-    ids=["su2", "hmc", "iwasaki"],
+    ids=["su2", "hmc"],
 )
 def test_averages_are_those_without_tempering(tmp_path, best_device, values):
     long = {"configs": 3000, "separation": 1, "thermalize": 100, "format": "none", **values}
