@@ -177,6 +177,7 @@ def _energies(runs: Sequence[BulkRun], energy: str, skip: int) -> FlowedEnergies
     weights = weights_of(energy)
     times = np.unique(tables[0]["t"])
     parts: dict[str, list[Any]] = {"electric": [], "magnetic": []}
+    loops = []
     for path, table in zip(paths, tables, strict=True):
         rows = len(table) // times.size
         if not np.array_equal(table["t"], np.tile(times, rows)):
@@ -187,10 +188,11 @@ def _energies(runs: Sequence[BulkRun], energy: str, skip: int) -> FlowedEnergies
         for name, found in parts.items():
             both = weights[1] * table[name] + weights[0] * table[f"{name}_plaquette"]
             found.append(np.asarray(both).reshape(rows, times.size))
+        loops.append(np.hypot(table["loop_re"], table["loop_im"]).reshape(rows, times.size))
     electric, magnetic = (np.concatenate(one) for one in parts.values())
     if len(electric) < LEAST_CONFIGURATIONS:
         raise GaugeError(
             f"{paths[0]} has {len(electric)} configurations, and {LEAST_CONFIGURATIONS} are "
             "needed; measure more."
         )
-    return FlowedEnergies(times, electric, magnetic)
+    return FlowedEnergies(times, electric, magnetic, np.concatenate(loops))

@@ -86,7 +86,7 @@ class ThermodynamicsFitResult(FitResult):
         found, known = self.found, headings(ThermodynamicState)
         shown = {
             name: f"T·{found.scale}" if name == "length" else known[name]
-            for name in ("beta", "length", "ratio", *names)
+            for name in ("beta", *(["length"] if found.scale != INVERSE else []), "ratio", *names)
             if any(getattr(one, name) is not None for one in found.states)
         }
         table = Table(title=title)
@@ -153,7 +153,7 @@ def thermodynamics(folder: Path, options: dict[str, Any]) -> ThermodynamicsResul
     beta = differences.beta if critical is None else np.append(differences.beta, critical)
     cautions = [*runs.cautions, *_missing(runs)]
     scale = _scale(runs, beta, options, couplings, cautions)
-    at_critical = math.nan
+    at_critical = extent if scale and scale.name == INVERSE else math.nan
     if scale and critical is not None:
         at_critical = float(scale.length[-1])
         if not math.isfinite(at_critical):
@@ -226,7 +226,7 @@ def _of_couplings(couplings: Mapping[int, float], beta: Array) -> ScaleCurve:
         If there are fewer than two critical couplings.
     """
     points = [MeasuredLength(one, extent, EQUAL * extent) for extent, one in couplings.items()]
-    found = measured_scale("1/T_c", f"{CRITICAL.flag}, a T_c = 1/N_t", points, beta)
+    found = measured_scale(INVERSE, f"{CRITICAL.flag}, a T_c = 1/N_t", points, beta)
     if found is None:
         raise UsageError(
             f"The lattice spacing follows from critical couplings at two N_t or more; give them "
@@ -234,6 +234,9 @@ def _of_couplings(couplings: Mapping[int, float], beta: Array) -> ScaleCurve:
         )
     return replace(found, slope_error=np.where(np.isfinite(found.slope), 0.0, math.nan))
 
+
+INVERSE = "1/T_c"
+"""Length of the scale from critical couplings. The temperature times it is T/T_c."""
 
 EQUAL = 1e-3
 """Relative error of all critical temperatures, to which the fit through them is indifferent."""

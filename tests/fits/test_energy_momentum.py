@@ -64,7 +64,9 @@ def write_flows(folder, rng, colours, beta, noise, times=slice(None)):
         for sweep in range(10, 610, 10):
             pair = [one * (1 + noise * rng.normal()) for one in parts]
             for t, e, m in zip(TIMES[times], pair[0][times], pair[1][times], strict=True):
-                rows.append((sweep, float(t), float(e), float(m), 2 * float(e), 3.0, 0.1, 0.0))
+                rows.append(
+                    (sweep, float(t), float(e), float(m), 2 * float(e), 3.0, -0.3, 0.4 * float(t))
+                )
         header = {**head, "action": "wilson", "lattice": lattice}
         write_table(run / "thermal_flow.csv", header, THERMAL_COLUMNS, rows)
 
@@ -112,6 +114,8 @@ def test_the_known_limit_is_found(tmp_path, colours):
             assert str(found) in shown(result)
         assert state.t[0] == pytest.approx(0.5)
         assert state.t[-1] == pytest.approx(2.0)
+        loops = [math.hypot(0.3, 0.4 * t) for t in state.t]
+        assert [one.value for one in state.loop_at] == pytest.approx(loops)
         line = ENTROPY * (1 + TILT * state.t[-1])
         assert abs(state.entropy_at[-1].value - line) < 4.5 * state.entropy_at[-1].error
 

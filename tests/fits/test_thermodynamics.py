@@ -139,6 +139,11 @@ def test_critical_couplings_give_the_scale(study):
         own = 2 * math.exp((state.beta - 5.3) / 0.6) / EXTENT
         assert (state.ratio, state.length) == pytest.approx((own, own))
         assert state.scale_error == 0
+    others = ",".join(one for one in critical.split(",") if not one.startswith("4:"))
+    without = gauge_mc.fit("thermodynamics", study, critical=others, scale="critical").found
+    assert [one.ratio for one in without.states] == pytest.approx(
+        [one.ratio for one in found.states]
+    )
     with pytest.raises(UsageError, match="critical couplings at two N_t or more"):
         gauge_mc.fit("thermodynamics", study, scale="critical", critical="4:5.7")
     for wrong in ("5.7", "4:x", "4:5.7;6:5.9"):

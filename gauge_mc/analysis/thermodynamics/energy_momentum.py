@@ -70,6 +70,8 @@ class FlowedEnergies:
     """a^4 E of the planes with direction t, of shape (configurations, times)."""
     magnetic: Array
     """The same of the planes in space."""
+    loop: Array
+    """Modulus of the Polyakov loop of the flowed links, of the same shape."""
 
     @property
     def total(self) -> Array:
@@ -79,7 +81,8 @@ class FlowedEnergies:
     def at(self, times: Array) -> FlowedEnergies:
         """Return the energies at some of the flow times."""
         chosen = np.isin(self.t, times)
-        return FlowedEnergies(self.t[chosen], self.electric[:, chosen], self.magnetic[:, chosen])
+        values = (one[:, chosen] for one in (self.electric, self.magnetic, self.loop))
+        return FlowedEnergies(self.t[chosen], *values)
 
 
 @documented
@@ -96,6 +99,10 @@ class FlowState:
     anomaly: Estimate = result_field("(e - 3 p) / T^4, extrapolated.", symbol="(ε−3p)/T⁴")
     energy: Estimate = result_field("e / T^4.", symbol="ε/T⁴")
     pressure: Estimate = result_field("p / T^4.", symbol="p/T⁴")
+    loop_at: Sequence[Estimate] = result_field(
+        "Modulus of the Polyakov loop of the flowed links at these times at T > 0, a renormalised "
+        "loop if the time is kept in physical units."
+    )
 
 
 def flow_state(
@@ -162,6 +169,7 @@ def flow_state(
         anomaly,
         _combined(both, constant, 3 / 4, 1 / 4),
         _combined(both, constant, 1 / 4, -1 / 4),
+        [estimate(one) for one in hot.loop.T],
     )
 
 
