@@ -21,7 +21,7 @@ from gauge_mc.analysis.thermodynamics.free_energy import (
 from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.errors import UsageError
 from gauge_mc.fits import FITS, Fit, FitResult
-from gauge_mc.fits.shared.options import SKIP
+from gauge_mc.fits.shared.options import SKIP, choice_of
 from gauge_mc.options import Option
 from gauge_mc.results import headings
 
@@ -98,7 +98,7 @@ class FreeEnergyFit(Fit):
             )
         correlators, ensemble = read_correlators(table, options.get(SKIP.name, 0))
         return FreeEnergyResult(
-            free_energies(correlators, ensemble, reach, options.get(PHASE.name))
+            free_energies(correlators, ensemble, reach, choice_of(PHASE, options))
         )
 
 

@@ -28,7 +28,7 @@ from gauge_mc.arrays import Array
 from gauge_mc.errors import UsageError
 from gauge_mc.fits import FITS, Fit, FitResult
 from gauge_mc.fits.scale import ENERGY, GOAL, definition
-from gauge_mc.fits.shared.options import SKIP
+from gauge_mc.fits.shared.options import SKIP, choice_of
 from gauge_mc.fits.transition import EXTENT
 from gauge_mc.observables.plaquette import Plaquette
 from gauge_mc.options import Option
@@ -192,7 +192,7 @@ def _scale(
     cautions: list[str],
 ) -> ScaleCurve | None:
     """Return the scale that options choose, and add cautions about it; None if there is none."""
-    chosen = options.get(SCALE.name)
+    chosen = choice_of(SCALE, options)
     known = known_scale(runs.coupling.action, runs.group, beta)
     found: ScaleCurve | None
     if chosen == CRITICAL_COUPLINGS or (chosen is None and known is None and len(couplings) > 1):

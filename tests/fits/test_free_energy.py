@@ -111,6 +111,8 @@ def test_the_form_and_the_range_can_be_chosen(tmp_path):
     assert distances == pytest.approx([3, 4, 3 * root, 5, 4 * root, 6])
     with pytest.raises(GaugeError, match="needs three distances, and there are 2 from R = 7"):
         gauge_mc.fit("free-energy", run, r_min=7.0, r_max=7.5)
+    with pytest.raises(UsageError, match="--phase is 'x'; choose deconfined or confined"):
+        gauge_mc.fit("free-energy", run, phase="x")
     with pytest.raises(UsageError, match="from 5 to 4"):
         gauge_mc.fit("free-energy", run, r_min=5.0, r_max=4.0)
 

@@ -149,6 +149,8 @@ def test_critical_couplings_give_the_scale(study):
     for wrong in ("5.7", "4:x", "4:5.7;6:5.9"):
         with pytest.raises(UsageError, match=r"as in 4:5.6925,6:5.8943"):
             gauge_mc.fit("thermodynamics", study, critical=wrong)
+    with pytest.raises(UsageError, match="--scale is 'x'; choose literature, critical or runs"):
+        gauge_mc.fit("thermodynamics", study, scale="x")
     with pytest.raises(UsageError, match="must be positive"):
         gauge_mc.fit("thermodynamics", study, critical="4:-1")
 
@@ -237,3 +239,31 @@ def test_the_figure(study, tmp_path):
     assert (tmp_path / "eos.png").stat().st_size > 10_000
     with pytest.raises(UsageError, match="Only one scan"):
         plot("thermodynamics", [study, study])
+
+
+def test_all_loops_of_an_improved_action_count(tmp_path):
+    """Of rectangles, the difference has 12 c1 times that of their average, c1 = -0.331."""
+    rng, plaquettes, rectangles = np.random.default_rng(1), {HOT: 0.62, COLD: 0.60}, {}
+    for beta in (2.4, 2.5):
+        for lattice, shift in ((HOT, 0.01), (COLD, 0.0)):
+            run = tmp_path / f"{lattice}_{beta}"
+            write_plaquettes(run, rng, beta, lattice, action="iwasaki")
+            rectangles[lattice] = 0.4 + shift
+            head = {"group": "su3", "beta": f"{beta}", "action": "iwasaki", "lattice": lattice}
+            for name, value, kinds in (
+                ("plaquette", plaquettes[lattice], ("spatial", "temporal")),
+                ("rectangles", rectangles[lattice], ("spatial", "short", "long")),
+            ):
+                first = {"plaquette": "plaquette", "rectangles": "rectangle"}[name]
+                values = value + NOISE * rng.normal(size=SIZE)
+                rows = zip(range(1, SIZE + 1), *[values.tolist()] * (1 + len(kinds)), strict=True)
+                names = ("sweep", first, *kinds)
+                write_table(run / f"{name}.csv", {"observable": name} | head, names, rows)
+    states = gauge_mc.fit("thermodynamics", tmp_path).found.states
+    c1 = -0.331
+    expected = 6 * (1 - 8 * c1) * 0.02 + 12 * c1 * 0.01
+    for state in states:
+        assert abs(state.difference.value - expected) < 4.5 * state.difference.error < 1e-3
+    (tmp_path / f"{HOT}_2.4" / "rectangles.csv").unlink()
+    with pytest.raises(GaugeError, match="has not measured rectangles"):
+        gauge_mc.fit("thermodynamics", tmp_path)

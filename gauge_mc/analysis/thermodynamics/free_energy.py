@@ -8,9 +8,10 @@ that
     C(R) = C_inf + A exp(-m R) / R.
 
 Above T_c, C_inf is the square of the average loop and m the mass of the lightest state, which in
-leading order of perturbation theory is twice the Debye mass. Below T_c, C_inf is 0, and m = sigma(T) / T with the string tension
-at the temperature T, for which 1/R is the leading term of a string that fluctuates (O. Kaczmarek et
-al., hep-lat/9908010). All images of the charges on the periodic lattice are summed.
+leading order of perturbation theory is twice the Debye mass. Below T_c, C_inf is 0, and m =
+sigma(T) / T with the string tension at the temperature T, for which 1/R is the leading term of a
+string that fluctuates (O. Kaczmarek et al., hep-lat/9908010). All images of the charges on the
+periodic lattice are summed.
 """
 
 from __future__ import annotations

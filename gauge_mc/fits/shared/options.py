@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from gauge_mc.errors import UsageError
 from gauge_mc.options import Option
+from gauge_mc.registry import in_words
 
 LEVEL = Option("level", int, "Smearing iterations of the loops used.", "most", "N")
 """The smearing level, an option of all fits to Wilson loops."""
@@ -20,6 +23,20 @@ AVERAGE = Option(
 
 SKIP = Option("skip", int, "Leave the configurations up to update N out.", "0", "N")
 """The last update that is left out, an option of all fits."""
+
+
+def choice_of(option: Option, given: Mapping[str, Any]) -> str | None:
+    """Return the value of an option with choices, or None if it is not given.
+
+    Raises
+    ------
+    UsageError
+        If it is none of the choices.
+    """
+    value: str | None = given.get(option.name)
+    if value is not None and value not in option.choices:
+        raise UsageError(f"{option.flag} is '{value}'; choose {in_words(option.choices, 'or')}.")
+    return value
 
 
 def tag_of_levels(chosen: Sequence[int], known: Sequence[int]) -> str:
