@@ -288,7 +288,7 @@ def test_they_are_timed(program):
         ("measure flow", ["iwasaki"]),
         ("measure mesons", ["row:Y", "minimal-residual", "--shift"]),
         ("fit", ["mean-trace"]),
-        ("plot", ["steps", "link-trace", "link-trace-beta"]),
+        ("plot", ["steps", "link-trace", "NAME-beta"]),
         ("export", [".txt"]),
         ("convert", ["npy"]),
         ("bench", ["splitmix", "one-core"]),
