@@ -76,6 +76,7 @@ def test_the_known_mass_is_found(tmp_path, phase, constant):
     assert [one.distance for one in found.points] == sorted(one.distance for one in found.points)
 
 
+@pytest.mark.slow
 def test_the_error_of_the_mass_is_that_of_repeated_ensembles(tmp_path):
     rng_noise = []
     errors = []

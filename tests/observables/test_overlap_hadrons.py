@@ -70,6 +70,7 @@ def test_baryons_share_the_operator_and_the_propagators(best_device, rng):
     assert [one[2] for one in mesons.secondary["solves"]] == [0.3, 0.6]
 
 
+@pytest.mark.slow
 def test_the_tables_beside_that_of_the_correlators(best_device, rng):
     field, _ = field_of(rng, best_device)
     words = "overlap:m=1,1.5,accuracy=1e-2,modes=4,approximation=zolotarev"

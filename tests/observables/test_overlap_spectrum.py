@@ -64,6 +64,7 @@ def check_dense(record, rows, links, phases, csw=0.0):
     assert 0 < record["relation"] <= 2.01 * record["bound"] / RHO
 
 
+@pytest.mark.slow
 def test_dense_matrices_on_unequal_extents(best_device, rng):
     lattice = Lattice(2, 4, 2, 2)
     links = random_field(lattice.extents, "su2", rng)

@@ -72,6 +72,7 @@ def exact(kernel, mass):
     return (one - reference.overlap(kernel, RHO, 2) / (2 * RHO)) @ inverse
 
 
+@pytest.mark.slow
 def test_propagators_of_all_masses_are_those_of_the_dense_operator(found, kernel):
     """Also of the mass 0, since these links have no zero modes."""
     lowest = np.abs(np.linalg.eigvals(reference.overlap(kernel, RHO, 2))).min()
@@ -84,6 +85,7 @@ def test_propagators_of_all_masses_are_those_of_the_dense_operator(found, kernel
     assert (found.residuals <= TOLERANCE).all()
 
 
+@pytest.mark.slow
 def test_chiral_symmetry_is_exact_at_the_mass_0(found, operator, kernel):
     """S at the mass 0 anticommutes with gamma_5; with the contact term it does not."""
     massless = columns_of(found)[0]
@@ -98,6 +100,7 @@ def test_chiral_symmetry_is_exact_at_the_mass_0(found, operator, kernel):
     assert np.abs(broken).max() == pytest.approx(1 / RHO, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_propagators_are_gamma_5_hermitian(operator):
     """S(0, y) = gamma_5 S(y, 0)^dagger gamma_5."""
     sites, request = (0, 21), SolverParameters(TOLERANCE)
@@ -110,6 +113,7 @@ def test_propagators_are_gamma_5_hermitian(operator):
     assert np.abs(back - five @ forth.conj().T @ five).max() < 1e-8 * np.abs(back).max()
 
 
+@pytest.mark.slow
 def test_the_pion_is_the_squared_propagator_and_fulfils_the_gmor_relation(found):
     """m times the sum of the pion is the trace of S at the source, on every configuration."""
     for mass, quark, column in zip(MASSES, found.propagators, columns_of(found), strict=True):
@@ -159,6 +163,7 @@ def test_free_quarks_have_the_pole_mass_of_the_formula(mass, best_device):
     np.testing.assert_allclose(values[t + 1] / values[t], ratio, rtol=2e-3)
 
 
+@pytest.mark.slow
 def test_the_true_residual_decides(links, kernel):
     """With a rough sign function A is not D^dagger D, so that solutions need corrections."""
     rough = operator_on(links, (0.05,), accuracy=1e-4)

@@ -70,7 +70,11 @@ def action_of(links, c1):
 
 @pytest.mark.parametrize(
     ("group", "action", "c1"),
-    [("su3", "wilson", 0), ("su2", "wilson", 0), ("su3", "iwasaki", -0.331)],
+    [
+        pytest.param("su3", "wilson", 0, marks=pytest.mark.slow),
+        ("su2", "wilson", 0),
+        pytest.param("su3", "iwasaki", -0.331, marks=pytest.mark.slow),
+    ],
 )
 def test_exchanges_are_those_of_the_actions_of_stored_links(
     tmp_path, best_device, group, action, c1
@@ -121,7 +125,7 @@ QUARKS = HMC | {"quarks": "kappa=0.1", "lattice": "4x4x4x4"}
     [
         {},
         {"exchange_every": 2, "rng": "ranlux", "group": "su2", "beta": 2.2},
-        HMC,
+        pytest.param(HMC, marks=pytest.mark.slow),
         pytest.param(QUARKS, marks=pytest.mark.slow),
     ],
     ids=["heatbath", "ranlux", "hmc", "quarks"],
