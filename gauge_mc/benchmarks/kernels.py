@@ -262,9 +262,9 @@ def _exchanges(
 
 
 def _observables(field: Field) -> Iterator[KernelTimer]:
-    """Yield the observables that return one record."""
+    """Yield the observables that return one record, without those that take long."""
     for one in OBSERVABLES.values():
-        if not one.columns.averaged:
+        if not one.columns.averaged or not one.benched:
             continue
         observable, kernel = one.for_lattice(field.lattice), one.main_kernel
         registers = field.slabs[0].kernel(kernel).registers if kernel else lambda: None

@@ -89,7 +89,8 @@ def observables_time(
     device, group, lattice, precision, seconds, progress
         See `benchmark`.
     names : collection of str
-        Names of what is timed; everything if there are none. See `check_names`.
+        Names of what is timed; without names, everything that does not take long. See
+        `check_names`.
 
     Returns
     -------
@@ -150,8 +151,10 @@ def check_names(names: Collection[str]) -> None:
 
 
 def _named(names: Collection[str], kinds: Mapping[str, Thing]) -> dict[str, Thing]:
-    """Return the things of a kind that have one of the names, or all if there are no names."""
-    return {name: kinds[name] for name in kinds if not names or name in names}
+    """Return the things of a kind that have one of the names; without names, the usual ones."""
+    if names:
+        return {name: kinds[name] for name in kinds if name in names}
+    return {name: one for name, one in kinds.items() if getattr(one, "benched", True)}
 
 
 def _step_seconds(field: Field, flow: Flow, seconds: float) -> float:

@@ -241,6 +241,8 @@ class Observable:
     """Kernel whose number of registers benchmarks show."""
     bench_options: ClassVar[Mapping[str, object]] = {}
     """Options with which benchmarks measure it, if the default ones take too long."""
+    benched: ClassVar[bool] = True
+    """Whether benchmarks time it although it is not named, since it does not take long."""
     formerly: ClassVar[Mapping[str, str]] = {}
     """Entries that the headers of tables of earlier versions lack."""
 

@@ -116,6 +116,7 @@ class OverlapSpectrumObservable(Observable):
         "eigenvalues; index: zero modes of the chirality -1 less those of 1"
     )
     units: ClassVar[str] = "lattice units"
+    benched: ClassVar[bool] = False
     bench_options: ClassVar[Mapping[str, object]] = {
         EIGENVALUES: 1, "accuracy": 0.01, "modes": 0,
     }  # fmt: skip
