@@ -131,7 +131,7 @@ def checks_of(path: Path, regenerate: int = 0) -> list[Check]:
     Parameters
     ----------
     path : Path
-        What to check.
+        A run, a scan, a publication, a configuration or a table.
     regenerate : int
         Number of configurations of a publication to make again.
 

@@ -73,7 +73,7 @@ def make_again(folder: Path, number: int, advance: Callable[[float], object]) ->
     Returns
     -------
     str
-        What was made, in words.
+        The configurations that were made, in words.
 
     Raises
     ------

@@ -105,7 +105,7 @@ def publish(
     Returns
     -------
     PublicationReport
-        What was written.
+        The folder with its content.
 
     Raises
     ------

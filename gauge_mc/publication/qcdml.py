@@ -91,7 +91,7 @@ def configuration(
     publisher : Publisher
         Who publishes it.
     row : PublishedConfiguration
-        What is recorded of the file.
+        The row of the file in the list of configurations.
     checksum : str
         Its checksum; see `posix_checksum`.
     session : SessionRecord

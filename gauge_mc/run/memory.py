@@ -99,7 +99,7 @@ def rehearse(
     Parameters
     ----------
     observables : sequence of Observable
-        What is measured, ready for the ensemble. Those that cannot be rehearsed do not count.
+        The observables, ready for the ensemble. Those that cannot be rehearsed do not count.
     lattice, group, precision
         Those of the links.
     devices : Device or DeviceGroup

@@ -91,7 +91,7 @@ def regenerate(
     Returns
     -------
     RegenerationReport
-        What was made, or would be with `dry_run`.
+        The configurations that were made, or would be with `dry_run`.
 
     Raises
     ------

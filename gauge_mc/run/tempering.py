@@ -1,6 +1,6 @@
 """Tempering in β: runs that differ in their coupling exchange the replicas that they update.
 
-What is exchanged in memory are the links. The couplings, the random numbers, the tuning of the
+The links are exchanged in memory. The couplings, the random numbers, the tuning of the
 algorithm, the tables and the directory stay with the run, so that everything that reads runs finds
 those of one coupling.
 """

@@ -242,7 +242,7 @@ def test_the_figure(study, tmp_path):
 
 
 def test_all_loops_of_an_improved_action_count(tmp_path):
-    """Of rectangles, the difference has 12 c1 times that of their average, c1 = -0.331."""
+    """The difference has 12 c1 times that of the average of rectangles, c1 = -0.331."""
     rng, plaquettes, rectangles = np.random.default_rng(1), {HOT: 0.62, COLD: 0.60}, {}
     for beta in (2.4, 2.5):
         for lattice, shift in ((HOT, 0.01), (COLD, 0.0)):

@@ -162,7 +162,7 @@ def test_the_command_says_it(run, monkeypatch):
 
 @pytest.mark.slow
 def test_measurements_along_the_way_are_refused_before_the_start(tmp_path, monkeypatch):
-    """Of two observables that share propagators, whose memory the forecast of a run counts."""
+    """The memory of two observables that share propagators, which the forecast of a run counts."""
     hadrons = "mesons:1:quark=domain-wall;ls=4;m=0.5,baryons:1:quark=domain-wall;ls=4;m=0.5"
     values = {"lattice": "4x4x4x8", "group": "su2", "configs": 1, "backend": "cpu"}
     values |= {"thermalize": 0, "measure": hadrons, "output": str(tmp_path / "run")}

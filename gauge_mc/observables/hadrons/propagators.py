@@ -45,7 +45,7 @@ class SolveRecords(list[Record]):
     Attributes
     ----------
     operators : list of Record
-        What is known of the operator of the quarks, a record for a field.
+        The record of a field with the properties of the operator of the quarks.
     """
 
     def __init__(self) -> None:
