@@ -24,7 +24,7 @@ LATTICES = ("8x8x8x8", "4x6x8x10")
 COMMON = ("--precision", "double", "--thermalize", "300", "--separation", "1", "--format", "none")
 
 ALGORITHMS = ("hmc:integrator=omf4", "heatbath:overrelax=1")
-"""What is compared; with these errors are smallest for the time that they take."""
+"""The algorithms to compare, whose errors are the smallest for the time that they take."""
 
 BETAS = {"su2": 2.0, "su3": 5.2, "su4": 8.0, "su5": 15.4, "su6": 22.4, "su7": 30.6, "su8": 40.0}
 """Couplings of the Wilson action at strong coupling, where autocorrelation is short."""
