@@ -87,7 +87,7 @@ class ShiftedSearch:
         self._step = [Advance(self.r, self._q, parity=parity) for parity in both]
         self._advance = AdvanceShifts(self.y, self._directions, self.r)
 
-    def run(self, shifts: Sequence[float], targets: Norms, most: int) -> None:
+    def run(self, shifts: Sequence[float], targets: Norms, most: int, relaxed: bool = True) -> None:
         """Compute solutions whose iterated residuals are at most the targets.
 
         Parameters
@@ -98,6 +98,8 @@ class ShiftedSearch:
             The largest norm of the residuals of every vector, for all shifts.
         most : int
             Largest number of iterations.
+        relaxed : bool
+            Whether an operator that allows it may have larger errors as residuals fall.
 
         Raises
         ------
@@ -105,8 +107,9 @@ class ShiftedSearch:
             If there are too many iterations, or values are not numbers.
         """
         coefficients = _Coefficients(shifts, self.r.count)
-        inexact = self._operator if isinstance(self._operator, InexactOperator) else None
-        relaxation = Relaxation(inexact, targets) if inexact else None
+        operator, relaxation = self._operator, None
+        if relaxed and isinstance(operator, InexactOperator):
+            relaxation = Relaxation(operator, targets)
         try:
             self._run(coefficients, targets, most, relaxation)
         finally:
