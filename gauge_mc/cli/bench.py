@@ -360,9 +360,9 @@ def _table(result: Benchmark, before: dict[str, float] | None) -> Table:
     energies = any(kernel.nj_per_link is not None for kernel in result.kernels)
     columns += ["nJ/link"] * energies
     columns += ["regs", "spill"] * registers + ["ratio"] * (before is not None)
-    table.add_column("kernel", no_wrap=True)
+    table.add_column("kernel", overflow="fold")  # the name of an observable may be long
     for column in columns:
-        table.add_column(column, justify="right")
+        table.add_column(column, justify="right", no_wrap=True)
     for kernel in result.kernels:
         row: list[Any] = [
             kernel.name,
