@@ -20,7 +20,7 @@ from gauge_mc.registry import in_words
 
 ResultClass = TypeVar("ResultClass", bound=type[Any])
 
-INDENTED: dict[str, Any] = {"initial_indent": " " * 8, "subsequent_indent": " " * 8}
+INDENTED: dict[str, Any] = {"initial_indent": " " * 4, "subsequent_indent": " " * 4}
 """Indentation of the descriptions in a docstring."""
 
 DECLARED = "number"
@@ -66,12 +66,12 @@ def headings(kind: type[Any]) -> dict[str, str]:
 def documented(kind: ResultClass) -> ResultClass:
     """Add the declared fields of a data class to its docstring; a class decorator."""
     lines = [
-        f"    {one.name} : {in_plain_words(one.type)}\n"
+        f"{one.name} : {in_plain_words(one.type)}\n"
         + textwrap.fill(_description(**one.metadata[DECLARED]), 100, **INDENTED)
         for one in fields(kind)
     ]
-    text = (kind.__doc__ or "").rstrip()
-    kind.__doc__ = "\n".join([f"{text}\n\n    Attributes\n    ----------", *lines, "    "])
+    text = inspect.cleandoc(kind.__doc__ or "")  # from Python 3.13 on, it is not indented
+    kind.__doc__ = "\n".join([f"{text}\n\nAttributes\n----------", *lines])
     return kind
 
 
