@@ -21,7 +21,8 @@ struct Arguments {
     DIAGONAL::Terms diagonal;
     Spinors source, other, target;  // psi, u and the result
     double factor, s;
-    int form, vectors;  // the number of vectors is a multiple of VECTORS
+    int form, vectors;  // the number of vectors is a multiple of VECTORS times layers
+    int layers;         // number of threads among which the vectors of a site are divided
 };
 
 INLINE void hopping(const Arguments& a, const Site& site, int vector, Spinor (&sum)[VECTORS]) {
@@ -61,9 +62,9 @@ INLINE void finish(const Arguments& a, const Site& site, int vector, Spinor& y) 
     store_spinor(a.target, g, site, vector, y);
 }
 
-INLINE void hop_site(const Arguments& a, Site site) {
+INLINE void hop_site(const Arguments& a, Site site, int layer) {
     ROLLED
-    for (int vector = 0; vector < a.vectors; vector += VECTORS) {
+    for (int vector = layer * VECTORS; vector < a.vectors; vector += a.layers * VECTORS) {
         compute_again(site.x), compute_again(site.y), compute_again(site.z), compute_again(site.t);
         compute_again(site.slot), compute_again(site.parity);
         Spinor y[VECTORS];
@@ -72,4 +73,4 @@ INLINE void hop_site(const Arguments& a, Site site) {
     }
 }
 
-SITE_KERNEL(hop, hop_site)
+LAYERED_KERNEL(hop, hop_site)

@@ -97,12 +97,17 @@ class VectorsPerThread:
     """Their number."""
     launch_bounds: tuple[int, int] | None = None
     """Threads per block and minimum number of resident blocks per multiprocessor of a GPU."""
+    shares: bool = False
+    """Whether threads read links that others read as well, which the caches should therefore keep."""
 
     @cached_property
     def choice(self) -> Choice:
         """The compile-time selection."""
-        name = f"{self.vectors} vector{'s' * (self.vectors > 1)}"
-        selected = Choice.of("vectors", name, "dirac/vectors.h", str(self.vectors))
+        name = f"{self.vectors} vector{'s' * (self.vectors > 1)}{' of several' * self.shares}"
+        shared = int(self.shares or self.vectors > 1)
+        selected = Choice.of(
+            "vectors", name, "dirac/vectors.h", str(self.vectors), SHARED_LINKS=shared
+        )
         return replace(selected, launch_bounds=self.launch_bounds)
 
 
