@@ -8,6 +8,7 @@
 struct Tile {
     Divisor z;        // extent along z; the extents along x (halved) and y are those of the block
     Divisor tiles_z;  // number of tiles along z
+    Divisor layer;    // extent along z and t together, of the threads of a layer
     int t;            // extent along t; the last tile may extend beyond the work
 };
 
@@ -195,9 +196,9 @@ template <class A> struct Steps {
 #define LAYERED_KERNEL(NAME, BODY)                                                             \
     extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)                      \
         NAME(const Arguments a, const Tile tile) {                                             \
-        const int sites = tile.z.divisor * tile.t, layer = threadIdx.z / sites;                \
+        const int layer = tile.layer.quotient(threadIdx.z);                                    \
         const Site site = site_in_tile(a, tile, blockIdx.x, blockIdx.y, blockIdx.z,            \
-                                       threadIdx.z - layer * sites);                           \
+                                       threadIdx.z - layer * tile.layer.divisor);              \
         if (in_work(a, site)) BODY(a, site, layer);                                            \
     }
 

@@ -22,7 +22,7 @@ struct Arguments {
     Spinors source, other, target;  // psi, u and the result
     double factor, s;
     int form, vectors;  // the number of vectors is a multiple of VECTORS times layers
-    int layers;         // number of threads among which the vectors of a site are divided
+    int layers;         // number of threads among which the vectors of a site are divided; 1 unless LAYERED
 };
 
 INLINE void hopping(const Arguments& a, const Site& site, int vector, Spinor (&sum)[VECTORS]) {
@@ -64,7 +64,8 @@ INLINE void finish(const Arguments& a, const Site& site, int vector, Spinor& y) 
 
 INLINE void hop_site(const Arguments& a, Site site, int layer) {
     ROLLED
-    for (int vector = layer * VECTORS; vector < a.vectors; vector += a.layers * VECTORS) {
+    for (int n = 0; n < a.vectors; n += (LAYERED ? a.layers : 1) * VECTORS) {
+        const int vector = n + (LAYERED ? layer : 0) * VECTORS;
         compute_again(site.x), compute_again(site.y), compute_again(site.z), compute_again(site.t);
         compute_again(site.slot), compute_again(site.parity);
         Spinor y[VECTORS];

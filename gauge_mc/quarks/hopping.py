@@ -140,9 +140,10 @@ class PreparedOperator(LinearOperator):
         """Return the number of threads among which `count` vectors of a site are divided."""
         if self.operator.field.devices.devices[0].in_host_memory:
             return 1
-        several = SEVERAL[self.storage.name].vectors
-        passes = count if count % several else count // several
-        return math.gcd(passes, LAYERS[self.storage.name])
+        several = SEVERAL[self.storage.name]
+        if count % several.vectors or not several.layered:
+            return 1
+        return math.gcd(count // several.vectors, LAYERS[self.storage.name])
 
     def hop(
         self,

@@ -74,7 +74,7 @@ def test_vectors_divided_among_threads(vectors, layers, storage, gpu, rng, monke
     psi = walls.random_spinor(lattice.extents, extent, 3, rng)
     expected = walls.domain_wall(links, psi, MASS, HEIGHT, PHASES)
     usual = made(links, (extent, {}), "su3", gpu, lattice).apply(psi, precision=storage)
-    chosen = VectorsPerThread(vectors, (128, 2), shares=True)
+    chosen = VectorsPerThread(vectors, (128, 2), layered=True)
     monkeypatch.setitem(hopping.SEVERAL, storage, chosen)
     monkeypatch.setitem(hopping.LAYERS, storage, layers)
     operator = made(links, (extent, {}), "su3", gpu, lattice)

@@ -95,7 +95,8 @@ class Tile:
 def packed_tile(tile: Tile, extent_z: int) -> bytes:
     """Return a tile as the structure ``Tile`` of the kernels, for an extent of the lattice in z."""
     tiles_z = divisor(extent_z // tile.z)
-    return bytes(tile_structure()(z=divisor(tile.z), tiles_z=tiles_z, t=tile.t))
+    z, layer = divisor(tile.z), divisor(tile.z * tile.t)
+    return bytes(tile_structure()(z=z, tiles_z=tiles_z, layer=layer, t=tile.t))
 
 
 @functools.cache
@@ -105,9 +106,7 @@ def tile_structure() -> type[ctypes.Structure]:
 
 
 @functools.cache
-def best_tile(
-    extents: tuple[int, int, int], slices: int, threads: int, layers: int = 1
-) -> Tile:
+def best_tile(extents: tuple[int, int, int], slices: int, threads: int, layers: int = 1) -> Tile:
     """Return the tile with the lowest cost.
 
     Parameters
