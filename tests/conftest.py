@@ -60,7 +60,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     Other numbers of lanes than the best are tried with the quick groups and precisions alone, and
     every number with one of them at least. Of tests with three parameters and more, those are quick
-    that cover all pairs of values. Tests that need a GPU are left out where there is none.
+    that cover all pairs of values, and those are slow that cover the pairs that are missing then;
+    the others are marked `every`. Tests that need a GPU are left out where there is none.
     """
     left_out = []
     if "faults" not in config.option.markexpr:  # they take hours, so that they must be asked for
@@ -82,19 +83,31 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     without = {*left_out}
     items[:] = [item for item in items if item not in without]
     mark_beyond_pairs(items)
+    if "every" not in config.option.markexpr:  # they double the time of the slow tests
+        left_out += [item for item in items if item.get_closest_marker("every")]
+        items[:] = [item for item in items if not item.get_closest_marker("every")]
     config.hook.pytest_deselected(items=left_out)
 
 
 def mark_beyond_pairs(items: Iterable[pytest.Item]) -> None:
-    """Let the instances of parametrised tests be slow that a cover of all pairs does without."""
+    """Let the instances of parametrised tests be slow that a cover of all pairs does without.
+
+    Of these and those that are slow anyway, mark the ones that a larger cover does without.
+    """
     instances = defaultdict(list)
     for item in items:
-        if hasattr(item, "callspec") and not item.get_closest_marker("slow"):
+        if hasattr(item, "callspec"):
             on_gpu = item.get_closest_marker("gpu") is not None
             instances[item.nodeid.partition("[")[0], on_gpu].append(item)
     for several in instances.values():
-        for number in beyond_pairs([choice_of(one) for one in several]):
-            several[number].add_marker(pytest.mark.slow)
+        quick = [one for one in several if not one.get_closest_marker("slow")]
+        for number in beyond_pairs([choice_of(one) for one in quick]):
+            quick[number].add_marker(pytest.mark.slow)
+        slow = [one for one in several if one.get_closest_marker("slow")]
+        chosen = [choice_of(one) for one in several if not one.get_closest_marker("slow")]
+        for number in beyond_pairs([choice_of(one) for one in slow], chosen):
+            if len(choice_of(slow[number])) > 2:
+                slow[number].add_marker(pytest.mark.every)
 
 
 def choice_of(item: pytest.Function) -> dict[tuple[str, ...], tuple[int, ...]]:

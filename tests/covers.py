@@ -4,7 +4,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from itertools import combinations
 
 
-def beyond_pairs(choices: Sequence[Mapping[str, Hashable]]) -> list[int]:
+def beyond_pairs(
+    choices: Sequence[Mapping[str, Hashable]], chosen: Sequence[Mapping[str, Hashable]] = ()
+) -> list[int]:
     """Return the numbers of choices without which all pairs of values still occur.
 
     Most mistakes need one value of a parameter, or two values together. A product of three or more
@@ -15,12 +17,19 @@ def beyond_pairs(choices: Sequence[Mapping[str, Hashable]]) -> list[int]:
     ----------
     choices : sequence of mappings
         The values by the names of the parameters. With one or two parameters none is left out.
+    chosen : sequence of mappings
+        Others that belong to the cover already.
     """
-    pairs = [{*combinations(sorted(choice.items()), min(2, len(choice)))} for choice in choices]
-    missing = set().union(*pairs)
+    pairs = [_pairs(choice) for choice in choices]
+    missing = set().union(*pairs).difference(*map(_pairs, chosen))
     rest = list(range(len(choices)))
     while missing:
         best = max(rest, key=lambda number: len(pairs[number] & missing))
         missing -= pairs[best]
         rest.remove(best)
     return rest
+
+
+def _pairs(choice: Mapping[str, Hashable]) -> set[tuple[object, ...]]:
+    """Return all pairs of values of a choice."""
+    return {*combinations(sorted(choice.items()), min(2, len(choice)))}

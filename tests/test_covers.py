@@ -21,6 +21,19 @@ def test_every_pair_occurs_in_few_choices():
     assert 12 <= len(cover) <= 15  # of 72
 
 
+def test_a_cover_can_be_enlarged():
+    every = [dict(zip("abc", one, strict=True)) for one in product(range(3), range(3), range(3))]
+    left_out = {*beyond_pairs(every)}
+    cover = [choice for number, choice in enumerate(every) if number not in left_out]
+    larger = [{"d": n, **one} for n in range(2) for one in every]
+    chosen = [{"d": 0, **one} for one in cover]
+    assert len({*beyond_pairs(every, cover)}) == 27
+    others = {*beyond_pairs(larger, chosen)}
+    more = [choice for number, choice in enumerate(larger) if number not in others]
+    assert pairs(chosen) < pairs(larger) == pairs(chosen + more)
+    assert len(more) <= 9  # of 54
+
+
 def test_choices_that_a_product_lacks_are_not_necessary():
     assert beyond_pairs([{"a": 0, "b": 0, "c": 0}, {"a": 1, "b": 1, "c": 1}]) == []
 
