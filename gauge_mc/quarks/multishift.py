@@ -7,10 +7,16 @@ further applications of A (B. Jegerlehner, hep-lat/9612014; A. Frommer et al., I
 
 The coefficients of the iteration are those of the Lanczos algorithm, so that the ends of the
 spectrum of A are found on the way (`gauge_mc.quarks.lanczos`).
+
+A sum of the solutions needs no memory for each of them if the iteration is carried out twice: the
+solutions are combinations of the residuals, whose factors are known after the first time (H.
+Neuberger, Int. J. Mod. Phys. C10 (1999) 1051, hep-lat/9811019). That is faster for many shifts, too
+(T.-W. Chiu and T.-H. Hsieh, Phys. Rev. E68 (2003) 066704, hep-lat/0306025).
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -49,7 +55,7 @@ LEAST = 1e-100
 """Size of a residual, divided by that of the right-hand side, whose square does not underflow."""
 
 
-class ShiftedSearch:
+class _Iteration(ABC):
     """Conjugate gradients for (A + sigma) y = r and several shifts sigma, in one precision.
 
     Parameters
@@ -58,34 +64,35 @@ class ShiftedSearch:
         The operator A, which `run` allows larger errors as residuals fall if it is inexact.
     like : SpinorField
         A field like r, in the precision of the iteration.
-    number : int
-        Largest number of shifts.
 
     Attributes
     ----------
     r : SpinorField
         The right-hand sides, which the caller sets, and then the residuals for the lowest shift.
-    y : SpinorField
-        The solutions for all shifts, number i n + j for shift i and the j-th of the n vectors of r.
     iterations : int
         Number of iterations of the last search.
     lanczos : Lanczos
         The coefficients of the last search for the first vector.
     """
 
-    def __init__(self, operator: LinearOperator, like: SpinorField, number: int) -> None:
+    def __init__(self, operator: LinearOperator, like: SpinorField) -> None:
         self._operator = operator
         self.r, self._p, self._q = like.like(), like.like(), like.like()
-        self.y, self._directions = (_repeated(like, number) for _ in range(2))
         self.iterations, self.lanczos = 0, Lanczos()
         both = like.parities
         self._apply = operator.apply(self._q, self._p)
-        self._clear = [Combine(self.y, self.y, parity=parity) for parity in both]
         self._first = [Combine(self._p, self.r, parity=parity) for parity in both]
         self._add_shift = [Combine(self._q, self._p, parity=parity) for parity in both]
         self._p_q = [Multiply(self._q, self._p, parity=parity) for parity in both]
         self._step = [Advance(self.r, self._q, parity=parity) for parity in both]
-        self._advance = AdvanceShifts(self.y, self._directions, self.r)
+
+    @abstractmethod
+    def _begin(self, shifts: int, count: int) -> None:
+        """Set the solutions to 0, and the directions of all shifts to r."""
+
+    @abstractmethod
+    def _advance(self, a: Norms, b: Norms, c: Norms) -> None:
+        """Carry out a step of `AdvanceShifts` for the first shifts."""
 
     def run(self, shifts: Sequence[float], targets: Norms, most: int, relaxed: bool = True) -> None:
         """Compute solutions whose iterated residuals are at most the targets.
@@ -141,13 +148,9 @@ class ShiftedSearch:
         """Yield the norms for the lowest shift before an iteration, until all shifts are done."""
         lowest, count = own.lowest, self.r.count
         self.iterations, self.lanczos = 0, Lanczos(lowest)
-        for clear in self._clear:
-            clear(0, 0)
         for copy in self._first:
             copy(0, 1)
-        one, zero = np.ones((len(own.shifts), count)), np.zeros((len(own.shifts), count))
-        # The directions are set to r for as many shifts as there are.
-        self._advance(zero, zero, one)
+        self._begin(len(own.shifts), count)
         norm2 = norms_of(self.r) ** 2
         while own.unfinished(np.sqrt(norm2), targets):
             yield np.sqrt(norm2)
@@ -169,6 +172,129 @@ class ShiftedSearch:
                 turn(beta, 1)
             self.lanczos.add(float(alpha[0]), float(beta[0]))
             norm2 = new
+
+
+class ShiftedSearch(_Iteration):
+    """Conjugate gradients that find the solutions for all shifts.
+
+    Parameters
+    ----------
+    operator, like
+        See `_Iteration`.
+    number : int
+        Largest number of shifts.
+
+    Attributes
+    ----------
+    y : SpinorField
+        The solutions for all shifts, number i n + j for shift i and the j-th of the n vectors of r.
+    """
+
+    def __init__(self, operator: LinearOperator, like: SpinorField, number: int) -> None:
+        super().__init__(operator, like)
+        self.y, self._directions = (_repeated(like, number) for _ in range(2))
+        self._clear = [Combine(self.y, self.y, parity=parity) for parity in like.parities]
+        self._next = AdvanceShifts(self.y, self._directions, self.r)
+
+    def _begin(self, shifts: int, count: int) -> None:
+        for clear in self._clear:
+            clear(0, 0)
+        one, zero = np.ones((shifts, count)), np.zeros((shifts, count))
+        self._next(zero, zero, one)
+
+    def _advance(self, a: Norms, b: Norms, c: Norms) -> None:
+        self._next(a, b, c)
+
+
+class TwoPassSum(_Iteration):
+    """The sum over shifts of c_i (A + sigma_i)^-1 b, in memory that does not grow with their number.
+
+    A first pass finds the coefficients of conjugate gradients; a second one repeats its residuals
+    r_j, without scalar products, and adds them up. The solution for a shift is the sum over j of
+    zeta_j s_j r_j with s_j = alpha_j + beta_j s_{j+1}, in the coefficients of this shift.
+
+    Parameters
+    ----------
+    operator : LinearOperator
+        The positive operator A.
+    target : SpinorField
+        The sum is added to these vectors.
+    b : SpinorField
+        The right-hand sides, which may change between calls.
+    most : int
+        Largest number of iterations of the first pass.
+    """
+
+    def __init__(
+        self, operator: LinearOperator, target: SpinorField, b: SpinorField, most: int
+    ) -> None:
+        super().__init__(operator, b)
+        self._most = most
+        self._taken: list[tuple[Norms, Norms, Norms]] = []
+        self._copy = [Combine(self.r, b, parity=parity) for parity in b.parities]
+        self._add = [Combine(target, self.r, parity=parity) for parity in b.parities]
+
+    def _begin(self, shifts: int, count: int) -> None:
+        self._taken = []
+
+    def _advance(self, a: Norms, b: Norms, c: Norms) -> None:
+        self._taken.append((a, b, c))
+
+    def __call__(self, shifts: Sequence[float], factors: Sequence[float], tolerance: float) -> None:
+        """Add the sum to the target.
+
+        Parameters
+        ----------
+        shifts : sequence of float
+            Shifts in ascending order.
+        factors : sequence of float
+            The factors c_i.
+        tolerance : float
+            Largest norm of the iterated residuals, divided by that of b, for every shift and
+            vector.
+
+        Raises
+        ------
+        ConvergenceError
+            If there are too many iterations, or values are not numbers.
+        """
+        self._restart()
+        norms = norms_of(self.r)
+        if not np.isfinite(norms).all():
+            raise ConvergenceError("The right-hand side contains a value that is not a number.")
+        self.run(shifts, tolerance * norms, self._most, relaxed=False)
+        weights = self._weights(np.array(factors))
+        self._restart()
+        for copy in self._first:
+            copy(0, 1)
+        for weight, (a, b, _) in zip(weights, self._taken, strict=True):
+            alpha, beta = a[0], b[0]  # of the lowest shift, which ends last
+            for add in self._add:
+                add(1, weight)
+            self._apply()
+            for shift in self._add_shift:
+                shift(1, float(shifts[0]))
+            for advance in self._step:
+                advance(-alpha)
+            for turn in self._first:
+                turn(beta, 1)
+
+    def _restart(self) -> None:
+        for copy in self._copy:
+            copy(0, 1)
+
+    def _weights(self, factors: Norms) -> list[Norms]:
+        """Return the factors of the residuals in the sum, for every step."""
+        first = np.ones((len(factors), self.r.count))
+        sums, found = np.zeros_like(first), []
+        for n in reversed(range(len(self._taken))):
+            a, b, _ = self._taken[n]
+            zeta = self._taken[n - 1][2] if n else first
+            live = len(a)
+            sums[:live] = a + b * sums[:live]
+            sums[live:] = 0
+            found.append((factors[: len(zeta), None] * zeta * sums[: len(zeta)]).sum(axis=0))
+        return found[::-1]
 
 
 class _Coefficients:

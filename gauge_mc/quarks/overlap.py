@@ -158,7 +158,7 @@ class Overlap:
     modes : int
         Largest number of low modes of H that are projected; see `kernel_modes`.
     approximation : str, optional
-        ``polynomial`` or ``zolotarev``; by default the faster one.
+        ``polynomial``, ``zolotarev`` or ``double-pass``; by default the fastest one.
     folder : path, optional
         Folder of modes of H and of D(0): those that it has are read, and the others are written
         there.

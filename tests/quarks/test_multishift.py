@@ -13,7 +13,7 @@ from gauge_mc.fields.field import Field
 from gauge_mc.quarks import multishift
 from gauge_mc.quarks.lanczos import Lanczos
 from gauge_mc.quarks.linear import EVEN
-from gauge_mc.quarks.multishift import ShiftedSearch, ShiftedSystem
+from gauge_mc.quarks.multishift import ShiftedSearch, ShiftedSystem, TwoPassSum
 from gauge_mc.quarks.normal import NormalOperator
 from gauge_mc.quarks.operators import Wilson
 from gauge_mc.quarks.preconditioned import PreconditionedOperator
@@ -115,6 +115,42 @@ def test_a_shift_stops_when_its_own_residual_is_small(rng):
     for _, y in found:
         rest = np.linalg.norm(setup.columns(setup.b)[:, 0] - whole @ y)
         assert 0.01 * target < rest <= 1.01 * target  # not much smaller: it has stopped
+
+
+def test_two_passes_add_up_the_solutions_of_dense_matrices(best_device, rng):
+    """The sum of the solutions with factors, also if a vector is 0, and again in the same memory.
+
+    With a loose tolerance the shifts end at different steps, as those of a single pass do.
+    """
+    setup = Setup(best_device, rng, vectors=3)
+    values = setup.b.to_numpy()
+    values[1] = 0
+    values[2] *= 1e3
+    setup.b.restore(values)
+    matrix, b = setup.matrix(), setup.columns(setup.b)
+    target, factors = setup.b.like(), (0.3, -2.0, 1.0, 7.0)
+    two = TwoPassSum(setup.operator(), target, setup.b, 1000)
+    for first, tolerance in ((0, 1e-12), (1, 1e-3), (0, 1e-12)):
+        shifts, own = SHIFTS[first:], factors[first:]
+        search = ShiftedSearch(setup.operator(), setup.b, len(shifts))
+        search.r.copy(setup.b)
+        search.run(shifts, tolerance * np.linalg.norm(b, axis=0), 1000)
+        target.copy(setup.b)
+        two(shifts, own, tolerance)
+        assert two.iterations == search.iterations > 5
+        found = setup.columns(target) - b
+        single = np.einsum("sji,s->ij", search.y.to_numpy().reshape(len(shifts), 3, -1), own)
+        single = single[even_sites(setup.links)]
+        scale = np.linalg.norm(single, axis=0)
+        assert (np.linalg.norm(found - single, axis=0) <= 1e-12 * scale).all()
+        if tolerance < 1e-10:
+            exact = sum(
+                c * np.linalg.solve(matrix + s * np.eye(len(matrix)), b)
+                for s, c in zip(shifts, own, strict=True)
+            )
+            assert (np.linalg.norm(found - exact, axis=0) <= 1e-8 * scale).all()
+    with pytest.raises(GaugeError, match="within 3 iterations"):
+        TwoPassSum(setup.operator(), target, setup.b, 3)(SHIFTS, factors, 1e-8)
 
 
 @pytest.mark.parametrize("inner", ["double", "single"])
