@@ -207,7 +207,7 @@ class ShiftedSearch(_Iteration):
 
 
 class TwoPassSum(_Iteration):
-    """The sum over shifts of c_i (A + sigma_i)^-1 b, in memory that does not grow with their number.
+    """The sum over shifts of c_i (A + sigma_i)^-1 b, in memory that they do not enlarge.
 
     A first pass finds the coefficients of conjugate gradients; a second one repeats its residuals
     r_j, without scalar products, and adds them up. The solution for a shift is the sum over j of
