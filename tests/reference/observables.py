@@ -95,6 +95,20 @@ def polyakov_loop(links: Complex) -> complex:
     return complex(polyakov_field(links).mean())
 
 
+def field_correlator(links: Complex, fields: Sequence[Complex], tau: int) -> complex:
+    """Sum over fields F of the average of Tr [F(x) W(x, tau) F(x + tau t) W(x + tau t, N_t - tau)] / N.
+
+    W(x, n) is the product of the n links along t from x on; they wind around the lattice once.
+    """
+    period = links.shape[0]
+    first = transport(links, [(3, 1)] * tau)
+    second = translate(transport(links, [(3, 1)] * (period - tau)), (0, 0, 0, tau))
+    sums = [
+        trace(one @ first @ translate(one, (0, 0, 0, tau)) @ second).mean() for one in fields
+    ]
+    return complex(sum(sums)) / int(links.shape[-1])
+
+
 def shortest_paths(step: Step) -> list[tuple[tuple[int, int], ...]]:
     """All shortest link paths from x to x + step: every distinct order of its unit steps.
 

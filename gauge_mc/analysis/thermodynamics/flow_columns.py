@@ -17,3 +17,18 @@ COLUMNS = TableColumns(
 
 THERMAL_COLUMNS = (SWEEP, *COLUMNS.names)
 """Names of the columns of such a table."""
+
+CORRELATORS = TableColumns(
+    Column("t", float, "flow time in lattice units", index=True),
+    Column("tau", int, "distance along t of the two fields", index=True),
+    Column("electric_re", float, "a⁴ C_E, real part, summed over directions and averaged"),
+    Column("electric_im", float, "its imaginary part; 0 for SU(2)"),
+    Column("magnetic_re", float, "a⁴ C_B, real part"),
+    Column("magnetic_im", float, "its imaginary part; 0 for SU(2)"),
+    Column("loop_re", float, "real part of the Polyakov loop of the flowed links"),
+    Column("loop_im", float, "its imaginary part; 0 for SU(2)"),
+)
+"""Columns of a table of electric and magnetic correlators on the Polyakov loop."""
+
+FIELD_COLUMNS = (SWEEP, *CORRELATORS.names)
+"""Names of the columns of such a table."""
