@@ -13,6 +13,7 @@ where G = p̂ p̂^T / alpha fixes the gauge. C does not depend on alpha.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from math import factorial
 
@@ -20,7 +21,7 @@ import numpy as np
 
 from gauge_mc.arrays import Array
 from gauge_mc.errors import GaugeError
-from gauge_mc.flows import FLOWS
+from gauge_mc.flows import FLOWS, Flow
 from gauge_mc.registry import in_words
 
 NODES = 32
@@ -63,39 +64,87 @@ def tree_level(
             f"The tree-level correction of the flow '{flow}' is not known, only those of "
             f"{in_words(known)}; leave --tree-level out."
         )
-    p, measure = _momenta()
-    hat = 2 * np.sin(p / 2)
+    p, measure = momenta(4)
     cosine = np.cos(p / 2) ** 2
     clover = cosine[:, :, None] * cosine[:, None, :]
-    observable = _kernel(hat, weights[0] + weights[1] * clover)
-    action = _kernel(hat, _with_rectangles(hat, rectangle))
-    propagator = np.linalg.inv(action + hat[:, :, None] * hat[:, None, :] / alpha)
-    # The kernel of the Zeuthen flow is D S with the diagonal D = 1 - p̂^2/12, which is similar to
-    # the symmetric matrix sqrt(D) S sqrt(D).
-    root = np.sqrt(1 - hat**2 / 12) if kind.corrected else np.ones_like(hat)
-    symmetric = root[:, :, None] * _kernel(hat, _with_rectangles(hat, kind.rectangle))
-    rates, modes = np.linalg.eigh(symmetric * root[:, None, :])
-    left, right = modes / root[:, :, None], modes * root[:, :, None]
-    product = (left.mT @ propagator @ left) * (right.mT @ observable @ right)
-    product *= measure[:, None, None]
-    sums = []
-    for one in t:
-        decay = np.exp(-one * rates)
-        sums.append(np.sum((product @ decay[:, :, None])[:, :, 0] * decay))
-    return np.asarray(64 * np.pi**2 / 3 * t**2 * np.array(sums))
+    gluons = FlowedGluons.of(p, rectangle, kind, alpha)
+    energies = gluons.averages(weights[0] + weights[1] * clover, t)
+    return np.asarray(64 * np.pi**2 / 3 * t**2 * (energies @ measure))
 
 
-def _momenta() -> tuple[Array, Array]:
-    """Return momenta in the Brillouin zone, shape (points, 4), with their weights.
+@dataclass(frozen=True)
+class FlowedGluons:
+    """Free gluons of given momenta along the gradient flow, by the modes of its kernel."""
 
-    The integrand is even in every component and the same for all orders of the components, so that
-    ordered positive ones are enough. The points are denser near 0, as p = pi u^2 with a Gauss
-    quadrature in u.
+    hat: Array
+    """2 sin(p/2), of shape (momenta, 4)."""
+    rates: Array
+    """Eigenvalues of the kernel of the flow, of shape (momenta, 4)."""
+    propagator: Array
+    """Propagator between the modes, of shape (momenta, 4, 4)."""
+    modes: Array
+    """Right eigenvectors of the transposed kernel, of shape (momenta, 4, 4)."""
+
+    @classmethod
+    def of(cls, p: Array, rectangle: float, kind: Flow, alpha: float = 1.0) -> FlowedGluons:
+        """Return the gluons of an action with rectangles, along a flow whose kernel is known.
+
+        Parameters
+        ----------
+        p : ndarray, shape (momenta, 4)
+            The momenta.
+        rectangle, alpha : float
+            See `tree_level`.
+        kind : Flow
+            The flow.
+        """
+        assert kind.rectangle is not None
+        hat = 2 * np.sin(p / 2)
+        action = _kernel(hat, _with_rectangles(hat, rectangle))
+        propagator = np.linalg.inv(action + hat[:, :, None] * hat[:, None, :] / alpha)
+        # The kernel of the Zeuthen flow is D S with the diagonal D = 1 - p̂^2/12, which is similar
+        # to the symmetric matrix sqrt(D) S sqrt(D).
+        root = np.sqrt(1 - hat**2 / 12) if kind.corrected else np.ones_like(hat)
+        symmetric = root[:, :, None] * _kernel(hat, _with_rectangles(hat, kind.rectangle))
+        rates, modes = np.linalg.eigh(symmetric * root[:, None, :])
+        left, right = modes / root[:, :, None], modes * root[:, :, None]
+        return cls(hat, rates, left.mT @ propagator @ left, right)
+
+    def averages(self, planes: Array, t: Array) -> Array:
+        """Return averages of the sum of |p̂_mu A_nu - p̂_nu A_mu|^2 over planes with factors.
+
+        Parameters
+        ----------
+        planes : ndarray, shape (momenta, 4, 4)
+            Factors of the planes.
+        t : ndarray, shape (times,)
+            Flow times.
+
+        Returns
+        -------
+        ndarray, shape (times, momenta)
+            The averages, for g = 1 and one component of the algebra.
+        """
+        observable = _kernel(self.hat, planes)
+        product = self.propagator * (self.modes.mT @ observable @ self.modes)
+        found = []
+        for one in t:
+            decay = np.exp(-one * self.rates)
+            found.append(np.sum((product @ decay[:, :, None])[:, :, 0] * decay, axis=1))
+        return np.array(found)
+
+
+def momenta(dimensions: int) -> tuple[Array, Array]:
+    """Return momenta in the Brillouin zone, shape (points, dimensions), with their weights.
+
+    They are for integrands that are even in every component and the same for all orders of the
+    components, so that ordered positive ones are enough. The points are denser near 0, as p = pi
+    u^2 with a Gauss quadrature in u. The weights add up to 1.
     """
     u, gauss = np.polynomial.legendre.leggauss(NODES)
     u, gauss = (u + 1) / 2, gauss / 2
-    index = np.array(list(combinations_with_replacement(range(NODES), 4)))
-    orders = np.full(len(index), float(factorial(4)))
+    index = np.array(list(combinations_with_replacement(range(NODES), dimensions)))
+    orders = np.full(len(index), float(factorial(dimensions)))
     run = np.ones(len(index))
     for same in (index[:, 1:] == index[:, :-1]).T:  # divide by the orders of equal components
         run = np.where(same, run + 1, 1)
