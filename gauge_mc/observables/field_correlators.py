@@ -118,7 +118,8 @@ class Insertions:
             _move(field, last, target)
             found.append(self._traces(lines, target))
             last = target
-        return np.array(found) / (field.lattice.sites * field.group.colours)
+        norm = field.lattice.sites * field.group.colours
+        return np.array(found, np.complex128) / norm
 
     def _traces(self, lines: Field, moved: AlgebraField) -> complex:
         """Return the sum over all sites of the traces with the fields of a distance."""

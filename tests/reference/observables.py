@@ -96,16 +96,14 @@ def polyakov_loop(links: Complex) -> complex:
 
 
 def field_correlator(links: Complex, fields: Sequence[Complex], tau: int) -> complex:
-    """Sum over fields F of the average of Tr [F(x) W(x, tau) F(x + tau t) W(x + tau t, N_t - tau)] / N.
+    """Sum over fields F of the averages of Tr [F(x) W(x, tau) F(y) W(y, N_t - tau)] / N.
 
-    W(x, n) is the product of the n links along t from x on; they wind around the lattice once.
+    y is tau steps along t from x, and W(x, n) the product of the n links along t from x on.
     """
     period = links.shape[0]
     first = transport(links, [(3, 1)] * tau)
     second = translate(transport(links, [(3, 1)] * (period - tau)), (0, 0, 0, tau))
-    sums = [
-        trace(one @ first @ translate(one, (0, 0, 0, tau)) @ second).mean() for one in fields
-    ]
+    sums = [trace(one @ first @ translate(one, (0, 0, 0, tau)) @ second).mean() for one in fields]
     return complex(sum(sums)) / int(links.shape[-1])
 
 

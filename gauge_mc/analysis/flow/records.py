@@ -48,7 +48,10 @@ FLOW_COLUMNS = (SWEEP, *COLUMNS.names)
 FLOW_ANISOTROPY = "flow anisotropy"
 """Key of the header with the anisotropy xi of the flow, whose units are then those of a_s."""
 
-METADATA = (*ensemble_keys(), "flow", FLOW_ANISOTROPY)
+FLOW_KIND = "flow"
+"""Key of the header with the name of the flow."""
+
+METADATA = (*ensemble_keys(), FLOW_KIND, FLOW_ANISOTROPY)
 """Keys of the header that identify the ensemble and its flow."""
 
 
@@ -96,7 +99,7 @@ class FlowTable:
     @property
     def kind(self) -> str | None:
         """The kind of the flow, such as ``wilson``, or None if the table does not state it."""
-        return self.ensemble.get("flow")
+        return self.ensemble.get(FLOW_KIND)
 
     @property
     def updates(self) -> int | None:

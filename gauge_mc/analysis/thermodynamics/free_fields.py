@@ -46,15 +46,16 @@ def on_lattice(extent: int, t: Array, rectangle: float, kind: Flow) -> tuple[Arr
         G_norm at tau = 1, ..., N_t / 2.
     """
     space, measure = momenta(3)
-    energies = 2 * np.pi * np.arange(extent) / extent
     tau = np.arange(1, extent // 2 + 1)
     found = np.zeros((2, t.size, tau.size))
-    for energy in energies:
+    for number in range(extent // 2 + 1):
+        energy = 2 * np.pi * number / extent
+        states = 1 if 2 * number in (0, extent) else 2  # the average is even in the energy
         p = np.column_stack([space, np.full(len(space), energy)])
         cosine = np.cos(p / 2) ** 2
         clover = cosine[:, :, None] * cosine[:, None, :]
         gluons = FlowedGluons.of(p, rectangle, kind)
-        wave = np.cos(energy * tau) / extent
+        wave = states * np.cos(energy * tau) / extent
         for n, planes in enumerate(_planes()):
             found[n] += np.outer(gluons.averages(clover * planes, t) @ measure, wave)
     return -found[0] / 3, found[1] / 3

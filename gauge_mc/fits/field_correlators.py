@@ -1,0 +1,77 @@
+"""Correlators of electric and magnetic fields on the Polyakov loop, for the diffusion of quarks."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from rich.table import Table
+
+from gauge_mc.analysis.thermodynamics.field_correlators import (
+    FieldCorrelatorPoint,
+    LoopFieldCorrelators,
+    field_correlators,
+    read_field_series,
+)
+from gauge_mc.analysis.thermodynamics.flow_columns import FIELD_COLUMNS
+from gauge_mc.fits import FITS, Fit, FitResult
+from gauge_mc.fits.shared.options import SKIP
+from gauge_mc.options import Option
+from gauge_mc.results import headings
+
+OBSERVABLE = "correlators of electric and magnetic fields on the Polyakov loop, divided by the loop"
+UNITS = "powers of the temperature; t, radius and tau in lattice units; bare fields"
+
+
+@dataclass(frozen=True, repr=False)
+class FieldCorrelatorsResult(FitResult):
+    """Correlators of fields on the Polyakov loop of an ensemble."""
+
+    found: LoopFieldCorrelators
+    """The correlators."""
+
+    def values(self) -> dict[str, Any]:
+        """Return the result as plain values, for JSON."""
+        return {"observable": OBSERVABLE, "units": UNITS, **asdict(self.found)}
+
+    def report(self) -> list[Any]:
+        """Return a table of the distances and flow times that are neither too small nor large."""
+        rows = [one for one in self.found.points if one.inside]
+        shown = {
+            name: heading
+            for name, heading in headings(FieldCorrelatorPoint).items()
+            if any(getattr(one, name) is not None for one in rows)
+        }
+        table = Table(title="Correlators on the Polyakov loop, a ≤ √(8t) ≤ τ/3")
+        for heading in shown.values():
+            table.add_column(heading, justify="right")
+        for one in rows:
+            table.add_row(*(_cell(getattr(one, name)) for name in shown))
+        return [*([table] if rows else []), *self.found.cautions]
+
+
+def _cell(value: object) -> str:
+    """Return a result in words, empty if it is not known."""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return "" if value is None else str(value)
+
+
+class FieldCorrelatorsFit(Fit):
+    """Correlators of electric and magnetic fields in units of those of leading order."""
+
+    name: ClassVar[str] = "field-correlators"
+    summary: ClassVar[str] = "electric and magnetic correlators, for the diffusion of heavy quarks"
+    columns: ClassVar[tuple[str, ...]] = FIELD_COLUMNS
+    content: ClassVar[tuple[type[Any], ...]] = (LoopFieldCorrelators, FieldCorrelatorPoint)
+    isotropic: ClassVar[bool] = True
+    options: ClassVar[tuple[Option, ...]] = (SKIP,)
+
+    def carry_out(self, table: Path, **options: Any) -> FieldCorrelatorsResult:
+        """Average the correlators of a table; see `Fit.carry_out`."""
+        series = read_field_series(table, options.get(SKIP.name, 0))
+        return FieldCorrelatorsResult(field_correlators(series))
+
+
+FITS.register(FieldCorrelatorsFit())
