@@ -68,15 +68,15 @@ class TransitionFitResult(FitResult):
     def report(self) -> list[Any]:
         """Return tables of the runs, the volumes and the critical couplings, and what follows."""
         f = self.found
+        known = any(one.tunnelling_time for volume in f.volumes for one in volume.runs)
         runs = Table(title="Runs, with the overlap of each with the next one")
-        for name in ("lattice", *headings(ThermalRunResult).values()):
+        names = [*headings(ThermalRunResult).values()]
+        for name in ("lattice", *(names if known else names[:-1])):
             runs.add_column(name, justify="left" if name == "lattice" else "right")
         for volume in f.volumes:
             for number, one in enumerate(volume.runs):
-                overlap = "" if one.overlap is None else f"{one.overlap:.2f}"
-                cells = (f"{one.beta:.12g}", str(one.measurements), f"{one.tau_int:.3g}", overlap)
-                name = "" if number else volume.lattice
-                runs.add_row(name, *cells, str(one.sector_changes))
+                cells = _run_cells(one)
+                runs.add_row("" if number else volume.lattice, *(cells if known else cells[:-1]))
         return [
             runs,
             _table("Transition on every lattice", VolumeTransition, f.volumes),
@@ -138,6 +138,18 @@ def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.3g}" if math.isfinite(value) else ""
     return "" if value is None else str(value)
+
+
+def _run_cells(one: ThermalRunResult) -> list[str]:
+    """Return the results of the runs at one coupling in words, the tunnelling time last."""
+    return [
+        f"{one.beta:.12g}",
+        str(one.measurements),
+        f"{one.tau_int:.3g}",
+        "" if one.overlap is None else f"{one.overlap:.2f}",
+        str(one.sector_changes),
+        "" if one.tunnelling_time is None else f"{one.tunnelling_time:.0f}",
+    ]
 
 
 class TransitionFit(Fit):

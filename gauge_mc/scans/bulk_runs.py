@@ -169,6 +169,11 @@ def read_bulk_runs(
     every, shared = _read(folder, skip, {})
     if cold:
         more, shared = _read(cold, skip, shared)
+        if not any(one.cold for one in more):
+            raise GaugeError(
+                f"There is no run at T = 0 in {cold}, on a lattice with at least as many links "
+                "along t as in some direction of space; name another folder, or leave --cold out."
+            )
         every += [one for one in more if one.cold]
     hot = [one for one in every if not one.cold and extent in (None, one.lattice.t)]
     if not hot:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.groups import GROUPS, Group
 from gauge_mc.observables import OBSERVABLES, Observable, table_name
+from gauge_mc.run.parameters import TEMPERING
 
 LOOP_COLUMNS = ("re", "im", "abs")
 """Columns of the table of Polyakov loops."""
@@ -160,7 +162,14 @@ def read_thermal_chain(run: Path, skip: int = 0) -> ThermalChain:
             "continue the run, or measure all of them at the same updates."
         )
     loop = _at(loops, updates, "re") + 1j * _at(loops, updates, "im")
-    return ThermalChain(coupling.beta, updates, density * lattice.sites, loop)
+    return ThermalChain(coupling.beta, updates, density * lattice.sites, loop, ladder_of(run))
+
+
+def ladder_of(run: Path) -> int | None:
+    """Return the number of the ladder of a run, which is that of its chain; None if it has none."""
+    named = re.search(r"_chain([0-9]+)$", run.resolve().name)
+    tempered = (run / f"{table_name(TEMPERING)}.csv").exists()
+    return int(named[1]) if named and tempered else None
 
 
 def action_series(

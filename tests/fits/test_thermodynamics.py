@@ -172,6 +172,8 @@ def test_runs_at_zero_temperature_may_be_elsewhere(study, tmp_path):
         gauge_mc.fit("thermodynamics", hot)
     with pytest.raises(GaugeError, match="no run at T > 0"):
         gauge_mc.fit("thermodynamics", cold)
+    with pytest.raises(GaugeError, match="no run at T = 0 in"):
+        gauge_mc.fit("thermodynamics", study, cold=str(hot))
     with pytest.raises(GaugeError, match="is not a folder"):
         gauge_mc.fit("thermodynamics", hot, cold=str(tmp_path / "nowhere"))
 

@@ -15,7 +15,7 @@ from gauge_mc.files.table import read_table, write_table
 from gauge_mc.fits.shared.files import read_fit
 from gauge_mc.groups import GROUPS
 from gauge_mc.plots.runs.drawing import plot
-from gauge_mc.scans.thermal_runs import read_thermal_runs
+from gauge_mc.scans.thermal_runs import ladder_of, read_thermal_runs
 from tests.analysis.transition.synthetic import CENTRE, JUMP, LATTICES, two_phase_chain
 
 BETAS = (5.68, 5.69, 5.70, 5.71)
@@ -75,6 +75,10 @@ def test_the_transition_is_written_and_shown(study):
         for run in one.runs:
             assert sum(run.sectors) == pytest.approx(1)
             assert run.tunnelling > 10
+            assert run.tunnelling_time == pytest.approx(1500 / run.tunnelling, rel=1e-3)
+            assert f"{run.tunnelling_time:.0f}" in text
+        if one.interface:
+            assert str(one.interface) in text
         assert all(0.05 < run.overlap < 0.5 for run in one.runs[:-1])
     # -d ln a / d beta of hep-lat/9711003 at beta = 5.7 is 2.3, and N_t^4 = 256.
     assert found.latent_heat.value == pytest.approx(
@@ -222,6 +226,14 @@ SHORT = {
     "progress": False,
 }
 """Settings of the runs whose action is compared."""
+
+
+def test_runs_with_a_table_of_exchanges_are_a_ladder(tmp_path):
+    for name in ("b5.69_8x8x8x4_chain3", "b5.70_8x8x8x4_chain12", "alone"):
+        (tmp_path / name).mkdir()
+        assert ladder_of(tmp_path / name) is None
+        (tmp_path / name / "tempering.csv").touch()
+    assert [ladder_of(one) for one in sorted(tmp_path.iterdir())] == [None, 3, 12]
 
 
 def test_the_figure(study, tmp_path):

@@ -12,7 +12,6 @@ import numpy as np
 from gauge_mc.actions import Coupling, LengthScale
 from gauge_mc.analysis.fitting.linear_fit import POOR
 from gauge_mc.analysis.timeseries import Estimate
-from gauge_mc.analysis.timeseries.notation import with_error
 from gauge_mc.analysis.transition.infinite_volume import (
     ISING_COLOURS,
     StraightLine,
@@ -20,7 +19,7 @@ from gauge_mc.analysis.transition.infinite_volume import (
     exponent,
     extrapolations,
 )
-from gauge_mc.analysis.transition.volume import ThermalVolume, bootstrapped
+from gauge_mc.analysis.transition.volume import ThermalChain, ThermalVolume, bootstrapped
 from gauge_mc.arrays import Array
 from gauge_mc.groups import Group
 from gauge_mc.results import documented, result_field
@@ -52,6 +51,11 @@ class ThermalRunResult:
     tunnelling: int | None = result_field(
         "How often the chains go from one phase to the other; null without two peaks.", None
     )
+    tunnelling_time: float | None = result_field(
+        "Mean number of updates from one such passage to the next; null if there is none.",
+        None,
+        symbol="updates per tunnelling",
+    )
 
 
 @documented
@@ -77,6 +81,12 @@ class VolumeTransition:
         "peak.",
         None,
         symbol="Δs",
+    )
+    interface: Estimate | None = result_field(
+        "Tension of the interface between the phases divided by T_c^3, from the depth of the "
+        "minimum between the peaks; null with one peak.",
+        None,
+        symbol="σ_I/T_c³",
     )
     runs: Sequence[ThermalRunResult] = result_field("The runs, by coupling.", list)
 
@@ -199,6 +209,7 @@ def _volume(volume: ThermalVolume) -> VolumeTransition:
         weights,
         list(volume.phases or ()) if seen else [],
         None if jump is None else bootstrapped(jump, size),
+        bootstrapped(volume.interface, size) if seen and volume.interface is not None else None,
         [_run(volume, state, seen) for state in range(every.beta.size)],
     )
 
@@ -220,7 +231,13 @@ def _run(volume: ThermalVolume, state: int, seen: bool) -> ThermalRunResult:
         fractions.tolist(),
         sum(changes for _, changes in sectors),
         sum(known) if known else None,
+        _updates(chains) / sum(known) if known and sum(known) else None,
     )
+
+
+def _updates(chains: Sequence[ThermalChain]) -> int:
+    """Return the number of updates between the first and the last measurement of all chains."""
+    return sum(int(one.sweeps[-1] - one.sweeps[0]) for one in chains)
 
 
 def _crossing(pair: tuple[ThermalVolume, ThermalVolume], at: Array) -> BinderCrossing:
@@ -292,7 +309,7 @@ def _cautions_of(volume: ThermalVolume) -> list[str]:
         if one.loop.size < SHORT * one.tau_int:
             found.append(
                 f"{where} the chain at β = {one.beta:.12g} is only "
-                f"{with_error(one.loop.size / one.tau_int, 0)} τ_int long, and {SHORT} are needed."
+                f"{one.loop.size / one.tau_int:.3g} τ_int long, and {SHORT} are needed."
             )
     return found
 

@@ -52,6 +52,9 @@ class MarkovChain:
     """Other quantities, of shape (quantities, samples)."""
     tau_int: float
     """Integrated autocorrelation time in samples, the longest one of interest."""
+    ladder: int | None = None
+    """Number of the ladder of chains that exchange couplings, which are not independent of each
+    other; None for an independent chain."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,8 @@ class MultiHistogram:
     """Measurements of several chains as one sample of all couplings.
 
     Everything is computed for the measurements themselves and for bootstrap samples of their
-    blocks, whose number is `replicas`.
+    blocks, whose number is `replicas`. Simultaneous blocks of the chains of a ladder are drawn
+    together.
     """
 
     chains: Sequence[MarkovChain]
@@ -108,31 +112,76 @@ class MultiHistogram:
     def blocks(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """The block of every measurement, and the state of every block.
 
-        A block is as long as a jackknife bin of its chain; see `bin_length`.
+        A block is as long as a jackknife bin of its chain (see `bin_length`), or as the longest
+        one of its ladder.
         """
         of_samples: list[NDArray[np.intp]] = []
         states: list[int] = []
-        for one in self.chains:
+        for one, count in zip(self.chains, self._block_counts, strict=True):
             size = one.action.size
-            count = max(1, size // bin_length(size, one.tau_int))
             of_samples.append(np.arange(size) * count // size + len(states))
             states += [int(np.searchsorted(self.beta, one.beta))] * count
         return np.concatenate(of_samples), np.array(states)
 
     @cached_property
+    def _block_counts(self) -> list[int]:
+        """Number of blocks of every chain, the same for all chains of a ladder."""
+        sizes = [one.action.size for one in self.chains]
+        lengths = [bin_length(one.action.size, one.tau_int) for one in self.chains]
+        counts = [max(1, size // length) for size, length in zip(sizes, lengths, strict=True)]
+        least: dict[int | None, int] = {}
+        for one, count in zip(self.chains, counts, strict=True):
+            least[one.ladder] = min(count, least.get(one.ladder, count))
+        return [
+            count if one.ladder is None else least[one.ladder]
+            for one, count in zip(self.chains, counts, strict=True)
+        ]
+
+    @cached_property
+    def units(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The unit of every block, and the group of every unit.
+
+        Units are drawn as a whole, among those of their group. A block of an independent chain is a
+        unit, whose group is its state; so are simultaneous blocks of all chains of a ladder, and
+        all ladders with the same couplings are a group.
+        """
+        couplings: dict[int, list[float]] = {}
+        for one in self.chains:
+            if one.ladder is not None:
+                couplings.setdefault(one.ladder, []).append(one.beta)
+        known = sorted({tuple(sorted(each)) for each in couplings.values()})
+        of_blocks: list[int] = []
+        groups: list[int] = []
+        first: dict[int, int] = {}
+        states = iter(self.blocks[1])
+        for one, count in zip(self.chains, self._block_counts, strict=True):
+            own = [int(next(states)) for _ in range(count)]
+            if one.ladder is None or one.ladder not in first:
+                begin = len(groups)
+                if one.ladder is not None:
+                    first[one.ladder] = begin
+                    number = known.index(tuple(sorted(couplings[one.ladder])))
+                    own = [self.beta.size + number] * count
+                groups += own
+            else:
+                begin = first[one.ladder]
+            of_blocks += range(begin, begin + count)
+        return np.array(of_blocks), np.array(groups)
+
+    @cached_property
     def multiplicity(self) -> Array:
         """How often every block is in a sample, of shape (1 + replicas, blocks).
 
-        The first sample is that of the measurements. Blocks are drawn among those of their state.
+        The first sample is that of the measurements. Blocks are drawn as `units` says.
         """
-        states = self.blocks[1]
+        of_blocks, groups = self.units
         generator = np.random.default_rng(self.seed)
-        drawn = np.ones((1 + self.replicas, states.size))
-        for state in range(self.beta.size):
-            own = np.flatnonzero(states == state)
+        drawn = np.ones((1 + self.replicas, groups.size))
+        for group in np.unique(groups):
+            own = np.flatnonzero(groups == group)
             equal = np.full(own.size, 1 / own.size)
             drawn[1:, own] = generator.multinomial(own.size, equal, self.replicas)
-        return drawn
+        return np.asarray(drawn[:, of_blocks])
 
     @cached_property
     def bins(self) -> tuple[Array, NDArray[np.intp]]:

@@ -32,6 +32,9 @@ the definition of the deconfined fraction. It is 20 degrees for SU(3)."""
 SMALLEST_BINS, MOST_BINS = 12, 60
 """Numbers of bins of the histogram of |L|."""
 
+SMOOTHING = (0.25, 0.5, 0.25)
+"""Weights of neighbouring bins with which histograms are smoothed."""
+
 TWO_PEAKS = 0.8
 """Ratio of the minimum of a histogram to the lower one of two peaks up to which there are two."""
 
@@ -57,6 +60,8 @@ class ThermalChain:
     """The action divided by beta, of shape (samples,)."""
     loop: NDArray[np.complex128]
     """Average of the Polyakov loop over space, of shape (samples,)."""
+    ladder: int | None = None
+    """Number of the ladder of chains that exchange couplings; None for an independent chain."""
 
     @cached_property
     def tau_int(self) -> float:
@@ -110,7 +115,7 @@ class ThermalVolume:
     def reweighting(self) -> MultiHistogram:
         """The measurements as one sample, with the values |L|, |L|^2, |L|^4 and nearness."""
         chains = [
-            MarkovChain(one.beta, one.action, self._values(one.loop), one.tau_int)
+            MarkovChain(one.beta, one.action, self._values(one.loop), one.tau_int, one.ladder)
             for one in self.chains
         ]
         return MultiHistogram(chains, self.replicas, self.seed)
@@ -213,7 +218,7 @@ class ThermalVolume:
         """The two peaks of the histogram of |L| at the transition; see `two_peaks`."""
         edges, density = self.histogram
         middle = (edges[1:] + edges[:-1]) / 2
-        smooth = np.convolve(np.pad(density, 1, mode="edge"), [0.25, 0.5, 0.25], mode="valid")
+        smooth = np.convolve(np.pad(density, 1, mode="edge"), SMOOTHING, mode="valid")
         return two_peaks(middle, smooth)
 
     @cached_property
@@ -230,6 +235,29 @@ class ThermalVolume:
         values = np.array([below, below * every.measured, every.measured])
         p, low, all_ = every.averages(self.peak[0][:1], values)[:, :, 0].T
         return np.asarray((low / p - (all_ - low) / (1 - p)) / self.lattice.sites)
+
+    @cached_property
+    def interface(self) -> Array | None:
+        """Tension of the interface between the phases, divided by T_c^3, at the peak.
+
+        In a box of volume V two interfaces of the area N_s^2 separate the phases where the
+        histogram of |L| has its minimum, so that this is lower than the peaks by the factor
+        exp(-2 sigma N_s^2 a^2 / T), up to powers of V (K. Binder, Phys. Rev. A 25 (1982) 1699). The
+        geometric mean of the two peaks is taken. The shape is (1 + replicas,), or it is None if
+        there are not two peaks.
+        """
+        if self.phases is None:
+            return None
+        edges = self.histogram[0]
+        centres = (edges[1:] + edges[:-1]) / 2
+        modulus = self.reweighting.values[0]
+        here = np.clip(np.searchsorted(edges, modulus, "right") - 1, 0, centres.size - 1)
+        smoothed = [_smoothed(here, centres, one) for one in self.phases[:3]]
+        found = self.reweighting.averages(self.peak[0][:1], np.array(smoothed))[:, :, 0]
+        low, least, high = found.T
+        with np.errstate(divide="ignore"):
+            depth = np.log(np.sqrt(low * high) / least)
+        return np.asarray(depth / 2 * (self.lattice.t / self.size) ** 2)
 
     def sectors(self, chain: ThermalChain) -> tuple[list[float], int]:
         """Return the fractions of a chain in the sectors of the centre, and how many changes."""
@@ -249,6 +277,14 @@ class ThermalVolume:
         ends = np.where(modulus <= low, -1, np.where(modulus >= high, 1, 0))
         ends = ends[ends != 0]
         return int(np.count_nonzero(np.diff(ends)))
+
+
+def _smoothed(bins: NDArray[np.intp], centres: Array, at: float) -> Array:
+    """Return the weights of measurements in the smoothed histogram at the centre of a bin."""
+    middle, last = int(np.argmin(np.abs(centres - at))), centres.size - 1
+    near = [min(max(middle + step, 0), last) for step in (-1, 0, 1)]
+    parts = zip(SMOOTHING, near, strict=True)
+    return np.asarray(sum(weight * (bins == one) for weight, one in parts), np.float64)
 
 
 def centre_sector(loop: NDArray[np.complex128], colours: int) -> NDArray[np.intp]:

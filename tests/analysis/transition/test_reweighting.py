@@ -126,5 +126,46 @@ def test_errors_cover_the_exact_average_of_correlated_chains(count):
     assert spread == pytest.approx(1.08, abs=4 / math.sqrt(2 * count) + 0.05)
 
 
+def ladder_chains(rng, size=4000, ladders=(1, 2)):
+    """Chains at two couplings, two of each, whose fluctuations a ladder shares."""
+    found = []
+    for number in ladders:
+        shared = 20 * correlated(rng, size, 5.0)
+        found += [(b, shared - 400 * b, number) for b in (1.0, 1.02)]
+    return found
+
+
+def test_chains_of_a_ladder_are_drawn_together():
+    given = ladder_chains(np.random.default_rng(3))
+    errors = []
+    for tempered in (False, True):
+        chains = [MarkovChain(b, s, s[None], 5.0, n if tempered else None) for b, s, n in given]
+        one = MultiHistogram(chains, 400)
+        rows = one.averages(np.array([1.01]), measured(chains))[:, 0, 0]
+        errors.append(rows[1:].std(ddof=1))
+        assert rows[0] == pytest.approx(-404, abs=5)
+    assert errors[1] / errors[0] == pytest.approx(math.sqrt(2), rel=4 / math.sqrt(2 * 400))
+    drawn = one.multiplicity[1:].reshape(400, 2, 2, -1)  # ladder, coupling, block
+    np.testing.assert_array_equal(drawn[:, :, 0], drawn[:, :, 1])
+    assert np.ptp(drawn, axis=1).any()
+    assert (drawn[:, :, 0].sum(axis=(1, 2)) == drawn.shape[1] * drawn.shape[3]).all()
+
+
+def test_blocks_of_a_ladder_are_as_long_as_its_longest():
+    rng = np.random.default_rng(1)
+    series = rng.normal(size=1000)
+    chains = [MarkovChain(b, series, series[None], tau, 7) for b, tau in ((1.0, 2.0), (1.1, 10.0))]
+    alone = MarkovChain(1.2, series, series[None], 2.0)
+    one = MultiHistogram([*chains, alone], 5)
+    blocks = one.blocks[0].reshape(3, -1)
+    counts = [np.unique(row).size for row in blocks]
+    assert counts[0] == counts[1] == 20
+    assert counts[2] == 50
+    units, groups = one.units
+    assert units[:20].tolist() == units[20:40].tolist() == list(range(20))
+    assert units[40:].tolist() == list(range(20, 70))
+    assert groups.tolist() == [3] * 20 + [2] * 50
+
+
 def measured(chains):
     return np.concatenate([one.action for one in chains])[None]

@@ -204,3 +204,19 @@ def test_tunnelling_counts_passages_from_peak_to_peak(volumes, monkeypatch):
     loop = np.array([low, middle, low, middle, high, middle, high, low / 2], dtype=complex)
     chain = ThermalChain(5.7, np.arange(8), np.zeros(8), loop)
     assert volume.tunnelling(chain) == 2
+
+
+def test_the_interface_tension_is_that_of_the_histogram():
+    """At one coupling reweighting changes nothing, and the histogram is that of the chain."""
+    volume = two_phase_volume(np.random.default_rng(8), LATTICES[1], [CENTRE], 20_000, replicas=30)
+    volume.__dict__["peak"] = (np.full(31, CENTRE), np.ones(31))
+    edges = volume.histogram[0]
+    counts = np.histogram(np.abs(volume.chains[0].loop), edges)[0]
+    smooth = np.convolve(np.pad(counts, 1, mode="edge"), [0.25, 0.5, 0.25], mode="valid")
+    centres = (edges[1:] + edges[:-1]) / 2
+    low, least, high = (smooth[np.argmin(np.abs(centres - one))] for one in volume.phases[:3])
+    assert least == smooth[(centres > volume.phases[0]) & (centres < volume.phases[2])].min()
+    expected = np.log(np.sqrt(low * high) / least) / 2 * (4 / 10) ** 2
+    found = bootstrapped(volume.interface)
+    assert found.value == pytest.approx(expected, rel=1e-9)
+    assert 0 < 4 * found.error < found.value
