@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 import gauge_mc
@@ -16,6 +17,7 @@ from gauge_mc.run.parameters import Parameters
 from gauge_mc.scans.ladders import ladders, unfinished
 from gauge_mc.scans.packing import pack
 from gauge_mc.scans.scan import Scan
+from gauge_mc.scans.thermal_runs import read_thermal_runs
 from tests.calls import call
 from tests.scans.commands import A, B, rows, scan, written
 
@@ -51,6 +53,10 @@ def test_a_tempered_scan_from_beginning_to_end(folder, sketched):
     scan("--output", "s", "--configs", 40, "--backend", "cpu")
     scan("--beta", "1.6:1.8:0.1", "--lattice", A, *WORDS, "--configs", 40, "--output", "t")
     assert everything(folder / "s") == everything(folder / "t")
+    (volume,) = read_thermal_runs(folder / "s").volumes(2)
+    blocks, groups = volume.reweighting.units
+    assert np.unique(groups).size == 1
+    assert groups.size == blocks.size // 3 > 1  # simultaneous blocks are drawn together
 
 
 @pytest.mark.slow
