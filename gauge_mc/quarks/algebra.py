@@ -19,6 +19,7 @@ from gauge_mc.domain.slab import work
 from gauge_mc.fields.sums import SlabSums, add_slices
 from gauge_mc.quarks.spinors import SpinorField
 
+ADVANCE_DIRECTION = Kernel("advance_direction")
 ADVANCE_SHIFTS = Kernel("advance_shifts")
 ADVANCE_SPINORS = Kernel("advance_spinors")
 COMBINE_SPINORS = Kernel("combine_spinors")
@@ -207,6 +208,28 @@ class Advance:
     def products(self) -> Products:
         """Wait for the scalar products of the last step."""
         return self._prepared.fetch()
+
+
+class AdvanceDirection:
+    """x += a p and then p = b p + s.
+
+    Parameters
+    ----------
+    x, p, s : SpinorField
+        The vectors of the formula; x and p change.
+    parity : int, optional
+        See `Advance`.
+    """
+
+    def __init__(
+        self, x: SpinorField, p: SpinorField, s: SpinorField, parity: int | None = None
+    ) -> None:
+        fields: dict[str, SpinorField | None] = {"x": x, "p": p, "s": s}
+        self._prepared = _LaunchSet(ADVANCE_DIRECTION, fields, ("a", "b"), parity)
+
+    def __call__(self, a: Factors, b: Factors) -> None:
+        """Carry out the step; the factors are those of every vector."""
+        self._prepared.launch(a=a, b=b)
 
 
 class Combine:

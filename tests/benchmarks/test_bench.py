@@ -458,9 +458,9 @@ def test_the_hopping_term_is_timed(monkeypatch):
 
 OPERATORS = {
     # operator, fifth direction, vectors and launches of an iteration of conjugate gradients
-    "domain-wall:LS=4,m=0.1": (4, 2 * 9 + 11, 15),
-    "wilson:kappa=0.12": (1, 2 * 5 + 11, 11),
-    "wilson-clover:csw=1.5": (1, 2 * 5 + 11, 11),
+    "domain-wall:LS=4,m=0.1": (4, 2 * 9 + 10, 15),
+    "wilson:kappa=0.12": (1, 2 * 5 + 10, 11),
+    "wilson-clover:csw=1.5": (1, 2 * 5 + 10, 11),
 }
 
 

@@ -7,7 +7,7 @@ from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.quarks import algebra
-from gauge_mc.quarks.algebra import Advance, Combine, Multiply
+from gauge_mc.quarks.algebra import Advance, AdvanceDirection, Combine, Multiply
 from gauge_mc.quarks.spinors import SpinorField
 from gauge_mc.quarks.storage import STORAGES
 from tests.reference.dirac import random_spinor
@@ -98,6 +98,15 @@ def test_advance(group, storage, count, device, rng):
     # With fixed-point numbers the sums are those of the vectors before they are rounded.
     exact = r0 + times(c, t0) if storage == "half" else r.to_numpy()
     assert_products(step.products(), w0, exact, storage)
+
+
+@pytest.mark.parametrize("count", [1, COUNT])
+def test_advance_direction(group, storage, count, device, rng):
+    (x, p, s), (x0, p0, s0) = drawn(device, group, storage, rng, count, 3, own=1)
+    a, b = factors(rng, count), factors(rng, count, zeros=[0])
+    AdvanceDirection(x, p, s)(a, b)
+    assert_close(x, x0 + times(a, p0), storage)
+    assert_close(p, s0 + times(b, p0), storage)
 
 
 def test_advance_without_a_solution(storage, best_device, rng):

@@ -9,7 +9,16 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.quarks.operators import Wilson
-from gauge_mc.quarks.solvers import LEAST_TOLERANCE, METHODS, SOLVERS, SolverParameters, solve
+from gauge_mc.quarks.preconditioned import System
+from gauge_mc.quarks.solvers import (
+    LEAST_TOLERANCE,
+    METHODS,
+    SOLVERS,
+    Residual,
+    SolverParameters,
+    solve,
+)
+from gauge_mc.quarks.solvers.cg import ConjugateGradients
 from gauge_mc.quarks.sources import parse_source
 from gauge_mc.quarks.spinors import SpinorField
 from gauge_mc.quarks.storage import STORAGES
@@ -81,6 +90,38 @@ def test_lower_precision_needs_few_more_iterations(fast_device, rng):
         }
         assert counts["single"] < 1.15 * counts["double"]
         assert counts["half"] < 1.35 * counts["double"]
+
+
+def test_steps_of_conjugate_gradients_that_wait(best_device, rng):
+    """The solution is complete when it is settled, and no step is added twice or after a start."""
+    field = thermal_field(SMALL, "su3", best_device, 6.0)
+    source = np.stack([reference.random_spinor(SMALL.extents, 3, rng) for _ in range(2)])
+    system = System(Wilson(field, 0.12), SpinorField.from_numpy(field, source), True)
+    solver = ConjugateGradients(
+        Residual(system), system.reduced_operator("double"), SolverParameters(inner="double")
+    )
+    product = solver.x.like()
+    apply = system.preconditioned.apply(product, solver.x)
+
+    def assert_complete():
+        solver.settle()
+        apply()
+        left, b = solver.r.to_numpy(), system.reduced.to_numpy()
+        assert np.abs(b - product.to_numpy() - left).max() < 1e-13 * np.abs(b).max()
+
+    solver.restart()
+    for _ in range(3):
+        solver.step()
+        assert_complete()
+        assert_complete()
+        solver.turn(replaced=False)
+        assert_complete()
+        solver.step()
+        solver.turn(replaced=False)
+        assert_complete()
+    solver.step()
+    solver.restart()
+    assert_complete()
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

@@ -231,7 +231,8 @@ class Solver(ABC):
     def step(self) -> Norms:
         """Add to `x`, update `r`, and return the squared norms of `r`.
 
-        Vectors that are `done` are left unchanged.
+        Vectors that are `done` are left unchanged. What is added to `x` may wait until `turn`, or
+        until `settle`.
 
         Raises
         ------
@@ -253,6 +254,10 @@ class Solver(ABC):
         StagnationError
             See `step`.
         """
+
+    def settle(self) -> None:
+        """Add to `x` what still waits to be added; by default nothing does."""
+        return
 
     def improve(self, targets: Norms, progress: SolverProgress) -> None:
         """Iterate until the true residuals are at most the targets.
@@ -295,6 +300,7 @@ class Solver(ABC):
                     raise  # `x` is unusable
                 broken = True
             if (now <= LARGEST_GROWTH * norms)[~self.done].all():
+                self.settle()
                 norms = outer.add(self.x, self.done)
             else:
                 broken = True

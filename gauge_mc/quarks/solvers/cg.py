@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gauge_mc.quarks.algebra import Advance, Combine, Multiply
+from gauge_mc.quarks.algebra import Advance, AdvanceDirection, Combine, Multiply
 from gauge_mc.quarks.linear import LinearOperator
 from gauge_mc.quarks.solvers import (
     SOLVERS,
@@ -27,7 +27,7 @@ class ConjugateGradients(Solver):
     name = "cg"
     uses_adjoint = True
     always_converges = True
-    vectors_moved = 11  # <q, q>; r += c q, x += a p and <r, r>; <s, s>; p = a p + s
+    vectors_moved = 10  # <q, q>; r += c q and <r, r>; <s, s>; x += a p and p = b p + s
 
     def __init__(
         self, outer: Residual, operator: LinearOperator, request: SolverParameters
@@ -37,21 +37,24 @@ class ConjugateGradients(Solver):
         self._apply_p = operator.apply(self.q, self.p)
         self._apply_r = operator.apply(self.s, self.r, dagger=True)
         self._q_q, self._s_s = Multiply(self.q), Multiply(self.s)
-        self._step = Advance(self.r, self.q, self.x, self.p)
-        self._direction = Combine(self.p, self.s)
-        self._gamma = np.zeros(self.r.count)
+        self._step = Advance(self.r, self.q)
+        self._first_direction = Combine(self.p, self.s)
+        self._advance_x = Combine(self.x, self.p)
+        self._advance = AdvanceDirection(self.x, self.p, self.s)
+        self._gamma, self._alpha = np.zeros(self.r.count), np.zeros(self.r.count)
 
     def begin(self) -> None:
         """Begin the iteration along the gradient."""
         self._apply_r()
         self._gamma = self._s_s().norm2
-        self._direction(0, 1)
+        self._first_direction(0, 1)
+        self._alpha = np.zeros_like(self._gamma)
 
     def step(self) -> Norms:
         """Carry out one step with one application of the operator; see `Solver.step`."""
         self._apply_p()
-        alpha = self._ratio(self._gamma, self._q_q().norm2)
-        self._step(-alpha, alpha)
+        self._alpha = self._ratio(self._gamma, self._q_q().norm2)
+        self._step(-self._alpha)
         return self._step.products().norm2
 
     def turn(self, replaced: bool) -> None:
@@ -60,7 +63,13 @@ class ConjugateGradients(Solver):
         gamma = self._s_s().norm2
         beta = self._ratio(gamma, self._gamma)
         self._gamma = np.where(self.done, self._gamma, gamma)
-        self._direction(beta, 1)
+        self._advance(self._alpha, beta)
+        self._alpha = np.zeros_like(beta)
+
+    def settle(self) -> None:
+        """Add the last step to `x`; see `Solver.settle`."""
+        self._advance_x(1, self._alpha)
+        self._alpha = np.zeros_like(self._alpha)
 
     def _ratio(self, a: Norms, b: Norms) -> Norms:
         """Return a / b, and 0 for vectors that are done."""
