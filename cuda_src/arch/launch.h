@@ -3,10 +3,6 @@
 //   SITE_KERNEL(name, body)      call body(arguments, site) for every site of the work
 //   PAIRED_KERNEL(name, body)    the same for work on both parities. On a GPU a thread works on an even site and then
 //                                on the odd site of the same slot, whose links it has in the cache
-//   LAYERED_KERNEL(name, body)   call body(arguments, site, layer) for every site of the work and every layer below the
-//                                argument `int layers`. On a GPU all layers of a site are threads of one block, one
-//                                warp after the other, so that they find in the cache what they share. On a CPU there
-//                                is one layer
 //   SWEEP_KERNEL(name, body)     the same for updates. body<true> also stores new links in the halos
 //                                of neighbouring slabs. On a GPU the macro also defines name_sweep,
 //                                which runs all steps of whole sweeps in one launch

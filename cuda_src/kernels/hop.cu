@@ -21,8 +21,7 @@ struct Arguments {
     DIAGONAL::Terms diagonal;
     Spinors source, other, target;  // psi, u and the result
     double factor, s;
-    int form, vectors;  // the number of vectors is a multiple of VECTORS times layers
-    int layers;         // number of threads among which the vectors of a site are divided; 1 unless LAYERED
+    int form, vectors;  // the number of vectors is a multiple of VECTORS
 };
 
 INLINE void hopping(const Arguments& a, const Site& site, int vector, Spinor (&sum)[VECTORS]) {
@@ -62,10 +61,9 @@ INLINE void finish(const Arguments& a, const Site& site, int vector, Spinor& y) 
     store_spinor(a.target, g, site, vector, y);
 }
 
-INLINE void hop_site(const Arguments& a, Site site, int layer) {
+INLINE void hop_site(const Arguments& a, Site site) {
     ROLLED
-    for (int n = 0; n < a.vectors; n += (LAYERED ? a.layers : 1) * VECTORS) {
-        const int vector = n + (LAYERED ? layer : 0) * VECTORS;
+    for (int vector = 0; vector < a.vectors; vector += VECTORS) {
         compute_again(site.x), compute_again(site.y), compute_again(site.z), compute_again(site.t);
         compute_again(site.slot), compute_again(site.parity);
         Spinor y[VECTORS];
@@ -74,4 +72,4 @@ INLINE void hop_site(const Arguments& a, Site site, int layer) {
     }
 }
 
-LAYERED_KERNEL(hop, hop_site)
+SITE_KERNEL(hop, hop_site)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import math
 from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Any, Protocol, cast
@@ -43,11 +42,6 @@ SEVERAL = {
     "half": VectorsPerThread(2, (128, 3)),
 }
 """A thread of a GPU uses a link that it has loaded for several vectors, if their number allows."""
-
-
-LAYERS = {"double": 1, "single": 1, "half": 1}
-"""Largest number of threads of a GPU among which the vectors of a site are divided, if their number
-allows, by the type of storage."""
 
 
 class HoppingOperator(ABC):
@@ -135,15 +129,6 @@ class PreparedOperator(LinearOperator):
         cpu = self.operator.field.devices.devices[0].in_host_memory
         together = ONE[self.storage.name] if cpu or count % several.vectors else several
         return together.choice
-
-    def layers(self, count: int) -> int:
-        """Return the number of threads among which `count` vectors of a site are divided."""
-        if self.operator.field.devices.devices[0].in_host_memory:
-            return 1
-        several = SEVERAL[self.storage.name]
-        if count % several.vectors or not several.layered:
-            return 1
-        return math.gcd(count // several.vectors, LAYERS[self.storage.name])
 
     def hop(
         self,
@@ -241,7 +226,6 @@ class Hop:
             "s": -1.0 if dagger else 1.0,
             "form": WHOLE if reflects else form,
             "vectors": source.vectors,
-            "layers": operator.layers(source.vectors),
         }
         self._steps: list[Any] = []
         slabs = range(len(source.slabs))

@@ -97,16 +97,12 @@ class VectorsPerThread:
     """Their number."""
     launch_bounds: tuple[int, int] | None = None
     """Threads per block and minimum number of resident blocks per multiprocessor of a GPU."""
-    layered: bool = False
-    """Whether several threads may work on a site, so that the caches should keep its links."""
 
     @cached_property
     def choice(self) -> Choice:
         """The compile-time selection."""
-        name = f"{self.vectors} vector{'s' * (self.vectors > 1)}{' in layers' * self.layered}"
-        selected = Choice.of(
-            "vectors", name, "dirac/vectors.h", str(self.vectors), LAYERED=int(self.layered)
-        )
+        name = f"{self.vectors} vector{'s' * (self.vectors > 1)}"
+        selected = Choice.of("vectors", name, "dirac/vectors.h", str(self.vectors))
         return replace(selected, launch_bounds=self.launch_bounds)
 
 

@@ -1,7 +1,7 @@
 """How kernels are divided into thread blocks on a GPU."""
 
 from gauge_mc.devices.base import Registers
-from gauge_mc.devices.cuda.kernel import MOST_THREADS_Z, SweepFunction, Tile, best_tile
+from gauge_mc.devices.cuda.kernel import SweepFunction, Tile, best_tile
 
 
 def test_tiles_divide_the_lattice():
@@ -12,13 +12,6 @@ def test_tiles_divide_the_lattice():
         assert extents[2] % tile.z == 0
     for slices in 48, 46:
         assert best_tile((48, 48, 48), slices, 128) == Tile(8, 2, 2, 4)
-
-
-def test_threads_of_a_site_are_in_one_block():
-    for layers in (1, 2, 8):
-        tile = best_tile((24, 24, 24), 48, 128, layers)
-        assert 64 < tile.threads * layers <= 128
-        assert tile.z * tile.t * layers <= MOST_THREADS_Z
 
 
 def test_blocks_of_a_sweep_are_all_there_at_once():

@@ -9,14 +9,12 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.quarks import hopping
 from gauge_mc.quarks.hopping import ADDED, DIVIDED, SOLVED, WHOLE
 from gauge_mc.quarks.linear import EVEN, ODD
 from gauge_mc.quarks.operators.domain_wall import DomainWall
 from gauge_mc.quarks.solvers import SOLVERS
 from gauge_mc.quarks.spinors import SpinorField
 from gauge_mc.quarks.storage import STORAGES
-from gauge_mc.quarks.transport import VectorsPerThread
 from gauge_mc.updates.heatbath import heatbath
 from tests.domain.conftest import GPUS, open_group
 from tests.reference import dirac, walls
@@ -62,26 +60,6 @@ def test_the_formula(group, kind, storage, best_device, rng):
     found = operator.apply(psi, precision=storage)
     expected = [walls.domain_wall(links, x, MASS, HEIGHT, PHASES, **kind[1]) for x in psi]
     assert largest_difference(found, expected) < TOLERANCE[storage]
-
-
-@pytest.mark.parametrize("storage", STORAGES)
-@pytest.mark.parametrize(("vectors", "layers"), [(1, 2), (1, 8), (2, 2), (2, 4)])
-@pytest.mark.gpu
-def test_vectors_divided_among_threads(vectors, layers, storage, gpu, rng, monkeypatch):
-    """The kernel that is used, and others with the vectors of a site on several threads."""
-    lattice, extent = Lattice(8, 2, 6, 4), 8
-    links = random_field(lattice.extents, "su3", rng)
-    psi = walls.random_spinor(lattice.extents, extent, 3, rng)
-    expected = walls.domain_wall(links, psi, MASS, HEIGHT, PHASES)
-    usual = made(links, (extent, {}), "su3", gpu, lattice).apply(psi, precision=storage)
-    chosen = VectorsPerThread(vectors, (128, 2), layered=True)
-    monkeypatch.setitem(hopping.SEVERAL, storage, chosen)
-    monkeypatch.setitem(hopping.LAYERS, storage, layers)
-    operator = made(links, (extent, {}), "su3", gpu, lattice)
-    assert operator.prepared(storage).layers(extent) == layers
-    found = operator.apply(psi, precision=storage)
-    assert largest_difference(found, expected) < TOLERANCE[storage]
-    assert largest_difference(found, usual) < TOLERANCE[storage]
 
 
 SHAPES = [(4, 4, 4, 4), (2, 2, 2, 2), (4, 6, 2, 8), (16, 4, 2, 6)]

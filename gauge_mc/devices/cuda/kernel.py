@@ -95,8 +95,7 @@ class Tile:
 def packed_tile(tile: Tile, extent_z: int) -> bytes:
     """Return a tile as the structure ``Tile`` of the kernels, for an extent of the lattice in z."""
     tiles_z = divisor(extent_z // tile.z)
-    z, layer = divisor(tile.z), divisor(tile.z * tile.t)
-    return bytes(tile_structure()(z=z, tiles_z=tiles_z, layer=layer, t=tile.t))
+    return bytes(tile_structure()(z=divisor(tile.z), tiles_z=tiles_z, t=tile.t))
 
 
 @functools.cache
@@ -106,7 +105,7 @@ def tile_structure() -> type[ctypes.Structure]:
 
 
 @functools.cache
-def best_tile(extents: tuple[int, int, int], slices: int, threads: int, layers: int = 1) -> Tile:
+def best_tile(extents: tuple[int, int, int], slices: int, threads: int) -> Tile:
     """Return the tile with the lowest cost.
 
     Parameters
@@ -116,19 +115,16 @@ def best_tile(extents: tuple[int, int, int], slices: int, threads: int, layers: 
     slices : int
         Number of time slices of the work.
     threads : int
-        Maximum number of threads that work on the tile.
-    layers : int
-        Number of threads that work on a site.
+        Maximum number of sites of the tile.
     """
-    most, most_deep = threads // layers, MOST_THREADS_Z // layers
 
     def divisors(n: int) -> list[int]:
-        return [k for k in range(1, n + 1) if n % k == 0 and k <= most]
+        return [k for k in range(1, n + 1) if n % k == 0 and k <= threads]
 
     x, y, z = extents
     depths = range(1, min(slices, MOST_SLICES) + 1)
     tiles = (Tile(*t) for t in product(*map(divisors, (x // 2, y, z)), depths))
-    fitting = (t for t in tiles if t.threads <= most and t.z * t.t <= most_deep)
+    fitting = (t for t in tiles if t.threads <= threads and t.z * t.t <= MOST_THREADS_Z)
     return min(fitting, key=lambda t: t.cost(slices))
 
 
@@ -295,16 +291,14 @@ class CudaKernel:
         work = steps[0].work
         x, y, z = steps[0].geometry.extent
         extents = x, y // work.rows_y, z // work.rows_z
-        layers = getattr(steps[0], "layers", 1)
-        tile = best_tile(extents, 1 if self._sums else work.slices, threads, layers)
+        tile = best_tile(extents, 1 if self._sums else work.slices, threads)
         parities = 1 if work.parity < 2 or self._paired else 2
         grid = (
             extents[0] // 2 // tile.half_x,
             extents[1] // tile.y,
             extents[2] // tile.z * parities * -(-work.slices // tile.t),
         )
-        block = (tile.half_x, tile.y, tile.z * tile.t * layers)
-        return grid, block, packed_tile(tile, extents[2])
+        return grid, (tile.half_x, tile.y, tile.z * tile.t), packed_tile(tile, extents[2])
 
 
 def _parts(steps: ctypes.Array[Any], together: int) -> list[memoryview]:
