@@ -16,6 +16,10 @@ NAMED = {
     "su3_iwasaki_b2.6",
     "su3_overlap_b5.85",
     "su3_polyakov_b6.0",
+    "su3_walls_b5.7",
+    "su3_walls_b6.0",
+    "su3_walls_dbw2_b1.04",
+    "su3_walls_iwasaki_b2.6",
     "su3_wilson_hadrons_b6.0",
 }
 """Cards whose commands name the run."""
@@ -31,7 +35,7 @@ OTHERS = {
 def test_cards_make_the_runs_that_the_commands_name(root):
     text = (root / "runs" / "README.md").read_text()
     cards = sorted((root / "runs").glob("*.toml"))
-    assert len(cards) == 27
+    assert len(cards) == 31
     for path in cards:
         card = read_card(path)
         parameters = Parameters.from_values({"beta": 2.5} | card)
