@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from gauge_mc import open_device
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import ConvergenceError, UsageError
 from gauge_mc.fields.field import Field
@@ -24,6 +25,7 @@ TOLERANCE = 1e-10
 def operator_on(links, masses=MASSES, devices=None, **options):
     group = f"su{links.shape[-1]}"
     extents = links.shape[3::-1]
+    devices = devices or open_device(threads=1)
     field = Field.from_slices(Lattice(*extents), group, links, "double", devices)
     chosen = {"rho": RHO, "accuracy": 1e-11, "modes": 8, "boundary": PHASES, **options}
     return OPERATORS["overlap"](field, masses, **chosen)

@@ -117,3 +117,32 @@ def reunitarise(links: Complex) -> Complex:
     rows: Complex = dagger(q * (diagonal / abs(diagonal))[..., None, :])
     rows[..., -1, :] /= np.linalg.det(rows)[..., None]
     return rows
+
+
+def flux_links(
+    extents: tuple[int, int, int, int],
+    xy: tuple[int, ...],
+    zt: tuple[int, ...],
+    noise: float,
+    rng: np.random.Generator,
+) -> Complex:
+    """Links of constant abelian fields with fluctuations, whose charge is the sum of xy zt.
+
+    The colours have so many quanta of flux 2 pi through every plane xy and zt; both sum up to 0.
+    """
+    nx, ny, nz, nt = extents
+    t, z, y, x = np.meshgrid(*(np.arange(n) for n in extents[::-1]), indexing="ij")
+    colours = len(xy)
+    angles = np.zeros((*x.shape, 4, colours))
+    for n, (one, other) in enumerate(zip(xy, zt, strict=True)):
+        f, g = 2 * np.pi * one / (nx * ny), 2 * np.pi * other / (nz * nt)
+        angles[..., 1, n], angles[..., 3, n] = f * x, g * z
+        angles[..., 0, n] = np.where(x == nx - 1, -f * nx * y, 0)
+        angles[..., 2, n] = np.where(z == nz - 1, -g * nz * t, 0)
+    shape = (*angles.shape, colours)
+    h = rng.normal(size=shape) + 1j * rng.normal(size=shape)
+    h = h + dagger(h)
+    h -= np.trace(h, axis1=-2, axis2=-1)[..., None, None] * np.eye(colours) / colours
+    values, vectors = np.linalg.eigh(noise / 2 * h)
+    near: Complex = (vectors * np.exp(1j * values)[..., None, :]) @ dagger(vectors)
+    return near * np.exp(1j * angles)[..., None, :]
