@@ -94,7 +94,7 @@ class _Iteration(ABC):
     def _advance(self, a: Norms, b: Norms, c: Norms) -> None:
         """Carry out a step of `AdvanceShifts` for the first shifts."""
 
-    def run(self, shifts: Sequence[float], targets: Norms, most: int, relaxed: bool = True) -> None:
+    def run(self, shifts: Sequence[float], targets: Norms, most: int, relaxed: float = 1.0) -> None:
         """Compute solutions whose iterated residuals are at most the targets.
 
         Parameters
@@ -105,8 +105,9 @@ class _Iteration(ABC):
             The largest norm of the residuals of every vector, for all shifts.
         most : int
             Largest number of iterations.
-        relaxed : bool
-            Whether an operator that allows it may have larger errors as residuals fall.
+        relaxed : float
+            Largest error that an operator which allows it may have as residuals fall; see
+            `Relaxation`. With 0 its errors are the smallest ones.
 
         Raises
         ------
@@ -116,7 +117,7 @@ class _Iteration(ABC):
         coefficients = _Coefficients(shifts, self.r.count)
         operator, relaxation = self._operator, None
         if relaxed and isinstance(operator, InexactOperator):
-            relaxation = Relaxation(operator, targets)
+            relaxation = Relaxation(operator, targets, relaxed)
         try:
             self._run(coefficients, targets, most, relaxation)
         finally:
@@ -262,7 +263,7 @@ class TwoPassSum(_Iteration):
         norms = norms_of(self.r)
         if not np.isfinite(norms).all():
             raise ConvergenceError("The right-hand side contains a value that is not a number.")
-        self.run(shifts, tolerance * norms, self._most, relaxed=False)
+        self.run(shifts, tolerance * norms, self._most, relaxed=0)
         weights = self._weights(np.array(factors))
         self._restart()
         for copy in self._first:

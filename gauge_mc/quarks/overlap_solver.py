@@ -28,6 +28,10 @@ from gauge_mc.quarks.spinors import SpinorField
 
 BOTH = (EVEN, ODD)
 
+LOOSER = 0.1
+"""Largest error of A that is allowed, as a part of the smallest shift, below which A plus the shift
+has no eigenvalue: with larger errors it may not be positive, and the iteration not converge."""
+
 TIGHTER = 0.5
 """Factor from the tolerance of D(m) x = b to that of the systems with A."""
 
@@ -117,7 +121,7 @@ class OverlapSolver:
         if not np.isfinite(self.norm):
             raise ConvergenceError("The source contains a value that is not a number.")
         self._rest.copy(self._b)
-        self._add(self._different, TIGHTER * self.request.tolerance, self._relaxed)
+        self._begin(TIGHTER * self.request.tolerance)
         self.first, self.residuals = {}, {}
         for mass, y in self._y.items():
             self._times_adjoint(mass, y)  # y becomes x
@@ -126,8 +130,20 @@ class OverlapSolver:
             self._refine(mass, y)
         return self._y
 
-    def _add(self, masses: Sequence[float], tolerance: float, relaxed: bool) -> None:
-        """Set y of some masses to the solutions of D^dagger D y = rest."""
+    def _begin(self, tolerance: float) -> None:
+        """Set y of all masses to the first solutions of D^dagger D y = b."""
+        try:
+            self._add(self._different, tolerance, LOOSER if self._relaxed else 0)
+        except ConvergenceError:
+            if not self._relaxed:
+                raise
+            self._add(self._different, tolerance, 0)
+
+    def _add(self, masses: Sequence[float], tolerance: float, looser: float) -> None:
+        """Set y of some masses to the solutions of D^dagger D y = rest.
+
+        Errors of A may be as large as a part of the smallest shift; with 0 they are as usual.
+        """
         for mass in masses:
             _set(self._y[mass], self._y[mass], 0, 0)
         scales = [4 * self._rho**2 - m**2 for m in masses]
@@ -139,7 +155,7 @@ class OverlapSolver:
                 continue
             search.r.copy(self._part)
             try:
-                search.run(shifts, tolerance * norms, self.request.iterations, relaxed)
+                search.run(shifts, tolerance * norms, self.request.iterations, looser * shifts[0])
             except ConvergenceError as error:
                 raise ConvergenceError(
                     f"The solutions for overlap quarks were not found within "
@@ -171,8 +187,7 @@ class OverlapSolver:
             if before <= wanted:
                 break
             self.updates += 1
-            # With targets as loose as these, relaxed errors may exceed the smallest eigenvalue.
-            self._add((mass,), max(LEAST_TOLERANCE, TIGHTER * wanted / before), relaxed=False)
+            self._add((mass,), max(LEAST_TOLERANCE, TIGHTER * wanted / before), looser=0)
             self._times_adjoint(mass, y)
             _set(self._x, y, 1, 1)
             self.residuals[mass] = self._residual(mass)

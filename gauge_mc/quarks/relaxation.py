@@ -27,10 +27,15 @@ class Relaxation:
         The operator.
     targets : ndarray of float64, shape (n,)
         The norms of residuals at which an iteration ends, for every vector.
+    most : float
+        Largest error that is allowed, which must be below the smallest eigenvalue: otherwise the
+        operator with its error may not be positive, so that the iteration does not converge.
     """
 
-    def __init__(self, operator: InexactOperator, targets: NDArray[np.float64]) -> None:
-        self._operator, self._targets = operator, targets
+    def __init__(
+        self, operator: InexactOperator, targets: NDArray[np.float64], most: float = 1.0
+    ) -> None:
+        self._operator, self._targets, self._most = operator, targets, most
         self._sums = np.zeros_like(targets)
 
     def step(self, norms: NDArray[np.float64]) -> None:
@@ -38,7 +43,7 @@ class Relaxation:
         live = norms > 0
         self._sums[live] += 1 / norms[live] ** 2
         allowed = SAFETY * (self._targets * np.sqrt(self._sums))[live]
-        self._operator.allow(float(allowed.min(initial=1.0)))
+        self._operator.allow(float(allowed.min(initial=self._most)))
 
     def end(self) -> None:
         """Allow the smallest errors only."""

@@ -7,6 +7,7 @@ from gauge_mc import open_device
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import ConvergenceError, UsageError
 from gauge_mc.fields.field import Field
+from gauge_mc.quarks import overlap_solver
 from gauge_mc.quarks.contractions import meson, spin_tensor
 from gauge_mc.quarks.operators import OPERATORS
 from gauge_mc.quarks.solvers import SolverParameters
@@ -197,6 +198,28 @@ def test_relaxed_errors_save_work_and_no_accuracy(approximation, links):
     ]
     assert np.abs(differences).max() < 1e-7
     assert quarks.overlap.sign.error_bound <= 1e-9
+
+
+@pytest.mark.parametrize("looser", [overlap_solver.LOOSER, 1e3])
+def test_light_quarks_with_loose_tolerances(looser, monkeypatch):
+    """A and its error stay positive, or else the iteration starts again with the smallest ones.
+
+    If the errors may be as large as residuals allow, no iteration converges here.
+    """
+    monkeypatch.setattr(overlap_solver, "LOOSER", looser)
+    links = cold_field((2, 2, 2, 24), "su2")
+    quarks = operator_on(links, (0.03,), modes=0, boundary=-1, accuracy=1e-6)
+    source = SpinorField.from_numpy(quarks.field, point(quarks.field).to_numpy()[:1])
+    sign, steps, most = quarks.overlap.sign.approximation, [], []
+    for relaxed in (False, True):
+        before = sign.steps
+        found = quarks.overlap.solve_all(source, (0.03,), 1e-2, 50, relaxed=relaxed)
+        steps.append(sign.steps - before)
+        most.append(found.iterations)
+        assert found.residuals.max() <= 1e-2
+        assert found.updates == 0
+    assert most[0] == most[1]
+    assert (steps[1] < steps[0]) == (looser < 1)
 
 
 def test_errors_that_are_allowed_are_not_exceeded(links, kernel):
