@@ -1,8 +1,10 @@
 """Averages of hybrid Monte Carlo against those of the heatbath, for all groups and actions.
 
-``python runs/hmc/averages.py FOLDER [--jobs N] [--updates N] [--only WORD]`` carries out two runs
-for each of `ensembles`, continues those that are in the folder, and prints averages with errors and
-the difference in units of its error. WORD is part of a name, such as su3_wilson_b5.2_8x8x8x8.
+``python runs/hmc/averages.py FOLDER [--jobs N] [--updates N] [--chains N] [--only WORD,...]``
+carries out two runs for each of `ensembles`, continues those that are in the folder, and prints
+averages with errors and the difference in units of its error. With several chains, which move
+together, the updates are those of all of them. WORD is part of a name, such as
+su3_wilson_b5.2_8x8x8x8.
 """
 
 import argparse
@@ -22,6 +24,7 @@ LATTICES = ("8x8x8x8", "4x6x8x10")
 """The second one has four different extents."""
 
 COMMON = ("--precision", "double", "--thermalize", "300", "--separation", "1", "--format", "none")
+"""Options of all runs. At these couplings links forget their start in a few updates."""
 
 ALGORITHMS = ("hmc:integrator=omf4", "heatbath:overrelax=1")
 """The algorithms to compare, whose errors are the smallest for the time that they take."""
@@ -74,33 +77,46 @@ def ensembles() -> Iterator[Ensemble]:
                 yield Ensemble(group, beta, action, lattice)
 
 
-def carry_out(one: Ensemble, algorithm: str, updates: int, folder: Path) -> Path:
-    """Do a run, or the rest of it, and return its folder."""
+@dataclass(frozen=True)
+class Length:
+    """How long the runs are."""
+
+    updates: int
+    """Updates of all chains of an ensemble and algorithm."""
+    chains: int
+    """Number of chains."""
+
+
+def carry_out(one: Ensemble, algorithm: str, length: Length, folder: Path) -> list[Run]:
+    """Do the chains of an ensemble, or the rest of them, and return their runs."""
     path = folder / f"{one.name}_{algorithm.partition(':')[0]}"
     words = ["--group", one.group, "--beta", str(one.beta), "--lattice", one.lattice]
-    words += ["--action", one.action, "--algorithm", algorithm, "--configs", str(updates)]
+    words += ["--action", one.action, "--algorithm", algorithm]
+    words += ["--configs", str(length.updates // length.chains)]
     words += ["--measure", ",".join(AVERAGES), "--output", str(path), *COMMON]
+    if length.chains > 1:
+        words += ["--chains", str(length.chains)]
     command = [sys.executable, "-m", "gauge_mc", "generate", *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         print(f"{path.name}: {done.stderr.strip() or done.stdout.strip()[-500:]}", flush=True)
-    return path
+    if length.chains == 1:
+        return [Run(path)]
+    return [Run(Path(f"{path}_chain{n + 1}")) for n in range(length.chains)]
 
 
-def averages(path: Path) -> dict[str, Estimate]:
-    """Return the averages of a run."""
-    run = Run(path)
-    return {name: estimate(read_table(run.table(name))[of]) for name, of in AVERAGES.items()}
+def average(runs: list[Run], table: str, column: str) -> Estimate:
+    """Return the average of a column over the chains of an ensemble."""
+    return estimate(*(read_table(one.table(table))[column] for one in runs))
 
 
-def compare(one: Ensemble, updates: int, folder: Path) -> list[str]:
+def compare(one: Ensemble, length: Length, folder: Path) -> list[str]:
     """Do both runs of an ensemble, and return lines of the table."""
-    paths = [carry_out(one, algorithm, updates, folder) for algorithm in ("hmc", "heatbath")]
-    moved, heated = (averages(path) for path in paths)
-    accepted = estimate(read_table(Run(paths[0]).table("hmc"))["accepted"]).value
+    moved, heated = (carry_out(one, algorithm, length, folder) for algorithm in ALGORITHMS)
+    accepted = average(moved, "hmc", "accepted").value
     lines = []
-    for name in AVERAGES:
-        first, second = moved[name], heated[name]
+    for name, column in AVERAGES.items():
+        first, second = average(moved, name, column), average(heated, name, column)
         error = math.hypot(first.error, second.error)
         pull = (first.value - second.value) / error
         lines.append(
@@ -123,16 +139,18 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--updates", type=int, default=20000)
+    parser.add_argument("--chains", type=int, default=1)
     parser.add_argument("--only", default="")
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
-    chosen = [one for one in ensembles() if given.only in one.name]
+    words, length = given.only.split(","), Length(given.updates, given.chains)
+    chosen = [one for one in ensembles() if any(word in one.name for word in words)]
     table = given.folder / "averages.csv"
     print(HEADER, flush=True)
     table.write_text(HEADER + "\n")
     pulls = []
     with ThreadPoolExecutor(given.jobs) as pool:
-        for lines in pool.map(lambda one: compare(one, given.updates, given.folder), chosen):
+        for lines in pool.map(lambda one: compare(one, length, given.folder), chosen):
             print("\n".join(lines), flush=True)
             with table.open("a") as file:
                 file.write("\n".join(lines) + "\n")

@@ -5,7 +5,8 @@ of `ALGORITHMS` and prints a table: the time and the energy of an update, the ac
 the plaquette, the energy density and the charge squared along the Wilson flow tau_int in updates
 and the seconds for an independent configuration, 2 tau_int times the time of an update. With
 ``--cores`` runs use one thread of a CPU, and times are those of the core, so that other programs
-on the machine hardly matter.
+on the machine hardly matter. There is a trajectory of length 1 for every four updates of the
+heatbath, and fewer that are longer.
 """
 
 import argparse
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from gauge_mc import generate
-from gauge_mc.algorithms import Tuning
+from gauge_mc.algorithms import Tuning, parse
 from gauge_mc.analysis.timeseries import Estimate, estimate
 from gauge_mc.benchmarks.energy import energy_of
 from gauge_mc.benchmarks.timing import seconds_of
@@ -35,6 +36,9 @@ FLOW_TIME = 2.0
 
 ONE_CORE: dict[str, Any] = {"devices": "cpu:1", "threads": 1}
 """Devices with which the time of a core is that of the program."""
+
+FLOW_STEP = 0.05
+"""Largest step of the flow, whose errors are far below the fluctuations."""
 
 EVERY = 5
 """Updates between two flows."""
@@ -61,7 +65,7 @@ def parameters(algorithm: str, precision: str, lattice: str, updates: int) -> di
         "thermalize": 500,
         "configs": updates // EVERY,
         "separation": EVERY,
-        "measure": f"plaquette,flow:{EVERY}:to={FLOW_TIME:g}:every={FLOW_TIME:g}",
+        "measure": f"plaquette,flow:{EVERY}:to={FLOW_TIME}:every={FLOW_TIME}:step={FLOW_STEP}",
         "format": "none",
     }
 
@@ -119,7 +123,8 @@ def main() -> None:
     for algorithm, precision in ALGORITHMS:
         if given.only not in algorithm:
             continue
-        updates = given.updates if "heatbath" in algorithm else given.updates // 4
+        length = parse(algorithm).values.get("length", 0.25)
+        updates = round(given.updates / (4 * length))
         path = given.folder / f"{algorithm.replace(':', '_').replace('=', '')}_{precision}"
         values = parameters(algorithm, precision, given.lattice, updates)
         generate(values, output=path, progress=False, **chosen)
