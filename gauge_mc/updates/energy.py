@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.fields.sums import SlabSums, slices_of_all_slabs
 
+LEAST_SPLIT, LARGEST_SPLIT = 1e-250, 1e250
+"""Sizes between which the digits of numbers are split; energies never come near them."""
+
 
 @dataclass(frozen=True, eq=False)
 class Energy:
@@ -56,11 +59,25 @@ class Energy:
 def exact_sum(values: NDArray[np.float64]) -> float:
     """Return a sum that is rounded once, so that it does not depend on the order.
 
-    It is not finite if a value is not.
+    Of all values those digits are taken together that are multiples of one number and have an exact
+    sum, the leading ones first, until nothing is left; S. M. Rump, T. Ogita and S. Oishi, SIAM J.
+    Sci. Comput. 31 (2008) 189, section 3. The sum is not finite if a value is not.
     """
     with np.errstate(invalid="ignore", over="ignore"):
         rough = float(values.sum())
-    return math.fsum(values.reshape(-1).tolist()) if math.isfinite(rough) else rough
+    if not math.isfinite(rough):
+        return rough
+    rest = np.array(values, np.float64).reshape(-1)
+    exact: list[float] = []
+    while (largest := float(np.abs(rest).max(initial=0.0))) > LEAST_SPLIT:
+        if largest > LARGEST_SPLIT:
+            return math.fsum(rest.tolist())
+        # The leading digits are multiples of unit / 2^53, and the sum of all of them is below unit.
+        unit = math.ldexp(1.0, math.frexp(largest)[1] + len(rest).bit_length() + 1)
+        leading = (rest + unit) - unit
+        rest -= leading
+        exact.append(float(leading.sum()))
+    return math.fsum([*exact, *rest[rest != 0].tolist()])
 
 
 def block_sums(devices: DeviceGroup, sums: Sequence[SlabSums]) -> NDArray[np.float64]:

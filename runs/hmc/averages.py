@@ -9,13 +9,15 @@ su3_wilson_b5.2_8x8x8x8.
 
 import argparse
 import math
-import subprocess
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 
+from gauge_mc import GaugeError, generate_chains
 from gauge_mc.analysis.timeseries import Estimate, estimate
 from gauge_mc.files.table import read_table
 from gauge_mc.run.directory import Run
@@ -23,8 +25,8 @@ from gauge_mc.run.directory import Run
 LATTICES = ("8x8x8x8", "4x6x8x10")
 """The second one has four different extents."""
 
-COMMON = ("--precision", "double", "--thermalize", "300", "--separation", "1", "--format", "none")
-"""Options of all runs. At these couplings links forget their start in a few updates."""
+COMMON = {"precision": "double", "thermalize": 300, "separation": 1, "format": "none"}
+"""Parameters of all runs. At these couplings links forget their start in a few updates."""
 
 ALGORITHMS = ("hmc:integrator=omf4", "heatbath:overrelax=1")
 """The algorithms to compare, whose errors are the smallest for the time that they take."""
@@ -90,18 +92,17 @@ class Length:
 def carry_out(one: Ensemble, algorithm: str, length: Length, folder: Path) -> list[Run]:
     """Do the chains of an ensemble, or the rest of them, and return their runs."""
     path = folder / f"{one.name}_{algorithm.partition(':')[0]}"
-    words = ["--group", one.group, "--beta", str(one.beta), "--lattice", one.lattice]
-    words += ["--action", one.action, "--algorithm", algorithm]
-    words += ["--configs", str(length.updates // length.chains)]
-    words += ["--measure", ",".join(AVERAGES), "--output", str(path), *COMMON]
-    if length.chains > 1:
-        words += ["--chains", str(length.chains)]
-    command = [sys.executable, "-m", "gauge_mc", "generate", *words]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        print(f"{path.name}: {done.stderr.strip() or done.stdout.strip()[-500:]}", flush=True)
-    if length.chains == 1:
-        return [Run(path)]
+    values = {
+        "group": one.group,
+        "beta": one.beta,
+        "lattice": one.lattice,
+        "action": one.action,
+        "algorithm": algorithm,
+        "configs": length.updates // length.chains,
+        "measure": ",".join(AVERAGES),
+        **COMMON,
+    }
+    generate_chains(values, chains=length.chains, output=path, progress=False)
     return [Run(Path(f"{path}_chain{n + 1}")) for n in range(length.chains)]
 
 
@@ -112,7 +113,11 @@ def average(runs: list[Run], table: str, column: str) -> Estimate:
 
 def compare(one: Ensemble, length: Length, folder: Path) -> list[str]:
     """Do both runs of an ensemble, and return lines of the table."""
-    moved, heated = (carry_out(one, algorithm, length, folder) for algorithm in ALGORITHMS)
+    try:
+        moved, heated = (carry_out(one, algorithm, length, folder) for algorithm in ALGORITHMS)
+    except GaugeError as failure:
+        print(f"{one.name}: {failure}", file=sys.stderr, flush=True)
+        return []
     accepted = average(moved, "hmc", "accepted").value
     lines = []
     for name, column in AVERAGES.items():
@@ -149,14 +154,15 @@ def main() -> None:
     print(HEADER, flush=True)
     table.write_text(HEADER + "\n")
     pulls = []
-    with ThreadPoolExecutor(given.jobs) as pool:
-        for lines in pool.map(lambda one: compare(one, length, given.folder), chosen):
-            print("\n".join(lines), flush=True)
+    work = partial(compare, length=length, folder=given.folder)
+    with ProcessPoolExecutor(given.jobs, mp_context=get_context("spawn")) as pool:
+        for lines in pool.map(work, chosen):
+            print("".join(f"{line}\n" for line in lines), end="", flush=True)
             with table.open("a") as file:
-                file.write("\n".join(lines) + "\n")
+                file.writelines(f"{line}\n" for line in lines)
             pulls += [float(line.split(",")[10]) for line in lines]
-    square = sum(pull**2 for pull in pulls) / len(pulls)
-    largest = max(abs(pull) for pull in pulls)
+    square = sum(pull**2 for pull in pulls) / max(len(pulls), 1)
+    largest = max((abs(pull) for pull in pulls), default=0.0)
     print(f"{len(pulls)} averages: mean square of pulls {square:.2f}, largest {largest:.2f}")
 
 

@@ -10,7 +10,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.run.directory import Run
-from gauge_mc.updates.energy import Energy
+from gauge_mc.updates.energy import Energy, exact_sum
 from gauge_mc.updates.integrators import INTEGRATORS
 from gauge_mc.updates.molecular_dynamics import MolecularDynamics
 from gauge_mc.updates.momenta import draw_momenta
@@ -60,6 +60,17 @@ def test_contributions_are_added_without_rounding():
         assert float(Energy.of(parts[order])) == 1.0
     assert Energy.of([2.0**53, 1.0]).minus(Energy.of([2.0**53, 0.5])) == 0.5
     assert float(Energy.of([[1, 2], [3, 4]]) + Energy.of(5)) == 15
+
+
+@pytest.mark.parametrize("decades", [0, 3, 200, 400])
+@pytest.mark.parametrize("count", [1, 2, 100, 20000])
+def test_sums_are_rounded_once_for_any_sizes(count, decades, rng):
+    """As those of math.fsum are, which takes ten times as long."""
+    sizes = 10.0 ** rng.uniform(-min(decades, 300), min(decades, 290) / 2, size=count)
+    for values in (sizes, sizes * rng.choice([-1, 1], size=count), np.full(count, 1 - EPS / 2)):
+        assert exact_sum(values) == math.fsum(values)
+        assert exact_sum(np.concatenate([values, -values[::-1], [EPS]])) == EPS
+    assert exact_sum(np.zeros(count)) == 0
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e308])
