@@ -214,6 +214,8 @@ class PlotKeywords(TypedDict, total=False):
     levels: str | int | list[int] | None
     nt: int | None
     path: str | None
+    radius_max: float | None
+    radius_min: float | None
     result: str | None
     round: bool | None
     scale: str | None

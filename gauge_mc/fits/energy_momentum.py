@@ -99,33 +99,44 @@ class EnergyMomentumFit(Fit):
 
     def carry_out(self, table: Path, **options: Any) -> FlowThermodynamicsResult:
         """Extrapolate the runs in a folder to t = 0; see `Fit.carry_out`."""
-        skip, cold = options.get(SKIP.name, 0), options.get(COLD.name)
-        runs = read_bulk_runs(table, Path(cold) if cold else None, skip, options.get(EXTENT.name))
-        extent = runs.lattice.t
-        radii = (
-            options.get(RADIUS_MIN.name, SMALLEST),
-            options.get(RADIUS_MAX.name, extent / 2),
-        )
-        if not radii[0] < radii[1]:
-            raise UsageError(
-                f"The smoothing radii are from {radii[0]:g} to {radii[1]:g} with N_t = {extent}; "
-                f"choose a larger N_t, or a range with {RADIUS_MIN.flag} and {RADIUS_MAX.flag}."
-            )
-        energy = options.get(ENERGY.name, next(iter(ENERGIES)))
-        states, cautions = _states(runs, energy, skip, radii)
-        return FlowThermodynamicsResult(
-            FlowThermodynamics(
-                dict(runs.ensemble),
-                str(runs.lattice),
-                energy,
-                states,
-                ideal_pressure(runs.group.dimension),
-                [*runs.cautions, *cautions],
-            )
-        )
+        return FlowThermodynamicsResult(flow_thermodynamics(table, options))
 
 
 FITS.register(EnergyMomentumFit())
+
+
+def flow_thermodynamics(folder: Path, options: Mapping[str, Any]) -> FlowThermodynamics:
+    """Return the entropy density and the trace anomaly of the runs in a folder.
+
+    Raises
+    ------
+    UsageError
+        If the range of smoothing radii is empty.
+    GaugeError
+        If runs or flow times are missing; see `read_bulk_runs` and `flow_state`.
+    """
+    skip, cold = options.get(SKIP.name, 0), options.get(COLD.name)
+    runs = read_bulk_runs(folder, Path(cold) if cold else None, skip, options.get(EXTENT.name))
+    extent = runs.lattice.t
+    radii = (
+        options.get(RADIUS_MIN.name, SMALLEST),
+        options.get(RADIUS_MAX.name, extent / 2),
+    )
+    if not radii[0] < radii[1]:
+        raise UsageError(
+            f"The smoothing radii are from {radii[0]:g} to {radii[1]:g} with N_t = {extent}; "
+            f"choose a larger N_t, or a range with {RADIUS_MIN.flag} and {RADIUS_MAX.flag}."
+        )
+    energy = options.get(ENERGY.name, next(iter(ENERGIES)))
+    states, cautions = _states(runs, energy, skip, radii)
+    return FlowThermodynamics(
+        dict(runs.ensemble),
+        str(runs.lattice),
+        energy,
+        states,
+        ideal_pressure(runs.group.dimension),
+        [*runs.cautions, *cautions],
+    )
 
 
 def _states(
