@@ -72,7 +72,8 @@ class TransitionFitResult(FitResult):
         runs = Table(title="Runs, with the overlap of each with the next one")
         names = [*headings(ThermalRunResult).values()]
         for name in ("lattice", *(names if known else names[:-1])):
-            runs.add_column(name, justify="left" if name == "lattice" else "right")
+            runs.add_column(name, justify="right", no_wrap=" " not in name)
+        runs.columns[0].justify = "left"
         for volume in f.volumes:
             for number, one in enumerate(volume.runs):
                 cells = _run_cells(one)
@@ -91,7 +92,7 @@ class TransitionFitResult(FitResult):
         ]
 
     def _conclusions(self) -> list[str]:
-        """Return exponent, latent heat and temperatures, a line each."""
+        """Return exponent, latent heat, interface tension and temperatures, a line each."""
         f, lines = self.found, []
         if f.exponent:
             if self.continuous:
@@ -103,6 +104,9 @@ class TransitionFitResult(FitResult):
             )
         if f.latent_heat:
             lines.append(f"Latent heat / T_c⁴ = {f.latent_heat}")
+        known = [one for one in f.volumes if one.interface]
+        if known:
+            lines.append(f"σ_I / T_c³ = {known[-1].interface} on {known[-1].lattice}")
         lines += [
             f"T_c {one.length} = {with_error(one.value, one.error)} ± {one.scale_error:.2g} from "
             f"the scale ({one.source})"

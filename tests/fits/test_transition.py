@@ -77,9 +77,8 @@ def test_the_transition_is_written_and_shown(study):
             assert run.tunnelling > 10
             assert run.tunnelling_time == pytest.approx(1500 / run.tunnelling, rel=1e-3)
             assert f"{run.tunnelling_time:.0f}" in text
-        if one.interface:
-            assert str(one.interface) in text
         assert all(0.05 < run.overlap < 0.5 for run in one.runs[:-1])
+    assert f"σ_I / T_c³ = {found.volumes[-1].interface} on {LATTICES[-1]}" in text
     # -d ln a / d beta of hep-lat/9711003 at beta = 5.7 is 2.3, and N_t^4 = 256.
     assert found.latent_heat.value == pytest.approx(
         256 * found.volumes[-1].jump.value / 2.3, rel=0.1
@@ -111,6 +110,16 @@ def test_a_single_volume_is_not_extrapolated(tmp_path):
     assert result.found.exponent is None
     assert "needs two volumes" in shown(result)
     assert result.found.temperatures[0].error > 0
+
+
+def test_short_chains_are_counted(tmp_path):
+    write_study(tmp_path, LATTICES[:1], size=60)
+    found = gauge_mc.fit("transition", tmp_path, bootstrap=5).found
+    lengths = [60 / run.tau_int for run in found.volumes[0].runs]
+    assert min(lengths) < 50
+    expected = f"{sum(one < 50 for one in lengths)} of 4 chains are shorter than 50 τ_int, the "
+    expected += f"shortest has {min(lengths):.3g}: errors are uncertain."
+    assert any(one.endswith(expected) for one in found.cautions)
 
 
 def test_missing_runs_are_named(tmp_path):

@@ -54,7 +54,7 @@ class ThermalRunResult:
     tunnelling_time: float | None = result_field(
         "Mean number of updates from one such passage to the next; null if there is none.",
         None,
-        symbol="updates per tunnelling",
+        symbol="τ_tunnel",
     )
 
 
@@ -86,7 +86,6 @@ class VolumeTransition:
         "Tension of the interface between the phases divided by T_c^3, from the depth of the "
         "minimum between the peaks; null with one peak.",
         None,
-        symbol="σ_I/T_c³",
     )
     runs: Sequence[ThermalRunResult] = result_field("The runs, by coupling.", list)
 
@@ -305,12 +304,12 @@ def _cautions_of(volume: ThermalVolume) -> list[str]:
             f"{where} the peak is so close to the outermost run that {lost:.0%} of the bootstrap "
             "samples have none: add runs beyond it."
         )
-    for one in volume.chains:
-        if one.loop.size < SHORT * one.tau_int:
-            found.append(
-                f"{where} the chain at β = {one.beta:.12g} is only "
-                f"{one.loop.size / one.tau_int:.3g} τ_int long, and {SHORT} are needed."
-            )
+    lengths = [one.loop.size / one.tau_int for one in volume.chains]
+    if short := [one for one in lengths if one < SHORT]:
+        found.append(
+            f"{where} {len(short)} of {len(lengths)} chains are shorter than {SHORT} τ_int, the "
+            f"shortest has {min(short):.3g}: errors are uncertain."
+        )
     return found
 
 
