@@ -48,7 +48,7 @@ class FieldCorrelators(ThermalFlow):
     """
 
     name: ClassVar[str] = "field-correlators"
-    summary: ClassVar[str] = "electric and magnetic correlators on the flowed Polyakov loop"
+    summary: ClassVar[str] = "electric and magnetic fields on the Polyakov loop"
     columns: ClassVar[TableColumns] = CORRELATORS
     normalisation: ClassVar[str] = (
         "C = sum over i of Tr [F_i W F_i W] / N, averaged over sites, F antihermitian from the "

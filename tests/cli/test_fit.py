@@ -51,7 +51,7 @@ def test_the_gradient_flow(tmp_path, sketched):
     assert call("plot", "topology", run, "--round")[0] == f"{run}/topology.pdf\n"
     assert call("plot", "flow", run, "--target", "0.2")[0] == f"{run}/flow.pdf\n"
     refused = call("plot", "flow", run, "--energy", "clover")[0]
-    assert "--energy is not an option of gauge-mc plot flow, but of thermodynamics" in refused
+    assert "--energy is not an option of gauge-mc plot flow, but of energy-momentum" in refused
 
 
 @pytest.fixture(scope="module")
