@@ -60,7 +60,7 @@ class Execution:
         None,
         EXECUTION,
         "Number of CPU threads, over all slabs.",
-        default="all cores, or fewer if faster",
+        default="all, or fewer if faster",
     )
     share_gpus: bool = setting(False, EXECUTION, "Let processes of an MPI job share GPUs.")
     time_limit: float | None = setting(
