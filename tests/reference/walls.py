@@ -56,8 +56,9 @@ def dense(links, extent, mass, height, phases, b=1.0, c=0.0, weights=None):
     d = dirac.dense(links, kappa, phases) / (2 * kappa)
     size = len(d)
     colours = links.shape[-1]
-    five = np.kron(np.eye(size // (4 * colours)), np.kron(dirac.GAMMA5, np.eye(colours)))
-    up, down, one = (np.eye(size) + five) / 2, (np.eye(size) - five) / 2, np.eye(size)
+    one, sites = np.eye(size), size // (4 * colours)
+    # Both projectors are diagonal.
+    up, down = (np.tile(np.repeat(each.diagonal(), colours), sites) for each in (UP, DOWN))
     rho, sigma = coefficients(extent, b, c, weights)
     m = np.zeros((extent, size, extent, size), complex)
     for s in range(extent):
@@ -66,7 +67,7 @@ def dense(links, extent, mass, height, phases, b=1.0, c=0.0, weights=None):
             ((s + 1) % extent, down, s + 1 == extent),
             ((s - 1) % extent, up, s == 0),
         ):
-            m[s, :, there, :] += (-mass if ends else 1) * (sigma[s] * d - one) @ projector
+            m[s, :, there, :] += (-mass if ends else 1) * (sigma[s] * d - one) * projector
     return m.reshape(extent * size, extent * size)
 
 
