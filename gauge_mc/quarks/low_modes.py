@@ -28,7 +28,6 @@ from gauge_mc.quarks.basis import BasisProducts, CombineBasis, Projection
 from gauge_mc.quarks.chirality import CombineChiralities
 from gauge_mc.quarks.clenshaw import ChebyshevSum
 from gauge_mc.quarks.linear import LinearOperator
-from gauge_mc.quarks.preconditioned import norms_of
 from gauge_mc.quarks.spinors import SPINS, SpinorField
 
 EXTRA = 8
@@ -55,6 +54,9 @@ FIRST_CUT = 0.05
 
 LEAST_CUT = 1e-4
 """Smallest end of the wanted eigenvalues that is tried, as a part of the largest eigenvalue."""
+
+PRODUCTS_STEP = 16
+"""Numbers of vectors with which products are prepared are multiples of this."""
 
 CHECKED = 6
 """Number of vectors after which convergence is checked."""
@@ -218,6 +220,16 @@ def all_low_modes(
     )
 
 
+class _Norm:
+    """The norm of a vector, which is prepared once: that takes longer than the kernel on a GPU."""
+
+    def __init__(self, w: SpinorField) -> None:
+        self._parts = [Multiply(w, parity=parity) for parity in w.parities]
+
+    def __call__(self) -> float:
+        return math.sqrt(sum(float(one().norm2[0]) for one in self._parts))
+
+
 class _KrylovSpace:
     """The Krylov space of a polynomial of an operator, with its matrix in this space.
 
@@ -261,6 +273,9 @@ class _KrylovSpace:
         kept = range(self._kept)
         self._combinations = [CombineBasis(self._other, n, self._basis) for n in kept]
         self._matrix = np.zeros((self.size, self.size), np.complex128)
+        self._products: dict[int, BasisProducts] = {}
+        self._norm = _Norm(self._w)
+        self._scale = [Combine(self._w, self._w, parity=one) for one in start.parities]
         self._filled, self._beta, self._drawn = 0, 0.0, 0
         self.applications = 0
         self._outside = Projection(outside, self._w) if outside else None
@@ -312,23 +327,30 @@ class _KrylovSpace:
 
     def _orthogonalise(self) -> NDArray[np.complex128]:
         """Make `_w` orthogonal to the basis, and return the products with it."""
-        products = BasisProducts(self._basis, self._w, 0, self._filled)
+        products = self._products_with(self._filled)
         total = np.zeros(self._filled, np.complex128)
         for _ in range(2):
             if self._outside:
                 self._outside.remove()
-            found = products()
+            found = products()[: self._filled]
             self._combine(-found)
             total += found
         return total
 
+    def _products_with(self, count: int) -> BasisProducts:
+        """Return products of `_w` with so many vectors or a few more, which are prepared once."""
+        most = min(self.size, -(-count // PRODUCTS_STEP) * PRODUCTS_STEP)
+        if most not in self._products:
+            self._products[most] = BasisProducts(self._basis, self._w, 0, most)
+        return self._products[most]
+
     def _normalise(self) -> None:
-        self._beta = float(norms_of(self._w)[0])
+        self._beta = self._norm()
         if not math.isfinite(self._beta):
             raise ConvergenceError("The search for low modes met a value that is not a number.")
         if self._beta > 0:
-            for parity in self._w.parities:
-                Combine(self._w, self._w, parity=parity)(1 / self._beta, 0)
+            for scale in self._scale:
+                scale(1 / self._beta, 0)
 
     def _draw(self) -> None:
         """Go on with a random vector, since the space does not grow any more."""
@@ -419,13 +441,14 @@ def rayleigh_ritz(
     for n, column in enumerate(rotation.T):
         CombineBasis(other, n, vectors)(column, 0.0)
     vectors.copy(other)
-    residuals = np.zeros(count)
+    residuals, norm = np.zeros(count), _Norm(image)
+    subtract = [Combine(image, v, parity=parity) for parity in v.parities]
     for n, value in enumerate(values.tolist()):
         v.copy(vectors, n)
         apply()
-        for parity in v.parities:
-            Combine(image, v, parity=parity)(1, -value)
-        residuals[n] = norms_of(image)[0]
+        for one in subtract:
+            one(1, -value)
+        residuals[n] = norm()
     return values, residuals
 
 
