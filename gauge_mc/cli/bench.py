@@ -431,7 +431,7 @@ def _chiral(found: ChiralTime) -> list[Any]:
     for one in found.kernels:
         times = (one.hop_ns, one.kernel_ns, one.ratio)
         kernels.add_row(one.lattice, *(f"{value:.4g}" for value in times))
-    signs.add_column("sign function", no_wrap=True)
+    signs.add_column("sign\nfunction", no_wrap=True)
     headings = ("error", "size", "modes", "steps", "ns/site\nand step", "share\nof H")
     for heading in (*headings, "time", "model"):
         signs.add_column(heading, justify="right")
