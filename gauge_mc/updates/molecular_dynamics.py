@@ -94,19 +94,22 @@ class MolecularDynamics:
         self.momenta = AlgebraField.like(like)
         self._shift: AlgebraField | None = None
         self._now = 0
+        self._begin: Field | None = None
         self._quark_links, self._taken = quark_links, False
         self._prepared: dict[tuple[object, ...], list[Launch]] = {}
 
     @property
     def links(self) -> Field:
-        """The links now; trajectories overwrite them."""
-        return self._fields[self._now]
+        """The links now; at the beginning those of the field with which a trajectory starts."""
+        return self._begin or self._fields[self._now]
 
     def start(self, field: Field, depth: int) -> None:
-        """Copy the links of a field, and update the halos to a depth in time slices."""
-        self.links.copy(field)
-        self.links.exchange_halo(depth)
-        self._taken = False
+        """Begin with the links of a field, and update its halos to a depth in time slices.
+
+        The field must not change before the first drift, and trajectories do not change it.
+        """
+        field.exchange_halo(depth)
+        self._begin, self._now, self._taken = field, 0, False
 
     def update_quark_links(self) -> None:
         """Let quarks see the links now, unless they do."""
@@ -166,7 +169,7 @@ class MolecularDynamics:
             self.update_quark_links()
         for term in others:
             found.setdefault(term.name, []).append(term.kick(self.links, self._shift, kick.shift))
-        begin = self._now
+        begin = self._begin, self._now
         self._move_links(gauge, kick)
         if others:
             self._taken = False
@@ -175,12 +178,13 @@ class MolecularDynamics:
             force = term.kick(self.links, self.momenta, kick.size)
             if term is not gauge:
                 found[term.name].append(force)
-        self._now, self._taken = begin, False
+        self._begin, self._now = begin
+        self._taken = False
         return force
 
     def _move_links(self, gauge: GaugeMonomial, kick: _ShiftedKick) -> None:
         """Let `links` be those that a kick shifts, with the forces of quarks in `_shift`."""
-        source, target = self._fields[self._now], self._fields[1 - self._now]
+        source, target = self.links, self._fields[1 - self._now]
         assert self._shift is not None
         if gauge in kick.terms:
             launches = gauge.kick_and_drift(source, target, self._shift, kick.shift, 1.0)
@@ -189,13 +193,16 @@ class MolecularDynamics:
             launches = self._launches(Drift(1.0), target, self._shift)
         for launch in launches:
             launch()
-        self._now = 1 - self._now
+        self._begin, self._now = None, 1 - self._now
         self.links.exchange_halo(gauge.halo_depth)
 
     def _drift(self, gauge: GaugeMonomial, kick: float | None, drift: Drift) -> None:
         """Do a drift, after a kick of the gauge action if there is one, and update the halos."""
-        source, target = self._fields[self._now], self._fields[1 - self._now]
-        key = (gauge, self._now, kick, drift)
+        if kick is None and self._begin:  # such a drift changes the links where they are
+            self._fields[self._now].copy(self._begin)
+            self._begin = None
+        source, target = self.links, self._fields[1 - self._now]
+        key = (gauge, source, kick, drift)
         if key not in self._prepared:
             if len(self._prepared) >= MOST_PREPARED:
                 self._prepared.clear()
@@ -207,7 +214,7 @@ class MolecularDynamics:
         for launch in self._prepared[key]:
             launch()
         if kick is not None:
-            self._now = 1 - self._now
+            self._begin, self._now = None, 1 - self._now
         self.links.exchange_halo(gauge.halo_depth)
         self._taken = False
 

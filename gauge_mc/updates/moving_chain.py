@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from gauge_mc.errors import ChainError, ConvergenceError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.updates.energy import Energy
+from gauge_mc.updates.integrators import Move
 from gauge_mc.updates.levels import TimeScales
 from gauge_mc.updates.molecular_dynamics import Forces, Levels, MolecularDynamics
 from gauge_mc.updates.momenta import Draw, draw_momenta
@@ -131,6 +133,7 @@ class MovingChain:
     failures: int
     action: Energy | None = None
     reason: str = ""
+    _trajectories: dict[int, list[Move]] = dataclasses.field(default_factory=dict)
 
     def check(self) -> None:
         """End a chain in which solvers have failed too often in a row.
@@ -183,12 +186,19 @@ class MovingChain:
         for term in self.others:
             term.draw(dynamics.links, self.random)
         start = self._with_others(drawn.kinetic + before)
-        forces = dynamics.move(self.levels, self.scales.trajectory(self.length, steps))
+        forces = dynamics.move(self.levels, self._trajectory(steps))
         after = self.gauge.action(dynamics.links)
         if self.others:
             dynamics.update_quark_links()
         end = self._with_others(forces.kinetic + after)
         return after, end.minus(start), forces
+
+    def _trajectory(self, steps: int) -> list[Move]:
+        """Return the kicks and drifts of trajectories with this number of steps; they are kept."""
+        if steps not in self._trajectories:
+            self._trajectories.clear()
+            self._trajectories[steps] = list(self.scales.trajectory(self.length, steps))
+        return self._trajectories[steps]
 
     def _with_others(self, energy: Energy) -> Energy:
         """Return an energy with the actions of the terms other than the gauge action."""

@@ -250,6 +250,25 @@ def test_trajectories_are_reversible(group, integrator, best_device):
     assert float(back.kinetic) == pytest.approx(float(kinetic), rel=1e-11)
 
 
+def test_trajectories_leave_their_start_alone_and_one_another(best_device, rng):
+    """Also with an odd number of drifts, and with a drift first, which moves links in place."""
+    lattice, level = Lattice(4, 4, 2, 4), [Kick(0.1), Drift(0.1), Kick(0.1)]
+    starts = [random_field(lattice.extents, "su2", rng) for _ in range(2)]
+    fields = [Field.from_slices(lattice, "su2", one, "double", best_device) for one in starts]
+    shared, monomial = MolecularDynamics(fields[0]), GaugeMonomial(Coupling.of(BETA), fields[0])
+    for moves in (level, [Drift(0.2), *level], [*level, Drift(0.1), Kick(0.1)], level):
+        for field, start in zip(fields, starts, strict=True):
+            found = []
+            for dynamics in (shared, MolecularDynamics(field)):
+                dynamics.momenta.clear()
+                dynamics.start(field, 1)
+                dynamics.move([[monomial]], moves)
+                found.append(dynamics.links.to_numpy())
+            assert np.array_equal(*found)
+            np.testing.assert_allclose(field.to_numpy(), start, atol=1e-14)
+            assert np.abs(found[0] - start).max() > 1e-3
+
+
 def backwards(move):
     """The part of a trajectory that takes another one back; shifts have the square of the step."""
     return dataclasses.replace(move, size=-move.size)
