@@ -257,7 +257,7 @@ def test_trajectories_leave_their_start_alone_and_one_another(best_device, rng):
     fields = [Field.from_slices(lattice, "su2", one, "double", best_device) for one in starts]
     shared, monomial = MolecularDynamics(fields[0]), GaugeMonomial(Coupling.of(BETA), fields[0])
     for moves in (level, [Drift(0.2), *level], [*level, Drift(0.1), Kick(0.1)], level):
-        for field, start in zip(fields, starts, strict=True):
+        for field, links in zip(fields, starts, strict=True):
             found = []
             for dynamics in (shared, MolecularDynamics(field)):
                 dynamics.momenta.clear()
@@ -265,8 +265,8 @@ def test_trajectories_leave_their_start_alone_and_one_another(best_device, rng):
                 dynamics.move([[monomial]], moves)
                 found.append(dynamics.links.to_numpy())
             assert np.array_equal(*found)
-            np.testing.assert_allclose(field.to_numpy(), start, atol=1e-14)
-            assert np.abs(found[0] - start).max() > 1e-3
+            np.testing.assert_allclose(field.to_numpy(), links, atol=1e-14)
+            assert np.abs(found[0] - links).max() > 1e-3
 
 
 def backwards(move):
