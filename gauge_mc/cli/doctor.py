@@ -52,11 +52,20 @@ def doctor(
             flag="--install",
         ),
     ] = None,
+    physics: Annotated[
+        bool,
+        o.option(
+            "Only compare averages of every device with those of long runs, which takes half a "
+            "minute.",
+            flag="--physics",
+        ),
+    ] = False,
     json: o.Json = False,
 ) -> None:
     """Show which devices, compilers and optional packages work, and how to fix the rest.
 
-    The location of the compiled kernels is also shown. The exit code is 1 if no device works.
+    The location of the compiled kernels is also shown. The exit code is 1 if no device works, or if
+    averages are wrong.
     """
     from gauge_mc.console import Console
     from gauge_mc.devices.cache import cache_folder
@@ -77,8 +86,13 @@ def doctor(
         if json:
             print_document("doctor", {"installed": install})
         return
+    if physics:
+        _compare_physics(console, json)
+        return
+    from gauge_mc.inspection.doctor import examine
+
     with alone_on_stdout(json):
-        findings = list(_shown(console, quiet=json))
+        findings = list(_shown(console, "Testing compilers and devices", examine(), json))
     labels = {backend.label for backend in BACKENDS.values()}
     works = any(one.works and one.subject.partition(" ")[0] in labels for one in findings)
     if json:
@@ -87,15 +101,31 @@ def doctor(
         raise typer.Exit(1)
 
 
-def _shown(console: Console, quiet: bool) -> Iterator[Finding]:
-    """Yield what works and what does not, and show each finding unless it is to be quiet."""
-    from gauge_mc.inspection.doctor import examine
+def _compare_physics(console: Console, json: bool) -> None:
+    """Show whether averages of all devices are those of long runs; exit with code 1 if not."""
+    from gauge_mc.inspection.physics import examine_physics
 
-    with console.status("Testing compilers and devices"):
-        for finding in examine():
+    with alone_on_stdout(json):
+        found = _shown(console, "Comparing averages", examine_physics(), json, bad="wrong")
+        findings = list(found)
+    works = bool(findings) and all(one.works for one in findings)
+    if json:
+        print_document("doctor", Diagnosis(findings, works))
+    elif not findings:
+        say("No device works; `gauge-mc doctor` says why.")
+    if not works:
+        raise typer.Exit(1)
+
+
+def _shown(
+    console: Console, doing: str, findings: Iterator[Finding], quiet: bool, bad: str = "missing"
+) -> Iterator[Finding]:
+    """Yield what works and what is bad, and show each finding unless it is to be quiet."""
+    with console.status(doing):
+        for finding in findings:
             if not quiet:
-                mark, style = ("works  ", "green") if finding.works else ("missing", "yellow")
-                console.print(f"{mark} ", style=style, end="")
+                mark, style = ("works", "green") if finding.works else (bad, "yellow")
+                console.print(f"{mark:7} ", style=style, end="")
                 console.print(f"{finding.subject}: {finding.detail}", soft_wrap=True)
                 if not finding.works:
                     console.print(f"          {finding.remedy}", style="bold", soft_wrap=True)

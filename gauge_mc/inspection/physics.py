@@ -1,0 +1,167 @@
+"""Whether devices compute rightly: averages of small ensembles against those of long runs."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+
+from gauge_mc.analysis.timeseries import Estimate, estimate
+from gauge_mc.devices import BACKENDS, Backend
+from gauge_mc.devices.base import Finding
+from gauge_mc.errors import GaugeError
+from gauge_mc.run.generate import generate
+from gauge_mc.run.view import RunView
+
+UPDATES = 700
+"""Number of updates with a measurement after each."""
+
+PULL = 5.0
+"""Largest difference in units of its error; one in two million is larger by chance."""
+
+PRECISIONS = ("single", "double")
+
+REMEDY = "gauge-mc doctor --clear-cache"
+"""Kernels that were compiled wrongly are compiled anew after this."""
+
+
+@dataclass(frozen=True)
+class KnownAverage:
+    """An average that is known from a long run."""
+
+    name: str
+    """Its usual symbol."""
+    table: str
+    """The table that has it."""
+    column: str
+    """The column of the table."""
+    value: float
+    """The average."""
+    error: float
+    """Its error."""
+    t: float | None = None
+    """The flow time, in lattice units, if the table has several."""
+
+    def of(self, run: RunView) -> Estimate:
+        """Return the average of a run."""
+        table = run.tables[self.table]
+        rows = slice(None) if self.t is None else np.isclose(table["t"], self.t)
+        return estimate(table[self.column][rows])
+
+
+@dataclass(frozen=True)
+class KnownEnsemble:
+    """An ensemble whose averages are known."""
+
+    parameters: Mapping[str, object]
+    """The parameters of a run."""
+    averages: Sequence[KnownAverage]
+    """The averages."""
+
+    @property
+    def group(self) -> object:
+        """Name of the gauge group."""
+        return self.parameters["group"]
+
+
+@cache
+def known_ensembles() -> tuple[KnownEnsemble, ...]:
+    """Return the ensembles of ``known_averages.toml``."""
+    text = resources.files("gauge_mc.inspection").joinpath("known_averages.toml").read_text()
+    content = tomllib.loads(text)
+    found = []
+    for one in content["ensembles"]:
+        averages = tuple(KnownAverage(**average) for average in one.pop("known"))
+        found.append(KnownEnsemble({**content["parameters"], **one}, averages))
+    return tuple(found)
+
+
+def examine_physics() -> Iterator[Finding]:
+    """Compare averages of every device that works with known ones, which takes half a minute."""
+    for backend in BACKENDS.values():
+        try:
+            count = backend.count()
+        except GaugeError:
+            continue  # the usual diagnosis says why
+        for ordinal in range(count):
+            yield from _device(backend, ordinal)
+
+
+def _device(backend: Backend, ordinal: int) -> Iterator[Finding]:
+    label = f"{backend.label} {ordinal}" if backend.numbered else backend.label
+    devices = f"{ordinal}," if backend.numbered else None
+    for known in known_ensembles():
+        for precision in PRECISIONS:
+            subject = f"{label}, {known.group} in {precision} precision"
+            try:
+                found = averages(known, precision, UPDATES, backend.name, devices)
+            except GaugeError as error:
+                yield Finding(subject, False, str(error), backend.remedy)
+            else:
+                yield compare(subject, known, found)
+
+
+def averages(
+    known: KnownEnsemble,
+    precision: str,
+    updates: int,
+    backend: str,
+    devices: str | None = None,
+    seed: int = 1,
+) -> list[Estimate]:
+    """Return the averages of a run of an ensemble, in a folder that is removed.
+
+    Parameters
+    ----------
+    known : KnownEnsemble
+        The ensemble.
+    precision : str
+        Precision of the links.
+    updates : int
+        Number of updates that are measured.
+    backend : str
+        Name of the backend.
+    devices : str, optional
+        The devices, as for ``--devices``.
+    seed : int
+        Seed of the random numbers.
+
+    Raises
+    ------
+    GaugeError
+        If the run cannot be carried out.
+    """
+    values: dict[str, object] = {
+        **known.parameters,
+        "precision": precision,
+        "seed": seed,
+        "configs": updates,
+        "separation": 1,
+        "format": "none",
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "run"
+        run = generate(values, output=path, progress=False, backend=backend, devices=devices)
+        return [one.of(run) for one in known.averages]
+
+
+def compare(subject: str, known: KnownEnsemble, found: Sequence[Estimate]) -> Finding:
+    """Return whether averages agree with those that are known."""
+    wrong, largest = [], 0.0
+    for own, one in zip(found, known.averages, strict=True):
+        pull = abs(own.value - one.value) / math.hypot(own.error, one.error)
+        largest = max(largest, pull)
+        if not pull <= PULL:  # which NaN is not either
+            wrong.append(f"{one.name} is {own} and should be {one.value:.6g}")
+    if wrong:
+        return Finding(subject, False, f"averages are wrong: {', '.join(wrong)}", REMEDY)
+    first = f"{known.averages[0].name} {found[0]}"
+    words = f"{len(found)} averages are within {largest:.1f} errors of those known"
+    return Finding(subject, True, f"{first}; {words}")
