@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from itertools import combinations
 
 import pytest
 
@@ -11,7 +12,7 @@ from gauge_mc.groups import GROUPS
 from gauge_mc.updates.chain_versions import ROUNDED
 from tests.tools import changes
 from tests.tools.changes import CHECKOUT, changed_files, files_with_tests
-from tests.tools.compile_cuda import differs
+from tests.tools.compile_cuda import cover, differs, variants
 
 
 @pytest.mark.parametrize(
@@ -75,3 +76,21 @@ def test_variants_whose_sources_differ():
     ):
         assert differs(overrelaxation, variant, {CHECKOUT / changed}) is expected, changed
     assert differs(overrelaxation, variant, None)
+
+
+def test_a_cover_of_variants_has_each_choice_of_a_kernel_and_all_pairs_of_choices():
+    kernels = [Kernel(name) for name in ("copy", "heatbath", "hop", "kick")]
+    jobs = [(kernel, variant) for kernel in kernels for variant in variants(kernel)]
+    chosen = cover(jobs)
+    assert len(chosen) < len(jobs) / 5
+    assert set(chosen) <= set(jobs)
+    assert pairs_of(chosen) == pairs_of(jobs)
+    assert cover(chosen[:1]) == chosen[:1]
+
+
+def pairs_of(jobs):
+    together = [
+        (kernel.name, variant.precision, f"large={variant.large}", *variant.choices)
+        for kernel, variant in jobs
+    ]
+    return {frozenset(pair) for one in together for pair in combinations(one, 2)}

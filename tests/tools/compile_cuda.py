@@ -3,14 +3,15 @@
 python tests/tools/compile_cuda.py [--architecture sm_90] [--jobs 2] [--changed]
 
 Print the registers that each variant needs and the bytes that it spills. Variants are left out only
-as `variants` says and, with --changed, if their sources are those of main.
+as `variants` says and, with --changed, if their sources are those of main or if others cover them:
+each kernel is compiled with each of its choices, and any two choices meet in some kernel.
 """
 
 import argparse
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
@@ -39,6 +40,7 @@ from gauge_mc.updates.chain_versions import ROUNDED, UNBIASED, norms_of
 from gauge_mc.updates.heatbath import MANY_REPLICAS, ONE_REPLICA
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from tests.covers import beyond_pairs
 from tests.tools.changes import CHECKOUT, changed_files
 
 WARNINGS_AS_ERRORS = ["-Werror", "all-warnings", "-Xcompiler", "-Wall,-Wextra,-Werror"]
@@ -166,6 +168,21 @@ def differs(kernel: Kernel, variant: Variant, changed: set[Path] | None) -> bool
     return common or not changed.isdisjoint(on_gpu)
 
 
+def cover(jobs: Sequence[tuple[Kernel, Variant]]) -> list[tuple[Kernel, Variant]]:
+    """Return variants in which every pair of a kernel and a choice, and of two choices, occurs."""
+    found = [
+        {
+            "kernel": kernel.name,
+            "precision": variant.precision,
+            "large": variant.large,
+            **{one.kind: one for one in variant.choices},
+        }
+        for kernel, variant in jobs
+    ]
+    left_out = {*beyond_pairs(found)}
+    return [job for number, job in enumerate(jobs) if number not in left_out]
+
+
 def report(kernel: Kernel, variant: Variant, nvcc: str, architecture: str) -> str:
     """Compile a variant and return a line with its register usage."""
     command = nvcc_command(nvcc, architecture, variant, default_bounds(variant))
@@ -186,7 +203,9 @@ def main() -> int:
     parser.add_argument("--architecture", default="sm_90")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument(
-        "--changed", action="store_true", help="only variants whose sources differ from main's"
+        "--changed",
+        action="store_true",
+        help="only a cover of the variants whose sources differ from main's",
     )
     arguments = parser.parse_args()
     changed = changed_files() if arguments.changed else None
@@ -195,12 +214,17 @@ def main() -> int:
         print("nvcc was not found: no CUDA kernels were compiled")
         return 0
     kernels = [Kernel(path.stem) for path in sorted((source_folder() / "kernels").glob("*.cu"))]
+    differing = [
+        (kernel, variant)
+        for kernel in kernels
+        for variant in variants(kernel)
+        if differs(kernel, variant, changed)
+    ]
+    chosen = cover(differing) if arguments.changed else differing
     with ThreadPoolExecutor(arguments.jobs) as pool:
         jobs = [
             pool.submit(report, kernel, variant, nvcc, arguments.architecture)
-            for kernel in kernels
-            for variant in variants(kernel)
-            if differs(kernel, variant, changed)
+            for kernel, variant in chosen
         ]
         try:
             for job in jobs:
@@ -209,7 +233,8 @@ def main() -> int:
             print(error)
             pool.shutdown(cancel_futures=True)
             return 1
-    print(f"{len(jobs)} variants of {len(kernels)} kernels compiled for {arguments.architecture}")
+    found = f"{len(jobs)} of {len(differing)} variants of {len(kernels)} kernels"
+    print(f"{found} compiled for {arguments.architecture}")
     return 0
 
 
