@@ -1,11 +1,20 @@
-// Whether a hop multiplies its result by gamma_5, selected by the compiler's command line:
-//   REFLECTION  Direct or Reflected
+// What a hop does with its result psi at the end, selected by the compiler's command line:
+//   REFLECTION_HEADER  the header that declares it
+//   REFLECTION         its class
+//
+// It declares
+//   Addends    what it consists of
+//   finish   psi -> the result at a site, given a function that loads u of the hop
 #pragma once
 
-struct Direct {
-    static constexpr bool reflects = false;
-};
+#include "dirac/spinors.h"
 
-struct Reflected {
-    static constexpr bool reflects = true;
-};
+// gamma_5 psi.
+INLINE void reflect(Spinor& psi) {
+    UNROLL for (int spin = 2; spin < 4; spin++) UNROLL for (int colour = 0; colour < GROUP::N; colour++) {
+        const int at = component(spin, colour);
+        psi.c[at] = -psi.c[at], psi.c[at + 1] = -psi.c[at + 1];
+    }
+}
+
+#include REFLECTION_HEADER

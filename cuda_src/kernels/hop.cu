@@ -5,8 +5,8 @@
 //   form 1: u + factor A^{-1} D psi
 //   form 2: A u + factor D psi
 //   form 3: A^{-1} (u + factor D psi)
-// or the same with D^dagger = gamma_5 D gamma_5 and A^dagger if s = -1. The result may take the place of u. It is
-// multiplied by gamma_5 if REFLECTION says so.
+// or the same with D^dagger = gamma_5 D gamma_5 and A^dagger if s = -1. The result may take the place of u. REFLECTION says
+// what is done with it at the end.
 #include "arch/launch.h"
 #include "dirac/diagonal.h"
 #include "dirac/reflection.h"
@@ -19,6 +19,7 @@ struct Arguments {
     Work work;
     Transport transport;
     DIAGONAL::Terms diagonal;
+    REFLECTION::Addends reflection;
     Spinors source, other, target;  // psi, u and the result
     double factor, s;
     int form, vectors;  // the number of vectors is a multiple of VECTORS
@@ -53,11 +54,8 @@ INLINE void finish(const Arguments& a, const Site& site, int vector, Spinor& y) 
         UNROLL for (int i = 0; i < SPINOR_REALS; i++) y.c[i] = u.c[i] + factor * y.c[i];
     }
     if (a.form == SOLVED) DIAGONAL::apply_inverse(a.diagonal, g, site, s, y);
-    if constexpr (REFLECTION::reflects) UNROLL for (int spin = 2; spin < 4; spin++)
-        UNROLL for (int colour = 0; colour < GROUP::N; colour++) {
-            const int at = component(spin, colour);
-            y.c[at] = -y.c[at], y.c[at + 1] = -y.c[at + 1];
-        }
+    auto load_u = [&]() { return load_spinor(a.other, g, site, vector); };
+    REFLECTION::finish(a.reflection, g, site, vector, load_u, y);
     store_spinor(a.target, g, site, vector, y);
 }
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import math
 
 from gauge_mc.devices.base import Launch, repeated
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.errors import UsageError
 from gauge_mc.quarks.hermitian import HERMITIAN, UNIT
-from gauge_mc.quarks.hopping import REFLECTED, PreparedOperator
-from gauge_mc.quarks.linear import EVEN, ODD, Apply, LinearOperator
+from gauge_mc.quarks.hopping import REFLECTED, PreparedOperator, Recurrence
+from gauge_mc.quarks.linear import EVEN, ODD, Apply, LinearOperator, Recur
 from gauge_mc.quarks.operators import HOPPING_PARAMETER, DiracOperator
 from gauge_mc.quarks.spinors import SpinorField
 
@@ -64,6 +65,20 @@ class HermitianOperator(LinearOperator):
 
         return call
 
+    def shifted(
+        self, target: SpinorField, source: SpinorField, older: SpinorField, constant: SpinorField
+    ) -> Recur:
+        """Return a call that computes a older + scale (Q + shift) source + c constant."""
+        kappa, more = self.prepared.operator.kappa, Recurrence(older, constant)
+        hops = [self.prepared.prepare_recurrence(target, source, p, source, more) for p in BOTH]
+
+        def call(a: float, scale: float, shift: float, c: float) -> None:
+            for hop in hops:
+                hop.set_factors(a, scale, shift, c)
+                hop(-kappa)
+
+        return call
+
 
 class SquaredOperator(LinearOperator):
     """The square of a hermitian operator on all sites, with memory that applications share.
@@ -93,6 +108,27 @@ class SquaredOperator(LinearOperator):
         def call() -> None:
             first()
             second()
+
+        return call
+
+    def recurrence(
+        self, target: SpinorField, b: SpinorField, older: SpinorField, constant: SpinorField
+    ) -> Recur | None:
+        """Return a call that computes a step; see `LinearOperator.recurrence`.
+
+        Q^2 + shift is (Q - tau) (Q + tau) with tau^2 = -shift, where both factors need no more
+        vectors than Q. So the shift must not be above 0.
+        """
+        if not isinstance(self.one, HermitianOperator):
+            return None
+        between = self.between(b)
+        first = self.one.shifted(between, b, between, between)
+        second = self.one.shifted(target, between, older, constant)
+
+        def call(a: float, scale: float, shift: float, c: float) -> None:
+            tau = math.sqrt(-shift)
+            first(0, 1, tau, 0)
+            second(a, scale, -tau, c)
 
         return call
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gauge_mc.quarks.algebra import Combine
-from gauge_mc.quarks.linear import LinearOperator
+from gauge_mc.quarks.linear import LinearOperator, Recur
 from gauge_mc.quarks.spinors import SpinorField
 
 
@@ -47,17 +47,16 @@ class ChebyshevSum:
         self._work = tuple(work) if work else (source.like(), source.like())
         one, other = self._work
         parities = operator.parities
-        # b_{k+2} is replaced by b_k, with A b_{k+1} in the memory of the result.
-        self._apply = [operator.apply(target, b) for b in (one, other)]
-        self._recur = [
-            [Combine(new, target, old, parity, source) for parity in parities]
-            for new, old in ((other, one), (one, other))
-        ]
+        # b_{k+2} is replaced by b_k.
+        self._recur, self._last = (
+            [
+                operator.recurrence(new or older, b, older, source)
+                or _in_passes(operator, new or older, b, older, source, target)
+                for older, b in ((other, one), (one, other))
+            ]
+            for new in (None, target)
+        )
         self._first = [Combine(one, source, parity=parity) for parity in parities]
-        self._last = [
-            [Combine(target, old, older, parity, source) for parity in parities]
-            for old, older in ((one, other), (other, one))
-        ]
         self._constant = [Combine(target, source, parity=parity) for parity in parities]
 
     def __call__(self, coefficients: Sequence[float] = ()) -> None:
@@ -77,10 +76,35 @@ class ChebyshevSum:
             first(0, highest)
         s, t, turn, older = self._scale, self._shift, 0, 0.0
         for c in reversed(rest[1:]):
-            self._apply[turn]()
-            for recur in self._recur[turn]:
-                recur(-older, 2 * s, 2 * t, c)
+            self._recur[turn](-older, 2 * s, t / s, c)
             turn, older = 1 - turn, 1.0
-        self._apply[turn]()
-        for last in self._last[turn]:
-            last(s, t, -older, rest[0])
+        self._last[turn](-older, s, t / s, rest[0])
+
+
+def _in_passes(
+    operator: LinearOperator,
+    new: SpinorField,
+    b: SpinorField,
+    older: SpinorField,
+    constant: SpinorField,
+    spare: SpinorField,
+) -> Recur:
+    """Return a call as that of `LinearOperator.recurrence`, with A b in the spare vectors.
+
+    The new vectors are the older or the spare ones.
+    """
+    apply = operator.apply(spare, b)
+    if new is older:
+        add = [Combine(older, spare, b, one, constant) for one in operator.parities]
+    else:
+        add = [Combine(spare, b, older, one, constant) for one in operator.parities]
+
+    def call(a: float, scale: float, shift: float, c: float) -> None:
+        apply()
+        for one in add:
+            if new is older:
+                one(a, scale, scale * shift, c)
+            else:
+                one(scale, scale * shift, a, c)
+
+    return call

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, cast
 
@@ -24,10 +25,19 @@ A^-1 (u + factor D psi)."""
 REFLECTED = SOLVED + 1
 """The form gamma_5 (A u + factor D psi), for which there is a kernel of its own."""
 
-DIRECT = Choice.of("reflection", "", "dirac/reflection.h", "Direct")
+RECURRING = REFLECTED + 1
+"""The form a older + scale (gamma_5 (A u + factor D psi) + shift u) + c constant; see
+`Recurrence`."""
+
+DIRECT = Choice.of("reflection", "", "dirac/direct.h", "Direct")
 """The kernel of all other forms."""
-GAMMA5 = Choice.of("reflection", "gamma5", "dirac/reflection.h", "Reflected")
+GAMMA5 = Choice.of("reflection", "gamma5", "dirac/reflected.h", "Reflected")
 """The kernel that multiplies by gamma_5."""
+RECURRENCE = Choice.of("reflection", "recurrence", "dirac/recurring.h", "Recurring")
+"""The kernel that adds other vectors besides."""
+
+KERNELS = {REFLECTED: GAMMA5, RECURRING: RECURRENCE}
+"""Forms that have kernels of their own, in which A u + factor D psi is computed first."""
 
 ONE = {
     "double": VectorsPerThread(1, (128, 3)),
@@ -77,6 +87,16 @@ class HoppingOperator(ABC):
         precision, reals
             See `prepared`.
         """
+
+
+@dataclass(frozen=True)
+class Recurrence:
+    """The vectors that the form `RECURRING` adds, on the sites of the result."""
+
+    older: SpinorField
+    """Vectors, which may be the target; they are not read if their factor is 0."""
+    constant: SpinorField
+    """Vectors, which are not read if their factor is 0."""
 
 
 class PreparedHop(Protocol):
@@ -171,6 +191,17 @@ class PreparedOperator(LinearOperator):
         """Return a call that carries out `hop`, given the factor, for repeated use."""
         return Hop(self, target, source, parity, form, other or target, dagger)
 
+    def prepare_recurrence(
+        self,
+        target: SpinorField,
+        source: SpinorField,
+        parity: int,
+        other: SpinorField,
+        more: Recurrence,
+    ) -> Hop:
+        """Return a hop of the form `RECURRING`; see `Hop.set_factors`."""
+        return Hop(self, target, source, parity, RECURRING, other, False, more)
+
     def prepare_term(
         self,
         target: SpinorField,
@@ -204,6 +235,8 @@ class Hop:
     ----------
     operator, target, source, parity, form, other, dagger
         See `PreparedOperator.hop`.
+    more : Recurrence, optional
+        Vectors that the form `RECURRING` adds.
     """
 
     def __init__(
@@ -215,16 +248,16 @@ class Hop:
         form: int,
         other: SpinorField,
         dagger: bool,
+        more: Recurrence | None = None,
     ) -> None:
-        self._fields = (target, source, other)  # which own the memory
+        self._fields, self._more = (target, source, other), more  # which own the memory
         self._operator = operator
         self._window = source.window(1 - parity)
-        reflects = form == REFLECTED
         vectors = operator.vectors(source.vectors)
-        self._choices = (*operator.choices, vectors, GAMMA5 if reflects else DIRECT)
+        self._choices = (*operator.choices, vectors, KERNELS.get(form, DIRECT))
         self._values = {
             "s": -1.0 if dagger else 1.0,
-            "form": WHOLE if reflects else form,
+            "form": WHOLE if form in KERNELS else form,
             "vectors": source.vectors,
         }
         self._steps: list[Any] = []
@@ -251,6 +284,7 @@ class Hop:
             *self._choices,
             transport=self._operator.transport.structure(n),
             diagonal=self._operator.terms[n],
+            reflection=self._addends(n),
             source=source.structure(slab),
             other=other.structure(other.slabs[n]),
             target=target.structure(target.slabs[n]),
@@ -263,6 +297,23 @@ class Hop:
         if beside:
             return lambda: next(kernel.launches(steps, [1], side=True))()
         return kernel.prepared(steps)
+
+    def _addends(self, n: int) -> ctypes.Structure:
+        """Return the structure ``REFLECTION::Addends`` for a slab."""
+        slab = self._fields[1].slabs[n]
+        made = HOP.part("REFLECTION::Addends", slab.variant(*self._choices))
+        if not self._more:
+            return made(none=0)
+        older, constant = (
+            one.structure(one.slabs[n]) for one in (self._more.older, self._more.constant)
+        )
+        return made(older=older, constant=constant, a=0.0, scale=1.0, shift=0.0, c=0.0)
+
+    def set_factors(self, a: float, scale: float, shift: float, c: float) -> None:
+        """Set the numbers of the form `RECURRING`."""
+        for steps in self._steps:
+            added = steps[0].reflection
+            added.a, added.scale, added.shift, added.c = a, scale, shift, c
 
     def __call__(self, factor: float = 1.0) -> None:
         """Launch the hop, and the halo exchange of its source beside it."""

@@ -16,6 +16,7 @@ from gauge_mc.quarks.chirality import HermitianOperator, SquaredOperator
 from gauge_mc.quarks.linear import LinearOperator
 from gauge_mc.quarks.low_modes import (
     LowModeRequest,
+    joined,
     low_modes,
     random_vector,
     rayleigh_ritz,
@@ -157,7 +158,7 @@ def kernel_modes(operator: HermitianOperator, number: int = MODES, seed: int = 1
         start = random_vector(other, seed + 2 * search)
         low = low_modes(square, start, request, known)
         applications += 2 * low.applications
-        known = _closed(operator, _joined(known, low.vectors), math.sqrt(norm2))
+        known = _closed(operator, joined(known, low.vectors), math.sqrt(norm2))
         modes = _used(operator, square, known, other, norm2, number)
         first = modes.found[modes.number] if modes.number else modes.edge
         if modes.ritz >= first * (1 - EDGE_MARGIN):
@@ -167,16 +168,6 @@ def kernel_modes(operator: HermitianOperator, number: int = MODES, seed: int = 1
         f"The search for low modes missed some: of the eigenvalues that are left the smallest one "
         f"is {first:.6g}, but there is one of at most {modes.ritz:.6g}. Look for another number."
     )
-
-
-def _joined(known: SpinorField | None, new: SpinorField) -> SpinorField:
-    """Return the vectors of both fields."""
-    if known is None:
-        return new
-    both = SpinorField.empty(new.field, new.storage.name, known.count + new.count)
-    both.copy(known)
-    both.copy(new, 0, known.count)
-    return both
 
 
 def _closed(operator: HermitianOperator, vectors: SpinorField, norm: float) -> SpinorField:

@@ -10,6 +10,10 @@ from gauge_mc.quarks.spinors import SpinorField
 Apply = Callable[[], None]
 """A prepared application of an operator to a field."""
 
+Recur = Callable[[float, float, float, float], None]
+"""A prepared step of a recurrence, called with a, scale, shift and c; see
+`LinearOperator.recurrence`."""
+
 EVEN, ODD = 0, 1
 
 
@@ -30,6 +34,22 @@ class LinearOperator(ABC):
         dagger : bool
             Whether to apply the adjoint.
         """
+
+    def recurrence(
+        self, target: SpinorField, b: SpinorField, older: SpinorField, constant: SpinorField
+    ) -> Recur | None:
+        """Return a call that computes a step of a recurrence, or None.
+
+        The call sets the target to a older + scale (A + shift) b + c constant, given a, scale,
+        shift and c, in fewer passes over memory than one after the other. It is None if the
+        operator has no such call.
+
+        Parameters
+        ----------
+        target, b, older, constant : SpinorField
+            Fields on the sites on which the operator acts; the target may be `older`, but not `b`.
+        """
+        return None
 
 
 class InexactOperator(LinearOperator):

@@ -72,6 +72,13 @@ AMPLIFICATION = 2.5
 """Degree of the polynomial times the root of the cut, as a part of the largest eigenvalue; the
 value at 0 is about cosh of twice this."""
 
+LONG = 160
+"""Number of vectors of the Krylov space of an operator whose products are costly."""
+
+ASYMPTOTIC = 0.1
+"""Part of the distance of an eigenvalue from the next one below which its residual r shows that its
+error is r^2 divided by the distance."""
+
 EXHAUSTED = 1e-10
 """Norm of the next vector of the space, as a part of the last one, below which it has ended."""
 
@@ -92,6 +99,16 @@ def random_vector(like: SpinorField, seed: int = 1) -> SpinorField:
         numbers = rng.normal(size=(2, 1, z, y, x, SPINS, field.group.colours))
         made.put_slice(slice_, numbers[0] + 1j * numbers[1])
     return made
+
+
+def joined(known: SpinorField | None, new: SpinorField) -> SpinorField:
+    """Return the vectors of both fields."""
+    if known is None:
+        return new
+    both = SpinorField.empty(new.field, new.storage.name, known.count + new.count)
+    both.copy(known)
+    both.copy(new, 0, known.count)
+    return both
 
 
 @dataclass(frozen=True)
@@ -124,6 +141,12 @@ class LowModeRequest:
         Seed of vectors that are drawn when the Krylov space ends.
     chirality : int
         The chirality of all vectors, 1 or -1; 0 if they have both.
+    costly : bool
+        Whether a product takes much longer than making a vector orthogonal to some hundred others.
+        Then the space is that of the operator itself, which needs the fewest products.
+    error : float
+        Error of an eigenvalue with which a costly search ends, although its residual may be larger
+        than the tolerance.
     """
 
     number: int
@@ -131,6 +154,8 @@ class LowModeRequest:
     tolerance: float = 1e-13
     seed: int = 1
     chirality: int = 0
+    costly: bool = False
+    error: float = 0.0
 
 
 def low_modes(
@@ -160,6 +185,8 @@ def low_modes(
     ConvergenceError
         If there are too many restarts.
     """
+    if request.costly:
+        return _KrylovSpace(operator, start, request, request.upper, outside).run()
     cut, applications = FIRST_CUT * request.upper, 0
     highest, grown = LARGEST_CUT * request.upper, False
     while True:
@@ -254,13 +281,17 @@ class _KrylovSpace:
         self.size = self._kept + max(ROOM, request.number)
         colours, sites = start.field.group.colours, math.prod(start.field.lattice.extents)
         whole = sites * SPINS * colours // (2 if request.chirality else 1)
+        if request.costly:
+            self.size = max(self.size, min(LONG, whole))
         if self.size > whole:
             raise UsageError(
                 f"{request.number} low modes are too many on a lattice of {sites} sites, with "
                 f"{whole} modes in all; look for fewer."
             )
         make = SpinorField.empty
-        self._basis, self._other = (make(start.field, "double", self.size) for _ in range(2))
+        self._basis, self._other = (
+            make(start.field, "double", count) for count in (self.size, self._kept)
+        )
         self._w, self._v = start.like(), start.like()
         # Without low eigenvalues there is nothing to amplify: A itself, with the other sign.
         plain = cut >= LARGEST_CUT * request.upper
@@ -323,7 +354,23 @@ class _KrylovSpace:
         # dA = dT_k(y) / T_k'(y), with T_k' about k T_k / sqrt(y^2 - 1) near the end
         slopes = self._slope or values[:number] * AMPLIFICATION / self._cut
         least = CONVERGED * max(1.0, float(values[0]))
-        return bool((errors <= np.maximum(goal * slopes / 10, least)).all())
+        small = errors <= np.maximum(goal * slopes / 10, least)
+        return bool((small | self._known(values, errors)).all())
+
+    def _known(self, values: NDArray[np.float64], errors: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Return which wanted eigenvalues are known well enough, given their residuals.
+
+        The error of a Ritz value is at most the square of the residual, divided by the distance
+        from the other eigenvalues (B. Parlett, The Symmetric Eigenvalue Problem, section 11.7).
+        """
+        if not self._request.error:
+            return np.zeros(len(errors), np.bool_)
+        gaps = np.minimum(
+            np.abs(np.diff(values[: len(errors) + 1])),
+            np.concatenate([[np.inf], np.abs(np.diff(values[: len(errors)]))]),
+        )
+        enough = self._request.error * np.broadcast_to(self._slope, errors.shape)
+        return np.asarray((errors <= ASYMPTOTIC * gaps) & (errors**2 <= enough * gaps))
 
     def _orthogonalise(self) -> NDArray[np.complex128]:
         """Make `_w` orthogonal to the basis, and return the products with it."""

@@ -10,7 +10,7 @@ sign function, and D(m)^dagger D(m) = (4 rho^2 - m^2) A + m^2, so that masses ar
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,15 @@ from gauge_mc.quarks.kept_modes import kept_kernel_modes, kept_low_modes
 from gauge_mc.quarks.kernel_modes import MODES
 from gauge_mc.quarks.linear import EVEN, ODD, Apply, InexactOperator, LinearOperator
 from gauge_mc.quarks.links import in_precision
-from gauge_mc.quarks.low_modes import LowModeRequest, LowModes, all_low_modes, random_vector
+from gauge_mc.quarks.low_modes import (
+    LowModeRequest,
+    LowModes,
+    all_low_modes,
+    joined,
+    low_modes,
+    random_vector,
+    rayleigh_ritz,
+)
 from gauge_mc.quarks.mode_files import ModePath
 from gauge_mc.quarks.operators import Wilson
 from gauge_mc.quarks.overlap_solver import OverlapSolution, solve_all
@@ -44,8 +52,14 @@ RHO = 1.4
 NORMALISED = 0.5
 """The hopping parameter for which a propagator is not multiplied by 2 kappa in correlators."""
 
+TENTH = 0.1
+"""Error of an eigenvalue of A that its search may leave, as a part of the error of the sign."""
+
 ZERO = 10.0
 """An eigenvalue of A is 0 if it is at most this times what errors of the sign allow."""
+
+SearchForModes = Callable[[LinearOperator, SpinorField, LowModeRequest], LowModes]
+"""A search for low modes, such as `all_low_modes`."""
 
 BOTH = (EVEN, ODD)
 UP, DOWN = 1, -1
@@ -340,8 +354,10 @@ class Overlap:
         At first `first` modes are looked for, and more if too many of them are 0.
         """
         number, applications = max(first, beyond), 0
+        if number == 1:
+            return self._kept_modes(chirality, 0, seed, self._until_one_is_not_zero)
         while True:
-            found = self._chiral_modes(chirality, number, seed)
+            found = self._kept_modes(chirality, number, seed, all_low_modes)
             applications += found.applications
             missing = beyond + self._zeros(found) - number
             if missing <= 0:
@@ -353,25 +369,51 @@ class Overlap:
         """The largest eigenvalue of A that counts as 0."""
         return ZERO * max(self.sign.error_bound, 1e-14) / 2
 
-    def _chiral_modes(self, chirality: int, number: int, seed: int) -> LowModes:
+    def _until_one_is_not_zero(
+        self, operator: LinearOperator, start: SpinorField, request: LowModeRequest
+    ) -> LowModes:
+        """Return the modes that are 0, and the lowest one that is not.
+
+        Every search has one vector of an eigenvalue, so that modes that are 0 are found one after
+        the other. The first one that is not 0 is the lowest of them, and no other is looked for.
+        """
+        found = low_modes(operator, start, request)
+        applications = found.applications
+        while found.values[-1] <= self._zero:
+            other = random_vector(start, request.seed + found.values.size)
+            CombineChiralities(other, other)(0.5, request.chirality / 2, 0, 0)
+            more = low_modes(operator, other, request, found.vectors)
+            applications += more.applications + 2 * found.values.size + 2
+            vectors = joined(found.vectors, more.vectors)
+            values, residuals = rayleigh_ritz(operator, vectors)
+            found = LowModes(values, residuals, vectors, applications)
+        return found
+
+    def _kept_modes(
+        self, chirality: int, number: int, seed: int, search: SearchForModes
+    ) -> LowModes:
+        """Return modes of a chirality, which are read if there are some in the folder.
+
+        The number 0 stands for all that are 0 and one more.
+        """
         square, approximation = self.squares[chirality], self.sign.approximation
         path = self._path(
             "massless",
             accuracy=repr(self.accuracy),
             approximation=f"{approximation.name} {approximation.size}",
             chirality=chirality,
-            number=number,
+            number=number or "1 beyond 0",
             seed=seed,
         )
 
-        def search() -> LowModes:
+        def search_now() -> LowModes:
             start = random_vector(SpinorField.empty(self.field), seed)
             CombineChiralities(start, start)(0.5, chirality / 2, 0, 0)
-            tolerance = max(1e-13, self.sign.error_bound)
-            request = LowModeRequest(number, 1.0, tolerance, seed, chirality)
-            return all_low_modes(square, start, request)
+            error = max(1e-13, self.sign.error_bound)
+            request = LowModeRequest(number or 1, 1.0, error, seed, chirality, True, error * TENTH)
+            return search(square, start, request)
 
-        return kept_low_modes(square, self.field, path, search)
+        return kept_low_modes(square, self.field, path, search_now)
 
     def solve_all(
         self,

@@ -32,7 +32,7 @@ from gauge_mc.formats import FORMATS
 from gauge_mc.groups import GROUPS, GeneralGroup
 from gauge_mc.quarks.diagonal import TERMS
 from gauge_mc.quarks.hermitian import FORMS
-from gauge_mc.quarks.hopping import DIRECT, GAMMA5, ONE, SEVERAL
+from gauge_mc.quarks.hopping import DIRECT, GAMMA5, ONE, RECURRENCE, SEVERAL
 from gauge_mc.quarks.storage import STORAGES
 from gauge_mc.quarks.transport import forms_of
 from gauge_mc.random import GENERATORS
@@ -146,7 +146,7 @@ def variants_of_spinors(kernel: Kernel) -> Iterator[Variant]:
         together = [one[storage.name].choice for one in (ONE, SEVERAL)]
         forms = [one.choice for one in forms_of(group).values()]
         # Kernel operators are for double precision.
-        reflections = [DIRECT, GAMMA5] if storage.name == "double" else [DIRECT]
+        reflections = [DIRECT, GAMMA5, RECURRENCE] if storage.name == "double" else [DIRECT]
         own = {**CHOICES, "group": [group.choice], "transport": forms, "vectors": together}
         own["reflection"] = reflections
         kinds = [own[kind] for kind in own if kind in kernel.kinds]
