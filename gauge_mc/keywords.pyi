@@ -67,8 +67,8 @@ class FitKeywords(TypedDict, total=False):
     levels: str | int | list[int] | None
     nt: int | None
     phase: str | None
-    r_max: float | None
-    r_min: float | None
+    r_max: int | None
+    r_min: int | None
     radius_max: float | None
     radius_min: float | None
     round: bool | None

@@ -43,7 +43,7 @@ class PolyakovRepresentations(SummedObservable):
     """
 
     name: ClassVar[str] = "polyakov-representations"
-    summary: ClassVar[str] = "the Polyakov loop in the adjoint and in higher representations"
+    summary: ClassVar[str] = "the Polyakov loop in higher representations"
     columns: ClassVar[TableColumns] = TableColumns(
         Column("adjoint", help="adjoint representation, real", average="adjoint Polyakov loop"),
         Column("antisymmetric_re", help="antisymmetric tensors of rank two, real part"),
