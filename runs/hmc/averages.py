@@ -11,7 +11,7 @@ import argparse
 import math
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
@@ -149,14 +149,16 @@ def main() -> None:
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     words, length = given.only.split(","), Length(given.updates, given.chains)
-    chosen = [one for one in ensembles() if any(word in one.name for word in words)]
+    chosen = [one for word in words for one in ensembles() if word in one.name]
+    chosen = list(dict.fromkeys(chosen))
     table = given.folder / "averages.csv"
     print(HEADER, flush=True)
     table.write_text(HEADER + "\n")
     pulls = []
     work = partial(compare, length=length, folder=given.folder)
     with ProcessPoolExecutor(given.jobs, mp_context=get_context("spawn")) as pool:
-        for lines in pool.map(work, chosen):
+        for done in as_completed([pool.submit(work, one) for one in chosen]):
+            lines = done.result()
             print("".join(f"{line}\n" for line in lines), end="", flush=True)
             with table.open("a") as file:
                 file.writelines(f"{line}\n" for line in lines)
