@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
@@ -281,8 +282,23 @@ class Multiply:
 
     def __call__(self) -> Products:
         """Compute the products."""
+        self.launch()
+        return self.products()
+
+    def launch(self) -> None:
+        """Begin to compute the products."""
         self._prepared.launch()
+
+    def products(self) -> Products:
+        """Wait for the products of the last launch."""
         return self._prepared.fetch()
+
+
+def together(several: Sequence[Multiply]) -> list[Products]:
+    """Compute products of several kinds, which are waited for after the last one has begun."""
+    for one in several:
+        one.launch()
+    return [one.products() for one in several]
 
 
 class AdvanceShifts:

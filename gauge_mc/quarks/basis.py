@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gauge_mc.devices.base import Launch, repeated
 from gauge_mc.devices.kernels import Kernel
-from gauge_mc.quarks.algebra import MOST_VECTORS, Multiply
+from gauge_mc.quarks.algebra import MOST_VECTORS, Multiply, together
 from gauge_mc.quarks.spinors import SpinorField
 from gauge_mc.quarks.storage import StoredSlab
 
@@ -82,7 +82,7 @@ class BasisProducts:
 
     def __call__(self) -> Numbers:
         """Return the products, of the shape (count,)."""
-        return np.asarray(sum(one().mixed for one in self._products))
+        return np.asarray(sum(one.mixed for one in together(self._products)))
 
 
 class CombineBasis:

@@ -45,8 +45,12 @@ MARGIN = 1.02
 EDGE_MARGIN = 1e-3
 """Part by which the interval of the sign function begins below the first mode that is left."""
 
-CHECK_ACCURACY = 0.01
-"""Accuracy of the minimum of the Ritz functional that is compared with the first mode left."""
+CHECK_ACCURACY = 0.1
+"""Accuracy of the minimum of the Ritz functional that is compared with the first mode left. It is a
+residual, whose square bounds the relative error of the minimum where other modes are far."""
+
+EDGE_ACCURACY = 0.01
+"""Accuracy of the minimum without low modes, which is the edge of the spectrum then."""
 
 SEARCHES = 6
 """Largest number of searches, each outside of the modes that are known, if modes were missed."""
@@ -277,7 +281,7 @@ def _without_modes(
     applications: int,
 ) -> KernelModes:
     """Return bounds of the spectrum alone."""
-    minimum, residual = ritz_minimum(square, other, None, CHECK_ACCURACY)
+    minimum, residual = ritz_minimum(square, other, None, EDGE_ACCURACY)
     lowest = math.sqrt(max(minimum - residual, 0.5 * minimum))
     edge = (1 - EDGE_MARGIN) * min([lowest, *sizes.tolist()])
     nothing = np.zeros(0)

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.errors import ConvergenceError, UsageError
-from gauge_mc.quarks.algebra import Combine, Multiply
+from gauge_mc.quarks.algebra import Combine, Multiply, together
 from gauge_mc.quarks.basis import BasisProducts, CombineBasis, Projection
 from gauge_mc.quarks.chirality import CombineChiralities
 from gauge_mc.quarks.clenshaw import ChebyshevSum
@@ -254,7 +254,7 @@ class _Norm:
         self._parts = [Multiply(w, parity=parity) for parity in w.parities]
 
     def __call__(self) -> float:
-        return math.sqrt(sum(float(one().norm2[0]) for one in self._parts))
+        return math.sqrt(sum(float(one.norm2[0]) for one in together(self._parts)))
 
 
 class _KrylovSpace:
@@ -557,8 +557,13 @@ class _RitzFunctional:
             one(a, b)
 
     def _product(self, w: SpinorField, r: SpinorField) -> float:
-        found = (one() for one in self._prepared(Multiply, r, w))
-        return float(sum(one.mixed[0].real for one in found))
+        return self._products(w, r)[0]
+
+    def _products(self, w: SpinorField, r: SpinorField) -> tuple[float, float]:
+        """Return <w, r> and <r, r>."""
+        found = together(self._prepared(Multiply, r, w))
+        mixed = sum(float(one.mixed[0].real) for one in found)
+        return mixed, sum(float(one.norm2[0]) for one in found)
 
     def _prepared(self, kind: Any, one: SpinorField, other: SpinorField) -> list[Any]:
         """Return combinations or products of two fields, which are prepared once."""
@@ -586,8 +591,8 @@ class _RitzFunctional:
         """Return the minimum and the norm of the gradient; see `ritz_minimum`."""
         self._renew()
         before = 0.0
+        mu = self._product(self._x, self._ax)
         for iteration in range(iterations):
-            mu = self._product(self._x, self._ax)
             self._g.copy(self._ax)
             self._combine(self._g, 1, self._x, -mu)
             norm2 = self._norm(self._g) ** 2
@@ -600,19 +605,21 @@ class _RitzFunctional:
             self._project(1)
             self._apply_p()
             self._project(3)
-            self._minimise_along(mu)
+            mu = self._minimise_along(mu)
             if iteration % RENEWED == RENEWED - 1:
                 self._renew()
+                mu = self._product(self._x, self._ax)
         raise ConvergenceError(
             f"The minimum of the Ritz functional was not found within {iterations} iterations."
         )
 
-    def _minimise_along(self, mu: float) -> None:
-        """Replace x by the lowest combination of x and p."""
-        size = self._norm(self._p)
-        off = self._product(self._x, self._ap) / size
-        along = self._product(self._p, self._ap) / size**2
-        (_, _), vectors = np.linalg.eigh(np.array([[mu, off], [off, along]]))
+    def _minimise_along(self, mu: float) -> float:
+        """Replace x by the lowest combination of x and p, and return its value."""
+        mixed, norm2 = self._products(self._ap, self._p)
+        size = math.sqrt(norm2)
+        off, along = self._product(self._x, self._ap) / size, mixed / norm2
+        (lowest, _), vectors = np.linalg.eigh(np.array([[mu, off], [off, along]]))
         a, b = (float(one) for one in vectors[:, 0] * (1 if vectors[0, 0] > 0 else -1))
         self._combine(self._x, a, self._p, b / size)
         self._combine(self._ax, a, self._ap, b / size)
+        return float(lowest)
