@@ -98,6 +98,12 @@ INLINE void run_slice_sums(const A* steps, int count, Team& team, Body body) {
 
 #define PAIRED_KERNEL SITE_KERNEL
 
+#define SHARED_KERNEL(NAME, BODY)                                                                    \
+    extern "C" void NAME(const Arguments* steps, int count, Team* team) {                            \
+        run_sites(steps, count, *team, [](const Arguments& a, const Site& site)                    \
+                      __attribute__((always_inline)) { BODY(a, site, 0, 1); });                      \
+    }
+
 #define SLICES_SUM_KERNEL(NAME, SLICES, K, BLOCKS, BODY)                                             \
     extern "C" void NAME(const Arguments* steps, int count, Team* team) {                            \
         run_slice_sums<SLICES, K>(steps, count, *team,                                               \

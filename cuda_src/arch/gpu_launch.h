@@ -9,14 +9,16 @@ struct Tile {
     Divisor z;        // extent along z; the extents along x (halved) and y are those of the block
     Divisor tiles_z;  // number of tiles along z
     int t;            // extent along t; the last tile may extend beyond the work
+    Divisor threads;  // threads of a block along z that work on different sites
+    Divisor blocks;   // blocks along z that work on different sites
 };
 
 // Return this thread's site in the tile with the given place in the grid. If it is PAIRED, the site is even.
 template <bool PAIRED = false, class A>
-INLINE Site site_in_tile(const A& a, const Tile& tile, int tile_x, int tile_y, int tile_z) {
+INLINE Site site_in_tile(const A& a, const Tile& tile, int tile_x, int tile_y, int tile_z, int thread_z) {
     const Geometry& g = a.geometry;
     const int half_x = tile_x * blockDim.x + threadIdx.x, y = tile_y * blockDim.y + threadIdx.y;
-    const int in_t = tile.z.quotient(threadIdx.z), in_z = threadIdx.z - in_t * (int)tile.z.divisor;
+    const int in_t = tile.z.quotient(thread_z), in_z = thread_z - in_t * (int)tile.z.divisor;
     int rest = tile.tiles_z.quotient(tile_z);
     const int z = (tile_z - rest * (int)tile.tiles_z.divisor) * (int)tile.z.divisor + in_z;
     int parity = PAIRED ? 0 : a.work.parity;
@@ -31,7 +33,7 @@ INLINE Site site_in_tile(const A& a, const Tile& tile, int tile_x, int tile_y, i
 }
 
 template <class A> INLINE Site my_site(const A& a, const Tile& tile) {
-    return site_in_tile(a, tile, blockIdx.x, blockIdx.y, blockIdx.z);
+    return site_in_tile(a, tile, blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.z);
 }
 
 // Set y and z to those of a site's row. Launches do not have other rows than those of the work; they number these.
@@ -112,7 +114,7 @@ template <class A> INLINE Columns my_columns(const A& a, const Tile& tile) {
     const unsigned parity = which / tiles, number = which - parity * tiles;
     const unsigned row = number / gridDim.x, z = row / gridDim.y;
     const unsigned tile_z = (group * 2 + parity) * tiles_z + z;
-    return {site_in_tile(a, tile, number - row * gridDim.x, row - z * gridDim.y, tile_z), (int)number, (int)tiles};
+    return {site_in_tile(a, tile, number - row * gridDim.x, row - z * gridDim.y, tile_z, threadIdx.z), (int)number, (int)tiles};
 }
 
 // Add up the values of a block's threads, and store the partial sums.
@@ -182,13 +184,25 @@ template <class A> struct Steps {
 #define PAIRED_KERNEL(NAME, BODY)                                                              \
     extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)                      \
         NAME(const Arguments a, const Tile tile) {                                             \
-        Site site = site_in_tile<true>(a, tile, blockIdx.x, blockIdx.y, blockIdx.z);           \
+        Site site = site_in_tile<true>(a, tile, blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.z); \
         if (!in_work(a, site)) return;                                                         \
         ROLLED for (int parity = 0; parity < 2; parity++) {                                    \
             BODY(a, site);                                                                     \
             site.parity = 1;                                                                   \
             site.x ^= 1; /* the sites of a slot are neighbours along x */                      \
         }                                                                                      \
+    }
+
+// Threads whose numbers are near have different sites, so that they read neighbouring packets.
+#define SHARED_KERNEL(NAME, BODY)                                                              \
+    extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)                      \
+        NAME(const Arguments a, const Tile tile) {                                             \
+        const int thread = tile.threads.quotient(threadIdx.z), block = tile.blocks.quotient(blockIdx.z); \
+        const int thread_z = threadIdx.z - thread * (int)tile.threads.divisor;                 \
+        const int tile_z = blockIdx.z - block * (int)tile.blocks.divisor;                      \
+        const Site site = site_in_tile(a, tile, blockIdx.x, blockIdx.y, tile_z, thread_z);     \
+        const int share = block * a.shares.threads + thread;                                   \
+        if (in_work(a, site)) BODY(a, site, share, a.shares.threads * a.shares.blocks);        \
     }
 
 // If a lattice is so small that all its blocks are resident at once, launches take most of the time.

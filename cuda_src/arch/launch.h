@@ -3,6 +3,9 @@
 //   SITE_KERNEL(name, body)      call body(arguments, site) for every site of the work
 //   PAIRED_KERNEL(name, body)    the same for work on both parities. On a GPU a thread works on an even site and then
 //                                on the odd site of the same slot, whose links it has in the cache
+//   SHARED_KERNEL(name, body)    body(arguments, site, share, shares) does part number `share` of the work on a site,
+//                                which is divided into so many shares. Arguments have `Shares shares`, which says how;
+//                                on a CPU there is one
 //   SWEEP_KERNEL(name, body)     the same for updates. body<true> also stores new links in the halos
 //                                of neighbouring slabs. On a GPU the macro also defines name_sweep,
 //                                which runs all steps of whole sweeps in one launch

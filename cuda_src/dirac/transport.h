@@ -30,7 +30,7 @@ INLINE char* link_block(const Transport& f, const Geometry& g, int slice, int pa
 INLINE void load_entries(const Transport& f, const Geometry& g, int slice, int parity, int slot, int mu,
                          real (&u)[MATRIX_REALS]) {
     real c[TRANSPORT::C];
-    STORAGE::template load_unit<VECTORS == 1>(g, link_block(f, g, slice, parity, mu), slot, c);
+    STORAGE::template load_unit<VECTORS == 1 && !SHARED>(g, link_block(f, g, slice, parity, mu), slot, c);
     TRANSPORT::entries(c, u);
 }
 

@@ -23,6 +23,7 @@ struct Arguments {
     Spinors source, other, target;  // psi, u and the result
     double factor, s;
     int form, vectors;  // the number of vectors is a multiple of VECTORS
+    Shares shares;
 };
 
 INLINE void hopping(const Arguments& a, const Site& site, int vector, Spinor (&sum)[VECTORS]) {
@@ -59,9 +60,9 @@ INLINE void finish(const Arguments& a, const Site& site, int vector, Spinor& y) 
     store_spinor(a.target, g, site, vector, y);
 }
 
-INLINE void hop_site(const Arguments& a, Site site) {
+INLINE void hop_site(const Arguments& a, Site site, int share, int shares) {
     ROLLED
-    for (int vector = 0; vector < a.vectors; vector += VECTORS) {
+    for (int vector = share * VECTORS; vector < a.vectors; vector += shares * VECTORS) {
         compute_again(site.x), compute_again(site.y), compute_again(site.z), compute_again(site.t);
         compute_again(site.slot), compute_again(site.parity);
         Spinor y[VECTORS];
@@ -70,4 +71,4 @@ INLINE void hop_site(const Arguments& a, Site site) {
     }
 }
 
-SITE_KERNEL(hop, hop_site)
+SHARED_KERNEL(hop, hop_site)

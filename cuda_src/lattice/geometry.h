@@ -49,6 +49,12 @@ struct Work {
     int rows_y, rows_z;
 };
 
+// How the work on a site is shared among threads of a GPU: `threads` of a block, which load the same links at about
+// the same time, and `blocks` that follow each other. On a CPU both are 1.
+struct Shares {
+    int threads, blocks;
+};
+
 // The middle row of Geometry::lane_orders, for a neighbour in the same sub-lattice. Crossing an edge
 // forwards along d adds 3^d to the row, and crossing it backwards subtracts 3^d.
 constexpr int NO_CROSSING = 13;

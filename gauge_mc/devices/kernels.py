@@ -189,6 +189,11 @@ class Kernel(CachedHash):
         """Whether a thread of a GPU works on both sites of a slot."""
         return "PAIRED_KERNEL(" in self.source.read_text(encoding="utf-8")
 
+    @cached_property
+    def shared(self) -> bool:
+        """Whether threads of a GPU share the work on a site, as its argument ``shares`` says."""
+        return any(member.name == "shares" for member in members(ARGUMENTS, (self.source,)))
+
     def constant(self, name: str) -> int:
         """Return the value of a ``constexpr int`` in the source file."""
         return constants(self.source)[name]

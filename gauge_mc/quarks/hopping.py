@@ -10,6 +10,7 @@ from typing import Any, Protocol, cast
 
 from gauge_mc.devices.base import Launch, Registers, StreamedDevice, repeated
 from gauge_mc.devices.kernels import Choice, Kernel
+from gauge_mc.devices.structures import geometry_structure
 from gauge_mc.fields.field import Field
 from gauge_mc.quarks.linear import EVEN, ODD, Apply, LinearOperator, ReducedOperator
 from gauge_mc.quarks.spinors import SpinorField
@@ -47,11 +48,11 @@ ONE = {
 """A thread treats one vector after the other, as always on a CPU, by the type of storage."""
 
 SEVERAL = {
-    "double": VectorsPerThread(2, (128, 2)),
-    "single": VectorsPerThread(2, (128, 2)),
-    "half": VectorsPerThread(2, (128, 3)),
+    "double": VectorsPerThread(1, (256, 1), 4),
+    "single": VectorsPerThread(1, (256, 2), 8),
+    "half": VectorsPerThread(1, (256, 2), 8),
 }
-"""A thread of a GPU uses a link that it has loaded for several vectors, if their number allows."""
+"""Threads of a GPU share the vectors of a site, and so its links, if there are several."""
 
 
 class HoppingOperator(ABC):
@@ -143,12 +144,12 @@ class PreparedOperator(LinearOperator):
         made: ctypes.Structure = HOP.part("DIAGONAL::Terms", variant)(**values)
         return made
 
-    def vectors(self, count: int) -> Choice:
-        """Return how many of `count` vectors a thread treats together."""
+    def vectors(self, count: int) -> VectorsPerThread:
+        """Return how threads treat `count` vectors."""
         several = SEVERAL[self.storage.name]
         cpu = self.operator.field.devices.devices[0].in_host_memory
-        together = ONE[self.storage.name] if cpu or count % several.vectors else several
-        return together.choice
+        alone = cpu or count == 1 or count % several.vectors
+        return ONE[self.storage.name] if alone else several
 
     def hop(
         self,
@@ -253,8 +254,9 @@ class Hop:
         self._fields, self._more = (target, source, other), more  # which own the memory
         self._operator = operator
         self._window = source.window(1 - parity)
-        vectors = operator.vectors(source.vectors)
-        self._choices = (*operator.choices, vectors, KERNELS.get(form, DIRECT))
+        self._vectors = operator.vectors(source.vectors)
+        reflection = KERNELS.get(form, DIRECT)
+        self._choices = (*operator.choices, self._vectors.choice, reflection)
         self._values = {
             "s": -1.0 if dagger else 1.0,
             "form": WHOLE if form in KERNELS else form,
@@ -278,6 +280,8 @@ class Hop:
     def _launch(self, n: int, part: ctypes.Structure, beside: bool = False) -> Launch:
         target, source, other = self._fields
         slab = source.slabs[n]
+        sites = part.slices * slab.layout.slots
+        threads, blocks = self._vectors.shares(source.vectors, sites)
         arguments = slab.arguments(
             HOP,
             part,
@@ -289,6 +293,7 @@ class Hop:
             other=other.structure(other.slabs[n]),
             target=target.structure(target.slabs[n]),
             factor=1.0,
+            shares=geometry_structure("Shares")(threads=threads, blocks=blocks),
             **self._values,
         )
         steps = repeated([arguments], 1)

@@ -97,13 +97,55 @@ class VectorsPerThread:
     """Their number."""
     launch_bounds: tuple[int, int] | None = None
     """Threads per block and minimum number of resident blocks per multiprocessor of a GPU."""
+    threads: int = 1
+    """Largest number of threads of a block that share a site, each with vectors of its own."""
 
     @cached_property
     def choice(self) -> Choice:
         """The compile-time selection."""
-        name = f"{self.vectors} vector{'s' * (self.vectors > 1)}"
-        selected = Choice.of("vectors", name, "dirac/vectors.h", str(self.vectors))
+        shared = self.threads > 1
+        name = f"{self.vectors} vector{'s' * (self.vectors > 1)}{' of several' * shared}"
+        cpp, more = str(self.vectors), {"SHARED": int(shared)}
+        selected = Choice.of("vectors", name, "dirac/vectors.h", cpp, **more)
         return replace(selected, launch_bounds=self.launch_bounds)
+
+    def shares(self, vectors: int, sites: int) -> tuple[int, int]:
+        """Return how many threads of a block, and how many blocks, share the vectors of a site.
+
+        Parameters
+        ----------
+        vectors : int
+            Number of vectors.
+        sites : int
+            Number of sites of a launch.
+        """
+        if self.threads == 1:
+            return 1, 1
+        return shares_of(vectors // self.vectors, sites, self.threads)
+
+
+LEAST_THREADS = 2**18
+"""Number of threads of a launch below which further blocks share the vectors of a site."""
+
+
+def shares_of(parts: int, sites: int, most: int) -> tuple[int, int]:
+    """Return how many threads of a block, and how many blocks, share the work on a site.
+
+    Both divide the number of parts, so that all threads have equally much to do.
+
+    Parameters
+    ----------
+    parts : int
+        Number of parts of the work on a site.
+    sites : int
+        Number of sites of a launch.
+    most : int
+        Largest number of threads of a block for each site.
+    """
+    threads = max(n for n in range(1, min(parts, most) + 1) if parts % n == 0)
+    left = parts // threads
+    lacking = min(left, -(-LEAST_THREADS // (sites * threads)))
+    return threads, next(n for n in range(lacking, left + 1) if left % n == 0)
 
 
 LINKS_ALONE = VectorsPerThread(1).choice

@@ -8,6 +8,7 @@ import pytest
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
+from gauge_mc.quarks import hopping, transport
 from gauge_mc.quarks.diagonal.clover_term import Clover
 from gauge_mc.quarks.diagonal.twist import Twist
 from gauge_mc.quarks.hopping import ADDED, DIVIDED, REFLECTED, SOLVED, WHOLE
@@ -17,7 +18,7 @@ from gauge_mc.quarks.operators.wilson import PlainWilson
 from gauge_mc.quarks.operators.wilson_clover import WilsonClover
 from gauge_mc.quarks.spinors import SpinorField
 from gauge_mc.quarks.storage import STORAGES
-from gauge_mc.quarks.transport import ALL_REALS, FEW_REALS
+from gauge_mc.quarks.transport import ALL_REALS, FEW_REALS, VectorsPerThread, shares_of
 from tests.domain.conftest import GPUS, open_group
 from tests.reference import dirac as reference
 from tests.reference.fields import abelian_field, angle, gauge_transform, random_field, random_su
@@ -244,6 +245,39 @@ def test_several_vectors(best_device, rng):
     operator = PlainWilson(Field.from_slices(LATTICE, "su3", links, "double", best_device), 0.12)
     together = operator.apply(psi)
     assert np.array_equal(together, [operator.apply(one) for one in psi])
+
+
+def test_shares_of_the_work_on_a_site():
+    """Few sites need several blocks for each; many need one, whose threads take several parts."""
+    assert shares_of(16, 2**20, 8) == (8, 1)
+    assert shares_of(16, 2**14, 8) == (8, 2)
+    assert shares_of(16, 2**10, 4) == (4, 4)
+    assert shares_of(144, 2**13, 8) == (8, 6)  # five would not divide the other 18 parts
+    assert shares_of(7, 2**20, 4) == (1, 1)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("vectors", [1, 2])
+def test_the_division_of_vectors_among_threads_changes_no_byte(
+    vectors, storage, gpu, rng, monkeypatch
+):
+    """One thread for a site, threads that take several parts, and several blocks for each site."""
+    links = random_field(LATTICE.extents, "su2", rng)
+    psi = np.stack([reference.random_spinor(LATTICE.extents, 2, rng) for _ in range(12)])
+    field = Field.from_slices(LATTICE, "su2", links, "double", gpu)
+    source, found = SpinorField.from_numpy(field, psi, storage), []
+    for threads, least in ((1, 1), (2, 1), (6, 10**9), (3, 2 * LATTICE.sites), (2, 10**9)):
+        several = VectorsPerThread(vectors, (128, 2), threads)
+        monkeypatch.setitem(hopping.SEVERAL, storage, several)
+        monkeypatch.setattr(transport, "LEAST_THREADS", least)
+        target = source.like()
+        for parity in range(2):
+            PlainWilson(field, KAPPA, PHASES).prepared(storage).hop(target, source, parity)
+        found.append(target.to_numpy())
+    expected = np.stack([reference.hopping(links, one, PHASES) for one in psi])
+    assert all(largest_difference(one, expected) < TOLERANCE[storage] for one in found)
+    assert all(np.array_equal(found[1], one) for one in found[2:])
 
 
 @pytest.mark.parametrize("kind", ["cpu-16", *GPUS])

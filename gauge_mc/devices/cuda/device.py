@@ -203,6 +203,7 @@ class CudaDevice:
             registers_of(report, kernel.name),
             kernel.sums,
             kernel.paired,
+            kernel.shared,
         )
 
     def tuning_choices(self, kernel: Kernel, variant: Variant) -> list[Bounds]:

@@ -74,28 +74,45 @@ class Tile:
         """The number of sites of one parity."""
         return self.half_x * self.y * self.z * self.t
 
-    def cost(self, slices: int) -> float:
+    def cost(self, slices: int, shares: int = 1) -> float:
         """Estimate the time per site, in arbitrary units.
 
         The estimate is a product of factors. Links outside the tile must be loaded: those across
         the faces along t are rarely in the cache, because the neighbouring blocks run much later,
-        and half of those across the faces along x share a cache line. Threads are idle in partly
-        filled warps, small blocks are slow, and the last tile along t may reach beyond the
-        `slices`. Rows along x that do not fill a cache line waste bandwidth. The weights are fits
-        to measurements on an H200.
+        and half of those across the faces along x share a cache line. Threads, of which each site
+        has `shares`, are idle in partly filled warps, small blocks are slow, and the last tile
+        along t may reach beyond the `slices`. Rows along x that do not fill a cache line waste
+        bandwidth. The weights are fits to measurements on an H200.
         """
         outside = 1 + 0.5 / self.half_x + 1 / self.y + 1 / self.z + 1.5 / self.t
-        idle = -(-self.threads // WARP) * WARP / self.threads
-        few = 1 + WARP / self.threads
+        threads = self.threads * shares
+        idle = -(-threads // WARP) * WARP / threads
+        few = 1 + WARP / threads
         empty = -(-slices // self.t) * self.t / slices
         return outside * idle * few * empty * max(1.0, CACHE_LINE_THREADS / self.half_x)
 
 
 @functools.cache
-def packed_tile(tile: Tile, extent_z: int) -> bytes:
-    """Return a tile as the structure ``Tile`` of the kernels, for an extent of the lattice in z."""
-    tiles_z = divisor(extent_z // tile.z)
-    return bytes(tile_structure()(z=divisor(tile.z), tiles_z=tiles_z, t=tile.t))
+def packed_tile(tile: Tile, extent_z: int, blocks: int) -> bytes:
+    """Return a tile as the structure ``Tile`` of the kernels.
+
+    Parameters
+    ----------
+    tile : Tile
+        The tile.
+    extent_z : int
+        Extent of the lattice in z.
+    blocks : int
+        Number of blocks along z that work on different sites.
+    """
+    values = {
+        "z": tile.z,
+        "tiles_z": extent_z // tile.z,
+        "threads": tile.z * tile.t,
+        "blocks": blocks,
+    }
+    divisors = {name: divisor(value) for name, value in values.items()}
+    return bytes(tile_structure()(t=tile.t, **divisors))
 
 
 @functools.cache
@@ -105,7 +122,7 @@ def tile_structure() -> type[ctypes.Structure]:
 
 
 @functools.cache
-def best_tile(extents: tuple[int, int, int], slices: int, threads: int) -> Tile:
+def best_tile(extents: tuple[int, int, int], slices: int, threads: int, shares: int = 1) -> Tile:
     """Return the tile with the lowest cost.
 
     Parameters
@@ -115,7 +132,9 @@ def best_tile(extents: tuple[int, int, int], slices: int, threads: int) -> Tile:
     slices : int
         Number of time slices of the work.
     threads : int
-        Maximum number of sites of the tile.
+        Maximum number of threads per block.
+    shares : int
+        Number of threads of a block for each site.
     """
 
     def divisors(n: int) -> list[int]:
@@ -124,8 +143,10 @@ def best_tile(extents: tuple[int, int, int], slices: int, threads: int) -> Tile:
     x, y, z = extents
     depths = range(1, min(slices, MOST_SLICES) + 1)
     tiles = (Tile(*t) for t in product(*map(divisors, (x // 2, y, z)), depths))
-    fitting = (t for t in tiles if t.threads <= threads and t.z * t.t <= MOST_THREADS_Z)
-    return min(fitting, key=lambda t: t.cost(slices))
+    fitting = (
+        t for t in tiles if t.threads * shares <= threads and t.z * t.t * shares <= MOST_THREADS_Z
+    )
+    return min(fitting, key=lambda t: t.cost(slices, shares))
 
 
 class CudaBuffer:
@@ -192,6 +213,8 @@ class CudaKernel:
         the division into slabs.
     paired : bool
         Whether a thread works on both sites of a slot.
+    shared : bool
+        Whether threads share the work on a site, as the argument ``shares`` says.
     """
 
     def __init__(
@@ -203,6 +226,7 @@ class CudaKernel:
         registers: Registers | None,
         sums: bool,
         paired: bool = False,
+        shared: bool = False,
     ):
         self._device = device
         self._function = function
@@ -211,6 +235,7 @@ class CudaKernel:
         self._registers = registers
         self._sums = sums
         self._paired = paired
+        self._shared = shared
 
     def registers(self, steps: ctypes.Array[Any] | None = None) -> Registers | None:
         """Return the register usage of a function; see `LoadedKernel.registers`."""
@@ -291,14 +316,13 @@ class CudaKernel:
         work = steps[0].work
         x, y, z = steps[0].geometry.extent
         extents = x, y // work.rows_y, z // work.rows_z
-        tile = best_tile(extents, 1 if self._sums else work.slices, threads)
+        each, times = (steps[0].shares.threads, steps[0].shares.blocks) if self._shared else (1, 1)
+        tile = best_tile(extents, 1 if self._sums else work.slices, threads, each)
         parities = 1 if work.parity < 2 or self._paired else 2
-        grid = (
-            extents[0] // 2 // tile.half_x,
-            extents[1] // tile.y,
-            extents[2] // tile.z * parities * -(-work.slices // tile.t),
-        )
-        return grid, (tile.half_x, tile.y, tile.z * tile.t), packed_tile(tile, extents[2])
+        blocks = extents[2] // tile.z * parities * -(-work.slices // tile.t)
+        grid = (extents[0] // 2 // tile.half_x, extents[1] // tile.y, blocks * times)
+        block = (tile.half_x, tile.y, tile.z * tile.t * each)
+        return grid, block, packed_tile(tile, extents[2], blocks)
 
 
 def _parts(steps: ctypes.Array[Any], together: int) -> list[memoryview]:
