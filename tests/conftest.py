@@ -42,6 +42,13 @@ QUICK = {("su2", "single"), ("su3", "double"), ("su3", None), (None, "single")}
 LANES_OF_OTHERS = {("su2", "single", "cpu-2"), ("su3", "double", "cpu-1")}
 """Groups, precisions and lanes that are left out, because the other group has these lanes."""
 
+SAME_LANES = {("su3", "double", "cpu-8")}
+"""Groups, precisions and lanes that are left out, because no register has more of them: these are
+the lanes of the best device."""
+
+LANES_FOR_EVERY = {("su2", "single", "cpu-4")}
+"""Groups, precisions and lanes that are marked `every`, because the other group has these lanes."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Tests marked `gpu` run without one."""
@@ -72,14 +79,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         values = getattr(getattr(item, "callspec", None), "params", {})
         kind = values.get("group"), values.get("precision")
         fixtures = {*getattr(item, "fixturenames", ())}
+        if values.get("storage") == "single":  # half precision has the same arithmetic
+            item.add_marker(pytest.mark.slow)
         runs_kernels = KINDS_OF_DEVICES & fixtures or item.get_closest_marker("kernels")
         if runs_kernels and any(kind) and kind not in QUICK:
             item.add_marker(pytest.mark.slow)
             devices = {values.get(name) for name in ("device", "device_groups", "name")}
             if devices & FEW_LANES:
                 left_out.append(item)
-        if "device" in fixtures and (*kind, values.get("device")) in LANES_OF_OTHERS:
-            left_out.append(item)
+        if "device" in fixtures:
+            choice = (*kind, values.get("device"))
+            if choice in LANES_OF_OTHERS | SAME_LANES:
+                left_out.append(item)
+            elif choice in LANES_FOR_EVERY:
+                item.add_marker(pytest.mark.every)
     without = {*left_out}
     items[:] = [item for item in items if item not in without]
     mark_beyond_pairs(items)
@@ -96,7 +109,7 @@ def mark_beyond_pairs(items: Iterable[pytest.Item]) -> None:
     """
     instances = defaultdict(list)
     for item in items:
-        if hasattr(item, "callspec"):
+        if hasattr(item, "callspec") and not item.get_closest_marker("every"):
             on_gpu = item.get_closest_marker("gpu") is not None
             instances[item.nodeid.partition("[")[0], on_gpu].append(item)
     for several in instances.values():

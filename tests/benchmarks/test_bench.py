@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from functools import partial
+from time import perf_counter
 
 import numpy as np
 import pytest
@@ -81,6 +82,7 @@ def run(*arguments, **environment):
     )
 
 
+@pytest.mark.slow
 def test_updates_with_another_action_are_timed_beside_the_usual_ones(monkeypatch):
     only(monkeypatch, updates, "GENERATORS", ["philox"])
     only(monkeypatch, updates, "OBSERVABLES", ["plaquette"])
@@ -237,12 +239,21 @@ def test_a_failing_compiler_is_one_sentence(tmp_path):
 
 @pytest.fixture(params=["few", pytest.param("all", marks=pytest.mark.slow)])
 def registries(request, monkeypatch):
-    """A few elements of every registry, or all."""
+    """A few elements of every registry, or all, which are then timed once each."""
     if request.param == "all":
+        monkeypatch.setattr(measurements, "seconds_of", seconds_of_one)
         return OBSERVABLES, SMEARINGS, TEMPORAL_LINKS, FLOWS
     few = tuple(only(monkeypatch, measurements, *one) for one in FEW.items())
     monkeypatch.setattr(measurements, "KINDS", few)
     return few
+
+
+def seconds_of_one(devices, call, seconds):
+    """The time of one repetition, as the median and with the range 0."""
+    start = perf_counter()
+    call(1)
+    devices.synchronize()
+    return perf_counter() - start, 0.0
 
 
 def test_observables_smearings_and_flows_are_timed_in_sweeps(registries):
@@ -280,7 +291,7 @@ def test_observables_smearings_and_flows_are_timed_in_sweeps(registries):
     "mode",
     [
         pytest.param((), marks=pytest.mark.slow),
-        pytest.param(("--observables",), marks=pytest.mark.slow),
+        pytest.param(("--observables",), marks=pytest.mark.every),
         ("--json",),
     ],
 )
@@ -518,6 +529,7 @@ def test_operators_that_are_refused(name, message):
     assert (code, "--operator is for --quarks; add it" in shown) == (2, True)
 
 
+@pytest.mark.slow
 def test_trajectories_and_their_parts_are_timed(tmp_path):
     card = tmp_path / "card.toml"
     words = ('algorithm = "hmc"', "steps = 4", 'integrator = "omf4"', "beta = 2.3")

@@ -1,5 +1,7 @@
 """The action of a field, against its staples by differences, and against loops in NumPy."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -36,6 +38,10 @@ class ActionFlow(Flow):
         self.halo_depth = coupling.action.halo_depth
 
 
+QUICK = [("wilson", False), ("symanzik", True)]
+"""Actions and whether with an anisotropy, for quick tests: every action has kernels of its own."""
+
+
 def derivative(values):
     """The derivative at 0, given a function, with an error of fourth order."""
     near = (values(STEP) - values(-STEP)) / (2 * STEP)
@@ -43,8 +49,13 @@ def derivative(values):
     return (4 * near - far) / 3
 
 
-@pytest.mark.parametrize("anisotropic", [False, True])
-@pytest.mark.parametrize("name", ACTIONS)
+@pytest.mark.parametrize(
+    ("name", "anisotropic"),
+    [
+        one if one in QUICK else pytest.param(*one, marks=pytest.mark.slow)
+        for one in product(ACTIONS, (False, True))
+    ],
+)
 def test_the_action_changes_as_its_staples_say(name, anisotropic, rng, monkeypatch):
     """dS = weight Re Tr(X Z) for dU = X U, where Z is the force that the staples give."""
     chosen = ACTIONS[name]

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.calls import call, make_run
+from tests.formats.format_params import SOURCES
 from tests.formats.format_samples import (
-    HELD,
     averages,
     nersc_bytes,
     plaquettes,
@@ -20,7 +20,7 @@ from tests.formats.format_samples import (
 pytestmark = pytest.mark.kernels
 
 
-@pytest.mark.parametrize("source", HELD, ids="-".join)
+@pytest.mark.parametrize("source", SOURCES, ids="-".join)
 def test_info_of_a_file(tmp_path, source):
     links, data = sample(*source)
     path = tmp_path / "file"

@@ -160,6 +160,7 @@ def test_diquarks_are_degenerate_with_mesons(best_device, rng):
     assert (parities["g5"], parities["unit"], parities["gx"], parities["gxg5"]) == (1, -1, 1, -1)
 
 
+@pytest.mark.slow
 def test_twisted_boundaries_of_free_quarks(best_device):
     """The pion that the tests of contractions know, from the command's options."""
     lattice = Lattice(4, 4, 4, 8)

@@ -47,6 +47,7 @@ CHAIN = {
 }
 
 
+@pytest.mark.slow
 def test_runs_on_several_devices_and_in_several_sessions(tmp_path):
     whole = make_run(tmp_path / "whole", **CHAIN)
     path = tmp_path / "changed"

@@ -184,6 +184,7 @@ def test_the_ward_identities_of_every_time_slice(name, place, best_device, rng):
     assert np.abs(left).min() > 1e-3 * np.abs(left).max()
 
 
+@pytest.mark.slow
 def test_the_axial_current_of_free_quarks(best_device):
     """At rest the kernel D_w is ip - M5, and gamma_5 S(H) is ip / M5 - 1 up to order p^2.
 
@@ -221,7 +222,9 @@ def test_correlators_at_the_midpoint(best_device, rng):
 
 
 @pytest.mark.parametrize("name", ["shamir", "even moebius"])
-@pytest.mark.parametrize("together", [2, 3, pytest.param(7, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "together", [3, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 7))]
+)
 def test_columns_that_are_solved_together(together, name, best_device, rng, monkeypatch):
     """They are those solved one by one, with as many solves as are needed, and sums of all."""
     extent, coefficients = {**KINDS, "even moebius": (6, {"b": 1.5, "c": 0.5})}[name]

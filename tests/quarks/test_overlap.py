@@ -115,6 +115,7 @@ def test_any_number_of_modes(modes, links, massless, best_device, rng):
     assert error < operator.error_bound * np.linalg.norm(psi)
 
 
+@pytest.mark.slow
 def test_su3_with_the_clover_term(best_device, rng):
     lattice = Lattice(4, 2, 2, 2)
     links = random_field(lattice.extents, "su3", rng)

@@ -12,12 +12,13 @@ from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.configurations.writing import write_configuration
 from gauge_mc.domain.lattice import Lattice
 from tests.calls import call
+from tests.formats.format_params import param
 from tests.formats.format_samples import HELD, nersc_bytes, random_links, sample
 
 pytestmark = pytest.mark.kernels
 
 PLACES = [
-    (source, to)
+    param(source[1], source, to)
     for source in HELD
     for to in ("ildg", "nersc", "openqcd", "hdf5")
     if to != "openqcd" or source[1] == "su3"

@@ -48,7 +48,8 @@ from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
 from tests.analysis.synthetic_loops import synthetic_loops, write_loops
 from tests.calls import call
-from tests.formats.format_samples import HELD, sample
+from tests.formats.format_params import SOURCES
+from tests.formats.format_samples import sample
 from tests.run.sessions import written
 
 TINY = {
@@ -775,7 +776,7 @@ def test_fields_go_to_files_and_back(folder, group, precision):
     assert not (folder / "none").exists()
 
 
-@pytest.mark.parametrize("source", HELD, ids="-".join)
+@pytest.mark.parametrize("source", SOURCES, ids="-".join)
 def test_files_of_all_formats_are_loaded(folder, source):
     links, data = sample(*source)
     (folder / "file").write_bytes(data)

@@ -62,10 +62,8 @@ def test_the_derivative_is_that_of_the_scale():
     ("replicas", "samples", "rho"),
     [
         (250, 300, 0.5),
-        *(
-            pytest.param(2000, n, rho, marks=pytest.mark.slow)
-            for n, rho in ((400, 0.5), (1000, 0.8))
-        ),
+        pytest.param(2000, 400, 0.5, marks=pytest.mark.slow),
+        pytest.param(2000, 1000, 0.8, marks=pytest.mark.every),
     ],
 )
 def test_coverage_of_the_errors(replicas, samples, rho):

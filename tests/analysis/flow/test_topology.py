@@ -141,10 +141,8 @@ def test_kurtosis_of_known_distributions(name, draw, kurtosis):
     ("replicas", "samples", "rho"),
     [
         (150, 400, 0.5),
-        *(
-            pytest.param(1500, n, rho, marks=pytest.mark.slow)
-            for n, rho in ((400, 0.5), (1000, 0.8))
-        ),
+        pytest.param(1500, 400, 0.5, marks=pytest.mark.slow),
+        pytest.param(1500, 1000, 0.8, marks=pytest.mark.every),
     ],
 )
 def test_coverage_of_the_errors(replicas, samples, rho):

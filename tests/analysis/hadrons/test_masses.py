@@ -73,7 +73,7 @@ def test_correlators_that_do_not_decay_have_no_effective_mass():
         (100, 400, {"rho": 0.4}),
         pytest.param(150, 100, {}, marks=pytest.mark.slow),
         pytest.param(1500, 400, {}, marks=pytest.mark.slow),
-        pytest.param(1500, 800, {"rho": 0.4}, marks=pytest.mark.slow),
+        pytest.param(1500, 800, {"rho": 0.4}, marks=pytest.mark.every),
     ],
 )
 def test_one_standard_deviation_covers_two_thirds(trials, samples, options):

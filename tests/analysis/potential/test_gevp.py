@@ -134,7 +134,7 @@ def test_noise_of_single_matrix_elements_does_not_enlarge_errors(trials):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("apart", [0.05, 0.2])
+@pytest.mark.parametrize("apart", [0.05, pytest.param(0.2, marks=pytest.mark.every)])
 def test_scale_of_a_fine_lattice(apart):
     """r0/a of SU(3) at beta = 6.2 is found to about a per mille, without a bias."""
     rng, found = np.random.default_rng(8), []

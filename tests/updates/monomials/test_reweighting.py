@@ -1,6 +1,7 @@
 """Hybrid Monte Carlo with quarks against quenched ensembles that determinants reweight exactly."""
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
@@ -91,7 +92,7 @@ def terms(case, group, quarks, ratio):
     return [*found, TwoFlavours(heavy, REQUEST, 0), Ratio(light, heavy, REQUEST, 1)]
 
 
-def chain(case, group, device, trajectories, ratio=False, seed=3, steps=4):
+def chain(case, group, device, trajectories, ratio=False, seed=3, steps=2):
     """The averages and the changes of the energy of trajectories after a tenth of them."""
     field = Field.hot(LATTICE, group, "double", device, seed=seed)
     random, quarks = Random.for_field(field, seed=seed), QuarkLinks(field)
@@ -132,27 +133,40 @@ def compare(case, group, device, trajectories, ratio=False):
     return found, np.exp(-np.maximum(changes, 0)).mean()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("ratio", [False, True], ids=["", "ratio"])
-@pytest.mark.parametrize("case", TWO_FLAVOURS)
-def test_two_flavours_have_the_averages_of_the_reweighted_ensemble(case, ratio):
-    """Quenched averages deviate by ten errors and more."""
-    found, acceptance = compare(case, "su2", CpuDevice(1), 800, ratio)
+@pytest.mark.parametrize(
+    ("case", "ratio", "trajectories"),
+    [
+        pytest.param("periodic", False, 1000, marks=pytest.mark.slow),
+        pytest.param("clover", True, 500, marks=pytest.mark.slow),
+        *(
+            pytest.param(*one, 1500, marks=pytest.mark.every)
+            for one in product(TWO_FLAVOURS, (False, True))
+        ),
+    ],
+)
+def test_two_flavours_have_the_averages_of_the_reweighted_ensemble(case, ratio, trajectories):
+    """Quenched averages deviate by five errors and more, with a clover term by nine."""
+    found, acceptance = compare(case, "su2", CpuDevice(1), trajectories, ratio)
     assert 0.6 < acceptance < 0.999
     for name, (_, _, _, pull) in found.items():
         assert abs(pull) < SIGMAS, name
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("case", ONE_FLAVOUR)
-def test_one_flavour_has_the_averages_of_the_reweighted_ensemble(case):
-    found, acceptance = compare(case, "su2", CpuDevice(1), 800)
+@pytest.mark.parametrize(
+    ("case", "trajectories"),
+    [
+        pytest.param("one_flavour_clover", 600, marks=pytest.mark.slow),
+        *(pytest.param(case, 1500, marks=pytest.mark.every) for case in ONE_FLAVOUR),
+    ],
+)
+def test_one_flavour_has_the_averages_of_the_reweighted_ensemble(case, trajectories):
+    found, acceptance = compare(case, "su2", CpuDevice(1), trajectories)
     assert 0.6 < acceptance < 0.999
     for name, (_, _, _, pull) in found.items():
         assert abs(pull) < SIGMAS, name
 
 
-@pytest.mark.slow
+@pytest.mark.every
 def test_two_flavours_of_three_colours_have_the_averages_of_the_reweighted_ensemble():
     """The plaquette of quenched links deviates by six errors."""
     found, acceptance = compare("wilson", "su3", CpuDevice(1), 300)
