@@ -101,6 +101,11 @@ class Algorithm(Configurable, ABC):
         """Number of times that an update changes every link, for rates in links per second."""
 
     @property
+    def moves_together(self) -> bool:
+        """Whether several chains move together, instead of one after the other."""
+        return True
+
+    @property
     def draws(self) -> int:
         """Number of steps of the random number generator in an update; see `Random.step`."""
         return 1

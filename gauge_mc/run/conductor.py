@@ -273,7 +273,8 @@ class _Conductor:
         first, last = batch[0], batch[-1]
         lines = opening(first.run, first.parameters, session, self._hint())
         if len(batch) > 1:
-            lines.insert(1, f"... {last.run.path}: {len(batch)} chains are updated together")
+            how = "together" if first.parameters.algorithm.moves_together else "one after the other"
+            lines.insert(1, f"... {last.run.path}: {len(batch)} chains are updated {how}")
         self.console.print(*lines, sep="\n", soft_wrap=True)
 
     def _hint(self) -> str | None:

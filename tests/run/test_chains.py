@@ -59,6 +59,14 @@ def test_chains_are_continued_together_or_alone():
     assert [written(one.path) for one in found] == [alone(seed, configs=3) for seed in (5, 6, 7)]
 
 
+def test_the_command_says_that_chains_with_quarks_move_one_after_the_other():
+    words = ["--algorithm", "hmc:steps=2", "--quarks", "kappa=0.1", "--precision", "double"]
+    few = ["--thermalize", "0", "--configs", "1", "--separation", "1"]
+    shown, code = call("generate", *WORDS, *words, *few, "--chains", "2")
+    assert code == 0
+    assert "2 chains are updated one after the other" in shown
+
+
 def test_the_command_names_the_directories_and_shows_averages_over_all_chains():
     shown, code = call("generate", *WORDS, "--chains", "3", "--seed", "8")
     assert code == 0
