@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.errors import ConvergenceError
-from gauge_mc.quarks.algebra import Advance, AdvanceShifts, Combine, Multiply
+from gauge_mc.quarks.algebra import Advance, AdvanceShifts, Combine, Multiply, together
 from gauge_mc.quarks.lanczos import Lanczos
 from gauge_mc.quarks.linear import InexactOperator, LinearOperator
 from gauge_mc.quarks.preconditioned import norms_of
@@ -80,9 +80,8 @@ class _Iteration(ABC):
         self.r, self._p, self._q = like.like(), like.like(), like.like()
         self.iterations, self.lanczos = 0, Lanczos()
         both = like.parities
-        self._apply = operator.apply(self._q, self._p)
+        self._apply_shifted = _shifted(operator, self._q, self._p)
         self._first = [Combine(self._p, self.r, parity=parity) for parity in both]
-        self._add_shift = [Combine(self._q, self._p, parity=parity) for parity in both]
         self._p_q = [Multiply(self._q, self._p, parity=parity) for parity in both]
         self._step = [Advance(self.r, self._q, parity=parity) for parity in both]
 
@@ -156,10 +155,8 @@ class _Iteration(ABC):
         while own.unfinished(np.sqrt(norm2), targets):
             yield np.sqrt(norm2)
             self.iterations += 1
-            self._apply()
-            for add in self._add_shift:
-                add(1, lowest)
-            products = sum(part().mixed.real for part in self._p_q)
+            self._apply_shifted(lowest)
+            products = sum(part.mixed.real for part in together(self._p_q))
             live = norm2 > 0
             alpha = np.where(live, norm2 / _positive(products), 0)
             for advance in self._step:
@@ -272,9 +269,7 @@ class TwoPassSum(_Iteration):
             alpha, beta = a[0], b[0]  # of the lowest shift, which ends last
             for add in self._add:
                 add(1, weight)
-            self._apply()
-            for shift in self._add_shift:
-                shift(1, float(shifts[0]))
+            self._apply_shifted(float(shifts[0]))
             for advance in self._step:
                 advance(-alpha)
             for turn in self._first:
@@ -296,6 +291,22 @@ class TwoPassSum(_Iteration):
             sums[live:] = 0
             found.append((factors[: len(zeta), None] * zeta * sums[: len(zeta)]).sum(axis=0))
         return found[::-1]
+
+
+def _shifted(operator: LinearOperator, q: SpinorField, p: SpinorField) -> Callable[[float], None]:
+    """Return a call that sets q to (A + shift) p, given the shift."""
+    step = operator.recurrence(q, p, p, p)
+    if step:
+        return lambda shift: step(0, 1, 0, shift)
+    apply = operator.apply(q, p)
+    add = [Combine(q, p, parity=parity) for parity in p.parities]
+
+    def call(shift: float) -> None:
+        apply()
+        for one in add:
+            one(1, shift)
+
+    return call
 
 
 class _Coefficients:

@@ -9,9 +9,10 @@ from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.quarks.contractions import meson, spin_tensor
 from gauge_mc.quarks.kernel_modes import KernelModes
+from gauge_mc.quarks.minmax import degree_for
 from gauge_mc.quarks.overlap import Overlap
 from gauge_mc.quarks.rational_functions import approximate
-from gauge_mc.quarks.sign_function import APPROXIMATIONS, SignFunction
+from gauge_mc.quarks.sign_function import APPROXIMATIONS, SOLUTIONS, SignFunction
 from gauge_mc.quarks.spinors import SpinorField
 from tests.domain.conftest import open_group
 from tests.reference import dirac
@@ -94,7 +95,7 @@ def test_two_passes_are_the_rational_function_in_less_memory(accurate, rng):
 
 
 def test_the_model_prefers_two_passes_for_many_poles(accurate):
-    """From 14 poles on, but for the polynomial as long as its degree is possible."""
+    """From 12 poles on, but for the polynomial as long as its degree is possible."""
     old, cheapest = accurate.kernel_modes, {}
     for edge in (0.3, 0.06, 0.025, 1e-5):
         modes = KernelModes(np.zeros(0), np.zeros(0), None, edge, 2.5, old.found, 1.0, edge, 0)
@@ -102,8 +103,20 @@ def test_the_model_prefers_two_passes_for_many_poles(accurate):
         cheapest[edge] = min(costs, key=lambda name: costs[name])
         poles = len(approximate(-0.5, (edge / 2.5) ** 2, 1.0, 5e-10).shifts)
         rational = min(costs["zolotarev"], costs["double-pass"])
-        assert (costs["double-pass"] == rational) == (poles >= 14)
+        assert (costs["double-pass"] == rational) == (poles >= 12)
     assert cheapest == {**dict.fromkeys((0.3, 0.06, 0.025), "polynomial"), 1e-5: "double-pass"}
+
+
+@pytest.mark.parametrize("error", [1e-2, 1e-7])
+def test_the_model_knows_the_steps_of_rational_functions(error, accurate, rng):
+    """Within a sixth, if the spectrum has no gap in the interval of the approximation."""
+    sign = SignFunction(accurate.kernel, accurate.kernel_modes, error, "zolotarev")
+    source = SpinorField.from_numpy(accurate.field, rng.normal(size=SHAPE) + 0j)
+    sign.apply(source.like(), source)()
+    modes, approximation = accurate.kernel_modes, sign.approximation
+    edge2 = (modes.edge / modes.norm) ** 2
+    steps = degree_for(edge2, approximation.error / SOLUTIONS)
+    assert approximation.steps == pytest.approx(steps, rel=1 / 6)
 
 
 @pytest.mark.parametrize("modes", [0, 4])
