@@ -229,9 +229,7 @@ def all_low_modes(
     found = low_modes(operator, start, request)
     applications = found.applications
     for search in range(1, MOST_SEARCHES):
-        other = random_vector(start, request.seed + search)
-        if request.chirality:
-            CombineChiralities(other, other)(0.5, request.chirality / 2, 0, 0)
+        other = _of_chirality(random_vector(start, request.seed + search), request)
         more = low_modes(operator, other, replace(request, number=1), found.vectors)
         applications += more.applications
         highest = float(found.values[-1])
@@ -245,6 +243,45 @@ def all_low_modes(
     raise ConvergenceError(
         f"There were still lower modes after {MOST_SEARCHES} searches; look for fewer of them."
     )
+
+
+def modes_up_to(
+    operator: LinearOperator, start: SpinorField, request: LowModeRequest, above: float
+) -> LowModes:
+    """Return all modes with eigenvalues up to a number, and the lowest one that is above it.
+
+    A Krylov space has one vector of every eigenvalue, so that modes that are 0 are found one after
+    the other. The first one above the number is the lowest of them; no other is looked for.
+
+    Parameters
+    ----------
+    operator, start, request
+        See `low_modes`; modes are looked for one by one.
+    above : float
+        The number.
+
+    Raises
+    ------
+    UsageError, ConvergenceError
+        See `low_modes`.
+    """
+    single = replace(request, number=1)
+    found = low_modes(operator, start, single)
+    while found.values[-1] <= above:
+        other = _of_chirality(random_vector(start, request.seed + found.values.size), request)
+        more = low_modes(operator, other, single, found.vectors)
+        vectors = joined(found.vectors, more.vectors)
+        values, residuals = rayleigh_ritz(operator, vectors)
+        applications = found.applications + more.applications + 2 * vectors.count
+        found = LowModes(values, residuals, vectors, applications)
+    return found
+
+
+def _of_chirality(vector: SpinorField, request: LowModeRequest) -> SpinorField:
+    """Return a vector without its part of the other chirality, if one is wanted."""
+    if request.chirality:
+        CombineChiralities(vector, vector)(0.5, request.chirality / 2, 0, 0)
+    return vector
 
 
 class _Norm:
@@ -402,10 +439,8 @@ class _KrylovSpace:
     def _draw(self) -> None:
         """Go on with a random vector, since the space does not grow any more."""
         self._drawn += 1
-        self._w.copy(random_vector(self._w, self._request.seed + 1000 + self._drawn))
-        chirality = self._request.chirality
-        if chirality:
-            CombineChiralities(self._w, self._w)(0.5, chirality / 2, 0, 0)
+        drawn = random_vector(self._w, self._request.seed + 1000 + self._drawn)
+        self._w.copy(_of_chirality(drawn, self._request))
         self._orthogonalise()
         self._normalise()
         self._beta = 0.0

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +32,8 @@ from gauge_mc.quarks.low_modes import (
     LowModeRequest,
     LowModes,
     all_low_modes,
-    joined,
-    low_modes,
+    modes_up_to,
     random_vector,
-    rayleigh_ritz,
 )
 from gauge_mc.quarks.mode_files import ModePath
 from gauge_mc.quarks.operators import Wilson
@@ -355,7 +354,8 @@ class Overlap:
         """
         number, applications = max(first, beyond), 0
         if number == 1:
-            return self._kept_modes(chirality, 0, seed, self._until_one_is_not_zero)
+            search = partial(modes_up_to, above=self._zero)
+            return self._kept_modes(chirality, 0, seed, search)
         while True:
             found = self._kept_modes(chirality, number, seed, all_low_modes)
             applications += found.applications
@@ -368,26 +368,6 @@ class Overlap:
     def _zero(self) -> float:
         """The largest eigenvalue of A that counts as 0."""
         return ZERO * max(self.sign.error_bound, 1e-14) / 2
-
-    def _until_one_is_not_zero(
-        self, operator: LinearOperator, start: SpinorField, request: LowModeRequest
-    ) -> LowModes:
-        """Return the modes that are 0, and the lowest one that is not.
-
-        Every search has one vector of an eigenvalue, so that modes that are 0 are found one after
-        the other. The first one that is not 0 is the lowest of them, and no other is looked for.
-        """
-        found = low_modes(operator, start, request)
-        applications = found.applications
-        while found.values[-1] <= self._zero:
-            other = random_vector(start, request.seed + found.values.size)
-            CombineChiralities(other, other)(0.5, request.chirality / 2, 0, 0)
-            more = low_modes(operator, other, request, found.vectors)
-            applications += more.applications + 2 * found.values.size + 2
-            vectors = joined(found.vectors, more.vectors)
-            values, residuals = rayleigh_ritz(operator, vectors)
-            found = LowModes(values, residuals, vectors, applications)
-        return found
 
     def _kept_modes(
         self, chirality: int, number: int, seed: int, search: SearchForModes

@@ -103,6 +103,30 @@ def test_the_hermitian_operator(csw, slices, group, best_device, rng):
     assert np.abs(image.to_numpy() - expected).max() < 1e-13 * np.abs(expected).max()
     expected = np.stack([product(x) for x in expected])
     assert np.abs(square.to_numpy() - expected).max() < 1e-13 * np.abs(expected).max()
+    target, constant = (v.like() for _ in range(2))
+    others = [np.stack([reference.random_spinor(LATTICE.extents, n, rng) for _ in range(2)])] * 2
+    others[1] = others[1][::-1]
+    for one, array in zip((target, constant), others, strict=True):
+        one.copy(SpinorField.from_numpy(field, array))
+    step = SquaredOperator(q).recurrence(target, v, target, constant)
+    step(-0.8, 0.6, -2.3, 1.7)  # the result takes the place of the older vectors
+    expected = -0.8 * others[0] + 0.6 * (expected - 2.3 * psi) + 1.7 * others[1]
+    assert np.abs(target.to_numpy() - expected).max() < 1e-13 * np.abs(expected).max()
+
+
+def test_vectors_with_the_factor_0_are_not_read(best_device, rng):
+    """So that memory which has not been written may stand there."""
+    links = random_field(LATTICE.extents, "su2", rng)
+    field = Field.from_slices(LATTICE, "su2", links, "double", best_device)
+    square = SquaredOperator(HermitianOperator(Wilson(field, 0.17).prepared()))
+    v = SpinorField.from_numpy(field, reference.random_spinor(LATTICE.extents, 2, rng))
+    target, expected, empty = (v.like() for _ in range(3))
+    nothing = SpinorField.from_numpy(field, np.full((1, *LATTICE.extents[::-1], 4, 2), np.nan))
+    empty.copy(nothing)
+    square.apply(expected, v)()
+    square.recurrence(target, v, empty, empty)(0, 1, 0, 0)
+    found = target.to_numpy()
+    assert np.abs(found - expected.to_numpy()).max() < 1e-13 * np.abs(found).max()
 
 
 def test_other_operators_are_not_hermitian(best_device):

@@ -8,6 +8,7 @@ from gauge_mc.errors import ConvergenceError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.quarks import kernel_modes as module
 from gauge_mc.quarks.algebra import Combine
+from gauge_mc.quarks.basis import Projection
 from gauge_mc.quarks.chirality import HermitianOperator, SquaredOperator
 from gauge_mc.quarks.kernel_modes import chosen_number, kernel_modes, norm_bound
 from gauge_mc.quarks.linear import LinearOperator
@@ -15,6 +16,7 @@ from gauge_mc.quarks.low_modes import (
     LowModeRequest,
     all_low_modes,
     low_modes,
+    modes_up_to,
     random_vector,
     ritz_minimum,
 )
@@ -63,6 +65,52 @@ def test_low_modes(links, dense, best_device):
     assert np.linalg.norm(m @ v.T - v.T * found.values, axis=0).max() < 1e-12
     others = low_modes(square, start_of(q, 2), LowModeRequest(3, 1.02 * values[-1]), found.vectors)
     assert np.abs(others.values - values[6:9]).max() < 1e-12
+
+
+def test_a_costly_operator(links, dense, best_device):
+    """Few products of the operator itself give eigenvalues with the wanted error."""
+    values = np.sort(np.linalg.eigvalsh(dense) ** 2)
+    q = q_of(links, best_device)
+    square, upper = SquaredOperator(q), 1.02 * values[-1]
+    exact = low_modes(square, start_of(q), LowModeRequest(3, upper, costly=True))
+    assert np.abs(exact.values - values[:3]).max() < 1e-12
+    assert exact.residuals.max() < 1e-12
+    request = LowModeRequest(3, upper, costly=True, error=1e-6)
+    found = low_modes(square, start_of(q), request)
+    assert 1e-12 < np.abs(found.values - values[:3]).max() < 1e-6
+    assert found.applications < exact.applications
+
+
+class Without(LinearOperator):
+    """Q^2 without its parts along some eigenvectors, which become modes that are 0."""
+
+    parities = (0, 1)
+
+    def __init__(self, square, vectors):
+        self.square, self.vectors = square, vectors
+
+    def apply(self, target, source, dagger=False):
+        times, remove = self.square.apply(target, source), Projection(self.vectors, target)
+
+        def call():
+            times()
+            remove.remove()
+
+        return call
+
+
+def test_modes_that_are_zero_and_one_more(links, dense, best_device):
+    values = np.sort(np.linalg.eigvalsh(dense) ** 2)
+    q = q_of(links, best_device)
+    square = SquaredOperator(q)
+    modes = low_modes(square, start_of(q, 7), LowModeRequest(5, 1.02 * values[-1]))
+    request = LowModeRequest(1, 1.02 * values[-1], 1e-9, costly=True, error=1e-10)
+    found = modes_up_to(Without(square, modes.vectors), start_of(q), request, 1e-8)
+    assert found.values.size == 6
+    assert np.abs(found.values[:5]).max() < 1e-9
+    assert found.values[5] == pytest.approx(values[5], abs=1e-9)
+    one = modes_up_to(square, start_of(q), request, 1e-8)
+    assert one.values == pytest.approx(values[:1], abs=1e-9)
 
 
 class Above(LinearOperator):
