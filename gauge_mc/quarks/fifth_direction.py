@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from gauge_mc.devices.base import Buffer, repeated
 from gauge_mc.devices.kernels import Kernel
+from gauge_mc.devices.structures import geometry_structure
 from gauge_mc.quarks.spinors import SpinorField
+from gauge_mc.quarks.transport import shares_of
 
 FIFTH_DIRECTION = Kernel("fifth_direction")
 
@@ -23,6 +25,9 @@ Array = NDArray[np.float64]
 
 UP, DOWN = 0, 1
 """Chirality of the upper and of the lower two components of a spinor."""
+
+CHIRALITIES = 2
+"""Number of chiralities."""
 
 
 @dataclass(frozen=True)
@@ -173,13 +178,18 @@ class PreparedProduct:
         self._used = product, target, source, other  # which own the memory
         self._steps: list[Any] = []
         self._launches = []
+        # All numbers of a site have a unit in common, or chiralities and colours are independent.
+        each = 1 if source.storage.norm_bytes else CHIRALITIES * source.field.group.colours
+        parts = each * source.count
         for n, slab in enumerate(source.slabs):
             kernel = slab.kernel(FIFTH_DIRECTION, source.storage.choice)
             psi = source.structure(slab)
             for parity in parities:
+                part = slab.whole(parity)
+                threads, blocks = shares_of(parts, part.slices * slab.layout.slots, 1)
                 arguments = slab.arguments(
                     FIFTH_DIRECTION,
-                    slab.whole(parity),
+                    part,
                     source.storage.choice,
                     source=psi,
                     target=target.structure(target.slabs[n]),
@@ -190,6 +200,7 @@ class PreparedProduct:
                     extent=source.fifth,
                     vectors=source.vectors,
                     reversed=product.matrix.exchanged,
+                    shares=geometry_structure("Shares")(threads=threads, blocks=blocks),
                 )
                 self._steps.append(repeated([arguments], 1))
                 self._launches.append(kernel.prepared(self._steps[-1]))

@@ -9,6 +9,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
+from gauge_mc.quarks import transport
 from gauge_mc.quarks.hopping import ADDED, DIVIDED, SOLVED, WHOLE
 from gauge_mc.quarks.linear import EVEN, ODD
 from gauge_mc.quarks.operators.domain_wall import DomainWall
@@ -261,6 +262,22 @@ def test_right_hand_sides_do_not_mix(best_device, rng):
     operator = made(links, KINDS["moebius"], "su3", best_device)
     psi = np.stack([walls.random_spinor(LATTICE.extents, 5, 3, rng) for _ in range(3)])
     assert np.array_equal(operator.apply(psi), [operator.apply(one) for one in psi])
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("storage", STORAGES)
+def test_the_division_among_threads_changes_no_byte(storage, gpu, rng, monkeypatch):
+    """Threads that work on all parts of a site one after the other, on some, or on one."""
+    links = random_field(LATTICE.extents, "su3", rng)
+    psi = np.stack([walls.random_spinor(LATTICE.extents, 5, 3, rng) for _ in range(2)])
+    found = []
+    for threads_at_least in (1, 3 * LATTICE.sites // 2, 10**9):
+        monkeypatch.setattr(transport, "LEAST_THREADS", threads_at_least)
+        operator = made(links, KINDS["moebius"], "su3", gpu)
+        found.append(operator.apply(psi, precision=storage))
+    expected = [walls.domain_wall(links, x, MASS, HEIGHT, PHASES, b=1.5, c=0.5) for x in psi]
+    assert largest_difference(found[0], expected) < TOLERANCE[storage]
+    assert all(np.array_equal(found[0], one) for one in found[1:])
 
 
 def test_the_links_may_change(best_device, rng):
