@@ -56,7 +56,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Before any test looks for a GPU."""
+    """Before any test looks for a GPU, and before tests are distributed over processes.
+
+    Each process takes tests from a part of its own: neighbours often need the same kernels, which
+    one process would compile while the other waits.
+    """
+    if getattr(config.option, "dist", None) == "load":
+        config.option.dist = "worksteal"
     if config.getoption("--emulate-gpu"):
         emulator.enable()
 

@@ -132,6 +132,7 @@ def test_it_needs_h5py(tmp_path, monkeypatch):
     check_writable("ildg", "su3", "double")
 
 
+@pytest.mark.slow
 def test_a_run_that_goes_on_from_a_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     options = ["--lattice", "4x4x4x4", "--group", "su4", "--beta", "10.9", "--backend", "cpu"]

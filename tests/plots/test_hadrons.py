@@ -29,13 +29,18 @@ def run(table, tmp_path):
     return tmp_path
 
 
+OF_CORRELATORS = ("mesons", "effective-mass")
+
+
 def drawn(name, run, **options):
     file = run / f"{name}.svg"
     assert find_plot(name).draw([run], file, **options) == []
     return file.read_text()
 
 
-@pytest.mark.parametrize("name", ["mesons", "effective-mass", "chiral"])
+@pytest.mark.parametrize(
+    "name", ["chiral", *(pytest.param(one, marks=pytest.mark.slow) for one in OF_CORRELATORS)]
+)
 def test_plots_of_mesons_and_baryons(run, rng, name):
     if name != "chiral":
         (run / "mesons.csv").unlink()

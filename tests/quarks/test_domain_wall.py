@@ -36,6 +36,9 @@ KINDS = {
     "one site": (1, {}),
 }
 
+LARGE = ("moebius", "borici")
+"""Those whose dense matrices take seconds."""
+
 
 @pytest.fixture(params=KINDS)
 def kind(request):
@@ -117,6 +120,11 @@ def test_the_reference_is_the_dense_matrix(group, kind, rng):
     assert largest_difference(matrix @ psi.ravel(), expected.ravel()) < 1e-13
 
 
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(one, marks=pytest.mark.slow if one in LARGE else ()) for one in KINDS],
+    indirect=True,
+)
 def test_against_the_inverse_of_a_dense_matrix(kind, best_device, rng):
     extent, coefficients = kind
     lattice = Lattice(2, 2, 2, 4)

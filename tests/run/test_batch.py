@@ -79,7 +79,9 @@ def test_runs_of_a_batch_write_what_each_writes_alone(
     assert found_in(tmp_path, parameters) == expected
 
 
-@pytest.mark.parametrize("lattice", ["2x2x2x4", "4x4x4x2", "4x8x2x6"])
+@pytest.mark.parametrize(
+    "lattice", [pytest.param("2x2x2x4", marks=pytest.mark.slow), "4x4x4x2", "4x8x2x6"]
+)
 def test_lattices_of_any_shape_can_be_batched(tmp_path, best_device, lattice):
     parameters = members("su3", lattice=lattice, precision="double", format="nersc")
     expected = alone(tmp_path, parameters, best_device)

@@ -59,8 +59,13 @@ def series(path, device, **values):
 COARSE = [
     {"integrator": "leapfrog", "steps": 6},
     {"integrator": "omf2", "steps": 3},
-    {"integrator": "omf4", "steps": 2, "length": 1.5},
-    {"integrator": "force-gradient", "steps": 3, "length": 1.5},
+    *(
+        pytest.param(one, marks=pytest.mark.slow)
+        for one in (
+            {"integrator": "omf4", "steps": 2, "length": 1.5},
+            {"integrator": "force-gradient", "steps": 3, "length": 1.5},
+        )
+    ),
 ]
 
 

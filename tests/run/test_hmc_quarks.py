@@ -55,16 +55,24 @@ def rows(run, name="hmc"):
     return read_table(run.table(name))
 
 
+TWO_RATIOS = "twisted-mass:kappa=0.12:mu=0.1:heavier=mu=0.3/mu=0.8:level=0,1,1"
+
+
 @pytest.mark.parametrize(
     ("quarks", "levels", "order"),
     [
         (QUARKS, LEVELS, 2),
-        ("twisted-mass:kappa=0.12:mu=0.1:heavier=mu=0.3/mu=0.8:level=0,1,1", "omf2,omf2:2,4", 2),
-        ("wilson:kappa=0.1,wilson:kappa=0.11:boundary=periodic", "omf4", 4),
-        ("kappa=0.12:heavier=kappa=0.1:level=0,1", "force-gradient,force-gradient:1", 4),
-        ("kappa=0.11:csw=1.2:heavier=kappa=0.1", "omf2,2", 2),
         ("kappa=0.11:csw=1.2:flavours=1:range=0.01,6,kappa=0.1:flavours=1", "omf2,2", 2),
-        ("kappa=0.12:mu_sigma=0.5:mu_delta=0.4,kappa=0.1:mu=0.2", "omf2,2", 2),
+        *(
+            pytest.param(*one, marks=pytest.mark.slow)
+            for one in (
+                (TWO_RATIOS, "omf2,omf2:2,4", 2),
+                ("wilson:kappa=0.1,wilson:kappa=0.11:boundary=periodic", "omf4", 4),
+                ("kappa=0.12:heavier=kappa=0.1:level=0,1", "force-gradient,force-gradient:1", 4),
+                ("kappa=0.11:csw=1.2:heavier=kappa=0.1", "omf2,2", 2),
+                ("kappa=0.12:mu_sigma=0.5:mu_delta=0.4,kappa=0.1:mu=0.2", "omf2,2", 2),
+            )
+        ),
     ],
 )
 def test_energies_change_with_a_power_of_the_step(tmp_path, best_device, quarks, levels, order):
@@ -349,6 +357,7 @@ def test_slabs_and_threads_write_the_same_bytes(tmp_path, whole):
     assert outcome(run.path) == whole
 
 
+@pytest.mark.slow
 def test_replicas_are_what_each_is_alone(tmp_path, best_device):
     first = parameters(configs=3)
     members = [

@@ -141,6 +141,7 @@ def test_stopped_anywhere_and_resumed_runs_are_the_same(tmp_path, best_device, v
         assert found_in(path) == expected
 
 
+@pytest.mark.slow
 def test_results_depend_neither_on_threads_nor_on_groups_of_trajectories(tmp_path, monkeypatch):
     runs = ladder(4, 0.1, **HMC)
     carry_out(tmp_path / "whole", runs, CpuDevice(threads=1))
