@@ -1,6 +1,7 @@
 """Averages of hybrid Monte Carlo against those of the heatbath, for all groups and actions.
 
-``python runs/hmc/averages.py FOLDER [--jobs N] [--updates N] [--chains N] [--only WORD,...]``
+``python runs/hmc/averages.py FOLDER [--jobs N] [--updates N] [--thermalize N] [--chains N] [--only
+WORD,...]``
 carries out two runs for each of `ensembles`, continues those that are in the folder, and prints
 averages with errors and the difference in units of its error. With several chains, which move
 together, the updates are those of all of them. WORD is part of a name, such as
@@ -25,8 +26,8 @@ from gauge_mc.run.directory import Run
 LATTICES = ("8x8x8x8", "4x6x8x10")
 """The second one has four different extents."""
 
-COMMON = {"precision": "double", "thermalize": 300, "separation": 1, "format": "none"}
-"""Parameters of all runs. At these couplings links forget their start in a few updates."""
+COMMON = {"precision": "double", "separation": 1, "format": "none"}
+"""Parameters of all runs."""
 
 ALGORITHMS = ("hmc:integrator=omf4", "heatbath:overrelax=1")
 """The algorithms to compare, whose errors are the smallest for the time that they take."""
@@ -87,6 +88,8 @@ class Length:
     """Updates of all chains of an ensemble and algorithm."""
     chains: int
     """Number of chains."""
+    thermalize: int
+    """Updates of every chain before; at these couplings links forget their start in a few."""
 
 
 def carry_out(one: Ensemble, algorithm: str, length: Length, folder: Path) -> list[Run]:
@@ -99,6 +102,7 @@ def carry_out(one: Ensemble, algorithm: str, length: Length, folder: Path) -> li
         "action": one.action,
         "algorithm": algorithm,
         "configs": length.updates // length.chains,
+        "thermalize": length.thermalize,
         "measure": ",".join(AVERAGES),
         **COMMON,
     }
@@ -144,11 +148,13 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--updates", type=int, default=20000)
+    parser.add_argument("--thermalize", type=int, default=300)
     parser.add_argument("--chains", type=int, default=1)
     parser.add_argument("--only", default="")
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
-    words, length = given.only.split(","), Length(given.updates, given.chains)
+    words = given.only.split(",")
+    length = Length(given.updates, given.chains, given.thermalize)
     chosen = [one for word in words for one in ensembles() if word in one.name]
     chosen = list(dict.fromkeys(chosen))
     table = given.folder / "averages.csv"
