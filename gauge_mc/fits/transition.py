@@ -17,6 +17,7 @@ from gauge_mc.analysis.transition.results import (
     BinderCrossing,
     CriticalCoupling,
     CriticalTemperature,
+    LatentHeat,
     ThermalRunResult,
     TransitionResult,
     VolumeTransition,
@@ -87,12 +88,13 @@ class TransitionFitResult(FitResult):
                 if f.critical
                 else []
             ),
+            *([_table("Latent heat", LatentHeat, f.latent_heats)] if f.latent_heats else []),
             *self._conclusions(),
             *f.cautions,
         ]
 
     def _conclusions(self) -> list[str]:
-        """Return exponent, latent heat, interface tension and temperatures, a line each."""
+        """Return exponent, interface tension and temperatures, a line each."""
         f, lines = self.found, []
         if f.exponent:
             if self.continuous:
@@ -102,8 +104,6 @@ class TransitionFitResult(FitResult):
             lines.append(
                 f"χ_max grows with N_s to the power {f.exponent}, to compare with {expected}."
             )
-        if f.latent_heat:
-            lines.append(f"Latent heat / T_c⁴ = {f.latent_heat}")
         known = [one for one in f.volumes if one.interface]
         if known:
             lines.append(f"σ_I / T_c³ = {known[-1].interface} on {known[-1].lattice}")
@@ -169,6 +169,7 @@ class TransitionFit(Fit):
         BinderCrossing,
         CriticalCoupling,
         CriticalTemperature,
+        LatentHeat,
     )
     of_scans: ClassVar[bool] = True
     options: ClassVar[tuple[Option, ...]] = (EXTENT, REPLICAS, SKIP)

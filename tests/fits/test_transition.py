@@ -80,9 +80,13 @@ def test_the_transition_is_written_and_shown(study):
         assert all(0.05 < run.overlap < 0.5 for run in one.runs[:-1])
     assert f"σ_I / T_c³ = {found.volumes[-1].interface} on {LATTICES[-1]}" in text
     # -d ln a / d beta of hep-lat/9711003 at beta = 5.7 is 2.3, and N_t^4 = 256.
-    assert found.latent_heat.value == pytest.approx(
-        256 * found.volumes[-1].jump.value / 2.3, rel=0.1
+    grown, split = found.latent_heats
+    assert split.value.value == pytest.approx(256 * found.volumes[-1].jump.value / 2.3, rel=0.1)
+    assert (
+        abs(grown.value.value - 256 * JUMP / 2.3) < 4 * grown.value.error + 0.1 * 256 * JUMP / 2.3
     )
+    assert grown.points == len(LATTICES)
+    assert str(grown.value) in text
     tension = found.temperatures[0]
     assert tension.length == "1/√σ"
     assert tension.value == pytest.approx(0.63, abs=0.02)  # Boyd et al. have 0.630(5) at N_t = 4

@@ -151,6 +151,20 @@ def extrapolations(volumes: Sequence[ThermalVolume]) -> dict[str, StraightLine]:
     return {name: line for name, line in found if line is not None}
 
 
+def jump_of_variances(volumes: Sequence[ThermalVolume]) -> StraightLine | None:
+    """Return the line through the variances of the action per site against the inverse volume.
+
+    At the peak the confined and the deconfined phases have equal weights, so that the variance
+    tends to a quarter of the square of the jump of the action, and that of a single phase decreases
+    as 1/V (M. S. S. Challa, D. P. Landau and K. Binder, Phys. Rev. B 34 (1986) 1841). No
+    measurement has to be assigned to a phase, which is ambiguous where the peaks of histograms
+    overlap. None for SU(2), or with fewer than two volumes.
+    """
+    if volumes[0].colours == ISING_COLOURS:
+        return None
+    return line_of([shift(one) for one in volumes], [one.variance for one in volumes])
+
+
 def exponent(volumes: Sequence[ThermalVolume]) -> Array | None:
     """Return the exponent of N_s with which the peak of the susceptibility grows, of all samples.
 

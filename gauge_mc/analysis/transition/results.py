@@ -18,6 +18,7 @@ from gauge_mc.analysis.transition.infinite_volume import (
     crossing,
     exponent,
     extrapolations,
+    jump_of_variances,
 )
 from gauge_mc.analysis.transition.volume import ThermalChain, ThermalVolume, bootstrapped
 from gauge_mc.arrays import Array
@@ -118,6 +119,25 @@ class CriticalCoupling:
 
 @documented
 @dataclass(frozen=True)
+class LatentHeat:
+    """The latent heat, from one of two methods."""
+
+    method: str = result_field(
+        "The variance of the action, extrapolated to infinite volume, or the jump of the action in "
+        "one volume.",
+        symbol="from",
+    )
+    value: Estimate = result_field("Latent heat divided by T_c^4.", symbol="L/T_c⁴")
+    points: int = result_field("Number of volumes.", symbol="points")
+    chi2: float = result_field("chi2 of the straight line.", symbol="χ²")
+    dof: int = result_field("Degrees of freedom.", symbol="dof")
+    p_value: float = result_field(
+        "Probability of a larger chi2 if the variances lie on the line.", symbol="p"
+    )
+
+
+@documented
+@dataclass(frozen=True)
 class CriticalTemperature:
     """The critical temperature in units of a length."""
 
@@ -143,9 +163,8 @@ class TransitionResult:
         "of second order, 3 at one of first order; null with one volume.",
         None,
     )
-    latent_heat: Estimate | None = result_field(
-        "Latent heat divided by T_c^4, on the largest lattice with two peaks whose scale is known.",
-        None,
+    latent_heats: Sequence[LatentHeat] = result_field(
+        "The latent heat where the scale is known; empty for SU(2).", list
     )
     temperatures: Sequence[CriticalTemperature] = result_field(
         "The critical temperature in units of lengths that are known at the coupling.", list
@@ -176,7 +195,7 @@ def transition(
         [_crossing(pair, one) for pair, one in zip(pairs, crossed, strict=True)],
         critical,
         None if grown is None else bootstrapped(grown, size),
-        _latent_heat(volumes, known),
+        _latent_heat(volumes, known[0]) if known else [],
         [_temperature(one, best, volumes[0].lattice.t) for one in known],
         _cautions(volumes, lines),
     )
@@ -248,17 +267,31 @@ def _crossing(pair: tuple[ThermalVolume, ThermalVolume], at: Array) -> BinderCro
     return BinderCrossing(*names, bootstrapped(at), bootstrapped(cumulant))
 
 
-def _latent_heat(volumes: Sequence[ThermalVolume], known: Sequence[LengthScale]) -> Estimate | None:
+def _latent_heat(volumes: Sequence[ThermalVolume], scale: LengthScale) -> list[LatentHeat]:
     """Return N_t^4 (-d beta / d ln a) times the jump of the action per site divided by beta.
 
     As the pressure is continuous, the latent heat is the jump of epsilon - 3 p.
     """
+    found = []
+    last = next((one for one in reversed(volumes) if math.isfinite(one.peak[0][0])), None)
+    if last is None:
+        return []
+    factor = last.lattice.t**4 / scale.slope(float(last.peak[0][0]))
+    line = jump_of_variances(volumes)
+    if line is not None:
+        first = line.parameters[:, 0]
+        jump = 2 * np.sqrt(np.where(first > 0, first, math.nan))
+        heat = bootstrapped(factor * jump)
+        found.append(
+            LatentHeat("variance of s", heat, line.x.size, line.chi2, line.dof, line.p_value)
+        )
     for one in reversed(volumes):
-        jump = one.jump if math.isfinite(one.peak[0][0]) else None
-        if jump is not None and known:
-            slope = known[0].slope(float(one.peak[0][0]))
-            return bootstrapped(jump * one.lattice.t**4 / slope)
-    return None
+        split = one.jump if math.isfinite(one.peak[0][0]) else None
+        if split is not None:
+            heat = bootstrapped(factor * split)
+            found.append(LatentHeat(f"Δs on {one.lattice}", heat, 1, 0.0, 0, math.nan))
+            break
+    return found
 
 
 def _temperature(scale: LengthScale, beta: Array, extent: int) -> CriticalTemperature:

@@ -237,6 +237,21 @@ class ThermalVolume:
         return np.asarray((low / p - (all_ - low) / (1 - p)) / self.lattice.sites)
 
     @cached_property
+    def variance(self) -> Array:
+        """Variance of the action per site divided by beta at the peak, of shape (1 + replicas,).
+
+        NaN if there is no peak.
+        """
+        every = self.reweighting
+        density = every.measured / self.lattice.sites
+        centred = density - density.mean()
+        at = self.peak[0][:1]
+        if not np.isfinite(at[0]):
+            return np.full(self.replicas + 1, math.nan)
+        mean, square = every.averages(at, np.array([centred, centred**2]))[:, :, 0].T
+        return np.asarray(square - mean**2)
+
+    @cached_property
     def interface(self) -> Array | None:
         """Tension of the interface between the phases, divided by T_c^3, at the peak.
 

@@ -88,6 +88,23 @@ def test_equal_weights_and_the_jump_of_the_action(volumes):
     assert abs(jump.value - JUMP) < 4 * jump.error + 0.02 * JUMP
 
 
+def test_the_jump_of_the_action_from_its_variance(volumes):
+    """In a phase the variance is 0.3 per site, and the mixture adds p (1 - p) JUMP^2."""
+    for volume in volumes:
+        p = deconfined(float(volume.peak[0][0]), volume.lattice)
+        exact = 0.3 / volume.lattice.sites + p * (1 - p) * JUMP**2
+        found = bootstrapped(volume.variance)
+        assert abs(found.value - exact) < 4.5 * found.error < 0.1 * exact
+    line = infinite.jump_of_variances(volumes)
+    jump = bootstrapped(2 * np.sqrt(line.parameters[:, 0]))
+    assert abs(jump.value - JUMP) < 4 * jump.error < 0.05 * JUMP
+
+
+def test_su2_has_no_jump(volumes):
+    alike = [ThermalVolume(one.lattice, 2, one.chains, 5) for one in volumes]
+    assert infinite.jump_of_variances(alike) is None
+
+
 def test_beta_c_in_an_infinite_volume(volumes):
     lines = infinite.extrapolations(volumes)
     assert list(lines) == ["peak of χ", "equal weights"]
