@@ -42,9 +42,9 @@ QUICK = {("su2", "single"), ("su3", "double"), ("su3", None), (None, "single")}
 LANES_OF_OTHERS = {("su2", "single", "cpu-2"), ("su3", "double", "cpu-1")}
 """Groups, precisions and lanes that are left out, because the other group has these lanes."""
 
-SAME_LANES = {("su3", "double", "cpu-8")}
-"""Groups, precisions and lanes that are left out, because no register has more of them: these are
-the lanes of the best device."""
+SAME_LANES = ("double", "cpu-8")
+"""The precision and the lanes that are left out, because no register has more lanes: these are the
+lanes of the best device."""
 
 LANES_FOR_EVERY = {("su2", "single", "cpu-4")}
 """Groups, precisions and lanes that are marked `every`, because the other group has these lanes."""
@@ -93,9 +93,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             devices = {values.get(name) for name in ("device", "device_groups", "name")}
             if devices & FEW_LANES:
                 left_out.append(item)
+            elif "cpu-8" in devices:
+                item.add_marker(pytest.mark.every)
         if "device" in fixtures:
             choice = (*kind, values.get("device"))
-            if choice in LANES_OF_OTHERS | SAME_LANES:
+            if choice in LANES_OF_OTHERS or choice[1:] == SAME_LANES:
                 left_out.append(item)
             elif choice in LANES_FOR_EVERY:
                 item.add_marker(pytest.mark.every)
