@@ -1,6 +1,7 @@
 """Momenta, forces and trajectories on devices, against exact values and NumPy."""
 
 import dataclasses
+from itertools import product
 
 import numpy as np
 import pytest
@@ -139,8 +140,19 @@ def reference_action(coupling):
     return lambda links: coupling.beta * anisotropic_action(links, c1, xi0)
 
 
-@pytest.mark.parametrize("anisotropic", [False, True])
-@pytest.mark.parametrize("name", ACTIONS)
+QUICK = [("wilson", False), ("wilson", True), ("symanzik", False)]
+"""Actions and whether with an anisotropy, for quick tests: most have kernels of their own."""
+
+every_action = pytest.mark.parametrize(
+    ("name", "anisotropic"),
+    [
+        one if one in QUICK else pytest.param(*one, marks=pytest.mark.slow)
+        for one in product(ACTIONS, (False, True))
+    ],
+)
+
+
+@every_action
 @pytest.mark.parametrize("group", ["su3", pytest.param("su4", marks=pytest.mark.slow)])
 def test_action_and_force_are_those_of_numpy(group, name, anisotropic, rng, best_device):
     coupling = couplings(name, anisotropic, group)
@@ -171,8 +183,7 @@ def test_action_and_force_are_those_of_numpy(group, name, anisotropic, rng, best
     assert abs(changes.sum() - expected) < 1e-11 * np.abs(changes).sum()
 
 
-@pytest.mark.parametrize("anisotropic", [False, True])
-@pytest.mark.parametrize("name", ACTIONS)
+@every_action
 def test_a_kick_and_a_drift_at_once_are_one_after_the_other(name, anisotropic, rng, best_device):
     """They are another kernel than the kick whose force is compared with NumPy."""
     coupling = couplings(name, anisotropic)
@@ -394,7 +405,9 @@ def test_links_stay_in_the_group_however_many_steps_there_are(best_device):
 
 @pytest.mark.parametrize("devices", ["cpu:2", "cpu:3"])
 @pytest.mark.parametrize("integrator", ["omf2", "force-gradient"])
-@pytest.mark.parametrize("name", ["wilson", "luscher-weisz"])
+@pytest.mark.parametrize(
+    "name", ["wilson", "symanzik", pytest.param("luscher-weisz", marks=pytest.mark.slow)]
+)
 def test_slabs_have_the_bits_of_the_whole(name, devices, integrator, rng):
     lattice = Lattice(4, 4, 4, 12)
     links, found = random_field(lattice.extents, "su3", rng), []
