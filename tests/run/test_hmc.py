@@ -72,7 +72,7 @@ COARSE = [
 @pytest.mark.parametrize("options", COARSE, ids=lambda one: one["integrator"])
 def test_energies_are_distributed_as_they_must_be(tmp_path, best_device, options):
     """<exp(-dH)> = 1 exactly; the acceptance follows from <dH> if dH is normal."""
-    own, _ = series(tmp_path / "run", best_device, configs=500, **options)
+    own, _ = series(tmp_path / "run", best_device, configs=800, **options)
     change, accepted = own["delta_h"], own["accepted"]
     weights = estimate(np.exp(-change))
     assert 0.002 < weights.error < 0.1
