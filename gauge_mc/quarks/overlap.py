@@ -32,6 +32,7 @@ from gauge_mc.quarks.low_modes import (
     LowModeRequest,
     LowModes,
     all_low_modes,
+    low_modes,
     modes_up_to,
     random_vector,
 )
@@ -53,6 +54,12 @@ NORMALISED = 0.5
 
 TENTH = 0.1
 """Error of an eigenvalue of A that its search may leave, as a part of the error of the sign."""
+
+DEFLATED = 1e-9
+"""Residual of low modes of A whose parts of solutions are not iterated for."""
+
+MOST_DEFLATED = 100
+"""Largest number of them, to catch typing errors."""
 
 ZERO = 10.0
 """An eigenvalue of A is 0 if it is at most this times what errors of the sign allow."""
@@ -211,6 +218,7 @@ class Overlap:
         self.kernel_modes = kept_kernel_modes(self.kernel, modes, self._path("kernel"))
         self.sign = SignFunction(self.kernel, self.kernel_modes, accuracy, approximation)
         self.massless = MasslessOperator(self.sign)
+        self._low: dict[tuple[int, int], dict[int, LowModes]] = {}
         self.squares = {c: ChiralSquare(self.sign, c) for c in (UP, DOWN)}
 
     @property
@@ -370,11 +378,17 @@ class Overlap:
         return ZERO * max(self.sign.error_bound, 1e-14) / 2
 
     def _kept_modes(
-        self, chirality: int, number: int, seed: int, search: SearchForModes
+        self,
+        chirality: int,
+        number: int,
+        seed: int,
+        search: SearchForModes,
+        tolerance: float = 0.0,
     ) -> LowModes:
         """Return modes of a chirality, which are read if there are some in the folder.
 
-        The number 0 stands for all that are 0 and one more.
+        The number 0 stands for all that are 0 and one more. Without a tolerance of their residuals,
+        eigenvalues are as accurate as the sign function.
         """
         square, approximation = self.squares[chirality], self.sign.approximation
         path = self._path(
@@ -384,13 +398,22 @@ class Overlap:
             chirality=chirality,
             number=number or "1 beyond 0",
             seed=seed,
+            **({"tolerance": repr(tolerance)} if tolerance else {}),
         )
 
         def search_now() -> LowModes:
             start = random_vector(SpinorField.empty(self.field), seed)
             CombineChiralities(start, start)(0.5, chirality / 2, 0, 0)
             error = max(1e-13, self.sign.error_bound)
-            request = LowModeRequest(number or 1, 1.0, error, seed, chirality, True, error * TENTH)
+            request = LowModeRequest(
+                number or 1,
+                1.0,
+                tolerance or error,
+                seed,
+                chirality,
+                True,
+                0 if tolerance else error * TENTH,
+            )
             return search(square, start, request)
 
         return kept_low_modes(square, self.field, path, search_now)
@@ -402,6 +425,7 @@ class Overlap:
         tolerance: float = defaults.TOLERANCE,
         iterations: int = ITERATIONS,
         relaxed: bool = True,
+        deflated: int = 0,
     ) -> OverlapSolution:
         """Return the solutions of D(m) x = b for several masses at once.
 
@@ -421,6 +445,9 @@ class Overlap:
         relaxed : bool
             Whether the sign function may have larger errors as residuals fall, which takes less
             time; see `gauge_mc.quarks.relaxation`. The true residual is that of the best one.
+        deflated : int
+            Number of low modes of D(0)^dagger D(0) of each chirality whose parts of solutions are
+            not iterated for; see `low_modes`.
 
         Raises
         ------
@@ -430,7 +457,40 @@ class Overlap:
             If there are too many iterations, or the tolerance cannot be reached.
         """
         chosen = checked_masses(masses, self.rho)
-        return solve_all(self, source, chosen, SolverParameters(tolerance, iterations), relaxed)
+        request = SolverParameters(tolerance, iterations)
+        low = self.low_modes(deflated) if deflated else None
+        return solve_all(self, source, chosen, request, relaxed, low)
+
+    def low_modes(self, number: int, seed: int = 1) -> dict[int, LowModes]:
+        """Return low modes of A = D(0)^dagger D(0) / (4 rho^2) by chirality, 1 and -1.
+
+        They are kept for further calls, and in the folder if there is one. Of an eigenvalue that
+        occurs several times, there may be fewer modes.
+
+        Parameters
+        ----------
+        number : int
+            Number of modes of each chirality.
+        seed : int
+            Seed of the first vectors.
+
+        Raises
+        ------
+        UsageError
+            If the number is invalid, or the lattice has too few modes.
+        GaugeError
+            If the search fails.
+        """
+        if not 1 <= number <= MOST_DEFLATED:
+            raise UsageError(
+                f"The number of low modes of D is {number}; give one from 1 to {MOST_DEFLATED}."
+            )
+        key = number, seed
+        if key not in self._low:
+            self._low[key] = {
+                c: self._kept_modes(c, number, seed, low_modes, DEFLATED) for c in (UP, DOWN)
+            }
+        return self._low[key]
 
     def solve(
         self,
@@ -472,6 +532,7 @@ class Overlap:
         masses: Sequence[float],
         tolerance: float = defaults.TOLERANCE,
         place: tuple[int, int, int, int] = (0, 0, 0, 0),
+        deflated: int = 0,
     ) -> list[Propagator]:
         """Return quark propagators without the contact term, for several masses.
 
@@ -483,12 +544,12 @@ class Overlap:
         ----------
         source : SpinorField
             The 4 N vectors of a source on all sites, in double precision.
-        masses, tolerance
+        masses, tolerance, deflated
             See `solve_all`.
         place : tuple of int
             x, y, z and t of the source.
         """
-        found = self.solve_all(source, masses, tolerance)
+        found = self.solve_all(source, masses, tolerance, deflated=deflated)
         return list(self.subtracted(found, source, masses, place))
 
     def subtracted(

@@ -6,6 +6,10 @@ all masses and one sign function an iteration, whose errors may grow as residual
 al., Comput. Phys. Commun. 165 (2005) 221, hep-lat/0405003). The true residual b - D(m) x decides:
 what is left of it is the right-hand side of a correction, because A is D^dagger D only within the
 error of the sign function.
+
+Low modes v of A with eigenvalues a may be known: their part of y is the sum of v <v, b> / (a + s),
+and the Krylov space of what is left has no small eigenvalues. Errors of the modes are corrected
+with the rest of the residual.
 """
 
 from __future__ import annotations
@@ -19,8 +23,10 @@ from numpy.typing import NDArray
 
 from gauge_mc.errors import ConvergenceError
 from gauge_mc.quarks.algebra import Combine
+from gauge_mc.quarks.basis import Projection
 from gauge_mc.quarks.chirality import CombineChiralities
 from gauge_mc.quarks.linear import EVEN, ODD, LinearOperator
+from gauge_mc.quarks.low_modes import LowModes
 from gauge_mc.quarks.multishift import ShiftedSearch
 from gauge_mc.quarks.preconditioned import norms_of
 from gauge_mc.quarks.solvers import ATTEMPTS, LEAST_TOLERANCE, SMALLER, SolverParameters
@@ -83,6 +89,8 @@ class OverlapSolver:
         The largest true residual, and the largest number of iterations for a chiral part of b.
     relaxed : bool
         Whether the sign function may have larger errors as residuals fall.
+    low : mapping of int to LowModes, optional
+        Low modes of A by chirality, whose parts of solutions are not iterated for.
     """
 
     def __init__(
@@ -92,6 +100,7 @@ class OverlapSolver:
         masses: Sequence[float],
         request: SolverParameters,
         relaxed: bool = True,
+        low: Mapping[int, LowModes] | None = None,
     ) -> None:
         self.masses, self.request, self._relaxed = tuple(masses), request, relaxed
         self.iterations = self.updates = 0
@@ -102,6 +111,13 @@ class OverlapSolver:
             c: ShiftedSearch(square, like, len(self._y)) for c, square in operator.squares.items()
         }
         self._more = like.like()
+        self._low = {
+            c: (modes.values, Projection(modes.vectors, self._searches[c].r))
+            for c, modes in (low or {}).items()
+        }
+        self._add_low = {
+            c: Projection(modes.vectors, self._more) for c, modes in (low or {}).items()
+        }
         self._adjoint = {
             m: operator.massless.apply(self._more, y, dagger=True) for m, y in self._y.items()
         }
@@ -154,6 +170,7 @@ class OverlapSolver:
             if norms[0] == 0:
                 continue
             search.r.copy(self._part)
+            inside = self._low[c][1].remove() if c in self._low else None
             try:
                 search.run(shifts, tolerance * norms, self.request.iterations, looser * shifts[0])
             except ConvergenceError as error:
@@ -164,6 +181,8 @@ class OverlapSolver:
                 ) from error
             for i, (mass, scale) in enumerate(zip(masses, scales, strict=True)):
                 self._more.copy(search.y, first=i)
+                if inside is not None:
+                    self._add_low[c].add(inside / (self._low[c][0] + shifts[i]))
                 _set(self._y[mass], self._more, 1, 1 / scale)
             self.iterations += search.iterations
 
@@ -208,6 +227,7 @@ def solve_all(
     masses: Sequence[float],
     request: SolverParameters,
     relaxed: bool = True,
+    low: Mapping[int, LowModes] | None = None,
 ) -> OverlapSolution:
     """Return the solutions of D(m) x = b for several masses; see `OverlapSolver`.
 
@@ -217,11 +237,11 @@ def solve_all(
         The overlap operator.
     source : SpinorField
         The vectors b on all sites, in double precision.
-    masses, request, relaxed
+    masses, request, relaxed, low
         See `OverlapSolver`.
     """
     one = SpinorField.empty(source.field, source.storage.name)
-    solver = OverlapSolver(operator, one, masses, request, relaxed)
+    solver = OverlapSolver(operator, one, masses, request, relaxed, low)
     solutions = tuple(source.like() for _ in masses)
     shape = len(solutions), source.count
     residuals, first = np.zeros(shape), np.zeros(shape)

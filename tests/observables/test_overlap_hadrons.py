@@ -36,11 +36,12 @@ def dense_propagator(links, mass, rho=1.3, csw=0.0):
     return columns.reshape(*LATTICE.extents[::-1], 4, colours, 4, colours)
 
 
-def test_mesons_of_dense_propagators(best_device, rng):
+@pytest.mark.parametrize("words", [WORDS, WORDS + ",deflated=3"])
+def test_mesons_of_dense_propagators(words, best_device, rng):
     """Also of two quarks with different masses, whose solutions are found together."""
     field, links = field_of(rng, best_device)
     point = "point:" + ",".join(map(str, PLACE))
-    mesons = Mesons.for_lattice(LATTICE, quark=WORDS, source=(point,), tolerance=1e-7)
+    mesons = Mesons.for_lattice(LATTICE, quark=words, source=(point,), tolerance=1e-7)
     found = rows(mesons, field)
     s = {m: dense_propagator(links, m) for m in (0.5, 0.9)}
     still, kappa = np.ones(LATTICE.extents[2::-1]), 1 / (8 - 2 * 1.3)
@@ -100,12 +101,14 @@ def test_headers():
     assert "S = (1 - D(0) / (2 rho)) D(m)^-1" in header["normalisation"]
     usual = Mesons.for_lattice(LATTICE, quark="overlap:m=0.1").header["operator"]
     assert usual == "overlap:rho=1.4:accuracy=1e-08:modes=20"
+    deflated = Mesons.for_lattice(LATTICE, quark="overlap:m=0.1,deflated=4").header["operator"]
+    assert deflated == "overlap:deflated=4:rho=1.4:accuracy=1e-08:modes=20"
 
 
 def test_the_measurement_that_compiles_kernels_is_short():
     quick = Mesons.for_lattice(LATTICE, quark=WORDS).warm_up.quarks.massive
     assert quick.masses == (1.0,)
-    assert quick.parameters == {"rho": 1.3, "accuracy": 0.1, "modes": 2}
+    assert quick.parameters == {"rho": 1.3, "accuracy": 0.1, "modes": 2, "deflated": 0}
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from gauge_mc.quarks.kernel_modes import MODES, MOST_MODES
 from gauge_mc.quarks.mass_family import FamilySolution, MassFamily
 from gauge_mc.quarks.minmax import LEAST_ERROR
 from gauge_mc.quarks.operators import OPERATORS
-from gauge_mc.quarks.overlap import RHO, Overlap, checked_masses
+from gauge_mc.quarks.overlap import MOST_DEFLATED, RHO, Overlap, checked_masses
 from gauge_mc.quarks.sign_function import ACCURACY, APPROXIMATIONS
 from gauge_mc.quarks.sign_report import SIGN_COLUMNS, sign_report
 from gauge_mc.quarks.solvers import SolverParameters
@@ -55,6 +55,16 @@ APPROXIMATION = Option(
 )
 
 
+DEFLATED_MODES = Option(
+    "deflated",
+    int,
+    "Number of low modes of D of each chirality whose parts of solutions are not iterated for.",
+    "none",
+    least=0,
+    most=MOST_DEFLATED,
+)
+
+
 @OPERATORS.register
 class OverlapQuarks(MassFamily):
     """D(m) = (1 - m / (2 rho)) D(0) + m with D(0) = rho (1 + gamma_5 sgn H).
@@ -79,6 +89,8 @@ class OverlapQuarks(MassFamily):
         Largest number of low modes of H that are treated exactly.
     approximation : str, optional
         How the sign is approximated; by default in the cheapest way.
+    deflated : int
+        Number of low modes of D of each chirality whose parts of solutions are not iterated for.
     boundary : complex or sequence of complex
         See `DiracOperator`.
 
@@ -98,8 +110,9 @@ class OverlapQuarks(MassFamily):
         SIGN_ACCURACY,
         LOW_MODES,
         APPROXIMATION,
+        DEFLATED_MODES,
     )
-    warm_up: ClassVar[Mapping[str, object]] = {"accuracy": 0.1, "modes": 2}
+    warm_up: ClassVar[Mapping[str, object]] = {"accuracy": 0.1, "modes": 2, "deflated": 0}
     solver = defaults.WALL_SOLVER
     columns = SIGN_COLUMNS
 
@@ -112,12 +125,14 @@ class OverlapQuarks(MassFamily):
         accuracy: float = ACCURACY,
         modes: int = MODES,
         approximation: str | None = None,
+        deflated: int = 0,
         boundary: complex | Sequence[complex] = ANTIPERIODIC,
     ) -> None:
         several = (masses,) if isinstance(masses, int | float) else tuple(masses)
         self.masses = checked_masses(several, rho)
         self.overlap = Overlap(field, rho, csw, boundary, accuracy, modes, approximation)
         self.field, self.boundary = field, self.overlap.boundary
+        self._deflated = deflated
 
     @classmethod
     def check_parameters(
@@ -159,7 +174,9 @@ class OverlapQuarks(MassFamily):
         place: tuple[int, int, int, int] = (0, 0, 0, 0),
     ) -> FamilySolution:
         """Return the propagators of all masses; see `MassFamily.propagators`."""
-        found = self.overlap.solve_all(source, self.masses, request.tolerance, request.iterations)
+        found = self.overlap.solve_all(
+            source, self.masses, request.tolerance, request.iterations, deflated=self._deflated
+        )
         return FamilySolution(
             self.overlap.subtracted(found, source, self.masses, place),
             found.iterations,
