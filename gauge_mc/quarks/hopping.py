@@ -48,9 +48,9 @@ ONE = {
 """A thread treats one vector after the other, as always on a CPU, by the type of storage."""
 
 SEVERAL = {
-    "double": VectorsPerThread(1, (256, 1), 4),
-    "single": VectorsPerThread(1, (256, 2), 8),
-    "half": VectorsPerThread(1, (256, 2), 8),
+    "double": VectorsPerThread(1, (256, 1), 2),
+    "single": VectorsPerThread(1, (512, 1), 2),
+    "half": VectorsPerThread(1, (256, 2), 2),
 }
 """Threads of a GPU share the vectors of a site, and so its links, if there are several."""
 
