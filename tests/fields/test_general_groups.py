@@ -31,7 +31,7 @@ kinds = pytest.mark.parametrize(
         pytest.param("su4", "single", marks=SLOW),
         pytest.param("su5", "single", marks=SLOW),
         pytest.param("su7", "double", marks=SLOW),
-        pytest.param("su8", "double", marks=SLOW),
+        pytest.param("su8", "double", marks=pytest.mark.every),
     ],
 )
 TOLERANCE = {"single": 2e-5, "double": 1e-11}

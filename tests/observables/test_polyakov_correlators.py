@@ -295,7 +295,12 @@ def test_multihit_is_the_integral_over_every_link(group, precision, best_device,
             assert abs(value - expected) < (1e-5 if precision == "single" else 3e-8) * scale
 
 
-LARGER_GROUPS = [("su4", 0.1), ("su4", 0.7), ("su4", 1.3), ("su8", 0.7)]
+LARGER_GROUPS = [
+    ("su4", 0.1),
+    ("su4", 0.7),
+    ("su4", 1.3),
+    pytest.param("su8", 0.7, marks=pytest.mark.every),
+]
 
 
 @pytest.mark.parametrize(("group", "strength"), LARGER_GROUPS)
