@@ -82,9 +82,8 @@ def test_the_transition_is_written_and_shown(study):
     # -d ln a / d beta of hep-lat/9711003 at beta = 5.7 is 2.3, and N_t^4 = 256.
     grown, split = found.latent_heats
     assert split.value.value == pytest.approx(256 * found.volumes[-1].jump.value / 2.3, rel=0.1)
-    assert (
-        abs(grown.value.value - 256 * JUMP / 2.3) < 4 * grown.value.error + 0.1 * 256 * JUMP / 2.3
-    )
+    exact = JUMP * split.value.value / found.volumes[-1].jump.value
+    assert abs(grown.value.value - exact) < 2.5 * grown.value.error < 0.2 * exact
     assert grown.points == len(LATTICES)
     assert str(grown.value) in text
     tension = found.temperatures[0]
