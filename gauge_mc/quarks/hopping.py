@@ -263,6 +263,8 @@ class Hop:
             "vectors": source.vectors,
         }
         self._steps: list[Any] = []
+        self._added: list[Any] = []
+        self._factors: tuple[float, ...] = ()
         slabs = range(len(source.slabs))
         self._halo = source.halo if len(source.layouts) > 1 else None
         if not self._halo:
@@ -298,6 +300,7 @@ class Hop:
         )
         steps = repeated([arguments], 1)
         self._steps.append(steps)
+        self._added.append(steps[0].reflection)
         kernel = slab.kernel(HOP, *self._choices)
         if beside:
             return lambda: next(kernel.launches(steps, [1], side=True))()
@@ -316,9 +319,12 @@ class Hop:
 
     def set_factors(self, a: float, scale: float, shift: float, c: float) -> None:
         """Set the numbers of the form `RECURRING`."""
-        for steps in self._steps:
-            added = steps[0].reflection
-            added.a, added.scale, added.shift, added.c = a, scale, shift, c
+        factors = a, scale, shift, c
+        if factors == self._factors:
+            return
+        self._factors = factors
+        for added in self._added:
+            added.a, added.scale, added.shift, added.c = factors
 
     def __call__(self, factor: float = 1.0) -> None:
         """Launch the hop, and the halo exchange of its source beside it."""

@@ -28,6 +28,7 @@ from gauge_mc.quarks.basis import BasisProducts, CombineBasis, Projection
 from gauge_mc.quarks.chirality import CombineChiralities
 from gauge_mc.quarks.clenshaw import ChebyshevSum
 from gauge_mc.quarks.linear import LinearOperator
+from gauge_mc.quarks.small_matrices import eigenvectors
 from gauge_mc.quarks.spinors import SPINS, SpinorField
 
 EXTRA = 8
@@ -447,7 +448,7 @@ class _KrylovSpace:
 
     def _ritz(self) -> tuple[NDArray[np.float64], NDArray[np.complex128]]:
         """Return the Ritz values, the largest first, and the vectors."""
-        values, vectors = np.linalg.eigh(self._matrix[: self._filled, : self._filled])
+        values, vectors = eigenvectors(self._matrix[: self._filled, : self._filled])
         return values[::-1], vectors[:, ::-1]
 
     def amplified(self) -> int:
@@ -519,7 +520,7 @@ def rayleigh_ritz(
         v.copy(vectors, n)
         apply()
         matrix[:, n] = products()
-    values, rotation = np.linalg.eigh((matrix + matrix.conj().T) / 2)
+    values, rotation = eigenvectors((matrix + matrix.conj().T) / 2)
     for n, column in enumerate(rotation.T):
         CombineBasis(other, n, vectors)(column, 0.0)
     vectors.copy(other)
@@ -653,7 +654,7 @@ class _RitzFunctional:
         mixed, norm2 = self._products(self._ap, self._p)
         size = math.sqrt(norm2)
         off, along = self._product(self._x, self._ap) / size, mixed / norm2
-        (lowest, _), vectors = np.linalg.eigh(np.array([[mu, off], [off, along]]))
+        (lowest, _), vectors = eigenvectors(np.array([[mu, off], [off, along]]))
         a, b = (float(one) for one in vectors[:, 0] * (1 if vectors[0, 0] > 0 else -1))
         self._combine(self._x, a, self._p, b / size)
         self._combine(self._ax, a, self._ap, b / size)
