@@ -1,10 +1,9 @@
 """Averages of hybrid Monte Carlo against those of the heatbath, for all groups and actions.
 
 ``python runs/hmc/averages.py FOLDER [--jobs N] [--updates N] [--thermalize N] [--chains N] [--only
-WORD,...]``
-carries out two runs for each of `ensembles`, continues those that are in the folder, and prints
-averages with errors and the difference in units of its error. With several chains, which move
-together, the updates are those of all of them. WORD is part of a name, such as
+WORD,...]`` carries out two runs for each of `ensembles`, continues those that are in the folder,
+and prints averages with errors and the difference in units of its error. With several chains, which
+move together, the updates are those of all of them. WORD is part of a name, such as
 su3_wilson_b5.2_8x8x8x8.
 """
 

@@ -41,6 +41,9 @@ SIGMAS = 4.5
 HEAVIER = 0.6
 """Hopping parameter of the heavier mass of a ratio, in units of the lighter one."""
 
+STEPS = {"su2": 2, "su3": 4}
+"""Steps of a trajectory; with two a third of the trajectories of SU(3) is accepted."""
+
 RANGE = (0.08, 3.0)
 """Range of the rational functions of a doublet, in which its spectrum is, for few poles."""
 
@@ -49,6 +52,9 @@ REQUEST = QuarkSolver()
 TWO_FLAVOURS = [name for name, (_, flavours) in CASES.items() if flavours == 2]
 
 ONE_FLAVOUR = [name for name in CASES if name.startswith("one_flavour")]
+
+THREE_COLOURS = [*((name, False) for name in CASES if name != "doublet"), ("wilson", True)]
+"""Cases of SU(3), and whether there is a ratio of masses."""
 
 
 class Updated(Monomial):
@@ -92,14 +98,14 @@ def terms(case, group, quarks, ratio):
     return [*found, TwoFlavours(heavy, REQUEST, 0), Ratio(light, heavy, REQUEST, 1)]
 
 
-def chain(case, group, device, trajectories, ratio=False, seed=3, steps=2):
+def chain(case, group, device, trajectories, ratio=False, seed=3):
     """The averages and the changes of the energy of trajectories after a tenth of them."""
     field = Field.hot(LATTICE, group, "double", device, seed=seed)
     random, quarks = Random.for_field(field, seed=seed), QuarkLinks(field)
     dynamics = MolecularDynamics(field)
     gauge = GaugeMonomial(Coupling.of(BETAS[group]), field)
     acting = [gauge, *(Updated(one, quarks) for one in terms(case, group, quarks, ratio))]
-    moves = INTEGRATORS["omf2"].trajectory(1.0, steps)
+    moves = INTEGRATORS["omf2"].trajectory(1.0, STEPS[group])
     rows, changes = [], []
     for random.step in range(1, trajectories + 1):
         dynamics.start(field, gauge.halo_depth)
@@ -167,15 +173,16 @@ def test_one_flavour_has_the_averages_of_the_reweighted_ensemble(case, trajector
 
 
 @pytest.mark.every
-def test_two_flavours_of_three_colours_have_the_averages_of_the_reweighted_ensemble():
+@pytest.mark.parametrize(("case", "ratio"), THREE_COLOURS)
+def test_quarks_of_three_colours_have_the_averages_of_the_reweighted_ensemble(case, ratio):
     """The plaquette of quenched links deviates by six errors."""
-    found, acceptance = compare("wilson", "su3", CpuDevice(1), 300)
+    found, acceptance = compare(case, "su3", CpuDevice(1), 300, ratio)
     assert 0.6 < acceptance < 0.999
     for name, (_, _, _, pull) in found.items():
         assert abs(pull) < SIGMAS, name
 
 
-@pytest.mark.parametrize(("group", "case"), [*(("su2", case) for case in CASES), ("su3", "wilson")])
+@pytest.mark.parametrize(("group", "case"), [*product(("su2", "su3"), CASES)])
 def test_tables_contain_the_logarithms_of_determinants(group, case):
     """A configuration is no longer known by its row, but the fluctuations are."""
     exact = exact_averages(table_of(group, case), case)
