@@ -113,7 +113,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def mark_beyond_pairs(items: Iterable[pytest.Item]) -> None:
     """Let the instances of parametrised tests be slow that a cover of all pairs does without.
 
-    Of these and those that are slow anyway, mark the ones that a larger cover does without.
+    The mark `every` goes to instances, of these and of slow tests, that a larger cover does
+    without.
     """
     instances = defaultdict(list)
     for item in items:

@@ -59,9 +59,9 @@ class Energy:
 def exact_sum(values: NDArray[np.float64]) -> float:
     """Return a sum that is rounded once, so that it does not depend on the order.
 
-    Of all values those digits are taken together that are multiples of one number and have an exact
-    sum, the leading ones first, until nothing is left; S. M. Rump, T. Ogita and S. Oishi, SIAM J.
-    Sci. Comput. 31 (2008) 189, section 3. The sum is not finite if a value is not.
+    The leading digits of all values are cut off at multiples of one number, so that their sum is
+    exact, and then those of the rest, until nothing is left (S. M. Rump, T. Ogita and S. Oishi,
+    SIAM J. Sci. Comput. 31 (2008) 189, section 3). The sum is not finite if a value is not.
     """
     with np.errstate(invalid="ignore", over="ignore"):
         rough = float(values.sum())

@@ -157,7 +157,7 @@ def test_couplings_without_a_partner_are_named(tmp_path):
 
 
 def test_the_figure_has_the_limits(tmp_path, monkeypatch, sketched):
-    """What is drawn at t = 0 are the results of the fit."""
+    """The points drawn at t = 0 are the results of the fit."""
     rng = np.random.default_rng(4)
     write_flows(tmp_path, rng, 2, 6.0, 3e-4)
     drawn = []

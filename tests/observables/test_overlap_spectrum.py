@@ -111,7 +111,7 @@ def test_the_approximation_is_chosen_by_its_name(approximation, best_device, rng
 
 @pytest.mark.slow
 def test_the_index_by_the_command(tmp_path, rng):
-    """Of stored links, against dense matrices too."""
+    """The spectrum of stored links is that of dense matrices."""
     lattice = Lattice(2, 4, 2, 2)
     links = flux_links(lattice.extents, *FLUXES["su2"], 0.2, rng)
     file = tmp_path / "fluxes.lime"
