@@ -6,56 +6,17 @@ these, that takes 20 to 50 times as long as one thread.
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import cache
-from itertools import product
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-
-MAPPED_FILES = Path("/proc/self/maps")
-"""Linux's list of the files that are mapped into the memory of this process."""
-
-NAMES = tuple(product(("scipy_", ""), ("64_", "")))
-"""Prefixes and suffixes of names of functions in builds of OpenBLAS."""
+from threadpoolctl import ThreadpoolController
 
 
 @cache
-def _thread_numbers() -> tuple[tuple[Callable[[], int], Callable[[int], None]], ...]:
-    """Return functions that get and set the number of threads, for each OpenBLAS that is loaded."""
-    try:
-        lines = MAPPED_FILES.read_text().splitlines()
-    except OSError:
-        return ()
-    found = []
-    for path in sorted({line.split()[-1] for line in lines if "openblas" in line.lower()}):
-        try:
-            library = ctypes.CDLL(path)
-        except OSError:
-            continue
-        for before, after in NAMES:
-            get, set_ = (f"{before}openblas_{word}_num_threads{after}" for word in ("get", "set"))
-            if hasattr(library, get) and hasattr(library, set_):
-                found.append((getattr(library, get), getattr(library, set_)))
-                break
-    return tuple(found)
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Let OpenBLAS use one thread; other libraries are left as they are."""
-    libraries = _thread_numbers()
-    before = [get() for get, _ in libraries]
-    for _, set_ in libraries:
-        set_(1)
-    try:
-        yield
-    finally:
-        for (_, set_), number in zip(libraries, before, strict=True):
-            set_(number)
+def _libraries() -> ThreadpoolController:
+    """Return the libraries with threads that are loaded, which takes a millisecond to find out."""
+    return ThreadpoolController()
 
 
 def eigenvectors(
@@ -75,6 +36,6 @@ def eigenvectors(
     vectors : ndarray, shape (n, n)
         The eigenvectors.
     """
-    with one_thread():
+    with _libraries().limit(limits=1, user_api="blas"):
         values, vectors = np.linalg.eigh(matrix)
     return values, vectors

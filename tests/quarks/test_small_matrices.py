@@ -2,9 +2,14 @@
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from gauge_mc.quarks import small_matrices as module
-from gauge_mc.quarks.small_matrices import eigenvectors, one_thread
+from gauge_mc.quarks.small_matrices import eigenvectors
+
+
+def threads():
+    """Return the numbers of threads of BLAS."""
+    return [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
 
 
 def test_eigenvectors(rng):
@@ -15,36 +20,23 @@ def test_eigenvectors(rng):
     assert np.abs(m @ vectors - vectors * values).max() < 1e-12
 
 
-def test_the_number_of_threads_is_restored():
-    """Also after an error; inside it is 1."""
-    libraries = module._thread_numbers()
-    if not libraries:
-        pytest.skip("NumPy does not call an OpenBLAS with known names")
-    get, set_ = libraries[0]
-    old = get()
-    try:
-        set_(2)
-        before = get()  # 1 if there is only one core
-        inside = []
+@pytest.mark.parametrize("fails", [False, True])
+def test_one_thread_is_used_and_the_number_restored(monkeypatch, fails):
+    inside = []
 
-        def fail():
-            with one_thread():
-                inside.append(get())
-                raise ZeroDivisionError
+    def eigh(matrix):
+        inside.extend(threads())
+        if fails:
+            raise np.linalg.LinAlgError
+        return np.ones(1), matrix
 
-        with pytest.raises(ZeroDivisionError):
-            fail()
-        assert inside == [1]
-        assert get() == before
-    finally:
-        set_(old)
-
-
-def test_without_a_list_of_files(monkeypatch, tmp_path, rng):
-    monkeypatch.setattr(module, "MAPPED_FILES", tmp_path / "maps")
-    module._thread_numbers.cache_clear()
-    try:
-        assert module._thread_numbers() == ()
-        assert eigenvectors(np.diag([2.0, 1.0]))[0] == pytest.approx([1, 2])
-    finally:
-        module._thread_numbers.cache_clear()
+    monkeypatch.setattr(np.linalg, "eigh", eigh)
+    with threadpool_limits(2, "blas"):
+        before = threads()  # 1 if there is only one core
+        if fails:
+            with pytest.raises(np.linalg.LinAlgError):
+                eigenvectors(np.eye(1))
+        else:
+            eigenvectors(np.eye(1))
+        assert threads() == before
+    assert set(inside) == ({1} if before else set())
