@@ -232,9 +232,17 @@ class _FileSelection:
 
         Raises
         ------
+        UsageError
+            If the run exchanges couplings with others.
         GaugeError
             If they differ.
         """
+        if self.run.read()[0].tempering:
+            raise UsageError(
+                f"The run {self.run.path} exchanges couplings with other runs, so that what is "
+                "removed can only be made again by the whole scan: add --unchecked to remove it "
+                "all the same."
+            )
         stored = StoredChain.of(self.run)
         left = stored.without(self.files)
         number = left.nearest(self.files)

@@ -167,6 +167,20 @@ def test_what_cannot_be_thinned(run, tmp_path):
     assert "keeps no configurations" in call("thin", unkept, "--keep", "2")[0]
 
 
+def test_runs_that_exchange_couplings_are_thinned_only_if_asked(tmp_path):
+    scan = tmp_path / "scan"
+    how = ("--lattice", "2x2x2x2", "--beta", "2.0,2.1", "--configs", "4", "--tempering", "--quiet")
+    call("scan", *how, "--thermalize", "1", "--separation", "1", "--output", scan)
+    run = next(path for path in sorted(scan.iterdir()) if path.is_dir())
+    before = there(run)
+    shown, code = call("thin", run, "--keep", "2")
+    assert code == 2
+    assert "only be made again by the whole scan: add --unchecked" in shown
+    assert there(run) == before == [2, 3, 4, 5]
+    assert call("thin", run, "--keep", "2", "--unchecked")[1] == 0
+    assert there(run) == [3, 5]
+
+
 @pytest.mark.parametrize(
     "text",
     [
