@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -10,14 +9,13 @@ import numpy as np
 
 from gauge_mc.analysis.potential.anisotropy import Anisotropy
 from gauge_mc.fits.anisotropy import AnisotropyFit
-from gauge_mc.fits.shared.tables import find_table_by_columns
 from gauge_mc.libraries import load
 from gauge_mc.options import Option
-from gauge_mc.plots import PLOTS, Plot
+from gauge_mc.plots import PLOTS
 from gauge_mc.plots.figures.files import figure_file
 from gauge_mc.plots.figures.legends import add_heading
 from gauge_mc.plots.figures.looks import GREY, WIDTH, look
-from gauge_mc.plots.runs.labels import labels_of, one_run
+from gauge_mc.plots.runs.table_plot import TablePlot
 
 HEIGHT = 6.4
 """Height of the figure in inches."""
@@ -26,21 +24,19 @@ LARGEST_ERROR = 0.25
 """Relative error above which a point is not drawn; it would hide the others."""
 
 
-class AnisotropyPlot(Plot):
+class AnisotropyPlot(TablePlot):
     """Ratios of Wilson loops in space and along t, and xi(x, y) with its average."""
 
     name = "anisotropy"
     summary = "ratios of Wilson loops in space and along t, and ξ(x, y)"
+    subject: ClassVar[str] = "The anisotropy"
+    columns: ClassVar[tuple[str, ...]] = AnisotropyFit.columns
     options: ClassVar[tuple[Option, ...]] = AnisotropyFit.options
 
-    def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
-        """Draw the ratios of one run; see `Plot.draw`."""
-        run = one_run(runs, "The anisotropy")
-        result = AnisotropyFit().carry_out(
-            find_table_by_columns(run, AnisotropyFit.columns), **options
-        )
-        plot_anisotropy(result.found, file, labels_of([run])[0])
-        return []
+    def draw_table(self, table: Path, file: Path, label: str, options: dict[str, Any]) -> None:
+        """Draw the ratios; see `TablePlot.draw_table`."""
+        result = AnisotropyFit().carry_out(table, **options)
+        plot_anisotropy(result.found, file, label)
 
 
 PLOTS.register(AnisotropyPlot())

@@ -16,13 +16,12 @@ from gauge_mc.analysis.thermodynamics.field_correlators import (
 )
 from gauge_mc.analysis.thermodynamics.flow_columns import FIELD_COLUMNS
 from gauge_mc.errors import GaugeError
-from gauge_mc.fits.shared.tables import find_table_by_columns
 from gauge_mc.options import Option
-from gauge_mc.plots import PLOTS, SKIP, Plot
+from gauge_mc.plots import PLOTS, SKIP
 from gauge_mc.plots.figures.files import figure_file
 from gauge_mc.plots.figures.legends import add_heading
 from gauge_mc.plots.figures.looks import WIDTH, look
-from gauge_mc.plots.runs.labels import labels_of, one_run
+from gauge_mc.plots.runs.table_plot import TablePlot
 
 HEIGHT = 3.4
 """Height of the figure in inches."""
@@ -37,20 +36,19 @@ FRAMES = (
 """Attribute and label of the two frames."""
 
 
-class FieldCorrelatorsPlot(Plot):
+class FieldCorrelatorsPlot(TablePlot):
     """G_E and G_B of one run in units of leading order, against tau T, at several flow times."""
 
     name = "field-correlators"
     summary = "electric and magnetic correlators on the Polyakov loop against τT"
+    subject: ClassVar[str] = "A correlator on the Polyakov loop"
+    columns: ClassVar[tuple[str, ...]] = FIELD_COLUMNS
     options: ClassVar[tuple[Option, ...]] = (SKIP,)
 
-    def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
-        """Draw the correlators of one run; see `Plot.draw`."""
-        run = one_run(runs, "A correlator on the Polyakov loop")
-        table = find_table_by_columns(run, FIELD_COLUMNS)
+    def draw_table(self, table: Path, file: Path, label: str, options: dict[str, Any]) -> None:
+        """Draw the correlators; see `TablePlot.draw_table`."""
         found = field_correlators(read_field_series(table, options.get(SKIP.name, 0)))
-        plot_field_correlators(found, file, labels_of([run])[0])
-        return []
+        plot_field_correlators(found, file, label)
 
 
 PLOTS.register(FieldCorrelatorsPlot())

@@ -14,15 +14,14 @@ from gauge_mc.analysis.flow.records import ENERGIES, FLOW_COLUMNS, FlowTable, re
 from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.errors import GaugeError
 from gauge_mc.fits.scale import GOAL, TREE_LEVEL, definition
-from gauge_mc.fits.shared.tables import find_table_by_columns
 from gauge_mc.libraries import load
 from gauge_mc.options import Option
-from gauge_mc.plots import PLOTS, SKIP, Plot
+from gauge_mc.plots import PLOTS, SKIP
 from gauge_mc.plots.figures.files import figure_file
 from gauge_mc.plots.figures.labels import minus
 from gauge_mc.plots.figures.legends import add_heading
 from gauge_mc.plots.figures.looks import COLOURS, GREY, WIDTH
-from gauge_mc.plots.runs.labels import labels_of, one_run
+from gauge_mc.plots.runs.table_plot import TablePlot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,21 +37,21 @@ DASHES = ("-", "--", "-.")
 """Line styles of the discretisations, which may lie on top of each other."""
 
 
-class FlowPlot(Plot):
+class FlowPlot(TablePlot):
     """t^2 <E> and t d/dt t^2 <E> of one run against the flow time, with t0 and w0."""
 
     name = "flow"
     summary = "t²<E> and its derivative along the gradient flow, with t0 and w0"
+    subject: ClassVar[str] = "The gradient flow"
+    columns: ClassVar[tuple[str, ...]] = FLOW_COLUMNS
     options: ClassVar[tuple[Option, ...]] = (GOAL, TREE_LEVEL, SKIP)
 
-    def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
-        """Draw all discretisations of E; see `Plot.draw`."""
+    def draw_table(self, table: Path, file: Path, label: str, options: dict[str, Any]) -> None:
+        """Draw all discretisations of E; see `TablePlot.draw_table`."""
         choice = definition(options)
-        run = one_run(runs, "The gradient flow")
-        flow = read_flow(find_table_by_columns(run, FLOW_COLUMNS), options.get(SKIP.name, 0))
-        title = ", ".join([labels_of([run])[0], *_description(flow, choice["corrected"])])
+        flow = read_flow(table, options.get(SKIP.name, 0))
+        title = ", ".join([label, *_description(flow, choice["corrected"])])
         plot_flow(flow, file, choice["target"], choice["corrected"], title)
-        return []
 
 
 PLOTS.register(FlowPlot())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,17 +19,16 @@ from gauge_mc.analysis.trajectories import (
     TrajectoryTable,
     read_trajectories,
 )
-from gauge_mc.fits.shared.tables import find_table_by_columns
 from gauge_mc.libraries import load
 from gauge_mc.options import Option
-from gauge_mc.plots import PLOTS, SKIP, Plot
+from gauge_mc.plots import PLOTS, SKIP
 from gauge_mc.plots.figures.curves import integer_ticks
 from gauge_mc.plots.figures.files import figure_file
 from gauge_mc.plots.figures.labels import minus
 from gauge_mc.plots.figures.legends import add_heading
 from gauge_mc.plots.figures.looks import WIDTH, look
 from gauge_mc.plots.figures.series import History, draw_distribution, series_line
-from gauge_mc.plots.runs.labels import labels_of, one_run
+from gauge_mc.plots.runs.table_plot import TablePlot
 
 HEIGHT = 3.2
 """Height of the frame of the energy in inches."""
@@ -39,7 +37,7 @@ LOWER = 1.8
 """Height of the frames of forces and of iterations in inches."""
 
 
-class HmcPlot(Plot):
+class HmcPlot(TablePlot):
     """The change of the energy in every trajectory of a run, and its distribution.
 
     With quarks, the forces of all terms of the action and the iterations of their solvers as well.
@@ -47,15 +45,13 @@ class HmcPlot(Plot):
 
     name = "hmc"
     summary = "ΔH with its distribution, acceptance; forces and iterations of quarks"
+    subject: ClassVar[str] = "The energy of trajectories"
+    columns: ClassVar[tuple[str, ...]] = TRAJECTORY_COLUMNS
     options: ClassVar[tuple[Option, ...]] = (SKIP,)
 
-    def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
-        """Draw the energies of one run; see `Plot.draw`."""
-        skip = options.get(SKIP.name, 0)
-        run = one_run(runs, "The energy of trajectories")
-        table = read_trajectories(find_table_by_columns(run, TRAJECTORY_COLUMNS), skip)
-        plot_energies(table, file, labels_of([run])[0])
-        return []
+    def draw_table(self, table: Path, file: Path, label: str, options: dict[str, Any]) -> None:
+        """Draw the energies; see `TablePlot.draw_table`."""
+        plot_energies(read_trajectories(table, options.get(SKIP.name, 0)), file, label)
 
 
 PLOTS.register(HmcPlot())

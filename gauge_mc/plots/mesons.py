@@ -15,16 +15,15 @@ from gauge_mc.analysis.hadrons.states import HadronState
 from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits.mesons import MesonFit
-from gauge_mc.fits.shared.tables import find_table_by_columns
 from gauge_mc.libraries import load
 from gauge_mc.options import Option
-from gauge_mc.plots import PLOTS, Plot
+from gauge_mc.plots import PLOTS
 from gauge_mc.plots.figures.curves import integer_ticks
 from gauge_mc.plots.figures.files import figure_file
 from gauge_mc.plots.figures.labels import typeset
 from gauge_mc.plots.figures.legends import add_heading
 from gauge_mc.plots.figures.looks import GREY, WIDTH, look
-from gauge_mc.plots.runs.labels import labels_of, one_run
+from gauge_mc.plots.runs.table_plot import TablePlot
 from gauge_mc.quoting import shortened
 
 if TYPE_CHECKING:
@@ -65,20 +64,20 @@ MOST = 7
 """Largest number of quark masses in a figure, which is that of the colours."""
 
 
-class MesonPlot(Plot):
+class MesonPlot(TablePlot):
     """Correlators of mesons at rest, with their fits; a frame for each meson."""
 
     name = "mesons"
     summary = "correlators of mesons with their fits"
+    subject: ClassVar[str] = "A correlator"
+    columns: ClassVar[tuple[str, ...]] = MesonFit.columns
     options: ClassVar[tuple[Option, ...]] = (*MesonFit.options, HADRONS)
 
-    def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
-        """Draw the correlators of one run; see `Plot.draw`."""
+    def draw_table(self, table: Path, file: Path, label: str, options: dict[str, Any]) -> None:
+        """Draw the correlators; see `TablePlot.draw_table`."""
         chosen = chosen_hadrons(options)
-        run = one_run(runs, "A correlator")
-        _, series = MesonFit().fitted(find_table_by_columns(run, MesonFit.columns), options)
-        plot_correlators(series, file, labels_of([run])[0], chosen)
-        return []
+        _, series = MesonFit().fitted(table, options)
+        plot_correlators(series, file, label, chosen)
 
 
 PLOTS.register(MesonPlot())

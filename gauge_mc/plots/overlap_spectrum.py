@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,15 +16,14 @@ from gauge_mc.analysis.overlap.spectrum import (
 )
 from gauge_mc.fits.overlap_spectrum import OverlapSpectrumFit, flowed_charges
 from gauge_mc.fits.shared.options import SKIP
-from gauge_mc.fits.shared.tables import find_table_by_columns
 from gauge_mc.libraries import load
 from gauge_mc.options import Option
-from gauge_mc.plots import PLOTS, Plot
+from gauge_mc.plots import PLOTS
 from gauge_mc.plots.figures.files import figure_file
 from gauge_mc.plots.figures.labels import minus
 from gauge_mc.plots.figures.legends import add_heading
 from gauge_mc.plots.figures.looks import WIDTH, look
-from gauge_mc.plots.runs.labels import labels_of, one_run
+from gauge_mc.plots.runs.table_plot import TablePlot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,21 +35,19 @@ BAR = 0.4
 """Width of a bar of the histograms."""
 
 
-class OverlapSpectrumPlot(Plot):
+class OverlapSpectrumPlot(TablePlot):
     """Histograms of the index and of the flow's charge, and the lowest eigenvalue by sector."""
 
     name = "overlap-spectrum"
     summary = "index of the overlap operator beside the flow's charge, lowest eigenvalues"
+    subject: ClassVar[str] = "The spectrum of the overlap operator"
+    columns: ClassVar[tuple[str, ...]] = OverlapSpectrumFit.columns
     options: ClassVar[tuple[Option, ...]] = OverlapSpectrumFit.options
 
-    def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
-        """Draw the distributions of one run; see `Plot.draw`."""
-        run = one_run(runs, "The spectrum of the overlap operator")
-        path = find_table_by_columns(run, OverlapSpectrumFit.columns)
-        table = read_spectrum(path, options.get(SKIP.name, 0))
-        flow = flowed_charges(path.parent, options)
-        plot_overlap_spectrum(table, flow, file, labels_of([run])[0])
-        return []
+    def draw_table(self, table: Path, file: Path, label: str, options: dict[str, Any]) -> None:
+        """Draw the distributions; see `TablePlot.draw_table`."""
+        spectrum = read_spectrum(table, options.get(SKIP.name, 0))
+        plot_overlap_spectrum(spectrum, flowed_charges(table.parent, options), file, label)
 
 
 PLOTS.register(OverlapSpectrumPlot())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,14 +19,13 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.fits.hadrons import ranges_of
 from gauge_mc.fits.residual_mass import ResidualMassFit
 from gauge_mc.fits.shared.options import SKIP
-from gauge_mc.fits.shared.tables import find_table_by_columns
 from gauge_mc.options import Option
-from gauge_mc.plots import PLOTS, Plot
+from gauge_mc.plots import PLOTS
 from gauge_mc.plots.figures.files import figure_file
 from gauge_mc.plots.figures.labels import minus, typeset
 from gauge_mc.plots.figures.legends import add_heading
 from gauge_mc.plots.figures.looks import WIDTH, look
-from gauge_mc.plots.runs.labels import labels_of, one_run
+from gauge_mc.plots.runs.table_plot import TablePlot
 
 HEIGHT = 3.6
 """Height of the figure in inches."""
@@ -39,21 +37,20 @@ SHIFT = 0.06
 """Distance of the symbols of different quarks at the same t, in t/a."""
 
 
-class ResidualMassPlot(Plot):
+class ResidualMassPlot(TablePlot):
     """m_res(t) of domain-wall quarks, with the plateaus that were fitted."""
 
     name = "residual-mass"
     summary = "residual mass of domain-wall quarks against t, with its plateau"
+    subject: ClassVar[str] = "The residual mass"
+    columns: ClassVar[tuple[str, ...]] = ResidualMassFit.columns
     options: ClassVar[tuple[Option, ...]] = ResidualMassFit.options
 
-    def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
-        """Draw the residual mass of one run; see `Plot.draw`."""
-        run = one_run(runs, "The residual mass")
+    def draw_table(self, table: Path, file: Path, label: str, options: dict[str, Any]) -> None:
+        """Draw the residual mass; see `TablePlot.draw_table`."""
         skip = options.get(SKIP.name, 0)
-        table = read_residual_table(find_table_by_columns(run, ResidualMassFit.columns), skip)
-        fitted = residual_masses(table, ranges_of(options), skip)
-        plot_residual_mass(table, fitted, file, labels_of([run])[0])
-        return []
+        masses = read_residual_table(table, skip)
+        plot_residual_mass(masses, residual_masses(masses, ranges_of(options), skip), file, label)
 
 
 PLOTS.register(ResidualMassPlot())

@@ -17,13 +17,12 @@ from gauge_mc.analysis.thermodynamics.screening import (
     screening,
 )
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.fits.shared.tables import find_table_by_columns
 from gauge_mc.options import Option
-from gauge_mc.plots import PLOTS, SKIP, Plot
+from gauge_mc.plots import PLOTS, SKIP
 from gauge_mc.plots.figures.files import figure_file
 from gauge_mc.plots.figures.legends import add_heading
 from gauge_mc.plots.figures.looks import WIDTH, look
-from gauge_mc.plots.runs.labels import labels_of, one_run
+from gauge_mc.plots.runs.table_plot import TablePlot
 
 HEIGHT = 3.4
 """Height of the figure in inches."""
@@ -32,20 +31,19 @@ SHOWN = 2.0
 """Number of errors above 0 from which on a correlator is shown on the logarithmic scale."""
 
 
-class ScreeningPlot(Plot):
+class ScreeningPlot(TablePlot):
     """Correlators of planes of one run against the distance, with the fit, and effective masses."""
 
     name = "screening"
     summary = "correlators of planes of Polyakov loops, and their effective masses"
+    subject: ClassVar[str] = "A correlator of planes"
+    columns: ClassVar[tuple[str, ...]] = PLANE_COLUMNS
     options: ClassVar[tuple[Option, ...]] = (SKIP,)
 
-    def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
-        """Draw the correlators of one run; see `Plot.draw`."""
-        run = one_run(runs, "A correlator of planes")
-        table = find_table_by_columns(run, PLANE_COLUMNS)
+    def draw_table(self, table: Path, file: Path, label: str, options: dict[str, Any]) -> None:
+        """Draw the correlators; see `TablePlot.draw_table`."""
         found = screening(read_planes(table, options.get(SKIP.name, 0)))
-        plot_screening(found, file, labels_of([run])[0])
-        return []
+        plot_screening(found, file, label)
 
 
 PLOTS.register(ScreeningPlot())

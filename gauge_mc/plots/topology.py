@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,17 +12,16 @@ from numpy.typing import NDArray
 from gauge_mc.analysis.flow.records import FLOW_COLUMNS, FlowTable, read_flow
 from gauge_mc.analysis.flow.topology import TopologicalCharge, charges_at, topological_charge
 from gauge_mc.fits.scale import ENERGY, GOAL, TREE_LEVEL
-from gauge_mc.fits.shared.tables import find_table_by_columns
 from gauge_mc.fits.topology import CHARGE, ROUND, TIME, choice_of_charge
 from gauge_mc.libraries import load
 from gauge_mc.options import Option
-from gauge_mc.plots import PLOTS, SKIP, Plot
+from gauge_mc.plots import PLOTS, SKIP
 from gauge_mc.plots.figures.files import figure_file
 from gauge_mc.plots.figures.labels import minus
 from gauge_mc.plots.figures.legends import add_heading
 from gauge_mc.plots.figures.looks import WIDTH, look
 from gauge_mc.plots.figures.series import series_line
-from gauge_mc.plots.runs.labels import labels_of, one_run
+from gauge_mc.plots.runs.table_plot import TablePlot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,20 +30,19 @@ HEIGHT = 3.2
 """Height of the figure in inches."""
 
 
-class TopologyPlot(Plot):
+class TopologyPlot(TablePlot):
     """The topological charge of one run along the Markov chain, and its distribution."""
 
     name = "topology"
     summary = "history and distribution of the topological charge"
+    subject: ClassVar[str] = "The topological charge"
+    columns: ClassVar[tuple[str, ...]] = FLOW_COLUMNS
     options: ClassVar[tuple[Option, ...]] = (CHARGE, TIME, ROUND, ENERGY, GOAL, TREE_LEVEL, SKIP)
 
-    def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
-        """Draw the charge at one flow time; see `Plot.draw`."""
-        run = one_run(runs, "The topological charge")
+    def draw_table(self, table: Path, file: Path, label: str, options: dict[str, Any]) -> None:
+        """Draw the charge at one flow time; see `TablePlot.draw_table`."""
         choice = choice_of_charge(options)
-        flow = read_flow(find_table_by_columns(run, FLOW_COLUMNS), options.get(SKIP.name, 0))
-        plot_topology(flow, file, labels_of([run])[0], **choice)
-        return []
+        plot_topology(read_flow(table, options.get(SKIP.name, 0)), file, label, **choice)
 
 
 PLOTS.register(TopologyPlot())

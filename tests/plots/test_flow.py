@@ -72,9 +72,10 @@ def test_what_is_refused(tmp_path):
             PLOTS[name].draw([tmp_path, tmp_path], file)
         with pytest.raises(GaugeError, match="There is no table"):
             PLOTS[name].draw([tmp_path], file)
+    make(tmp_path, 12)
+    for name in ("flow", "topology"):
         with pytest.raises(UsageError, match="--target is 0; give a positive number"):
             PLOTS[name].draw([tmp_path], file, target=0.0)
-    make(tmp_path, 12)
     with pytest.raises(UsageError, match=r"let its name end in \.pdf"):
         PLOTS["flow"].draw([tmp_path], tmp_path / "plot.gif")
     assert not file.exists()
