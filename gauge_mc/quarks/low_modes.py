@@ -80,6 +80,10 @@ ASYMPTOTIC = 0.1
 """Part of the distance of an eigenvalue from the next one below which its residual r shows that its
 error is r^2 divided by the distance."""
 
+RESOLVED = 0.01
+"""Part of an eigenvalue of a positive operator below which its residual shows that it is not a
+mixture with eigenvalues near 0."""
+
 EXHAUSTED = 1e-10
 """Norm of the next vector of the space, as a part of the last one, below which it has ended."""
 
@@ -399,7 +403,9 @@ class _KrylovSpace:
         """Return which wanted eigenvalues are known well enough, given their residuals.
 
         The error of a Ritz value is at most the square of the residual, divided by the distance
-        from the other eigenvalues (B. Parlett, The Symmetric Eigenvalue Problem, section 11.7).
+        from the other eigenvalues (B. Parlett, The Symmetric Eigenvalue Problem, section 11.7). One
+        that is 0 may not be among the Ritz values yet, but a part of their lowest vector; then the
+        residual is as large as the eigenvalue.
         """
         if not self._request.error:
             return np.zeros(len(errors), np.bool_)
@@ -408,7 +414,8 @@ class _KrylovSpace:
             np.concatenate([[np.inf], np.abs(np.diff(values[: len(errors)]))]),
         )
         enough = self._request.error * np.broadcast_to(self._slope, errors.shape)
-        return np.asarray((errors <= ASYMPTOTIC * gaps) & (errors**2 <= enough * gaps))
+        near = np.minimum(ASYMPTOTIC * gaps, RESOLVED * (1 - values[: len(errors)]))
+        return np.asarray((errors <= near) & (errors**2 <= enough * gaps))
 
     def _orthogonalise(self) -> NDArray[np.complex128]:
         """Make `_w` orthogonal to the basis, and return the products with it."""

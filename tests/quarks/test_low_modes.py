@@ -15,6 +15,7 @@ from gauge_mc.quarks.linear import LinearOperator
 from gauge_mc.quarks.low_modes import (
     LowModeRequest,
     all_low_modes,
+    joined,
     low_modes,
     modes_up_to,
     random_vector,
@@ -111,6 +112,49 @@ def test_modes_that_are_zero_and_one_more(links, dense, best_device):
     assert found.values[5] == pytest.approx(values[5], abs=1e-9)
     one = modes_up_to(square, start_of(q), request, 1e-8)
     assert one.values == pytest.approx(values[:1], abs=1e-9)
+
+
+class Lifted(LinearOperator):
+    """Q^2 whose lowest two eigenvalues are replaced by 0 and a small one."""
+
+    parities = (0, 1)
+
+    def __init__(self, square, first, second, small):
+        self.without, self.first, self.second = (
+            Without(square, joined(first, second)),
+            first,
+            second,
+        )
+        self.small = small
+
+    def apply(self, target, source, dagger=False):
+        times, rest = self.without.apply(target, source), source.like()
+        remove = Projection(self.second, rest)
+        add = [Combine(target, one, parity=p) for p in self.parities for one in (source, rest)]
+
+        def call():
+            times()
+            rest.copy(source)
+            remove.remove()
+            for one, sign in zip(add, (1, -1, 1, -1), strict=True):  # the part along the second
+                one(1, sign * self.small)
+
+        return call
+
+
+def test_a_mode_that_is_zero_is_not_taken_for_a_part_of_the_next_one(links, dense, best_device):
+    """With a loose error, a mixture of both has a small enough residual before they are apart."""
+    values = np.sort(np.linalg.eigvalsh(dense) ** 2)
+    q, upper = q_of(links, best_device), 1.02 * values[-1]
+    square = SquaredOperator(q)
+    first = low_modes(square, start_of(q, 7), LowModeRequest(1, upper)).vectors
+    second = low_modes(square, start_of(q, 8), LowModeRequest(1, upper), first).vectors
+    small = 2e-3 * values[2]
+    operator = Lifted(square, first, second, small)
+    request = LowModeRequest(1, upper, 1e-9, costly=True, error=small)
+    for seed in range(3):
+        found = modes_up_to(operator, start_of(q, seed), request, 1e-4 * small)
+        assert found.values == pytest.approx([0, small], abs=1e-3 * small)
 
 
 class Above(LinearOperator):
