@@ -1,9 +1,9 @@
-// What a hop does with its result psi at the end, selected by the compiler's command line:
+// The last step of a hop, which makes the result from psi; selected by the compiler's command line:
 //   REFLECTION_HEADER  the header that declares it
 //   REFLECTION         its class
 //
 // It declares
-//   Addends    what it consists of
+//   Addends  the vectors that the step adds, with their factors
 //   finish   psi -> the result at a site, given a function that loads u of the hop
 #pragma once
 

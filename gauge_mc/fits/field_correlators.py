@@ -6,8 +6,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from rich.table import Table
-
 from gauge_mc.analysis.thermodynamics.field_correlators import (
     FieldCorrelatorPoint,
     LoopFieldCorrelators,
@@ -16,9 +14,9 @@ from gauge_mc.analysis.thermodynamics.field_correlators import (
 )
 from gauge_mc.analysis.thermodynamics.flow_columns import FIELD_COLUMNS
 from gauge_mc.fits import FITS, Fit, FitResult
+from gauge_mc.fits.reports.rows import table_of
 from gauge_mc.fits.shared.options import SKIP
 from gauge_mc.options import Option
-from gauge_mc.results import headings
 
 OBSERVABLE = "correlators of electric and magnetic fields on the Polyakov loop, divided by the loop"
 UNITS = "powers of the temperature; t, radius and tau in lattice units; bare fields"
@@ -38,24 +36,9 @@ class FieldCorrelatorsResult(FitResult):
     def report(self) -> list[Any]:
         """Return a table of the distances and flow times that are neither too small nor large."""
         rows = [one for one in self.found.points if one.inside]
-        shown = {
-            name: heading
-            for name, heading in headings(FieldCorrelatorPoint).items()
-            if any(getattr(one, name) is not None for one in rows)
-        }
-        table = Table(title="Correlators on the Polyakov loop, a ≤ √(8t) ≤ τ/3")
-        for heading in shown.values():
-            table.add_column(heading, justify="right")
-        for one in rows:
-            table.add_row(*(_cell(getattr(one, name)) for name in shown))
+        title = "Correlators on the Polyakov loop, a ≤ √(8t) ≤ τ/3"
+        table = table_of(title, FieldCorrelatorPoint, rows, 4)
         return [*([table] if rows else []), *self.found.cautions]
-
-
-def _cell(value: object) -> str:
-    """Return a result in words, empty if it is not known."""
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    return "" if value is None else str(value)
 
 
 class FieldCorrelatorsFit(Fit):

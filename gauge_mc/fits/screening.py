@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
-
-from rich.table import Table
 
 from gauge_mc.analysis.thermodynamics.free_energy import CONFINED
 from gauge_mc.analysis.thermodynamics.screening import (
@@ -21,9 +18,9 @@ from gauge_mc.analysis.thermodynamics.screening import (
 from gauge_mc.errors import UsageError
 from gauge_mc.fits import FITS, Fit, FitResult
 from gauge_mc.fits.free_energy import PHASE
+from gauge_mc.fits.reports.rows import table_of
 from gauge_mc.fits.shared.options import SKIP, choice_of
 from gauge_mc.options import Option
-from gauge_mc.results import headings
 
 R_MIN = Option("r_min", int, "Smallest distance fitted.", "first with a good fit", least=0)
 R_MAX = Option("r_max", int, "Largest distance fitted.", "half the lattice", least=1)
@@ -48,29 +45,10 @@ class ScreeningResult(FitResult):
         found = self.found
         title = "Confined phase: m/T = σ(T)/T²" if found.phase == CONFINED else "Screening masses"
         return [
-            _table("Correlators of planes of Polyakov loops", ScreeningPoint, found.points),
-            _table(title, ScreeningMass, found.masses),
+            table_of("Correlators of planes of Polyakov loops", ScreeningPoint, found.points, 3),
+            table_of(title, ScreeningMass, found.masses, 3),
             *found.cautions,
         ]
-
-
-def _table(title: str, kind: type[Any], rows: Sequence[Any]) -> Table:
-    """Return a table of results, with the columns that are known for some row."""
-    known = headings(kind).items()
-    shown = {n: h for n, h in known if any(getattr(one, n) is not None for one in rows)}
-    table = Table(title=title)
-    for heading in shown.values():
-        table.add_column(heading, justify="right")
-    for one in rows:
-        table.add_row(*(_cell(getattr(one, name)) for name in shown))
-    return table
-
-
-def _cell(value: object) -> str:
-    """Return a result in words, empty if it is not known."""
-    if isinstance(value, float):
-        return f"{value:.3g}"
-    return "" if value is None else str(value)
 
 
 class ScreeningFit(Fit):

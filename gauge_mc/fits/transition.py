@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 from rich.table import Table
 
-from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.analysis.timeseries.notation import with_error
 from gauge_mc.analysis.transition.infinite_volume import ISING_ETA
 from gauge_mc.analysis.transition.results import (
@@ -25,6 +22,7 @@ from gauge_mc.analysis.transition.results import (
 )
 from gauge_mc.analysis.transition.volume import ThermalVolume
 from gauge_mc.fits import FITS, Fit, FitResult
+from gauge_mc.fits.reports.rows import table_of
 from gauge_mc.fits.shared.options import SKIP
 from gauge_mc.options import Option
 from gauge_mc.results import headings
@@ -79,16 +77,15 @@ class TransitionFitResult(FitResult):
             for number, one in enumerate(volume.runs):
                 cells = _run_cells(one)
                 runs.add_row("" if number else volume.lattice, *(cells if known else cells[:-1]))
+        others = [
+            ("Crossings of U", BinderCrossing, f.crossings),
+            ("In an infinite volume", CriticalCoupling, f.critical),
+            ("Latent heat", LatentHeat, f.latent_heats),
+        ]
         return [
             runs,
-            _table("Transition on every lattice", VolumeTransition, f.volumes),
-            *([_table("Crossings of U", BinderCrossing, f.crossings)] if f.crossings else []),
-            *(
-                [_table("In an infinite volume", CriticalCoupling, f.critical)]
-                if f.critical
-                else []
-            ),
-            *([_table("Latent heat", LatentHeat, f.latent_heats)] if f.latent_heats else []),
+            table_of("Transition on every lattice", VolumeTransition, f.volumes, 3, "left"),
+            *(table_of(title, kind, rows, 3, "left") for title, kind, rows in others if rows),
             *self._conclusions(),
             *f.cautions,
         ]
@@ -118,30 +115,6 @@ class TransitionFitResult(FitResult):
     def continuous(self) -> bool:
         """Whether the transition is of second order, as for SU(2)."""
         return all(one.beta_weights is None for one in self.found.volumes)
-
-
-def _table(title: str, kind: type[Any], rows: Sequence[Any]) -> Table:
-    """Return a table of results, with the columns that are known for some row."""
-    shown = {
-        name: heading
-        for name, heading in headings(kind).items()
-        if any(getattr(one, name) is not None for one in rows)
-    }
-    table = Table(title=title)
-    for heading in shown.values():
-        table.add_column(heading)
-    for one in rows:
-        table.add_row(*(_cell(getattr(one, name)) for name in shown))
-    return table
-
-
-def _cell(value: object) -> str:
-    """Return a result in words, empty if it is not known."""
-    if isinstance(value, Estimate):
-        return str(value) if math.isfinite(value.value) else "?"
-    if isinstance(value, float):
-        return f"{value:.3g}" if math.isfinite(value) else ""
-    return "" if value is None else str(value)
 
 
 def _run_cells(one: ThermalRunResult) -> list[str]:

@@ -112,7 +112,7 @@ class ScreeningMass:
 @documented
 @dataclass(frozen=True)
 class ScreeningMasses:
-    """ScreeningMasses masses of an ensemble."""
+    """Screening masses of an ensemble."""
 
     ensemble: Mapping[str, str] = result_field("Group, beta and lattice of the ensemble.")
     phase: str = result_field("Form that was fitted: ``deconfined`` or ``confined``.")
@@ -124,7 +124,7 @@ class ScreeningMasses:
 def read_planes(path: Path, skip: int = 0) -> PlaneSeries:
     """Read the correlators of an ensemble from the file of a table.
 
-    Of the three axes, those with the most planes are averaged.
+    The axes with the most planes are averaged, the others left out.
 
     Parameters
     ----------
