@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 import gauge_mc
-from gauge_mc.analysis.thermodynamics.screening import PLANE_COLUMNS
+from gauge_mc.analysis.thermodynamics.screening import PLANE_COLUMNS, _ScreenedFit
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import write_table
 from gauge_mc.fits.shared.files import read_fit
@@ -88,6 +88,24 @@ def test_both_parts_have_the_same_states_in_the_confined_phase(tmp_path):
     assert (result.found.phase, one.part, one.constant) == ("confined", "L", None)
     assert abs(one.mass.value - NT * EVEN) < 4 * one.mass.error < 0.15 * NT * EVEN
     assert "σ(T)/T²" in shown(result)
+
+
+def test_the_confined_form_is_fitted_where_that_with_a_constant_does_not_converge(
+    tmp_path, monkeypatch
+):
+    run = write_planes(tmp_path / "run", loop=0.0, masses=(EVEN, EVEN))
+    fit = _ScreenedFit._fit
+
+    def without_constant(self, values, first, constant):
+        if constant:
+            raise GaugeError("The fit does not converge; choose another range.")
+        return fit(self, values, first, constant)
+
+    monkeypatch.setattr(_ScreenedFit, "_fit", without_constant)
+    found = gauge_mc.fit("screening", run).found
+    assert (found.phase, [one.part for one in found.masses]) == ("confined", ["L"])
+    with pytest.raises(GaugeError, match="The decrease of the correlator of Re L cannot be fitted"):
+        gauge_mc.fit("screening", run, phase="deconfined")
 
 
 def test_su2_has_a_real_part_only(tmp_path):

@@ -1,4 +1,4 @@
-"""ScreeningMasses masses from correlators of planes of Polyakov loops.
+"""Screening masses from correlators of planes of Polyakov loops.
 
 The average p of the Polyakov loops over a plane is an operator of the transfer matrix along an axis
 of space, without momentum in the plane. So its correlator is a sum over states of
@@ -205,19 +205,15 @@ def screening(
             f"from r = {firsts[0]} to {last}; choose a wider range, or a longer lattice."
         )
     search = _ScreenedFit(series, firsts, last)
-    found = search.of(REAL, series.real, constant=True) if phase != CONFINED else None
-    if phase is None:
-        assert found
-        constant = found.mass.constant
-        above = constant is not None and constant.value > SIGNIFICANT * constant.error
-        phase = DECONFINED if above else CONFINED
-    if phase == DECONFINED:
-        assert found
-        parts = [found]
+    real = _deconfined(search, phase)
+    if real is None:
+        phase = CONFINED
+        parts = [search.of(BOTH, series.real + series.imaginary, constant=False)]
+    else:
+        phase = DECONFINED
+        parts = [real]
         if series.imaginary.any():
             parts.append(search.of(IMAGINARY, series.imaginary, constant=False))
-    else:
-        parts = [search.of(BOTH, series.real + series.imaginary, constant=False)]
     return ScreeningMasses(
         dict(series.ensemble),
         phase,
@@ -326,3 +322,18 @@ class _ScreenedFit:
                 mass = one if one.value > SIGNIFICANT / 2 * one.error else None
             found.append(ScreeningPoint(part, r, estimate(values[:, r]), mass))
         return found
+
+
+def _deconfined(search: _ScreenedFit, phase: str | None) -> _ScreenedPart | None:
+    """Return the real part's mass, or nothing if the phase is the confined one."""
+    if phase == CONFINED:
+        return None
+    try:
+        found = search.of(REAL, search.series.real, constant=True)
+    except GaugeError:  # without a constant the fit of its form need not converge
+        if phase == DECONFINED:
+            raise
+        return None
+    constant = found.mass.constant
+    above = constant is not None and constant.value > SIGNIFICANT * constant.error
+    return found if above or phase == DECONFINED else None

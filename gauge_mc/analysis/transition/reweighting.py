@@ -20,6 +20,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.analysis.timeseries.bins import bin_length
 from gauge_mc.arrays import Array
 from gauge_mc.errors import GaugeError
@@ -112,8 +113,9 @@ class MultiHistogram:
     def blocks(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """The block of every measurement, and the state of every block.
 
-        A block is as long as a jackknife bin of its chain (see `bin_length`), or as the longest
-        one of its ladder.
+        A block is as long as a jackknife bin of its chain (see `bin_length`). Blocks of a ladder
+        are also as long as such bins of its averages over all chains, which exchanges leave
+        unchanged: what is slow moves to another coupling, but lasts as long.
         """
         of_samples: list[NDArray[np.intp]] = []
         states: list[int] = []
@@ -127,7 +129,8 @@ class MultiHistogram:
     def _block_counts(self) -> list[int]:
         """Number of blocks of every chain, the same for all chains of a ladder."""
         sizes = [one.action.size for one in self.chains]
-        lengths = [bin_length(one.action.size, one.tau_int) for one in self.chains]
+        times = [max(one.tau_int, self._ladder_times.get(one.ladder, 0)) for one in self.chains]
+        lengths = [bin_length(*one) for one in zip(sizes, times, strict=True)]
         counts = [max(1, size // length) for size, length in zip(sizes, lengths, strict=True)]
         least: dict[int | None, int] = {}
         for one, count in zip(self.chains, counts, strict=True):
@@ -136,6 +139,15 @@ class MultiHistogram:
             count if one.ladder is None else least[one.ladder]
             for one, count in zip(self.chains, counts, strict=True)
         ]
+
+    @cached_property
+    def _ladder_times(self) -> dict[int | None, float]:
+        """The longest tau_int of averages over the chains of each ladder, in samples."""
+        ladders: dict[int, list[MarkovChain]] = {}
+        for one in self.chains:
+            if one.ladder is not None:
+                ladders.setdefault(one.ladder, []).append(one)
+        return {number: _longest_time(chains) for number, chains in ladders.items()}
 
     @cached_property
     def units(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -326,3 +338,10 @@ class MultiHistogram:
         terms = self._logarithms(self.free_energies[0], self.bins[0]) + np.log(self._counts[0])
         largest = terms.max(axis=1)
         return np.asarray(largest + np.log(np.exp(terms - largest[:, None]).sum(axis=1)))
+
+
+def _longest_time(chains: Sequence[MarkovChain]) -> float:
+    """Return the longest tau_int of simultaneous averages over chains, in samples."""
+    size = min(one.action.size for one in chains)
+    mean = np.mean([[one.action[:size], *one.values[:, :size]] for one in chains], axis=0)
+    return float(np.nanmax([0.5, *(estimate(one).tau_int for one in mean)]))

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.analysis.transition import reweighting
 from gauge_mc.analysis.transition.reweighting import MarkovChain, MultiHistogram
 from gauge_mc.errors import GaugeError
@@ -139,7 +140,7 @@ def test_chains_of_a_ladder_are_drawn_together():
     given = ladder_chains(np.random.default_rng(3))
     errors = []
     for tempered in (False, True):
-        chains = [MarkovChain(b, s, s[None], 5.0, n if tempered else None) for b, s, n in given]
+        chains = [MarkovChain(b, s, s[None], 9.0, n if tempered else None) for b, s, n in given]
         one = MultiHistogram(chains, 400)
         rows = one.averages(np.array([1.01]), measured(chains))[:, 0, 0]
         errors.append(rows[1:].std(ddof=1))
@@ -165,6 +166,30 @@ def test_blocks_of_a_ladder_are_as_long_as_its_longest():
     assert units[:20].tolist() == units[20:40].tolist() == list(range(20))
     assert units[40:].tolist() == list(range(20, 70))
     assert groups.tolist() == [3] * 20 + [2] * 50
+
+
+def test_exchanges_hide_no_autocorrelation():
+    """What relaxes slowly in every replica moves from coupling to coupling, but not faster away."""
+    values, errors, own = [], [], []
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        rungs = np.argsort(rng.random((1000, 12)), axis=1)
+        slow = np.array([correlated(rng, 1000, 10.0) for _ in range(12)]).T
+        series = np.take_along_axis(slow, rungs, axis=1).T
+        action = rng.normal(size=series.shape)
+        tau = max(estimate(one).tau_int for one in series)
+        own.append(tau)
+        chains = [
+            MarkovChain(n / 100, a - n / 100, v[None], tau, 1)
+            for n, (a, v) in enumerate(zip(action, series, strict=True))
+        ]
+        rows = MultiHistogram(chains, 100, seed).averages(
+            np.array([0.05]), np.concatenate([one.values for one in chains], axis=1)
+        )[:, 0, 0]
+        values.append(rows[0])
+        errors.append(rows[1:].std(ddof=1))
+    assert np.mean(own) < 3  # of one coupling, where each replica has 10
+    assert np.std(values, ddof=1) == pytest.approx(np.mean(errors), rel=0.28)  # 100: to 7 %
 
 
 def measured(chains):
