@@ -6,8 +6,10 @@
 
 constexpr int PRODUCTS = 3;
 
-constexpr int MOST_VECTORS = 16;                 // vectors that a launch can treat
-constexpr int FACTOR_REALS = 2 * MOST_VECTORS;  // complex factors of all vectors
+constexpr int MOST_VECTORS = 16;                    // vectors that a launch with factors can treat
+constexpr int FACTOR_REALS = 2 * MOST_VECTORS;     // complex factors of all vectors
+constexpr int MOST_COMBINED = 96;                    // vectors of a basis that a launch can combine
+constexpr int COMBINED_REALS = 2 * MOST_COMBINED;  // their complex factors
 
 struct Factor {
     double re, im;

@@ -6,7 +6,7 @@ struct Arguments {
     Geometry geometry;
     Work work;
     Spinors r, v;
-    double c[FACTOR_REALS];
+    double c[COMBINED_REALS];
     double a;
     int vectors;
 };

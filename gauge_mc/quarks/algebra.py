@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from gauge_mc.devices.base import Launch, repeated
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.devices.source import constants, source_folder
-from gauge_mc.domain.layout import Layout
+from gauge_mc.domain.layout import BOTH_PARITIES, Layout
 from gauge_mc.domain.slab import work
 from gauge_mc.fields.sums import SlabSums, add_slices
 from gauge_mc.quarks.spinors import SpinorField
@@ -31,7 +31,7 @@ PRODUCTS = HEADER["PRODUCTS"]
 """Number of sums: the real and imaginary part of <w, r>, and <r, r>."""
 
 MOST_VECTORS = HEADER["MOST_VECTORS"]
-"""Number of vectors that a launch can treat."""
+"""Number of vectors that a launch with factors can treat."""
 
 MOST_SHIFTS = constants(source_folder() / "dirac" / "shifts.h")["MOST_SHIFTS"]
 """Number of shifts that a launch can treat."""
@@ -66,7 +66,7 @@ class _LaunchSet:
     factors : tuple of str
         Names of the arguments that are complex factors.
     parity : int, optional
-        The sites; by default those of the first field, which has only one parity.
+        The sites; by default all those of the first field.
     """
 
     def __init__(
@@ -79,8 +79,9 @@ class _LaunchSet:
         self._fields = fields  # which own the memory
         first = next(one for one in fields.values() if one)
         self._devices = first.field.devices
-        own = first.parities[0] if parity is None else parity
-        most = max(1, min(MOST_VECTORS, MOST_ROWS // math.prod(first.field.lattice.extents[2:])))
+        own = first.launched if parity is None else parity
+        rows = math.prod(first.field.lattice.extents[2:]) * (2 if own == BOTH_PARITIES else 1)
+        most = max(1, min(MOST_VECTORS if factors else MOST_ROWS, MOST_ROWS // rows))
         self._fifth = first.fifth or 1
         starts = range(0, first.vectors, most)
         self._groups = [
@@ -187,7 +188,7 @@ class Advance:
     w : SpinorField, optional
         For <w, r>.
     parity : int, optional
-        The sites; by default those of the first field, which has only one parity.
+        The sites; by default all those of the first field.
     """
 
     def __init__(
@@ -325,11 +326,11 @@ class AdvanceShifts:
         self._launches: list[tuple[int, Any, Launch]] = []
         for number, slab in enumerate(r.slabs):
             layout = _vectors_as_replicas(slab.layout, 1)
-            for parity, vector in product(r.parities, range(r.vectors)):
+            for vector in range(r.vectors):
                 arguments = ADVANCE_SHIFTS.arguments(
                     slab.variant(r.storage.choice),
                     geometry=layout.geometry,
-                    work=work(0, 1, slab.layout.slices, parity),
+                    work=work(0, 1, slab.layout.slices, r.launched),
                     y=y.structure(y.slabs[number], vector),
                     p=p.structure(p.slabs[number], vector),
                     r=r.structure(slab, vector),

@@ -10,11 +10,14 @@ from numpy.typing import NDArray
 
 from gauge_mc.devices.base import Launch, repeated
 from gauge_mc.devices.kernels import Kernel
-from gauge_mc.quarks.algebra import MOST_VECTORS, Multiply, together
+from gauge_mc.quarks.algebra import HEADER, Multiply
 from gauge_mc.quarks.spinors import SpinorField
 from gauge_mc.quarks.storage import StoredSlab
 
 COMBINE_BASIS = Kernel("combine_basis")
+
+MOST_COMBINED = HEADER["MOST_COMBINED"]
+"""Number of vectors of a basis that a launch can combine."""
 
 Numbers = NDArray[np.complex128]
 
@@ -78,11 +81,15 @@ class BasisProducts:
     def __init__(self, basis: SpinorField, w: SpinorField, number: int, count: int) -> None:
         one = VectorView.of(w, number, count, repeated=True)
         some = VectorView.of(basis, 0, count)
-        self._products = [Multiply(one, some, parity=parity) for parity in basis.parities]
+        self._products = Multiply(one, some)
+        self.norm2 = 0.0
+        """The scalar product <w, w> of the last call."""
 
     def __call__(self) -> Numbers:
         """Return the products, of the shape (count,)."""
-        return np.asarray(sum(one.mixed for one in together(self._products)))
+        found = self._products()
+        self.norm2 = float(found.norm2[0])
+        return found.mixed
 
 
 class CombineBasis:
@@ -101,28 +108,27 @@ class CombineBasis:
     def __init__(self, w: SpinorField, number: int, basis: SpinorField) -> None:
         self._fields = (w, basis)  # which own the memory
         self._groups: list[list[tuple[ctypes.Structure, Launch]]] = []
-        for first in range(0, basis.count, MOST_VECTORS):
+        for first in range(0, basis.count, MOST_COMBINED):
             group = []
             for n, slab in enumerate(w.slabs):
-                for parity in w.parities:
-                    arguments = slab.arguments(
-                        COMBINE_BASIS,
-                        slab.whole(parity),
-                        w.storage.choice,
-                        r=w.structure(slab, number),
-                        v=basis.structure(basis.slabs[n], first),
-                        c=(0.0,) * 2 * MOST_VECTORS,
-                        a=1.0,
-                        vectors=0,
-                    )
-                    step = repeated([arguments], 1)
-                    kernel = slab.kernel(COMBINE_BASIS, w.storage.choice)
-                    group.append((step[0], kernel.prepared(step)))
+                arguments = slab.arguments(
+                    COMBINE_BASIS,
+                    slab.whole(w.launched),
+                    w.storage.choice,
+                    r=w.structure(slab, number),
+                    v=basis.structure(basis.slabs[n], first),
+                    c=(0.0,) * 2 * MOST_COMBINED,
+                    a=1.0,
+                    vectors=0,
+                )
+                step = repeated([arguments], 1)
+                kernel = slab.kernel(COMBINE_BASIS, w.storage.choice)
+                group.append((step[0], kernel.prepared(step)))
             self._groups.append(group)
 
     def __call__(self, c: Numbers, a: float = 1.0) -> None:
         """Carry out the combination with the first len(c) vectors of the basis."""
-        parts = [c[n : n + MOST_VECTORS] for n in range(0, len(c), MOST_VECTORS)]
+        parts = [c[n : n + MOST_COMBINED] for n in range(0, len(c), MOST_COMBINED)]
         for part, group in zip(parts, self._groups, strict=False):
             for arguments, launch in group:
                 values = np.frombuffer(arguments.c, np.complex128)

@@ -9,7 +9,12 @@ from gauge_mc.devices.base import Launch, repeated
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.errors import UsageError
 from gauge_mc.quarks.hermitian import HERMITIAN, UNIT
-from gauge_mc.quarks.hopping import REFLECTED, PreparedOperator, Recurrence
+from gauge_mc.quarks.hopping import (
+    REFLECTED,
+    PreparedOperator,
+    Recurrence,
+    parities_at_once,
+)
 from gauge_mc.quarks.linear import EVEN, ODD, Apply, LinearOperator, Recur
 from gauge_mc.quarks.operators import HOPPING_PARAMETER, DiracOperator
 from gauge_mc.quarks.spinors import SpinorField
@@ -57,7 +62,8 @@ class HermitianOperator(LinearOperator):
     def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
         """Return a call that computes the product; see `LinearOperator.apply`."""
         kappa = self.prepared.operator.kappa
-        hops = [self.prepared.prepare(target, source, p, REFLECTED, source) for p in BOTH]
+        parities = parities_at_once(source)
+        hops = [self.prepared.prepare(target, source, p, REFLECTED, source) for p in parities]
 
         def call() -> None:
             for hop in hops:
@@ -70,7 +76,8 @@ class HermitianOperator(LinearOperator):
     ) -> Recur:
         """Return a call that computes a older + scale (Q + shift) source + c constant."""
         kappa, more = self.prepared.operator.kappa, Recurrence(older, constant)
-        hops = [self.prepared.prepare_recurrence(target, source, p, source, more) for p in BOTH]
+        prepare, parities = self.prepared.prepare_recurrence, parities_at_once(source)
+        hops = [prepare(target, source, p, source, more) for p in parities]
 
         def call(a: float, scale: float, shift: float, c: float) -> None:
             for hop in hops:
@@ -146,22 +153,21 @@ class CombineChiralities:
         self._fields = (p, r)  # which own the memory
         self._launches: list[tuple[ctypes.Structure, Launch]] = []
         for number, slab in enumerate(p.slabs):
-            for parity in p.parities:
-                arguments = slab.arguments(
-                    COMBINE_CHIRALITIES,
-                    slab.whole(parity),
-                    p.storage.choice,
-                    p=p.structure(slab),
-                    r=r.structure(r.slabs[number]),
-                    upper_p=0.0,
-                    upper_r=0.0,
-                    lower_p=0.0,
-                    lower_r=0.0,
-                    vectors=p.vectors,
-                )
-                step = repeated([arguments], 1)
-                kernel = slab.kernel(COMBINE_CHIRALITIES, p.storage.choice)
-                self._launches.append((step[0], kernel.prepared(step)))
+            arguments = slab.arguments(
+                COMBINE_CHIRALITIES,
+                slab.whole(p.launched),
+                p.storage.choice,
+                p=p.structure(slab),
+                r=r.structure(r.slabs[number]),
+                upper_p=0.0,
+                upper_r=0.0,
+                lower_p=0.0,
+                lower_r=0.0,
+                vectors=p.vectors,
+            )
+            step = repeated([arguments], 1)
+            kernel = slab.kernel(COMBINE_CHIRALITIES, p.storage.choice)
+            self._launches.append((step[0], kernel.prepared(step)))
 
     def __call__(self, a: float, b: float, c: float, d: float) -> None:
         """Carry out the combination."""

@@ -46,7 +46,6 @@ class ChebyshevSum:
         self._shift = -(upper + lower) / (upper - lower)
         self._work = tuple(work) if work else (source.like(), source.like())
         one, other = self._work
-        parities = operator.parities
         # b_{k+2} is replaced by b_k.
         self._recur, self._last = (
             [
@@ -56,8 +55,8 @@ class ChebyshevSum:
             ]
             for new in (None, target)
         )
-        self._first = [Combine(one, source, parity=parity) for parity in parities]
-        self._constant = [Combine(target, source, parity=parity) for parity in parities]
+        self._first = Combine(one, source)
+        self._constant = Combine(target, source)
 
     def __call__(self, coefficients: Sequence[float] = ()) -> None:
         """Compute the result, with one application of the operator for each degree.
@@ -69,11 +68,9 @@ class ChebyshevSum:
         """
         *rest, highest = coefficients or self._coefficients
         if not rest:
-            for copy in self._constant:
-                copy(0, highest)
+            self._constant(0, highest)
             return
-        for first in self._first:
-            first(0, highest)
+        self._first(0, highest)
         s, t, turn, older = self._scale, self._shift, 0, 0.0
         for c in reversed(rest[1:]):
             self._recur[turn](-older, 2 * s, t / s, c)
@@ -95,16 +92,15 @@ def _in_passes(
     """
     apply = operator.apply(spare, b)
     if new is older:
-        add = [Combine(older, spare, b, one, constant) for one in operator.parities]
+        add = Combine(older, spare, b, w=constant)
     else:
-        add = [Combine(spare, b, older, one, constant) for one in operator.parities]
+        add = Combine(spare, b, older, w=constant)
 
     def call(a: float, scale: float, shift: float, c: float) -> None:
         apply()
-        for one in add:
-            if new is older:
-                one(a, scale, scale * shift, c)
-            else:
-                one(scale, scale * shift, a, c)
+        if new is older:
+            add(a, scale, scale * shift, c)
+        else:
+            add(scale, scale * shift, a, c)
 
     return call

@@ -11,6 +11,7 @@ from typing import Any, Protocol, cast
 from gauge_mc.devices.base import Launch, Registers, StreamedDevice, repeated
 from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.devices.structures import geometry_structure
+from gauge_mc.domain.layout import BOTH_PARITIES
 from gauge_mc.fields.field import Field
 from gauge_mc.quarks.linear import EVEN, ODD, Apply, LinearOperator, ReducedOperator
 from gauge_mc.quarks.spinors import SpinorField
@@ -53,6 +54,15 @@ SEVERAL = {
     "half": VectorsPerThread(1, (256, 2), 2),
 }
 """Threads of a GPU share the vectors of a site, and so its links, if there are several."""
+
+
+def parities_at_once(source: SpinorField) -> tuple[int, ...]:
+    """Return the parities of the launches of a hop from all sites to all sites.
+
+    On one slab it is one launch, where odd sites find links and vectors in the cache that even ones
+    have read. Between slabs the halos of one parity travel while the other one is computed.
+    """
+    return (BOTH_PARITIES,) if len(source.layouts) == 1 else (EVEN, ODD)
 
 
 class HoppingOperator(ABC):
@@ -253,7 +263,6 @@ class Hop:
     ) -> None:
         self._fields, self._more = (target, source, other), more  # which own the memory
         self._operator = operator
-        self._window = source.window(1 - parity)
         self._vectors = operator.vectors(source.vectors)
         reflection = KERNELS.get(form, DIRECT)
         self._choices = (*operator.choices, self._vectors.choice, reflection)
@@ -266,8 +275,10 @@ class Hop:
         self._added: list[Any] = []
         self._factors: tuple[float, ...] = ()
         slabs = range(len(source.slabs))
-        self._halo = source.halo if len(source.layouts) > 1 else None
-        if not self._halo:
+        self._halo = None
+        if len(source.layouts) > 1:
+            self._halo, self._window = source.halo, source.window(1 - parity)
+        else:
             self._first = [self._launch(n, source.slabs[n].whole(parity)) for n in slabs]
             return
         devices = [slab.device for slab in source.slabs]
@@ -282,7 +293,7 @@ class Hop:
     def _launch(self, n: int, part: ctypes.Structure, beside: bool = False) -> Launch:
         target, source, other = self._fields
         slab = source.slabs[n]
-        sites = part.slices * slab.layout.slots
+        sites = part.slices * slab.layout.slots * (2 if part.parity == BOTH_PARITIES else 1)
         threads, blocks = self._vectors.shares(source.vectors, sites)
         arguments = slab.arguments(
             HOP,

@@ -196,8 +196,7 @@ def _closed(operator: HermitianOperator, vectors: SpinorField, norm: float) -> S
             combine(-BasisProducts(both, image, 0, count)())
         size = float(norms_of(image)[0])
         if size > LACKING * norm:
-            for parity in image.parities:
-                Combine(image, image, parity=parity)(1 / size, 0)
+            Combine(image, image)(1 / size, 0)
             both.copy(image, 0, count)
             count += 1
     found = SpinorField.empty(vectors.field, vectors.storage.name, count)

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.errors import ConvergenceError, UsageError
-from gauge_mc.quarks.algebra import Combine, Multiply, together
+from gauge_mc.quarks.algebra import Combine, Multiply
 from gauge_mc.quarks.basis import BasisProducts, CombineBasis, Projection
 from gauge_mc.quarks.chirality import CombineChiralities
 from gauge_mc.quarks.clenshaw import ChebyshevSum
@@ -86,6 +86,10 @@ mixture with eigenvalues near 0."""
 
 EXHAUSTED = 1e-10
 """Norm of the next vector of the space, as a part of the last one, below which it has ended."""
+
+SUBTRACTED = 0.01
+"""Part of the square of a vector's norm that a projection may take away if the rest is known by
+subtraction."""
 
 RENEWED = 50
 """Number of iterations after which A x is computed anew."""
@@ -293,10 +297,10 @@ class _Norm:
     """The norm of a vector, which is prepared once: that takes longer than the kernel on a GPU."""
 
     def __init__(self, w: SpinorField) -> None:
-        self._parts = [Multiply(w, parity=parity) for parity in w.parities]
+        self._product = Multiply(w)
 
     def __call__(self) -> float:
-        return math.sqrt(sum(float(one.norm2[0]) for one in together(self._parts)))
+        return math.sqrt(float(self._product().norm2[0]))
 
 
 class _KrylovSpace:
@@ -348,7 +352,8 @@ class _KrylovSpace:
         self._matrix = np.zeros((self.size, self.size), np.complex128)
         self._products: dict[int, BasisProducts] = {}
         self._norm = _Norm(self._w)
-        self._scale = [Combine(self._w, self._w, parity=one) for one in start.parities]
+        self._scale = Combine(self._w, self._w)
+        self._copy_w = self._v.copying(self._w)
         self._filled, self._beta, self._drawn = 0, 0.0, 0
         self.applications = 0
         self._outside = Projection(outside, self._w) if outside else None
@@ -371,15 +376,15 @@ class _KrylovSpace:
         while self._filled < last:
             j = self._filled
             self._basis.copy(self._w, 0, j)
-            self._v.copy(self._w)
+            self._copy_w()
             self._filled += 1
             self._filter()
             self.applications += self._degree
-            column = self._orthogonalise()
+            column, norm = self._orthogonalise()
             self._matrix[: j + 1, j] = column
             self._matrix[j, : j + 1] = column.conj()
             size = float(np.linalg.norm(column))
-            self._normalise()
+            self._normalise(norm)
             if self._beta <= EXHAUSTED * max(size, 1.0):
                 self._draw()
             if (last - self._filled) % CHECKED == 0 and self._converged():
@@ -417,8 +422,11 @@ class _KrylovSpace:
         near = np.minimum(ASYMPTOTIC * gaps, RESOLVED * (1 - values[: len(errors)]))
         return np.asarray((errors <= near) & (errors**2 <= enough * gaps))
 
-    def _orthogonalise(self) -> NDArray[np.complex128]:
-        """Make `_w` orthogonal to the basis, and return the products with it."""
+    def _orthogonalise(self) -> tuple[NDArray[np.complex128], float | None]:
+        """Make `_w` orthogonal to the basis, and return the products with it and its norm.
+
+        The norm is None if it cannot be known from the norm before the last subtraction.
+        """
         products = self._products_with(self._filled)
         total = np.zeros(self._filled, np.complex128)
         for _ in range(2):
@@ -427,7 +435,9 @@ class _KrylovSpace:
             found = products()[: self._filled]
             self._combine(-found)
             total += found
-        return total
+        removed, before = float(np.linalg.norm(found)) ** 2, products.norm2
+        small = math.isfinite(before) and removed <= SUBTRACTED * before
+        return total, math.sqrt(before - removed) if small else None
 
     def _products_with(self, count: int) -> BasisProducts:
         """Return products of `_w` with so many vectors or a few more, which are prepared once."""
@@ -436,13 +446,12 @@ class _KrylovSpace:
             self._products[most] = BasisProducts(self._basis, self._w, 0, most)
         return self._products[most]
 
-    def _normalise(self) -> None:
-        self._beta = self._norm()
+    def _normalise(self, norm: float | None = None) -> None:
+        self._beta = self._norm() if norm is None else norm
         if not math.isfinite(self._beta):
             raise ConvergenceError("The search for low modes met a value that is not a number.")
         if self._beta > 0:
-            for scale in self._scale:
-                scale(1 / self._beta, 0)
+            self._scale(1 / self._beta, 0)
 
     def _draw(self) -> None:
         """Go on with a random vector, since the space does not grow any more."""
@@ -532,12 +541,11 @@ def rayleigh_ritz(
         CombineBasis(other, n, vectors)(column, 0.0)
     vectors.copy(other)
     residuals, norm = np.zeros(count), _Norm(image)
-    subtract = [Combine(image, v, parity=parity) for parity in v.parities]
+    subtract = Combine(image, v)
     for n, value in enumerate(values.tolist()):
         v.copy(vectors, n)
         apply()
-        for one in subtract:
-            one(1, -value)
+        subtract(1, -value)
         residuals[n] = norm()
     return values, residuals
 
@@ -590,29 +598,26 @@ class _RitzFunctional:
         self._x.copy(start)
         self._apply_x = operator.apply(self._ax, self._x)
         self._apply_p = operator.apply(self._ap, self._p)
-        self._parities = start.parities
-        self._made: dict[tuple[object, ...], list[Any]] = {}
+        self._made: dict[tuple[object, ...], Any] = {}
         fields = (self._x, self._p, self._ax, self._ap)
         self._projections = [Projection(outside, one) for one in fields] if outside else []
 
     def _combine(self, p: SpinorField, a: float, r: SpinorField, b: float) -> None:
-        for one in self._prepared(Combine, p, r):
-            one(a, b)
+        self._prepared(Combine, p, r)(a, b)
 
     def _product(self, w: SpinorField, r: SpinorField) -> float:
         return self._products(w, r)[0]
 
     def _products(self, w: SpinorField, r: SpinorField) -> tuple[float, float]:
         """Return <w, r> and <r, r>."""
-        found = together(self._prepared(Multiply, r, w))
-        mixed = sum(float(one.mixed[0].real) for one in found)
-        return mixed, sum(float(one.norm2[0]) for one in found)
+        found = self._prepared(Multiply, r, w)()
+        return float(found.mixed[0].real), float(found.norm2[0])
 
-    def _prepared(self, kind: Any, one: SpinorField, other: SpinorField) -> list[Any]:
-        """Return combinations or products of two fields, which are prepared once."""
+    def _prepared(self, kind: Any, one: SpinorField, other: SpinorField) -> Any:
+        """Return a combination or product of two fields, which is prepared once."""
         key = kind, id(one), id(other)
         if key not in self._made:
-            self._made[key] = [kind(one, other, parity=parity) for parity in self._parities]
+            self._made[key] = kind(one, other)
         return self._made[key]
 
     def _norm(self, one: SpinorField) -> float:

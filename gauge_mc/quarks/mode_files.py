@@ -100,8 +100,7 @@ def _residuals(
         if not np.abs(deviation).max() <= ORTHONORMAL:
             return None
         apply()
-        for parity in v.parities:
-            Combine(image, v, parity=parity)(1, -value)
+        Combine(image, v)(1, -value)
         found[n] = norms_of(image)[0]
     return found
 

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.errors import ConvergenceError
-from gauge_mc.quarks.algebra import Advance, AdvanceShifts, Combine, Multiply, together
+from gauge_mc.quarks.algebra import Advance, AdvanceShifts, Combine, Multiply
 from gauge_mc.quarks.lanczos import Lanczos
 from gauge_mc.quarks.linear import InexactOperator, LinearOperator
 from gauge_mc.quarks.preconditioned import norms_of
@@ -79,11 +79,10 @@ class _Iteration(ABC):
         self._operator = operator
         self.r, self._p, self._q = like.like(), like.like(), like.like()
         self.iterations, self.lanczos = 0, Lanczos()
-        both = like.parities
         self._apply_shifted = _shifted(operator, self._q, self._p)
-        self._first = [Combine(self._p, self.r, parity=parity) for parity in both]
-        self._p_q = [Multiply(self._q, self._p, parity=parity) for parity in both]
-        self._step = [Advance(self.r, self._q, parity=parity) for parity in both]
+        self._first = Combine(self._p, self.r)
+        self._p_q = Multiply(self._q, self._p)
+        self._step = Advance(self.r, self._q)
 
     @abstractmethod
     def _begin(self, shifts: int, count: int) -> None:
@@ -148,26 +147,23 @@ class _Iteration(ABC):
         """Yield the norms for the lowest shift before an iteration, until all shifts are done."""
         lowest, count = own.lowest, self.r.count
         self.iterations, self.lanczos = 0, Lanczos(lowest)
-        for copy in self._first:
-            copy(0, 1)
+        self._first(0, 1)
         self._begin(len(own.shifts), count)
         norm2 = norms_of(self.r) ** 2
         while own.unfinished(np.sqrt(norm2), targets):
             yield np.sqrt(norm2)
             self.iterations += 1
             self._apply_shifted(lowest)
-            products = sum(part.mixed.real for part in together(self._p_q))
+            products = self._p_q().mixed.real
             live = norm2 > 0
             alpha = np.where(live, norm2 / _positive(products), 0)
-            for advance in self._step:
-                advance(-alpha)
-            new = np.asarray(sum(part.products().norm2 for part in self._step))
+            self._step(-alpha)
+            new = self._step.products().norm2
             if not np.isfinite(new).all():
                 raise ConvergenceError("The iteration broke down; choose a smaller kappa.")
             beta = np.where(live, new / _positive(norm2), 0)
             self._advance(*own.advance(alpha, beta))
-            for turn in self._first:
-                turn(beta, 1)
+            self._first(beta, 1)
             self.lanczos.add(float(alpha[0]), float(beta[0]))
             norm2 = new
 
@@ -191,12 +187,11 @@ class ShiftedSearch(_Iteration):
     def __init__(self, operator: LinearOperator, like: SpinorField, number: int) -> None:
         super().__init__(operator, like)
         self.y, self._directions = (_repeated(like, number) for _ in range(2))
-        self._clear = [Combine(self.y, self.y, parity=parity) for parity in like.parities]
+        self._clear = Combine(self.y, self.y)
         self._next = AdvanceShifts(self.y, self._directions, self.r)
 
     def _begin(self, shifts: int, count: int) -> None:
-        for clear in self._clear:
-            clear(0, 0)
+        self._clear(0, 0)
         one, zero = np.ones((shifts, count)), np.zeros((shifts, count))
         self._next(zero, zero, one)
 
@@ -229,8 +224,8 @@ class TwoPassSum(_Iteration):
         super().__init__(operator, b)
         self._most = most
         self._taken: list[tuple[Norms, Norms, Norms]] = []
-        self._copy = [Combine(self.r, b, parity=parity) for parity in b.parities]
-        self._add = [Combine(target, self.r, parity=parity) for parity in b.parities]
+        self._copy = Combine(self.r, b)
+        self._add = Combine(target, self.r)
 
     def _begin(self, shifts: int, count: int) -> None:
         self._taken = []
@@ -263,21 +258,16 @@ class TwoPassSum(_Iteration):
         self.run(shifts, tolerance * norms, self._most, relaxed=0)
         weights = self._weights(np.array(factors))
         self._restart()
-        for copy in self._first:
-            copy(0, 1)
+        self._first(0, 1)
         for weight, (a, b, _) in zip(weights, self._taken, strict=True):
             alpha, beta = a[0], b[0]  # of the lowest shift, which ends last
-            for add in self._add:
-                add(1, weight)
+            self._add(1, weight)
             self._apply_shifted(float(shifts[0]))
-            for advance in self._step:
-                advance(-alpha)
-            for turn in self._first:
-                turn(beta, 1)
+            self._step(-alpha)
+            self._first(beta, 1)
 
     def _restart(self) -> None:
-        for copy in self._copy:
-            copy(0, 1)
+        self._copy(0, 1)
 
     def _weights(self, factors: Norms) -> list[Norms]:
         """Return the factors of the residuals in the sum, for every step."""
@@ -299,12 +289,11 @@ def _shifted(operator: LinearOperator, q: SpinorField, p: SpinorField) -> Callab
     if step:
         return lambda shift: step(0, 1, 0, shift)
     apply = operator.apply(q, p)
-    add = [Combine(q, p, parity=parity) for parity in p.parities]
+    add = Combine(q, p)
 
     def call(shift: float) -> None:
         apply()
-        for one in add:
-            one(1, shift)
+        add(1, shift)
 
     return call
 
@@ -392,14 +381,10 @@ class ShiftedSystem:
         self._searches: dict[tuple[str, int], ShiftedSearch] = {}
         self._y, self._rest, self._product = b.like(), b.like(), b.like()
         self._apply = operator(EXACT).apply(self._product, self._y)
-        self._copy_b = [Combine(self._rest, b, parity=parity) for parity in b.parities]
-        self._subtract = [
-            Advance(self._rest, self._product, parity=parity) for parity in b.parities
-        ]
-        self._add_shift = [Combine(self._product, self._y, parity=parity) for parity in b.parities]
-        self._add_product = [
-            Combine(self._y, self._product, parity=parity) for parity in b.parities
-        ]
+        self._copy_b = Combine(self._rest, b)
+        self._subtract = Advance(self._rest, self._product)
+        self._add_shift = Combine(self._product, self._y)
+        self._add_product = Combine(self._y, self._product)
 
     def solutions(self, shifts: Sequence[float], tolerance: float) -> Iterator[SpinorField]:
         """Yield the solutions for all shifts, one after the other in the same field.
@@ -468,21 +453,15 @@ class ShiftedSystem:
     def _residual_norms(self, shift: float) -> Norms:
         """Compute the true residuals, and return their norms."""
         self._apply()
-        for add in self._add_shift:
-            add(1, shift)
-        for copy in self._copy_b:
-            copy(0, 1)
-        norms2 = np.zeros(self.b.count)
-        for subtract in self._subtract:
-            subtract(-1)
-            norms2 += subtract.products().norm2
-        return np.asarray(np.sqrt(norms2))
+        self._add_shift(1, shift)
+        self._copy_b(0, 1)
+        self._subtract(-1)
+        return np.asarray(np.sqrt(self._subtract.products().norm2))
 
     def _add(self, correction: SpinorField) -> None:
         """Add a correction in any precision to the solution."""
         self._product.copy(correction)
-        for add in self._add_product:
-            add(1, 1)
+        self._add_product(1, 1)
 
     def _search(self, inner: str, number: int) -> ShiftedSearch:
         """Return a search in a precision for so many shifts, with its memory."""

@@ -275,8 +275,7 @@ class Overlap:
     ) -> None:
         """Compute D(m) times vectors, or the adjoint."""
         self.massless.apply(target, source, dagger)()
-        for parity in BOTH:
-            Combine(target, source, parity=parity)(self.rho - mass / 2, mass)
+        Combine(target, source)(self.rho - mass / 2, mass)
 
     def ginsparg_wilson(self, seed: int = 1) -> tuple[float, float]:
         """Return how well relations hold that are exact for the exact sign function.
@@ -295,17 +294,14 @@ class Overlap:
         s, square, right, other = (v.like() for _ in range(4))
         self.sign.apply(s, v)()
         self.sign.apply(square, s)()
-        for parity in BOTH:
-            Combine(square, v, parity=parity)(1, -1)
+        Combine(square, v)(1, -1)
         self.massless.apply(other, v)()  # D v
         CombineChiralities(right, other)(0, 0, 0, 1)  # gamma_5 D v
         turned, product = v.like(), v.like()
         CombineChiralities(turned, v)(0, 0, 0, 1)
-        for parity in BOTH:  # D gamma_5 (1 - D) v
-            Combine(turned, right, parity=parity)(1, -1)
+        Combine(turned, right)(1, -1)  # D gamma_5 (1 - D) v
         self.massless.apply(product, turned)()
-        for parity in BOTH:
-            Combine(product, right, parity=parity)(1, 1)
+        Combine(product, right)(1, 1)
         norm = float(norms_of(v)[0])
         return float(norms_of(square)[0]) / norm, float(norms_of(product)[0]) / norm
 
@@ -570,8 +566,7 @@ class Overlap:
         """
         for mass, x in zip(masses, found.solutions, strict=True):
             scale = 2 * self.rho - mass
-            for parity in BOTH:
-                Combine(x, source, parity=parity)(2 * self.rho / scale, -1 / scale)
+            Combine(x, source)(2 * self.rho / scale, -1 / scale)
         return tuple(Propagator(x, NORMALISED, self.boundary, place) for x in found.solutions)
 
 

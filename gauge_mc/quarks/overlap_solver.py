@@ -255,5 +255,4 @@ def solve_all(
 
 def _set(target: SpinorField, other: SpinorField, a: float, b: float) -> None:
     """Set the target to a times itself and b times other vectors."""
-    for parity in BOTH:
-        Combine(target, other, parity=parity)(a, b)
+    Combine(target, other)(a, b)

@@ -132,5 +132,4 @@ class System:
 
 def norms_of(field: SpinorField) -> NDArray[np.float64]:
     """Return the norms of the vectors of a field."""
-    parts = (Multiply(field, parity=parity)().norm2 for parity in field.parities)
-    return np.asarray(np.sqrt(sum(parts)))
+    return np.asarray(np.sqrt(Multiply(field)().norm2))

@@ -209,17 +209,14 @@ class Zolotarev(Approximation[tuple[PartialFractions, float]]):
 
         request = SolverParameters(self._levels[0][1], ITERATIONS, inner="double")
         system = ShiftedSystem(square, source, self.size, request)
-        parities = operator.parities
-        first = [Combine(target, source, parity=parity) for parity in parities]
+        first = Combine(target, source)
 
         def call() -> None:
             fractions, tolerance = self._now
-            for one in first:
-                one(0, fractions.constant)
+            first(0, fractions.constant)
             solutions = system.solutions(fractions.shifts.tolist(), tolerance)
             for residue, y in zip(fractions.residues.tolist(), solutions, strict=True):
-                for parity in parities:
-                    Combine(target, y, parity=parity)(1, residue)
+                Combine(target, y)(1, residue)
             self.steps += system.iterations
 
         return call
@@ -247,12 +244,11 @@ class DoublePass(Zolotarev):
     ) -> Apply:
         """Return a call; see `Approximation.prepare`."""
         sum_ = TwoPassSum(SquaredOperator(operator), target, source, ITERATIONS)
-        first = [Combine(target, source, parity=parity) for parity in operator.parities]
+        first = Combine(target, source)
 
         def call() -> None:
             fractions, tolerance = self._now
-            for one in first:
-                one(0, fractions.constant)
+            first(0, fractions.constant)
             sum_(fractions.shifts.tolist(), fractions.residues.tolist(), tolerance)
             self.steps += 2 * sum_.iterations
 

@@ -15,7 +15,7 @@ from gauge_mc.devices.base import repeated
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.devices.source import source_folder, structure
 from gauge_mc.domain.halo import HaloExchange, SliceRange, transfers_of
-from gauge_mc.domain.layout import Layout
+from gauge_mc.domain.layout import BOTH_PARITIES, Layout
 from gauge_mc.domain.slab import work
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field import Field
@@ -135,6 +135,11 @@ class SpinorField:
         return SpinorField.empty(self.field, name, self.count, parity, self.fifth)
 
     @property
+    def launched(self) -> int:
+        """The parity of a launch on all sites of the field: 0, 1 or `BOTH_PARITIES`."""
+        return self.parities[0] if len(self.parities) == 1 else BOTH_PARITIES
+
+    @property
     def vectors(self) -> int:
         """Number of vectors psi(x) in memory: those of all right-hand sides and all s.
 
@@ -195,6 +200,8 @@ class SpinorField:
         extent, choice, launches = self.fifth or 1, self.storage.choice, []
         vectors = min(source.count - first, self.count - to) * extent
         parities = [one for one in self.parities if one in source.parities]
+        if len(parities) > 1:
+            parities = [BOTH_PARITIES]
         for slab, old in zip(self.slabs, source.slabs, strict=True):
             where = elsewhere(source.storage.number_bytes, slab.layout, old.layout)
             for parity in parities:

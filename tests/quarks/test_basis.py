@@ -7,8 +7,7 @@ from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
-from gauge_mc.quarks.algebra import MOST_VECTORS
-from gauge_mc.quarks.basis import BasisProducts, CombineBasis, Projection
+from gauge_mc.quarks.basis import MOST_COMBINED, BasisProducts, CombineBasis, Projection
 from gauge_mc.quarks.chirality import CombineChiralities, HermitianOperator, SquaredOperator
 from gauge_mc.quarks.operators import OPERATORS, Wilson
 from gauge_mc.quarks.spinors import SpinorField
@@ -52,12 +51,14 @@ def test_what_is_multiplied_by_zero_need_not_be_a_number(best_device, rng):
 
 def test_products_and_combinations_of_a_basis(group, device, rng):
     """Combinations of more vectors than a launch treats, and of some of them."""
-    count = MOST_VECTORS + 3
+    count = MOST_COMBINED + 3
     (basis, v), (w, w0) = drawn(device, group, rng, count), drawn(device, group, rng, 2)
     for used in (1, count - 1):
         expected = np.array([np.vdot(one, w0[1]) for one in v[:used]])
-        found = BasisProducts(basis, w, 1, used)()
+        products = BasisProducts(basis, w, 1, used)
+        found = products()
         assert found.shape == (used,)
+        assert products.norm2 == pytest.approx(np.vdot(w0[1], w0[1]).real, rel=1e-13)
         assert np.abs(found - expected).max() < 1e-12 * w0[1].size
     c = rng.normal(size=count) + 1j * rng.normal(size=count)
     CombineBasis(w, 1, basis)(c[:-1], 0.5)
