@@ -24,7 +24,8 @@ def fit(
     run: Annotated[
         list[Path] | None,
         o.argument(
-            "Runs or tables, each fitted by itself, or scans for fits of scans.",
+            "Runs or tables, each fitted by itself, scans for fits of scans, or folders of chains "
+            "of one ensemble for fits that join them.",
             "newest in runs/",
             metavar="RUN|TABLE|SCAN",
         ),

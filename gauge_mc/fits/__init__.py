@@ -19,7 +19,7 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import replacing
 from gauge_mc.files.table import read_heading
 from gauge_mc.fits.shared.files import RESULT, without_nan
-from gauge_mc.fits.shared.tables import find_table_by_columns
+from gauge_mc.fits.shared.tables import find_table_by_columns, tables_of_chains
 from gauge_mc.options import Option, check_options
 from gauge_mc.registry import Registry
 from gauge_mc.results import documented, result_field
@@ -104,6 +104,11 @@ class Fit(ABC):
     takes this folder instead of a table, and the result is written into it.
     """
 
+    joins_chains: ClassVar[bool] = False
+    """Whether it fits the runs in a folder together, as Markov chains of one ensemble.
+    `carry_out_chains` then takes their tables, and the result is written into the folder.
+    """
+
     def check_anisotropy(self, table: Path) -> None:
         """Refuse a table of an anisotropic ensemble if equal spacings are assumed.
 
@@ -139,6 +144,23 @@ class Fit(ABC):
             If the table is damaged or contains too little data.
         """
 
+    def carry_out_chains(self, tables: Sequence[Path], **options: Any) -> FitResult:
+        """Fit the tables of several chains of one ensemble together; see `joins_chains`.
+
+        Parameters
+        ----------
+        tables : sequence of Path
+            Files of the tables.
+        **options : object
+            See `carry_out`.
+
+        Raises
+        ------
+        UsageError, GaugeError
+            See `carry_out`, or if the chains do not belong together.
+        """
+        raise NotImplementedError
+
     def find_table(self, folder: Path, options: Mapping[str, Any]) -> Path:
         """Return the table of a run that is to be fitted with the given options.
 
@@ -173,7 +195,7 @@ def fit(
         Name of the fit.
     run : path, optional
         A run directory, a result of `gauge_mc.generate`, or the file of a table; a scan for fits of
-        scans. By default the newest one in ``runs/``.
+        scans; a folder of chains for fits that join them. By default the newest one in ``runs/``.
     output : path, optional
         File of the result; by default it is in the folder of the table.
     **options : object
@@ -222,7 +244,14 @@ def fit_all(
 
 
 def _of_table(chosen: Fit, target: Path, given: Mapping[str, Any]) -> tuple[FitResult, Path]:
-    """Return the result of a fit to one table, with the folder of the table."""
+    """Return the result of a fit to one table, with the folder of the table.
+
+    The tables may be several ones of chains in a folder; see `Fit.joins_chains`.
+    """
+    if chosen.joins_chains and (tables := tables_of_chains(target, chosen.columns)):
+        for one in tables:
+            chosen.check_anisotropy(one)
+        return chosen.carry_out_chains(tables, **given), target
     table = chosen.find_table(target, given) if target.is_dir() else target
     chosen.check_anisotropy(table)
     return chosen.carry_out(table, **given), table.parent

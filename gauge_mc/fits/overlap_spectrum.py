@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 from rich.table import Table
 
-from gauge_mc.analysis.flow.records import FLOW_COLUMNS, read_flow
+from gauge_mc.analysis.flow.records import FLOW_COLUMNS, joined_flows, read_flow
 from gauge_mc.analysis.flow.topology import charges_at
-from gauge_mc.analysis.overlap.records import SPECTRUM_COLUMNS, read_spectrum
+from gauge_mc.analysis.overlap.records import (
+    SPECTRUM_COLUMNS,
+    SpectrumTable,
+    joined_spectra,
+    read_spectrum,
+)
 from gauge_mc.analysis.overlap.spectrum import (
     FlowedCharges,
     OverlapSpectrumSummary,
@@ -69,8 +75,9 @@ class OverlapSpectrumResult(FitResult):
     def _caption(self) -> str:
         found = self.found
         counts = ", ".join(f"{v}: {n}" for v, n in found.histogram.items())
+        chains = f" of {found.chains} chains" if found.chains > 1 else ""
         lines = [
-            f"{found.configurations} configurations; by index {counts}.",
+            f"{found.configurations} configurations{chains}; by index {counts}.",
             f"Largest bound of the error of D: {found.bound:.1e}.",
         ]
         if found.flow:
@@ -110,32 +117,44 @@ class OverlapSpectrumFit(Fit):
     content: ClassVar[tuple[type[Any], ...]] = (OverlapSpectrumSummary,)
     options: ClassVar[tuple[Option, ...]] = (CHARGE, TIME, SKIP)
     isotropic: ClassVar[bool] = True
+    joins_chains: ClassVar[bool] = True
 
     def carry_out(self, table: Path, **options: Any) -> OverlapSpectrumResult:
         """Determine the moments and the ratios from a table; see `Fit.carry_out`."""
-        skip = options.get(SKIP.name, 0)
-        found = read_spectrum(table, skip)
+        return self.carry_out_chains([table], **options)
+
+    def carry_out_chains(self, tables: Sequence[Path], **options: Any) -> OverlapSpectrumResult:
+        """Determine the moments and the ratios from chains; see `Fit.carry_out_chains`."""
         return OverlapSpectrumResult(
-            overlap_spectrum(found, flowed_charges(table.parent, options), skip)
+            overlap_spectrum(*read_chains(tables, options), options.get(SKIP.name, 0))
         )
 
 
 FITS.register(OverlapSpectrumFit())
 
 
-def flowed_charges(folder: Path, options: Mapping[str, Any]) -> FlowedCharges | None:
-    """Return the charges of the flow of a run, or None if it has no table of them.
+def read_chains(
+    tables: Sequence[Path], options: Mapping[str, Any]
+) -> tuple[SpectrumTable, FlowedCharges | None]:
+    """Return the spectra of chains of one ensemble, and the charges of the flow.
+
+    The charges are None if a chain has no table of them.
 
     Raises
     ------
     UsageError, GaugeError
-        See `charges_at`.
+        See `read_spectrum`, `joined_spectra`, `read_flow` and `charges_at`.
     """
-    tables = tables_with_columns(folder, FLOW_COLUMNS)
-    proper = [path for path, named in tables.items() if named] or list(tables)
-    if not proper:
-        return None
-    flow = read_flow(proper[0], options.get(SKIP.name, 0))
-    name = options.get(CHARGE.name, CHARGE.default)
+    skip = options.get(SKIP.name, 0)
+    spectra = joined_spectra([read_spectrum(one, skip) for one in tables])
+    flows = []
+    for one in tables:
+        beside = tables_with_columns(one.parent, FLOW_COLUMNS)
+        proper = [path for path, named in beside.items() if named] or list(beside)
+        if not proper:
+            return spectra, None
+        flows.append(read_flow(proper[0], skip))
+    chains = np.repeat(np.arange(len(flows)), [one.sweeps.size for one in flows])
+    flow, name = joined_flows(flows), options.get(CHARGE.name, CHARGE.default)
     charges = charges_at(flow, name, options.get(TIME.name))
-    return FlowedCharges(flow.sweeps, charges, name, float(flow.t[charges.index]))
+    return spectra, FlowedCharges(flow.sweeps, chains, charges, name, float(flow.t[charges.index]))

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from gauge_mc.analysis.overlap.records import SpectrumTable, read_spectrum
+from gauge_mc.analysis.overlap.records import SpectrumTable
 from gauge_mc.analysis.overlap.spectrum import (
     LEAST_IN_A_SECTOR,
     MOST_SECTOR,
     FlowedCharges,
+    common,
     overlap_spectrum,
 )
-from gauge_mc.fits.overlap_spectrum import OverlapSpectrumFit, flowed_charges
-from gauge_mc.fits.shared.options import SKIP
+from gauge_mc.fits.overlap_spectrum import OverlapSpectrumFit, read_chains
+from gauge_mc.fits.shared.tables import tables_of_chains
 from gauge_mc.libraries import load
 from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS
@@ -23,6 +25,7 @@ from gauge_mc.plots.figures.files import figure_file
 from gauge_mc.plots.figures.labels import minus
 from gauge_mc.plots.figures.legends import add_heading
 from gauge_mc.plots.figures.looks import WIDTH, look
+from gauge_mc.plots.runs.labels import labels_of, one_run
 from gauge_mc.plots.runs.table_plot import TablePlot
 
 if TYPE_CHECKING:
@@ -44,10 +47,18 @@ class OverlapSpectrumPlot(TablePlot):
     columns: ClassVar[tuple[str, ...]] = OverlapSpectrumFit.columns
     options: ClassVar[tuple[Option, ...]] = OverlapSpectrumFit.options
 
+    def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
+        """Draw a run, or the chains in a folder together; see `Plot.draw`."""
+        tables = tables_of_chains(one_run(runs, self.subject), self.columns)
+        if not tables:
+            return super().draw(runs, file, **options)
+        label = labels_of([tables[0].parent])[0]
+        plot_overlap_spectrum(*read_chains(tables, options), file, label)
+        return []
+
     def draw_table(self, table: Path, file: Path, label: str, options: dict[str, Any]) -> None:
         """Draw the distributions; see `TablePlot.draw_table`."""
-        spectrum = read_spectrum(table, options.get(SKIP.name, 0))
-        plot_overlap_spectrum(spectrum, flowed_charges(table.parent, options), file, label)
+        plot_overlap_spectrum(*read_chains([table], options), file, label)
 
 
 PLOTS.register(OverlapSpectrumPlot())
@@ -82,8 +93,7 @@ def plot_overlap_spectrum(
         _draw_counts(histogram, table.index, -BAR / 2 if flow else 0.0, 0)
         entries = [(patch(color=look(0)["color"]), text)]
         if flow and found.flow:
-            own = np.isin(flow.sweeps, table.sweeps)
-            _draw_counts(histogram, flow.rounded()[own], BAR / 2, 1)
+            _draw_counts(histogram, flow.rounded()[common(table, flow)[1]], BAR / 2, 1)
             rounded = minus(found.flow.square_rounded)
             text = rf"$Q$ of the flow, rounded, $\langle Q^2\rangle={rounded}$"
             entries.append((patch(color=look(1)["color"]), text))

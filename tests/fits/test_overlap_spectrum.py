@@ -8,6 +8,7 @@ import pytest
 import gauge_mc
 from gauge_mc.analysis.overlap.random_matrices import mean_eigenvalues
 from gauge_mc.analysis.overlap.records import COLUMNS, EIGENVALUE_COLUMNS, eigenvalue_table
+from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import Table
 from tests.analysis.synthetic_flow import synthetic_flow, write_flow
@@ -26,14 +27,17 @@ def lowest(nu, number, rng):
     return 2 * np.sqrt(SIZE + nu / 2) * sizes / (SIGMA * VOLUME)
 
 
-def write_spectra(path, rng, samples=400, number=2, spread=1.2):
+def write_spectra(path, rng, samples=400, number=2, spread=1.2, indices=None, header=None):
     """Write tables of independent configurations with normally distributed indices."""
-    indices = np.rint(rng.normal(scale=spread, size=samples)).astype(int).tolist()
-    beside = eigenvalue_table(path)
+    drawn = np.rint(rng.normal(scale=spread, size=samples)).astype(int)
+    indices = (drawn if indices is None else indices).tolist()
+    beside, header = eigenvalue_table(path), {**HEADER, **(header or {})}
+    for old in (path, beside):
+        old.unlink(missing_ok=True)
     with (
-        Table(path, HEADER, ("sweep", *COLUMNS.names)) as table,
+        Table(path, header, ("sweep", *COLUMNS.names)) as table,
         Table(
-            beside, {**HEADER, "observable": "eigenvalues"}, ("sweep", *EIGENVALUE_COLUMNS.names)
+            beside, {**header, "observable": "eigenvalues"}, ("sweep", *EIGENVALUE_COLUMNS.names)
         ) as more,
     ):
         for n, index in enumerate(indices):
@@ -127,3 +131,61 @@ def test_an_index_that_stays_has_no_error(tmp_path, rng):
 def test_plot(sketched, tmp_path, rng):
     write_spectra(tmp_path / "overlap_spectrum.csv", rng, 60)
     gauge_mc.plot("overlap-spectrum", tmp_path, output=tmp_path / "figure.png")
+
+
+def write_chains(folder, rng, lengths):
+    """Write the tables of several chains, with a flow whose charges are the indices."""
+    indices = []
+    for n, length in enumerate(lengths):
+        run = folder / f"run_chain{n + 1}"
+        run.mkdir(parents=True)
+        indices.append(write_spectra(run / "overlap_spectrum.csv", rng, length))
+        flow = synthetic_flow(rng, length, charges=indices[-1].astype(float), smear=0.01)
+        write_flow(run / "flow.csv", flow)
+    return indices
+
+
+def test_chains_of_one_ensemble_are_averaged(sketched, tmp_path, rng):
+    """All moments are those of all configurations, and no update of two chains is taken for one."""
+    indices = np.concatenate(write_chains(tmp_path, rng, (200, 120, 80)))
+    found = gauge_mc.fit("overlap-spectrum", tmp_path).found
+    assert (found.chains, found.configurations) == (3, 400)
+    assert found.square.value == pytest.approx(np.mean(indices**2))
+    assert found.square.error == pytest.approx(np.std(indices**2) / 20, rel=0.3)
+    assert found.histogram["0"] == (indices == 0).sum()
+    assert sum(one.configurations for one in found.sectors if one.k == 1) == sum(
+        (np.abs(indices) == nu).sum() for nu in {one.nu for one in found.sectors}
+    )
+    assert found.flow.configurations == 400
+    assert found.flow.different == 0
+    assert found.flow.index_square.value == found.square.value
+    written = json.loads((tmp_path / "overlap-spectrum.json").read_text())
+    assert written["chains"] == 3
+    gauge_mc.plot("overlap-spectrum", tmp_path, output=tmp_path / "figure.png")
+
+
+def test_the_error_knows_where_a_chain_ends(tmp_path, rng):
+    """Two chains, each of which stays in one sector for long, are not two halves of one series."""
+    long, short = np.repeat([0, 2, 1, 2] * 5, 10), np.repeat([1, 0, 1, 2, 0, 1], 10)
+    for name, index in (("a", long), ("b", short)):
+        (tmp_path / name).mkdir()
+        write_spectra(tmp_path / name / "overlap_spectrum.csv", rng, index.size, indices=index)
+    found = gauge_mc.fit("overlap-spectrum", tmp_path).found
+    assert found.changes == 24
+    own = estimate(long**2, short**2)
+    assert found.square.error == pytest.approx(own.error)
+    assert own.error != pytest.approx(estimate(np.concatenate([long, short]) ** 2).error)
+
+
+def test_chains_without_a_flow_or_of_other_ensembles(tmp_path, rng):
+    write_chains(tmp_path, rng, (60, 60))
+    (tmp_path / "run_chain2" / "flow.csv").unlink()
+    assert gauge_mc.fit("overlap-spectrum", tmp_path).found.flow is None
+    other = tmp_path / "run_chain3"
+    other.mkdir()
+    write_spectra(other / "overlap_spectrum.csv", rng, 20, number=1)
+    with pytest.raises(GaugeError, match="differ in the number of eigenvalues"):
+        gauge_mc.fit("overlap-spectrum", tmp_path)
+    write_spectra(other / "overlap_spectrum.csv", rng, 20, header={"beta": "2.4"})
+    with pytest.raises(GaugeError, match="differ in beta"):
+        gauge_mc.fit("overlap-spectrum", tmp_path)

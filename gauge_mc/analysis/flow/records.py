@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -174,6 +174,21 @@ def read_flow(path: Path, skip: int = 0) -> FlowTable:
     metadata = {name: table.header[name] for name in METADATA if name in table.header}
     times = np.asarray(rows["t"][: shape[1]], dtype=np.float64)
     return FlowTable(metadata, _lattice(metadata, source), sweeps, times, values)
+
+
+def joined_flows(tables: Sequence[FlowTable]) -> FlowTable:
+    """Return the flows of several Markov chains of one ensemble, one after the other.
+
+    Raises
+    ------
+    GaugeError
+        If their flow times differ.
+    """
+    first = tables[0]
+    if not all(np.array_equal(one.t, first.t) for one in tables):
+        raise GaugeError("The chains have different flow times; measure the same ones.")
+    columns = {n: np.concatenate([one.columns[n] for one in tables]) for n in first.columns}
+    return replace(first, sweeps=np.concatenate([one.sweeps for one in tables]), columns=columns)
 
 
 def _check_columns(table: TableData, source: str) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.columns import SWEEP, Column, TableColumns
 from gauge_mc.files.table import read_table
+from gauge_mc.registry import in_words
 
 COLUMNS = TableColumns(
     Column(
@@ -58,6 +60,9 @@ METADATA = (*ensemble_keys(), RHO_KEY, "csw", "boundary", "accuracy")
 """Keys of the header that identify the ensemble and the operator."""
 
 
+Series = TypeVar("Series", Array, Integers)
+
+
 @dataclass(frozen=True)
 class SpectrumTable:
     """The low spectrum of the overlap operator on an ensemble."""
@@ -67,7 +72,9 @@ class SpectrumTable:
     lattice: Lattice
     """Extents of the lattice."""
     sweeps: Integers
-    """Numbers (updates) of the configurations, ascending, of shape (configurations,)."""
+    """Numbers (updates) of the configurations, ascending in a chain, of shape (configurations,)."""
+    chains: Integers
+    """Number of the Markov chain of every configuration, from 0, ascending."""
     index: Integers
     """The index on every configuration, of shape (configurations,)."""
     projected: Array
@@ -75,6 +82,52 @@ class SpectrumTable:
     (configurations, eigenvalues)."""
     bound: float
     """Largest bound of the error of D(0)."""
+
+    def parts(self, series: Series) -> list[Series]:
+        """Return the parts of a series, with a value or row for each configuration, by chain."""
+        return split_by_chain(series, self.chains)
+
+
+def split_by_chain(series: Series, chains: Integers) -> list[Series]:
+    """Return the parts of a series with equal numbers of the chain, which are ascending."""
+    return np.split(series, np.flatnonzero(np.diff(chains)) + 1)
+
+
+def joined_spectra(tables: Sequence[SpectrumTable]) -> SpectrumTable:
+    """Return the spectra of several Markov chains of one ensemble.
+
+    Parameters
+    ----------
+    tables : sequence of SpectrumTable
+        The spectra of each chain.
+
+    Raises
+    ------
+    GaugeError
+        If the ensembles, the operators or the numbers of eigenvalues differ.
+    """
+    first, *others = tables
+    for one in others:
+        different = [
+            name
+            for name in {**first.ensemble, **one.ensemble}
+            if first.ensemble.get(name) != one.ensemble.get(name)
+        ]
+        if first.projected.shape[1] != one.projected.shape[1]:
+            different.append("the number of eigenvalues")
+        if different:
+            raise GaugeError(
+                f"The chains do not belong together, since they differ in {in_words(different)}; "
+                "fit them one by one."
+            )
+    return replace(
+        first,
+        sweeps=np.concatenate([one.sweeps for one in tables]),
+        chains=np.repeat(np.arange(len(tables)), [one.sweeps.size for one in tables]),
+        index=np.concatenate([one.index for one in tables]),
+        projected=np.concatenate([one.projected for one in tables]),
+        bound=max(one.bound for one in tables),
+    )
 
 
 def eigenvalue_table(path: Path) -> Path:
@@ -117,7 +170,9 @@ def read_spectrum(path: Path, skip: int = 0) -> SpectrumTable:
     except KeyError:
         raise GaugeError(f"{source} does not state its lattice; measure it again.") from None
     index, bound = np.asarray(chosen["index"], np.int64), float(chosen["bound"].max())
-    return SpectrumTable(known, lattice, sweeps, index, _projected(path, sweeps), bound)
+    projected = _projected(path, sweeps)
+    chains = np.zeros(sweeps.size, np.int64)
+    return SpectrumTable(known, lattice, sweeps, chains, index, projected, bound)
 
 
 def _projected(path: Path, sweeps: Integers) -> Array:

@@ -10,7 +10,7 @@ eigenvalues that are projected to the imaginary axis as in hep-lat/0306022.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -18,11 +18,12 @@ import numpy as np
 
 from gauge_mc.analysis.flow.topology import MIN_CHANGES, Charges
 from gauge_mc.analysis.overlap.random_matrices import CLASSES, dyson_index, mean_eigenvalues
-from gauge_mc.analysis.overlap.records import SpectrumTable
+from gauge_mc.analysis.overlap.records import SpectrumTable, split_by_chain
 from gauge_mc.analysis.timeseries.bins import bin_length, jackknifed
-from gauge_mc.analysis.timeseries.cautions import caution_series
+from gauge_mc.analysis.timeseries.cautions import caution_skip, caution_slow
 from gauge_mc.analysis.timeseries.estimates import Estimate, caution_short
 from gauge_mc.analysis.timeseries.gamma_method import estimate
+from gauge_mc.analysis.timeseries.transients import transient_end
 from gauge_mc.arrays import Array, Integers
 from gauge_mc.errors import UsageError
 from gauge_mc.groups import GROUPS
@@ -90,6 +91,7 @@ class OverlapSpectrumSummary:
         "Group, beta, lattice and action of the ensemble, and the operator."
     )
     configurations: int = result_field("Number of configurations.")
+    chains: int = result_field("Number of Markov chains that are averaged.")
     skip: int = result_field("Last update that was left out.")
     bound: float = result_field("Largest bound of the norm of the error of D(0).")
     changes: int = result_field("How often the index changes from one configuration to the next.")
@@ -114,6 +116,8 @@ class FlowedCharges:
 
     sweeps: Integers
     """Numbers (updates) of the configurations."""
+    chains: Integers
+    """Number of the Markov chain of every configuration; see `SpectrumTable`."""
     charges: Charges
     """The charges, not rounded."""
     name: str
@@ -152,7 +156,7 @@ def overlap_spectrum(
     group = table.ensemble.get("group", "")
     if group not in GROUPS:
         raise UsageError(f"The table is of the unknown group '{group}'; fit one of SU(N).")
-    changes = int(np.count_nonzero(np.diff(table.index)))
+    changes = sum(int(np.count_nonzero(np.diff(one))) for one in table.parts(table.index))
     trusted = changes >= MIN_CHANGES
     square, volume = index**2, table.lattice.sites
     values, counts = np.unique(table.index, return_counts=True)
@@ -161,12 +165,13 @@ def overlap_spectrum(
     return OverlapSpectrumSummary(
         dict(table.ensemble),
         index.size,
+        int(table.chains[-1]) + 1,
         skip,
         table.bound,
         changes,
-        _moment(index, trusted),
-        _moment(square, trusted),
-        _moment(square / volume, trusted),
+        _moment(table.parts(index), trusted),
+        _moment(table.parts(square), trusted),
+        _moment(table.parts(square / volume), trusted),
         {str(v): int(n) for v, n in zip(values.tolist(), counts.tolist(), strict=True)},
         CLASSES[dyson],
         sectors.eigenvalues(),
@@ -176,15 +181,15 @@ def overlap_spectrum(
     )
 
 
-def _moment(series: Array, trusted: bool) -> Estimate:
-    """Return a mean, without an error if the index changes too rarely."""
-    found = estimate(series)
+def _moment(series: Sequence[Array], trusted: bool) -> Estimate:
+    """Return a mean over chains, without an error if the index changes too rarely."""
+    found = estimate(*series)
     nan = math.nan
-    return found if trusted else Estimate(found.value, nan, nan, nan, series.size)
+    return found if trusted else Estimate(found.value, nan, nan, nan, found.samples)
 
 
 class _Sectors:
-    """Means of eigenvalues by sector, with errors by the jackknife over the whole chain."""
+    """Means of eigenvalues by sector, with errors by the jackknife over the whole chains."""
 
     def __init__(self, table: SpectrumTable, dyson: int) -> None:
         self._table, self._dyson = table, dyson
@@ -192,7 +197,8 @@ class _Sectors:
         sizes = np.abs(table.index)
         masks = {nu: sizes == nu for nu in range(MOST_SECTOR + 1)}
         self.masks = {nu: m for nu, m in masks.items() if m.sum() >= LEAST_IN_A_SECTOR}
-        tau = max(estimate(one.astype(float)).tau_int for one in (sizes, table.projected[:, 0]))
+        series = sizes.astype(np.float64), table.projected[:, 0]
+        tau = max(estimate(*table.parts(one)).tau_int for one in series)
         self._length = bin_length(sizes.size, tau)
 
     def _columns(self, nu: int, k: int) -> Array:
@@ -201,7 +207,7 @@ class _Sectors:
 
     def _jackknifed(self, columns: Array, function: Callable[[Array], Array]) -> Estimate:
         with np.errstate(invalid="ignore", divide="ignore"):  # a sector within one bin
-            value, error = jackknifed([columns], self._length, function)
+            value, error = jackknifed(self._table.parts(columns), self._length, function)
         return Estimate(value, error, math.nan, math.nan, len(columns))
 
     def predicted(self, nu: int, k: int) -> float:
@@ -239,22 +245,35 @@ class _Sectors:
 
 def _compared(table: SpectrumTable, flow: FlowedCharges, trusted: bool) -> ChargeComparison | None:
     """Return the charge of the flow on the configurations of a table; None if there are none."""
-    _, own, others = np.intersect1d(table.sweeps, flow.sweeps, return_indices=True)
+    own, others = common(table, flow)
     if not own.size:
         return None
     index, q = table.index[own], flow.charges.values[others]
     rounded = flow.rounded()[others]
     varies = np.ptp(index) > 0 and np.ptp(q) > 0
+
+    def square(values: Array | Integers) -> Estimate:
+        squares = values.astype(np.float64) ** 2
+        return _moment(split_by_chain(squares, table.chains[own]), trusted)
+
     return ChargeComparison(
         flow.name,
         flow.t,
         int(own.size),
-        _moment(q**2, trusted),
-        _moment(rounded.astype(float) ** 2, trusted),
-        _moment(index.astype(float) ** 2, trusted),
+        square(q),
+        square(rounded),
+        square(index),
         float(np.mean(index != rounded)),
         float(np.corrcoef(index, q)[0, 1]) if varies else math.nan,
     )
+
+
+def common(table: SpectrumTable, flow: FlowedCharges) -> tuple[Integers, Integers]:
+    """Return the places of the configurations that both have, in the first and in the second."""
+    most = max(int(table.sweeps.max()), int(flow.sweeps.max())) + 1
+    its, other = (one.chains * most + one.sweeps for one in (table, flow))
+    _, own, others = np.intersect1d(its, other, return_indices=True)
+    return own.astype(np.int64), others.astype(np.int64)
 
 
 def _cautions(table: SpectrumTable, changes: int, sectors: _Sectors) -> list[str]:
@@ -265,10 +284,12 @@ def _cautions(table: SpectrumTable, changes: int, sectors: _Sectors) -> list[str
             "estimate autocorrelation times and errors: make the run much longer."
         )
     else:
-        moments = (estimate(index), estimate(index**2))
+        parts = table.parts(index)
+        moments = (estimate(*parts), estimate(*(one**2 for one in parts)))
         tau = max(one.tau_int + one.tau_int_error for one in moments)
         found += caution_short(index.size, tau, "the index")
-        found += caution_series(table.sweeps, index)
+        ends = map(transient_end, table.parts(table.sweeps), parts)
+        found += caution_skip(max(ends)) or caution_slow(*parts)
     if not sectors.masks:
         found.append(
             f"No sector has {LEAST_IN_A_SECTOR} configurations, so that eigenvalues are not "

@@ -35,6 +35,24 @@ def find_table_by_columns(folder: Path, columns: Collection[str]) -> Path:
     return proper[0] if proper else next(iter(found))
 
 
+def tables_of_chains(folder: Path, columns: Collection[str]) -> list[Path]:
+    """Return the tables of the runs in a folder that have the given columns.
+
+    There are none if the folder is itself a run with such a table, or no folder.
+
+    Raises
+    ------
+    GaugeError
+        If it is ambiguous which table of a run is meant.
+    """
+    if not folder.is_dir() or tables_with_columns(folder, columns):
+        return []
+    runs = [one for one in sorted(folder.iterdir()) if one.is_dir()]
+    return [
+        find_table_by_columns(one, columns) for one in runs if tables_with_columns(one, columns)
+    ]
+
+
 def tables_with_columns(
     folder: Path, columns: Collection[str], damaged: list[GaugeError] | None = None
 ) -> dict[Path, bool]:
