@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import math
 import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +52,9 @@ from gauge_mc.formats import FORMATS
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES, Observable, table_name
 from gauge_mc.options import Option
+from gauge_mc.papers.cards import PaperCard, read_paper
+from gauge_mc.papers.comparison import ComparedEntry, Comparison, read_comparison
+from gauge_mc.papers.reproduce import compare_kept
 from gauge_mc.plots.runs.drawing import find_plot, plot_names
 from gauge_mc.random import GENERATORS, Generator
 from gauge_mc.registry import Registry
@@ -271,6 +275,101 @@ def global_options() -> str:
 
     options = [one for one in get_command(cli.app).params if one.name != "help"]
     return "\n\n".join(option_tables(options))
+
+
+# Comparisons with papers
+
+
+@part
+def paper_averages() -> str:
+    """Compare averages with those of papers and other programs, with the settings."""
+    rows = []
+    for found, card in comparisons():
+        for one, entry in zip(found.entries, card.entries, strict=True):
+            if entry.average and one.pull is not None:
+                shown = (settings_of_ensemble(found, one.ensemble), entry.average)
+                rows.append((*shown, *compared(one), paper_link(found.paper)))
+    return table(("ensemble", "average", "here", "published", "pull", "by"), rows)
+
+
+@part
+def paper_results() -> str:
+    """Compare results of fits with those of papers, with the settings."""
+    rows = []
+    for found, card in comparisons():
+        for one, entry in zip(found.entries, card.entries, strict=True):
+            if entry.fit and one.pull is not None:
+                ensemble = settings_of_ensemble(found, one.ensemble)
+                by = paper_link(found.paper)
+                rows.append((plain(one.name), ensemble, *compared(one), by, plain(one.note)))
+    heads = ("quantity", "ensemble", "here", "published", "pull", "by", "remark")
+    return table(heads, rows)
+
+
+@part
+def paper_totals() -> str:
+    """Say how the pulls of all entries are distributed."""
+    entries = [one for found, _ in comparisons() for one in found.entries if one.pull is not None]
+    pulls = [one.pull for one in entries if one.pull is not None and not one.note]
+    spread = math.sqrt(sum(one**2 for one in pulls) / len(pulls))
+    largest = max(map(abs, pulls))
+    return (
+        f"{len(entries)} numbers of {len(comparisons())} cards are compared. Without the "
+        f"{len(entries) - len(pulls)} with a remark, the spread of the pulls is {spread:.2f} and "
+        f"the largest one {largest:.1f}."
+    )
+
+
+@part
+def paper_sources() -> str:
+    """Say of every card where its published numbers were read."""
+    rows = [
+        (code(one.name), plain(one.title), plain(one.where), plain(one.read))
+        for one in map(read_paper, sorted((ROOT / "runs" / "papers").glob("*.toml")))
+    ]
+    return table(("card", "what", "table or figure", "read in"), rows)
+
+
+@cache
+def comparisons() -> list[tuple[Comparison, PaperCard]]:
+    """Return the comparisons that are kept, or that follow from kept results, with their cards."""
+    found = []
+    for path in sorted((ROOT / "runs" / "papers").glob("*.toml")):
+        card = read_paper(path)
+        made = ROOT / "runs" / "results" / "papers" / f"{card.name}.json"
+        if made.exists():
+            found.append((read_comparison(made), card))
+        elif any(one.results for one in card.ensembles.values()):
+            found.append((compare_kept(card), card))
+    return found
+
+
+def compared(one: ComparedEntry) -> tuple[str, str, str]:
+    """Return the cells of an entry: our value, the published one, and the pull."""
+    return one.text, one.published_text, f"{one.pull:+.1f}".replace("-", "−")
+
+
+def settings_of_ensemble(found: Comparison, name: str) -> str:
+    """Return group, action, couplings, lattice and algorithm of an ensemble in words."""
+    (used,) = [one for one in found.ensembles if one.name == name]
+    values = {key: str(value) for key, value in used.parameters.items()}
+    (card,) = [one for _, one in comparisons() if one.name == found.card]
+    ensemble = card.ensembles[name]
+    if ensemble.scan:
+        values |= {key: str(ensemble.values[key]) for key in ("beta", "lattice")}
+    parameters = ensemble.parameters
+    words = [GROUPS[parameters.group].label, str(parameters.action), f"β = {values['beta']}"]
+    words += [values["lattice"], parameters.algorithm.name]
+    updates = "" if used.updates is None else f"{used.updates} updates"
+    return plain(", ".join([*words, *([updates] if updates else [])]))
+
+
+def paper_link(paper: str) -> str:
+    """Return a link to a paper if it has an address."""
+    if paper.startswith("https://"):
+        return f"[{paper.rpartition('/')[2]}]({paper})"
+    at_arxiv = re.fullmatch(r"[\w.-]+/\d+|\d+\.\d+", paper)
+    return f"[{paper}](https://arxiv.org/abs/{paper})" if at_arxiv else plain(paper)
 
 
 # Documents

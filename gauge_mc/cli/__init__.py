@@ -45,6 +45,7 @@ class Command:
 COMMANDS = {
     "generate": Command(GENERATE, "Generate an ensemble of configurations, or continue one."),
     "scan": Command(GENERATE, "Carry out independent runs on a grid of couplings and lattices."),
+    "paper": Command(GENERATE, "Reproduce published tables and figures, and compare with them."),
     "status": Command(GENERATE, "Show the progress of a run or a scan."),
     "measure": Command(ANALYSE, "Measure an observable on stored configurations."),
     "fit": Command(ANALYSE, "Determine physical quantities from the tables of runs."),

@@ -37,6 +37,7 @@ COMMANDS = {
     "verify": ("verify", ("RUN",)),
     "regenerate": ("regenerate --at 5 --dry-run", ("RUN",)),
     "publish": ("publish --author Doe", ("RUN", "OUT")),
+    "paper": ("paper --kept", ("OUT",)),
     "thin": ("thin --keep 2 --dry-run", ("RUN",)),
     "convert": ("convert", ("CONFIG", "OUT")),
     "bench": ("bench --lattice 4 --seconds 0.05", ()),

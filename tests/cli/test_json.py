@@ -213,6 +213,7 @@ CALLS = {
     "regenerate": [("run", "--at", 5, "--dry-run")],
     "publish": [("run", "published", "--author", "Doe, Jane")],
     "thin": [("run", "--keep", 2, "--dry-run")],
+    "paper": [(), ("necco_sommer_r0", "--kept")],
     "convert": [
         ("run/configs/0000005.lime", "five.nersc", "--to", "nersc"),
         ("propagator.lime", "other.lime", "--basis", "weyl"),
