@@ -75,7 +75,7 @@ class FitKeywords(TypedDict, total=False):
     samples: bool | None
     scale: str | None
     single: bool | None
-    skip: int | None
+    skip: int | str | None
     source: str | None
     sqrt_t0: float | None
     sqrt_t0_error: float | None
@@ -219,7 +219,7 @@ class PlotKeywords(TypedDict, total=False):
     result: str | None
     round: bool | None
     scale: str | None
-    skip: int | None
+    skip: int | str | None
     t: float | None
     t0: str | int | list[int] | None
     t_max: int | None

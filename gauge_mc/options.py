@@ -93,6 +93,8 @@ class Option(Number):
     """
     accepts: type[Any] | None = field(default=None, kw_only=True)
     """Class whose objects Python also gives in place of a text that may be given several times."""
+    instead: tuple[str, ...] = field(default=(), kw_only=True)
+    """Words that may be given instead of a number, such as ``auto``."""
     open: bool = field(default=False, kw_only=True)
     """Whether other words than the choices can be given."""
     separator: str = field(default="", kw_only=True)
@@ -129,6 +131,17 @@ class Option(Number):
         if self.kind is bool:
             return ""
         return self.metavar or "|".join(self.choices) or f"<{self.kind.__name__}>"
+
+    def read(self, text: str) -> Any:
+        """Return the value that a text stands for: a number, a text, or a word instead of a number.
+
+        Raises
+        ------
+        ValueError
+            If it is not a number, and a number is needed.
+        """
+        word = str(text).strip().lower()
+        return word if word in self.instead else READ[self.kind](text)
 
     @property
     def flag(self) -> str:
@@ -297,6 +310,8 @@ def _converted(option: Option, value: object) -> object:
         return _numbers(option, value)
     if option.items:
         return option.items.text(option.items.several(value))
+    if isinstance(value, str) and value in option.instead:
+        return value
     accepted = (int, float) if kind is float else kind
     if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
         raise UsageError(f"{option.flag} is {quoted(value)}; give a value of type {kind.__name__}.")
@@ -394,7 +409,7 @@ def _parsed(option: Option, text: str, given: bool, whose: str, where: str) -> o
             f"{option.flag} has {len(text)} characters; give at most {MOST_CHARACTERS} {where}."
         )
     try:
-        return option.checked(READ[option.kind](text))
+        return option.checked(option.read(text))
     except ValueError:
         what = "a whole number" if option.kind is int else "a number"
         raise UsageError(

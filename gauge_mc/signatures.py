@@ -138,7 +138,7 @@ def _type(option: Option) -> Any:
         item: Any = kind | option.items | Mapping[str, object]
         return item | list[item]
     if not option.repeated:
-        return kind
+        return kind | str if option.instead else kind
     items: Any = kind | option.accepts if option.accepts else kind
     return items | list[items]
 

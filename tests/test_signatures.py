@@ -49,7 +49,7 @@ def test_signatures_list_the_parameters_of_a_run(name):
             {"smear": str | Smearing | list[str | Smearing] | None, "rho": float | None},
         ),
         ("fit", FITS, {}),
-        ("plot", PLOTS, {"skip": int | None}),
+        ("plot", PLOTS, {"skip": int | str | None}),
     ],
 )
 def test_signatures_list_the_options_of_all_things(name, things, more):

@@ -295,6 +295,8 @@ def declared_parameter(option: Option, section: str, text: str) -> inspect.Param
         more = choosing(option.choices, option.separator or None)
     if option.kind in PARSERS:
         more = {"parser": PARSERS[option.kind]}
+    if option.instead:
+        more = {**choosing(option.instead), "parser": option.read}
     made = typer.Option(
         option.flag,
         help=text,

@@ -53,8 +53,8 @@ def fit(
     results = []
     with alone_on_stdout(json):
         for result, path in fit_all(what, run or [], options, output):
-            results.append({"file": str(path), **result.values()})
+            results.append({"file": str(path), **result.document()})
             if not json:
-                console.print(*result.report(), f"{path}\n", sep="\n")
+                console.print(*result.whole_report(), f"{path}\n", sep="\n")
     if json:
         print_document("fit", results[0] if len(results) == 1 else {"fits": results})

@@ -13,6 +13,7 @@ import typer
 from gauge_mc.cli.completion import choosing
 from gauge_mc.cli.help import with_default as with_default
 from gauge_mc.observables import OBSERVABLES
+from gauge_mc.options import Option
 from gauge_mc.run.settings import ENSEMBLE as ENSEMBLE
 from gauge_mc.run.settings import EXECUTION as EXECUTION
 from gauge_mc.run.settings import FILES as FILES
@@ -63,6 +64,13 @@ def option(
         show_default=False,
         **(choosing(words, separator) if words else {}),
     )
+
+
+def declared(one: Option, panel: str | None = None) -> Any:
+    """Return a declared option for Typer that is a number or a word instead of it."""
+    made = option(one.help, one.default, one.metavar, one.instead, panel=panel)
+    made.parser = one.read
+    return made
 
 
 def argument(help: str, usual: object = "", metavar: str = "", choices: Iterable[str] = ()) -> Any:

@@ -11,11 +11,16 @@ from gauge_mc.cli import options as o
 from gauge_mc.cli import say
 from gauge_mc.cli.command import OptionGroup, Subcommands
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
-from gauge_mc.options import check_options
 from gauge_mc.plots import AGAINST_BETA
 from gauge_mc.plots.figures.averages import AveragePoint, AveragesTable
 from gauge_mc.plots.figures.files import ENDINGS, STYLE_DPI, FigureFormat, drawn_as
-from gauge_mc.plots.runs.drawing import expected_plot, find_plot, plot_names, runs_to_draw
+from gauge_mc.plots.runs.drawing import (
+    expected_plot,
+    find_plot,
+    options_to_draw,
+    plot_names,
+    runs_to_draw,
+)
 from gauge_mc.registry import in_words
 from gauge_mc.results import documented, result_field
 
@@ -82,7 +87,7 @@ def plot(
     paths, runs = runs_to_draw(what, run or [])
     chosen = find_plot(what, runs)
     file = output or (paths[0] if len(paths) == 1 else Path()) / f"{what}.pdf"
-    given = check_options(chosen.options, options, f"plot {what}")
+    given = options_to_draw(chosen, runs, options)
     with alone_on_stdout(json), drawn_as(FigureFormat.parse(size, dpi)):
         shown = chosen.draw(runs, file, **given)
     if json:

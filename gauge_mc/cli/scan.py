@@ -15,6 +15,7 @@ from gauge_mc.errors import INTERRUPTED, UsageError
 from gauge_mc.registry import in_words
 from gauge_mc.run.cards import read_card
 from gauge_mc.run.execution import DIVIDED, DIVIDED_LABELS, NUMBERED
+from gauge_mc.run.thermalisation import SKIP
 from gauge_mc.scans.grid import Grid, axes
 from gauge_mc.scans.request import ScanRequest
 from gauge_mc.scans.slurm import NAME, PARALLELISM
@@ -104,10 +105,8 @@ def scan(
         ),
     ] = False,
     skip: Annotated[
-        int | None,
-        o.option(
-            "Leave measurements up to update N out of the averages.", "0", "N", panel=o.EXECUTION
-        ),
+        str | None,
+        o.declared(SKIP, panel=o.EXECUTION),
     ] = None,
     dry_run: Annotated[
         bool,

@@ -10,7 +10,7 @@ import json
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
@@ -22,8 +22,15 @@ from gauge_mc.fits.shared.files import RESULT, without_nan
 from gauge_mc.fits.shared.tables import find_table_by_columns, tables_of_chains
 from gauge_mc.options import Option, check_options
 from gauge_mc.registry import Registry
-from gauge_mc.results import documented, result_field
+from gauge_mc.results import DECLARED, documented, result_field
 from gauge_mc.run.directory import newest_run
+from gauge_mc.run.thermalisation import (
+    AUTO,
+    SKIP,
+    Thermalisation,
+    found_thermalisation,
+    sentences_of,
+)
 from gauge_mc.scans.scan import newest_scan
 from gauge_mc.signatures import with_options
 
@@ -31,8 +38,15 @@ if TYPE_CHECKING:
     from gauge_mc.keywords import FitKeywords
 
 
+@dataclass(frozen=True, repr=False)
 class FitResult(ABC):
     """The result of a fit."""
+
+    thermalisation: Sequence[Thermalisation] = field(
+        default=(),
+        kw_only=True,
+        metadata={DECLARED: {"help": "Updates that ``--skip auto`` has left out of each run."}},
+    )
 
     @abstractmethod
     def values(self) -> dict[str, Any]:
@@ -41,6 +55,15 @@ class FitResult(ABC):
     @abstractmethod
     def report(self) -> list[Any]:
         """Return the tables that show the result on a terminal, for Rich."""
+
+    def document(self) -> dict[str, Any]:
+        """Return `values`, and what was left out of the runs if the program has chosen it."""
+        chosen = [asdict(one) for one in self.thermalisation]
+        return {**self.values(), **({"thermalisation": chosen} if chosen else {})}
+
+    def whole_report(self) -> list[Any]:
+        """Return `report`, and what was left out of the runs if the program has chosen it."""
+        return [*self.report(), *sentences_of(self.thermalisation)]
 
     @property
     def tag(self) -> str:
@@ -63,7 +86,7 @@ class FitResult(ABC):
         UsageError
             If something else than the result of a fit is there.
         """
-        text = json.dumps(without_nan(self.values()), indent=1, ensure_ascii=False)
+        text = json.dumps(without_nan(self.document()), indent=1, ensure_ascii=False)
         with replacing(path, kind=RESULT) as file:
             file.write(text.encode() + b"\n")
 
@@ -76,6 +99,9 @@ class FitReport:
     file: str = result_field("File that was written or read.")
     observable: str = result_field("What the numbers are, in words.")
     units: str = result_field("Their units, in words.")
+    thermalisation: Sequence[Thermalisation] = result_field(
+        "Updates that ``--skip auto`` has left out of each run; missing if a number was given."
+    )
     fits: Sequence[object] = result_field("Results of the fits, if there are several runs.")
 
 
@@ -251,10 +277,14 @@ def _of_table(chosen: Fit, target: Path, given: Mapping[str, Any]) -> tuple[FitR
     if chosen.joins_chains and (tables := tables_of_chains(target, chosen.columns)):
         for one in tables:
             chosen.check_anisotropy(one)
-        return chosen.carry_out_chains(tables, **given), target
+        result = chosen.carry_out_chains(tables, **given)
+        chains = [one.parent for one in tables] if given.get(SKIP.name) == AUTO else []
+        return replace(result, thermalisation=[*map(found_thermalisation, chains)]), target
     table = chosen.find_table(target, given) if target.is_dir() else target
     chosen.check_anisotropy(table)
-    return chosen.carry_out(table, **given), table.parent
+    found = [found_thermalisation(table.parent)] if given.get(SKIP.name) == AUTO else []
+    numbers = {**given, SKIP.name: found[0].update} if found else given
+    return replace(chosen.carry_out(table, **numbers), thermalisation=found), table.parent
 
 
 def _of_runs(chosen: Fit, target: Path, given: Mapping[str, Any]) -> tuple[FitResult, Path]:
@@ -264,4 +294,9 @@ def _of_runs(chosen: Fit, target: Path, given: Mapping[str, Any]) -> tuple[FitRe
             f"fit {chosen.name} needs the folder of a scan or of several runs, and {target} is "
             "none; name one."
         )
-    return chosen.carry_out(target, **given), target
+    result = chosen.carry_out(target, **given)
+    if given.get(SKIP.name) != AUTO:
+        return result, target
+    runs = sorted(one for one in target.iterdir() if one.is_dir() and any(one.glob("*.csv")))
+    found = [found_thermalisation(one) for one in runs]
+    return replace(result, thermalisation=found), target

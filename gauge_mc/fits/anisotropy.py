@@ -12,8 +12,8 @@ from rich.table import Table
 from gauge_mc.actions import ANISOTROPY
 from gauge_mc.analysis.potential.anisotropy import Anisotropy, read_anisotropy
 from gauge_mc.fits import FITS, Fit, FitResult
-from gauge_mc.fits.shared.options import SKIP
 from gauge_mc.options import Option
+from gauge_mc.run.thermalisation import SKIP
 
 LEAST = Option(
     "least", int, "Smallest x and y of the loops that are averaged.", "where xi(x, y) is flat", "N"

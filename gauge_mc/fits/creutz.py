@@ -14,9 +14,10 @@ from gauge_mc.analysis.potential.loop_tables import LOOP_COLUMNS, read_loops
 from gauge_mc.analysis.potential.loops import PathLoops
 from gauge_mc.analysis.timeseries.notation import with_error
 from gauge_mc.fits import FITS, Fit, FitResult
-from gauge_mc.fits.shared.options import LEVEL, SKIP, tag_of_levels
+from gauge_mc.fits.shared.options import LEVEL, tag_of_levels
 from gauge_mc.options import Option
 from gauge_mc.results import documented, result_field
+from gauge_mc.run.thermalisation import SKIP
 
 DIAGONALS = 4
 """Number of diagonals T = R, R + 1, … in the report: four columns fit 80 characters."""

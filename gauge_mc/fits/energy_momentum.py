@@ -19,11 +19,11 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import read_table
 from gauge_mc.fits import FITS, Fit, FitResult
 from gauge_mc.fits.scale import ENERGY
-from gauge_mc.fits.shared.options import SKIP
 from gauge_mc.fits.thermodynamics import COLD
 from gauge_mc.fits.transition import EXTENT
 from gauge_mc.options import Option
 from gauge_mc.results import documented, headings, result_field
+from gauge_mc.run.thermalisation import SKIP, Skip, last_skipped
 from gauge_mc.scans.bulk_runs import BulkRun, BulkRuns, read_bulk_runs, table_with
 
 SMALLEST = 2.0
@@ -140,7 +140,7 @@ def flow_thermodynamics(folder: Path, options: Mapping[str, Any]) -> FlowThermod
 
 
 def _states(
-    runs: BulkRuns, energy: str, skip: int, radii: tuple[float, float]
+    runs: BulkRuns, energy: str, skip: Skip, radii: tuple[float, float]
 ) -> tuple[list[FlowState], list[str]]:
     """Return the states at all couplings with the flow at both temperatures, and cautions.
 
@@ -173,7 +173,7 @@ def _states(
     ]
 
 
-def _energies(runs: Sequence[BulkRun], energy: str, skip: int) -> FlowedEnergies | None:
+def _energies(runs: Sequence[BulkRun], energy: str, skip: Skip) -> FlowedEnergies | None:
     """Return the energies of the runs at one coupling and temperature, or None.
 
     Raises
@@ -182,7 +182,7 @@ def _energies(runs: Sequence[BulkRun], energy: str, skip: int) -> FlowedEnergies
         If there are few configurations, or they have different flow times.
     """
     paths = [path for one in runs if (path := table_with(one.path, THERMAL_COLUMNS))]
-    tables = [read_table(path).after(skip, str(path)) for path in paths]
+    tables = [read_table(path).after(last_skipped(path.parent, skip), str(path)) for path in paths]
     if not tables:
         return None
     weights = weights_of(energy)

@@ -15,8 +15,8 @@ from gauge_mc.analysis.thermodynamics.field_correlators import (
 from gauge_mc.analysis.thermodynamics.flow_columns import FIELD_COLUMNS
 from gauge_mc.fits import FITS, Fit, FitResult
 from gauge_mc.fits.reports.rows import table_of
-from gauge_mc.fits.shared.options import SKIP
 from gauge_mc.options import Option
+from gauge_mc.run.thermalisation import SKIP
 
 OBSERVABLE = "correlators of electric and magnetic fields on the Polyakov loop, divided by the loop"
 UNITS = "powers of the temperature; t, radius and tau in lattice units; bare fields"

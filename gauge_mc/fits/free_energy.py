@@ -21,9 +21,10 @@ from gauge_mc.analysis.thermodynamics.free_energy import (
 from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.errors import UsageError
 from gauge_mc.fits import FITS, Fit, FitResult
-from gauge_mc.fits.shared.options import SKIP, choice_of
+from gauge_mc.fits.shared.options import choice_of
 from gauge_mc.options import Option
 from gauge_mc.results import headings
+from gauge_mc.run.thermalisation import SKIP
 
 R_MIN = Option("r_min", float, "Smallest distance fitted.", f"{SMALLEST:g}")
 R_MAX = Option("r_max", float, "Largest distance fitted.", "all")

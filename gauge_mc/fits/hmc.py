@@ -21,8 +21,8 @@ from gauge_mc.analysis.trajectories import (
     unequal_levels,
 )
 from gauge_mc.fits import FITS, Fit, FitResult
-from gauge_mc.fits.shared.options import SKIP
 from gauge_mc.options import Option
+from gauge_mc.run.thermalisation import SKIP
 from gauge_mc.updates.integrators import INTEGRATORS
 from gauge_mc.updates.levels import TimeScales, TrajectoryLevel, gauge_level
 from gauge_mc.updates.quarks import DynamicalQuarks, quark_terms

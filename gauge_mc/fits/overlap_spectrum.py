@@ -24,11 +24,11 @@ from gauge_mc.analysis.overlap.spectrum import (
     overlap_spectrum,
 )
 from gauge_mc.fits import FITS, Fit, FitResult
-from gauge_mc.fits.shared.options import SKIP
 from gauge_mc.fits.shared.tables import tables_with_columns
 from gauge_mc.fits.topology import CHARGE, TIME
 from gauge_mc.options import Option
 from gauge_mc.results import headings
+from gauge_mc.run.thermalisation import SKIP, last_skipped
 
 OBSERVABLE = "index of the overlap operator, and its low eigenvalues by topological sector"
 UNITS = "lattice units; tau_int in configurations"
@@ -125,9 +125,9 @@ class OverlapSpectrumFit(Fit):
 
     def carry_out_chains(self, tables: Sequence[Path], **options: Any) -> OverlapSpectrumResult:
         """Determine the moments and the ratios from chains; see `Fit.carry_out_chains`."""
-        return OverlapSpectrumResult(
-            overlap_spectrum(*read_chains(tables, options), options.get(SKIP.name, 0))
-        )
+        skip = options.get(SKIP.name, 0)
+        last = max(last_skipped(one.parent, skip) for one in tables)
+        return OverlapSpectrumResult(overlap_spectrum(*read_chains(tables, options), last))
 
 
 FITS.register(OverlapSpectrumFit())
@@ -146,14 +146,14 @@ def read_chains(
         See `read_spectrum`, `joined_spectra`, `read_flow` and `charges_at`.
     """
     skip = options.get(SKIP.name, 0)
-    spectra = joined_spectra([read_spectrum(one, skip) for one in tables])
+    spectra = joined_spectra([read_spectrum(one, last_skipped(one.parent, skip)) for one in tables])
     flows = []
     for one in tables:
         beside = tables_with_columns(one.parent, FLOW_COLUMNS)
         proper = [path for path, named in beside.items() if named] or list(beside)
         if not proper:
             return spectra, None
-        flows.append(read_flow(proper[0], skip))
+        flows.append(read_flow(proper[0], last_skipped(one.parent, skip)))
     chains = np.repeat(np.arange(len(flows)), [one.sweeps.size for one in flows])
     flow, name = joined_flows(flows), options.get(CHARGE.name, CHARGE.default)
     charges = charges_at(flow, name, options.get(TIME.name))

@@ -47,11 +47,12 @@ from gauge_mc.fits.reports.potential import (
     window_table,
 )
 from gauge_mc.fits.shared.files import MAX_RESULT
-from gauge_mc.fits.shared.options import AVERAGE, LEVEL, SKIP, T_MAX, T_MIN, tag_of_levels
+from gauge_mc.fits.shared.options import AVERAGE, LEVEL, T_MAX, T_MIN, tag_of_levels
 from gauge_mc.fits.shared.tables import find_table_by_columns, tables_with_columns
 from gauge_mc.libraries import load
 from gauge_mc.options import Option, flag_of
 from gauge_mc.quoting import shortened
+from gauge_mc.run.thermalisation import SKIP
 
 OBSERVABLE = "static potential V(R) = A + B/R + sigma R"
 

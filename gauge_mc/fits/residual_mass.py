@@ -19,8 +19,9 @@ from gauge_mc.analysis.hadrons.residual_mass import (
 from gauge_mc.fits import FITS, Fit, FitResult
 from gauge_mc.fits.hadrons import UNITS, ranges_of
 from gauge_mc.fits.reports.hadrons import quality
-from gauge_mc.fits.shared.options import AVERAGE, SKIP, T_MAX, T_MIN
+from gauge_mc.fits.shared.options import AVERAGE, T_MAX, T_MIN
 from gauge_mc.options import Option
+from gauge_mc.run.thermalisation import SKIP
 
 
 @dataclass(frozen=True, repr=False)

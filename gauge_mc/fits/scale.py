@@ -16,10 +16,10 @@ from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.analysis.timeseries.notation import with_error
 from gauge_mc.errors import UsageError
 from gauge_mc.fits import FITS, Fit, FitResult
-from gauge_mc.fits.shared.options import SKIP
 from gauge_mc.groups import GROUPS
 from gauge_mc.options import Option, flag_of
 from gauge_mc.results import headings
+from gauge_mc.run.thermalisation import SKIP
 
 ENERGY = Option(
     "energy",

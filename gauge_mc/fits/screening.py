@@ -19,8 +19,9 @@ from gauge_mc.errors import UsageError
 from gauge_mc.fits import FITS, Fit, FitResult
 from gauge_mc.fits.free_energy import PHASE
 from gauge_mc.fits.reports.rows import table_of
-from gauge_mc.fits.shared.options import SKIP, choice_of
+from gauge_mc.fits.shared.options import choice_of
 from gauge_mc.options import Option
+from gauge_mc.run.thermalisation import SKIP
 
 R_MIN = Option("r_min", int, "Smallest distance fitted.", "first with a good fit", least=0)
 R_MAX = Option("r_max", int, "Largest distance fitted.", "half the lattice", least=1)

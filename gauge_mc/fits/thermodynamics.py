@@ -28,11 +28,12 @@ from gauge_mc.arrays import Array
 from gauge_mc.errors import UsageError
 from gauge_mc.fits import FITS, Fit, FitResult
 from gauge_mc.fits.scale import ENERGY, GOAL, definition
-from gauge_mc.fits.shared.options import SKIP, choice_of
+from gauge_mc.fits.shared.options import choice_of
 from gauge_mc.fits.transition import EXTENT
 from gauge_mc.observables.plaquette import Plaquette
 from gauge_mc.options import Option
 from gauge_mc.results import headings
+from gauge_mc.run.thermalisation import SKIP
 from gauge_mc.scans.bulk_runs import BulkRuns, read_bulk_runs
 
 LITERATURE, RUNS, CRITICAL_COUPLINGS = "literature", "runs", "critical"

@@ -23,9 +23,9 @@ from gauge_mc.fits.scale import (
     reference_t0,
     spaced,
 )
-from gauge_mc.fits.shared.options import SKIP
 from gauge_mc.options import Option
 from gauge_mc.results import headings
+from gauge_mc.run.thermalisation import SKIP
 
 CHARGE = Option(
     "charge",

@@ -23,9 +23,9 @@ from gauge_mc.analysis.transition.results import (
 from gauge_mc.analysis.transition.volume import ThermalVolume
 from gauge_mc.fits import FITS, Fit, FitResult
 from gauge_mc.fits.reports.rows import table_of
-from gauge_mc.fits.shared.options import SKIP
 from gauge_mc.options import Option
 from gauge_mc.results import headings
+from gauge_mc.run.thermalisation import SKIP
 from gauge_mc.scans.thermal_runs import LOOP_COLUMNS, ThermalRuns, read_thermal_runs
 
 EXTENT = Option(

@@ -19,16 +19,6 @@ from gauge_mc.registry import Registry
 AGAINST_BETA = "-beta"
 """Suffix of the name of a plot of averages against the coupling."""
 
-SKIP = Option(
-    "skip",
-    int,
-    "Leave updates 1 to N out of averages and distributions; also for the plots of a single "
-    "observable.",
-    "0",
-    "N",
-)
-"""The option of all plots of time series that leaves out thermalisation."""
-
 
 class Plot(ABC):
     """A figure that shows results of runs."""
@@ -41,6 +31,11 @@ class Plot(ABC):
     """Options of `draw`."""
     of_scans: ClassVar[bool] = False
     """Whether the figure shows a scan instead of runs."""
+    skips_each: ClassVar[bool] = False
+    """Whether `draw` takes `gauge_mc.run.thermalisation.AUTO` and looks for the end of the
+    thermalisation of every run, as figures of scans do. For all others, which show runs in one
+    frame, the last end is found before.
+    """
 
     @abstractmethod
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:

@@ -14,7 +14,7 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import TableData
 from gauge_mc.groups import GROUPS
 from gauge_mc.options import Option
-from gauge_mc.plots import AGAINST_BETA, PLOTS, SKIP, Plot
+from gauge_mc.plots import AGAINST_BETA, PLOTS, Plot
 from gauge_mc.plots.figures.averages import AveragesTable
 from gauge_mc.plots.figures.curves import Curves, draw_panels
 from gauge_mc.plots.figures.labels import named_apart, physics_label
@@ -26,6 +26,7 @@ from gauge_mc.plots.runs.tables import (
     missing_table,
     table_kinds,
 )
+from gauge_mc.run.thermalisation import SKIP, last_skipped
 
 
 class AveragesPlot(Plot):
@@ -39,6 +40,7 @@ class AveragesPlot(Plot):
     """
 
     options: ClassVar[tuple[Option, ...]] = (SKIP,)
+    skips_each: ClassVar[bool] = True
 
     def __init__(self, kind: TableKind | None = None) -> None:
         self._kind = kind
@@ -56,7 +58,7 @@ class AveragesPlot(Plot):
         drawn, series = [], []
         for one, tables in filled_tables(runs, wanted):
             column = one.columns.averaged[0]
-            kept = [table.after(skip, str(run)) for run, table in tables.items()]
+            kept = [table.after(last_skipped(run, skip), str(run)) for run, table in tables.items()]
             series += [history_of("", table, column.name) for table in kept]
             drawn.append((column, _curves(kept, column.name)))
         if not drawn:

@@ -17,11 +17,12 @@ from gauge_mc.analysis.thermodynamics.field_correlators import (
 from gauge_mc.analysis.thermodynamics.flow_columns import FIELD_COLUMNS
 from gauge_mc.errors import GaugeError
 from gauge_mc.options import Option
-from gauge_mc.plots import PLOTS, SKIP
+from gauge_mc.plots import PLOTS
 from gauge_mc.plots.figures.files import figure_file
 from gauge_mc.plots.figures.legends import add_heading
 from gauge_mc.plots.figures.looks import WIDTH, look
 from gauge_mc.plots.runs.table_plot import TablePlot
+from gauge_mc.run.thermalisation import SKIP
 
 HEIGHT = 3.4
 """Height of the figure in inches."""

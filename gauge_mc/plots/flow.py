@@ -16,12 +16,13 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.fits.scale import GOAL, TREE_LEVEL, definition
 from gauge_mc.libraries import load
 from gauge_mc.options import Option
-from gauge_mc.plots import PLOTS, SKIP
+from gauge_mc.plots import PLOTS
 from gauge_mc.plots.figures.files import figure_file
 from gauge_mc.plots.figures.labels import minus
 from gauge_mc.plots.figures.legends import add_heading
 from gauge_mc.plots.figures.looks import COLOURS, GREY, WIDTH
 from gauge_mc.plots.runs.table_plot import TablePlot
+from gauge_mc.run.thermalisation import SKIP
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from gauge_mc import defaults
 from gauge_mc.libraries import load
 from gauge_mc.options import Option
-from gauge_mc.plots import PLOTS, SKIP, Plot
+from gauge_mc.plots import PLOTS, Plot
 from gauge_mc.plots.figures.curves import require
 from gauge_mc.plots.figures.files import figure_file
 from gauge_mc.plots.figures.labels import typeset
@@ -34,6 +34,7 @@ from gauge_mc.plots.runs.tables import (
     missing_table,
     table_kinds,
 )
+from gauge_mc.run.thermalisation import SKIP
 
 ROW = 2.1
 """Height of a row of panels in inches, without its legend."""

@@ -21,7 +21,7 @@ from gauge_mc.analysis.trajectories import (
 )
 from gauge_mc.libraries import load
 from gauge_mc.options import Option
-from gauge_mc.plots import PLOTS, SKIP
+from gauge_mc.plots import PLOTS
 from gauge_mc.plots.figures.curves import integer_ticks
 from gauge_mc.plots.figures.files import figure_file
 from gauge_mc.plots.figures.labels import minus
@@ -29,6 +29,7 @@ from gauge_mc.plots.figures.legends import add_heading
 from gauge_mc.plots.figures.looks import WIDTH, look
 from gauge_mc.plots.figures.series import History, draw_distribution, series_line
 from gauge_mc.plots.runs.table_plot import TablePlot
+from gauge_mc.run.thermalisation import SKIP
 
 HEIGHT = 3.2
 """Height of the frame of the energy in inches."""

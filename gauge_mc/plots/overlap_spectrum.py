@@ -46,6 +46,7 @@ class OverlapSpectrumPlot(TablePlot):
     subject: ClassVar[str] = "The spectrum of the overlap operator"
     columns: ClassVar[tuple[str, ...]] = OverlapSpectrumFit.columns
     options: ClassVar[tuple[Option, ...]] = OverlapSpectrumFit.options
+    skips_each: ClassVar[bool] = True
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
         """Draw a run, or the chains in a folder together; see `Plot.draw`."""

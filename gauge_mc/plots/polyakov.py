@@ -12,7 +12,7 @@ from gauge_mc.files.columns import SWEEP
 from gauge_mc.libraries import load
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import Option
-from gauge_mc.plots import PLOTS, SKIP, Plot
+from gauge_mc.plots import PLOTS, Plot
 from gauge_mc.plots.figures.curves import require
 from gauge_mc.plots.figures.files import figure_file
 from gauge_mc.plots.figures.labels import typeset
@@ -31,6 +31,7 @@ from gauge_mc.plots.figures.series import (
 from gauge_mc.plots.runs.cautions import caution_unthermalised
 from gauge_mc.plots.runs.labels import labels_of
 from gauge_mc.plots.runs.tables import TableKind, find_tables, missing_table
+from gauge_mc.run.thermalisation import SKIP
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

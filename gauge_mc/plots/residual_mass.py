@@ -18,7 +18,6 @@ from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.errors import GaugeError
 from gauge_mc.fits.hadrons import ranges_of
 from gauge_mc.fits.residual_mass import ResidualMassFit
-from gauge_mc.fits.shared.options import SKIP
 from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS
 from gauge_mc.plots.figures.files import figure_file
@@ -26,6 +25,7 @@ from gauge_mc.plots.figures.labels import minus, typeset
 from gauge_mc.plots.figures.legends import add_heading
 from gauge_mc.plots.figures.looks import WIDTH, look
 from gauge_mc.plots.runs.table_plot import TablePlot
+from gauge_mc.run.thermalisation import SKIP
 
 HEIGHT = 3.6
 """Height of the figure in inches."""

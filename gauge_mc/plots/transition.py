@@ -19,10 +19,11 @@ from gauge_mc.analysis.transition.volume import ThermalCurve, ThermalVolume
 from gauge_mc.errors import UsageError
 from gauge_mc.fits.transition import EXTENT, REPLICAS, volumes_of
 from gauge_mc.options import Option
-from gauge_mc.plots import PLOTS, SKIP, Plot
+from gauge_mc.plots import PLOTS, Plot
 from gauge_mc.plots.figures.files import figure_file
 from gauge_mc.plots.figures.legends import add_heading
 from gauge_mc.plots.figures.looks import WIDTH, look
+from gauge_mc.run.thermalisation import SKIP
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -24,13 +24,14 @@ from gauge_mc.fits.shared.options import LEVEL, tag_of_levels
 from gauge_mc.fits.shared.tables import find_table_by_columns
 from gauge_mc.libraries import load
 from gauge_mc.options import Option
-from gauge_mc.plots import PLOTS, SKIP, Plot
+from gauge_mc.plots import PLOTS, Plot
 from gauge_mc.plots.figures.files import figure_file
 from gauge_mc.plots.figures.legends import add_heading
 from gauge_mc.plots.figures.looks import GREY, MARKERS, WIDTH
 from gauge_mc.plots.potential import read_potential
 from gauge_mc.plots.runs.labels import labels_of, one_run
 from gauge_mc.registry import in_words
+from gauge_mc.run.thermalisation import SKIP
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from gauge_mc.analysis.timeseries.cautions import caution_skip
+from gauge_mc.analysis.timeseries.estimates import caution_short
 from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.analysis.timeseries.notation import with_error
 from gauge_mc.analysis.timeseries.transients import transient_end
@@ -19,6 +20,7 @@ from gauge_mc.observables import OBSERVABLES, Observable, table_name
 from gauge_mc.options import Option
 from gauge_mc.run.chain import provenance
 from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.thermalisation import AUTO, SKIP, Skip, last_skipped
 from gauge_mc.scans.grid import Point, axes
 from gauge_mc.scans.scan import Member, Scan
 
@@ -67,8 +69,8 @@ class ScanAverages:
     ----------
     scan : Scan
         The scan directory.
-    skip : int
-        Last update that is left out.
+    skip : int or str
+        Last update that is left out, or `AUTO`, for every run by itself.
 
     Attributes
     ----------
@@ -83,7 +85,7 @@ class ScanAverages:
         If `skip` is negative or leaves nothing.
     """
 
-    def __init__(self, scan: Scan, skip: int = 0) -> None:
+    def __init__(self, scan: Scan, skip: Skip = 0) -> None:
         self.scan, self.skip = scan, skip
         check_skip(skip, scan.parameters)
         self.members: dict[Point, list[Member]] = {}
@@ -92,6 +94,7 @@ class ScanAverages:
         self.rows: dict[Point, dict[str, Value]] = {}
         self.failures: dict[str, str] = {}
         self._early: dict[Point, int] = {}
+        self._lengths: dict[Point, list[tuple[float, int, str]]] = {}
         for point in self.members:
             self.update(point)
 
@@ -99,28 +102,42 @@ class ScanAverages:
         """Compute the averages at a point again."""
         self.rows.pop(point, None)
         self._early.pop(point, None)
+        self._lengths.pop(point, None)
         first = self.members[point][0].name
         self.failures.pop(first, None)
         chains = [member for member in self.members[point] if member.complete()]
         if not chains:
             return
         shared = self.scan.parameters
+        skipped = [last_skipped(member.run.path, self.skip) for member in chains]
         row: dict[str, Value] = {
             "beta": point.beta,
             **{one.name: point.action.values[one.name] for one in self._options},
             "lattice": str(point.lattice),
             "chains": len(chains),
-            "sweeps": sum(member.sweep() - max(shared.thermalize, self.skip) for member in chains),
+            "sweeps": sum(
+                one.sweep() - max(shared.thermalize, last)
+                for one, last in zip(chains, skipped, strict=True)
+            ),
         }
+        if self.skip == AUTO:
+            row[SKIP.name] = max(skipped)
         early: list[int] = []
+        lengths: list[tuple[float, int, str]] = []
         try:
             for item in shared.measure:
                 observable = OBSERVABLES[item.observable]
                 if observable.columns.averaged:
                     paths = [member.run.table(observable.name) for member in chains]
-                    tables = [read_table(one).after(self.skip, str(one)) for one in paths]
+                    both = zip(paths, skipped, strict=True)
+                    tables = [read_table(one).after(last, str(one)) for one, last in both]
                     row |= average(observable, tables, paths, item.every, point.lattice)
                     early.append(last_early_update(observable, tables))
+                    for one in observable.columns.averaged:
+                        name = f"{column_of(observable, one.name)}{NUMBERS[-1]}"
+                        tau = float(row[name]) / item.every
+                        lengths.append((tau, sum(map(len, tables)), one.heading))
+            self._lengths[point] = lengths
             self.rows[point], self._early[point] = row, max(early, default=0)
         except GaugeError as error:
             self.failures[first] = str(error)
@@ -138,14 +155,43 @@ class ScanAverages:
 
     @property
     def cautions(self) -> list[str]:
+        """Cautions if chains at some points seem not to have thermalised, or are short."""
+        return [*self._unthermalised, *self._short]
+
+    @property
+    def _short(self) -> list[str]:
+        """A caution if the series at some points are shorter than `MIN_TAUS` times tau_int."""
+        short = {
+            point: max(own, key=lambda one: one[0] / one[1])
+            for point, lengths in self._lengths.items()
+            if (own := [one for one in lengths if caution_short(one[1], one[0])])
+        }
+        if not short:
+            return []
+        worst = max(short, key=lambda point: short[point][0] / short[point][1])
+        tau, samples, name = short[worst]
+        return [
+            f"At {self._where(len(short), worst)}: {words}"
+            for words in caution_short(samples, tau, name)
+        ]
+
+    def _where(self, count: int, worst: Point) -> str:
+        """Return a number of points in words, with the worst of them."""
+        return (
+            f"{count} of {len(self.rows)} points, such as beta = {worst.beta:.12g} on "
+            f"{worst.lattice}"
+        )
+
+    @property
+    def _unthermalised(self) -> list[str]:
         """A caution if the chains at some points seem not to have thermalised, or nothing."""
         early = {point: last for point, last in self._early.items() if last}
         if not early:
             return []
         worst = max(early, key=lambda point: early[point])
-        where = f"{len(early)} of {len(self.rows)} points, such as beta = {worst.beta:.12g}"
         return [
-            f"At {where} on {worst.lattice}: {sentence}" for sentence in caution_skip(early[worst])
+            f"At {self._where(len(early), worst)}: {sentence}"
+            for sentence in caution_skip(early[worst])
         ]
 
     def sorted_rows(self) -> list[dict[str, Value]]:
@@ -175,7 +221,7 @@ class ScanAverages:
         write_table(self.scan.table, {**header, **skipped, **NOTES, **notes}, columns, values)
 
 
-def check_skip(skip: int, parameters: Parameters) -> None:
+def check_skip(skip: Skip, parameters: Parameters) -> None:
     """Refuse to leave out a negative number of updates, or all that is measured.
 
     Raises
@@ -183,6 +229,8 @@ def check_skip(skip: int, parameters: Parameters) -> None:
     UsageError
         If `skip` is such a number.
     """
+    if isinstance(skip, str):
+        return
     if skip < 0:
         raise UsageError(f"--skip is {skip}; give 0 or a positive number of updates.")
     measured = parameters.configs * parameters.separation

@@ -20,6 +20,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import read_heading
 from gauge_mc.groups import GROUPS, Group
+from gauge_mc.run.thermalisation import Skip, last_skipped
 from gauge_mc.scans.thermal_runs import (
     LEAST_MEASUREMENTS,
     QUARKS,
@@ -102,7 +103,7 @@ class BulkRuns:
         beta = sorted({one.coupling.beta for one in self.hot})
         return [one for one in beta if not _at(self.cold, one)]
 
-    def lengths(self, energy: str, target: float, skip: int) -> tuple[list[MeasuredLength], str]:
+    def lengths(self, energy: str, target: float, skip: Skip) -> tuple[list[MeasuredLength], str]:
         """Return sqrt(t0)/a of the runs at T = 0 that measured the gradient flow.
 
         Parameters
@@ -111,8 +112,8 @@ class BulkRuns:
             Discretisation of E.
         target : float
             Value of t^2 <E> at t0.
-        skip : int
-            Last update that is left out.
+        skip : int or str
+            Last update that is left out, or `AUTO`.
 
         Returns
         -------
@@ -127,7 +128,7 @@ class BulkRuns:
             if path is None:
                 continue
             try:
-                t0 = flow_scales(read_flow(path, skip), energy, target).t0
+                t0 = flow_scales(read_flow(path, last_skipped(run.path, skip)), energy, target).t0
             except GaugeError as error:
                 complaint = complaint or f"√t₀ at β = {run.coupling.beta:.12g} is left out: {error}"
                 continue
@@ -144,7 +145,7 @@ def _at(runs: Iterable[BulkRun], beta: float) -> list[Array]:
 def read_bulk_runs(
     folder: Path,
     cold: Path | None = None,
-    skip: int = 0,
+    skip: Skip = 0,
     extent: int | None = None,
 ) -> BulkRuns:
     """Read the runs in a folder that are needed for the equation of state.
@@ -155,8 +156,8 @@ def read_bulk_runs(
         Folder of run directories at T > 0, such as a scan, perhaps also with those at T = 0.
     cold : Path, optional
         Another folder with runs at T = 0.
-    skip : int
-        Last update that is left out.
+    skip : int or str
+        Last update that is left out, or `AUTO`.
     extent : int, optional
         Number of links N_t along t at T > 0.
 
@@ -211,7 +212,7 @@ def _largest(runs: Sequence[BulkRun]) -> list[BulkRun]:
 
 
 def _read(
-    folder: Path, skip: int, shared: Mapping[str, str]
+    folder: Path, skip: Skip, shared: Mapping[str, str]
 ) -> tuple[list[BulkRun], Mapping[str, str]]:
     """Return the runs in a folder, and the keys of their headers that they share."""
     if not folder.is_dir():
@@ -232,11 +233,12 @@ def _read(
                 "of state is for equal lattice spacings in space and along t; use isotropic runs."
             )
         updates, density = action_series(path, coupling)
-        density = density[updates > skip]
+        last = last_skipped(path, skip)
+        density = density[updates > last]
         if density.size < LEAST_MEASUREMENTS:
             raise GaugeError(
                 f"{path} has measured the loops of its action at {density.size} updates after "
-                f"update {skip}, and {LEAST_MEASUREMENTS} are needed; continue the run."
+                f"update {last}, and {LEAST_MEASUREMENTS} are needed; continue the run."
             )
         found.append(BulkRun(path, coupling, Lattice.parse(header["lattice"]), density))
     return found, shared

@@ -19,6 +19,7 @@ from gauge_mc.run.cards import ParametersLike, named_values
 from gauge_mc.run.execution import Execution
 from gauge_mc.run.parameters import Parameters, run_options
 from gauge_mc.run.stop import Stop
+from gauge_mc.run.thermalisation import Skip
 from gauge_mc.scans.grid import axes
 from gauge_mc.scans.ladders import ladders, unfinished
 from gauge_mc.scans.process import CHILD, job
@@ -93,7 +94,7 @@ def scan(
     chains: int | None = None,
     output: str | Path | None = None,
     per_device: int | None = None,
-    skip: int = 0,
+    skip: Skip = 0,
     refine: bool = False,
     progress: bool = True,
     **options: Unpack[ScanKeywords],
@@ -117,8 +118,8 @@ def scan(
         Scan directory.
     per_device : int, optional
         Number of processes on each device.
-    skip : int
-        Last update that is left out of the averages.
+    skip : int or str
+        Last update that is left out of the averages, or ``auto``.
     refine : bool
         Whether to add points where the susceptibility of the Polyakov loop of an existing scan has
         its peak, or runs are missing.

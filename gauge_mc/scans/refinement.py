@@ -12,6 +12,7 @@ from gauge_mc.analysis.transition.reweighting import LEAST_OVERLAP
 from gauge_mc.analysis.transition.volume import ThermalVolume
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.groups import GROUPS
+from gauge_mc.run.thermalisation import Skip
 from gauge_mc.scans.grid import Grid
 from gauge_mc.scans.scan import Member, Scan
 from gauge_mc.scans.thermal_runs import read_thermal_chain
@@ -23,7 +24,7 @@ MOST_AT_ONCE = 20
 """Maximum number of points between two runs that are added at once."""
 
 
-def refinement(scan: Scan, skip: int = 0) -> list[Grid]:
+def refinement(scan: Scan, skip: Skip = 0) -> list[Grid]:
     """Return the points where a scan should be finer, one grid for each lattice and action.
 
     On every lattice these are the peak of the susceptibility of the Polyakov loop, by reweighting,
@@ -35,8 +36,8 @@ def refinement(scan: Scan, skip: int = 0) -> list[Grid]:
     ----------
     scan : Scan
         The scan, of which only complete runs count.
-    skip : int
-        Last update that is left out.
+    skip : int or str
+        Last update that is left out, or `AUTO`.
 
     Raises
     ------

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from gauge_mc.files.table import Value
 from gauge_mc.results import documented, result_field
+from gauge_mc.run.thermalisation import Skip
 from gauge_mc.scans.averages import ScanAverages
 from gauge_mc.scans.carry_out import ScanResult
 from gauge_mc.scans.ladder_report import LadderReport, ladder_reports
@@ -64,7 +65,7 @@ class ScanReport:
     ladders: Sequence[LadderReport] = result_field("Runs that exchange their couplings.")
 
     @classmethod
-    def of(cls, result: ScanResult, skip: int = 0) -> ScanReport:
+    def of(cls, result: ScanResult, skip: Skip = 0) -> ScanReport:
         """Return the report on a session of a scan."""
         scan = Scan.read(result.path)
         averages = ScanAverages(scan, skip)

@@ -11,11 +11,13 @@ from typing import Any
 from gauge_mc.actions import couplings
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.folders import remove_empty
+from gauge_mc.options import check_options
 from gauge_mc.run.cards import flat
 from gauge_mc.run.execution import Execution
 from gauge_mc.run.functions import observable_along
 from gauge_mc.run.lock import RunLock
 from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.thermalisation import SKIP, Skip
 from gauge_mc.scans.grid import PLACE, Grid, axes, parse_lattices, parse_numbers
 from gauge_mc.scans.ladders import check_ladders
 from gauge_mc.scans.scan import Scan, default_path
@@ -35,8 +37,8 @@ class ScanRequest:
     """Couplings, lattices and options of the action of the grid, as on the command line."""
     chains: int | None
     """Number of chains at each point."""
-    skip: int = 0
-    """Last update that is left out of the averages."""
+    skip: Skip = 0
+    """Last update that is left out of the averages, or `AUTO`."""
     more: Sequence[Grid] = ()
     """Further grids, such as those that refine a scan."""
 
@@ -58,7 +60,7 @@ class ScanRequest:
         execution = Execution.from_values(values)
         path = Path(execution.output or default_path(Parameters.from_values(shared)))
         chains: Any = values.get("chains")
-        skip: Any = values.get("skip") or 0
+        skip = check_options([SKIP], {SKIP.name: values.get(SKIP.name)}, "scans").get(SKIP.name, 0)
         return cls(shared, execution, path, words, chains, skip)
 
     def scan(self) -> Scan:

@@ -21,6 +21,7 @@ from gauge_mc.files.table import TableData, read_table
 from gauge_mc.groups import GROUPS, Group
 from gauge_mc.observables import OBSERVABLES, Observable, table_name
 from gauge_mc.run.parameters import TEMPERING
+from gauge_mc.run.thermalisation import Skip, last_skipped
 
 LOOP_COLUMNS = ("re", "im", "abs")
 """Columns of the table of Polyakov loops."""
@@ -66,15 +67,15 @@ class ThermalRuns:
         ]
 
 
-def read_thermal_runs(folder: Path, skip: int = 0, extent: int | None = None) -> ThermalRuns:
+def read_thermal_runs(folder: Path, skip: Skip = 0, extent: int | None = None) -> ThermalRuns:
     """Read the tables of all runs in a folder, such as those of a scan.
 
     Parameters
     ----------
     folder : Path
         Folder of run directories. Others in it are ignored.
-    skip : int
-        Last update that is left out.
+    skip : int or str
+        Last update that is left out, or `AUTO`.
     extent : int, optional
         Number of links N_t along t of the lattices that are read.
 
@@ -132,15 +133,15 @@ def check_equal(first: Mapping[str, str], own: Mapping[str, str], run: Path) -> 
             )
 
 
-def read_thermal_chain(run: Path, skip: int = 0) -> ThermalChain:
+def read_thermal_chain(run: Path, skip: Skip = 0) -> ThermalChain:
     """Return the chain of one run, at the updates at which everything was measured.
 
     Parameters
     ----------
     run : Path
         The run directory.
-    skip : int
-        Last update that is left out.
+    skip : int or str
+        Last update that is left out, or `AUTO`.
 
     Raises
     ------
@@ -153,6 +154,7 @@ def read_thermal_chain(run: Path, skip: int = 0) -> ThermalChain:
     loops = read_table(path)
     coupling = Coupling.of_metadata(loops.header)
     lattice = Lattice.parse(loops.header["lattice"])
+    skip = last_skipped(run, skip)
     loops = loops.after(skip, str(path))
     updates, density = action_series(run, coupling, loops[SWEEP])
     if updates.size < LEAST_MEASUREMENTS:

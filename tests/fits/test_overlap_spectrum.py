@@ -10,7 +10,7 @@ from gauge_mc.analysis.overlap.random_matrices import mean_eigenvalues
 from gauge_mc.analysis.overlap.records import COLUMNS, EIGENVALUE_COLUMNS, eigenvalue_table
 from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.errors import GaugeError
-from gauge_mc.files.table import Table
+from gauge_mc.files.table import Table, read_table
 from tests.analysis.synthetic_flow import synthetic_flow, write_flow
 
 SIGMA, VOLUME, SIZE = 0.02, 4**4, 40
@@ -189,3 +189,24 @@ def test_chains_without_a_flow_or_of_other_ensembles(tmp_path, rng):
     write_spectra(other / "overlap_spectrum.csv", rng, 20, header={"beta": "2.4"})
     with pytest.raises(GaugeError, match="differ in beta"):
         gauge_mc.fit("overlap-spectrum", tmp_path)
+
+
+def test_every_chain_loses_its_own_transient(sketched, tmp_path, rng):
+    write_chains(tmp_path, rng, (200, 200))
+    spoilt = tmp_path / "run_chain2"
+    index = np.where(np.arange(200) < 30, 9, rng.integers(-1, 2, 200))
+    write_spectra(spoilt / "overlap_spectrum.csv", rng, 200, indices=index)
+    flow = synthetic_flow(rng, 200, charges=index.astype(float), smear=0.01)
+    write_flow(spoilt / "flow.csv", flow)
+    auto = gauge_mc.fit("overlap-spectrum", tmp_path, skip="auto")
+    assert [one.run for one in auto.thermalisation] == [
+        str(tmp_path / "run_chain1"),
+        str(spoilt),
+    ]
+    steps = read_table(spoilt / "overlap_spectrum.csv")["sweep"]
+    first, second = (one.update for one in auto.thermalisation)
+    assert second >= steps[29] > first
+    assert auto.found.skip == second
+    own = read_table(tmp_path / "run_chain1" / "overlap_spectrum.csv")["sweep"]
+    assert auto.found.configurations == (own > first).sum() + (steps > second).sum()
+    gauge_mc.plot("overlap-spectrum", tmp_path, output=tmp_path / "figure.png", skip="auto")

@@ -3,16 +3,18 @@ import pytest
 
 from gauge_mc.analysis.timeseries.bins import susceptibility
 from gauge_mc.analysis.timeseries.gamma_method import estimate
+from gauge_mc.analysis.timeseries.transients import thermalisation
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import Table, read_table, write_table
 from gauge_mc.observables.plaquette import Plaquette
 from gauge_mc.observables.polyakov import Polyakov
 from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.thermalisation import AUTO
 from gauge_mc.scans.averages import NOTES, ScanAverages, average
 from gauge_mc.scans.carry_out import _draw
 from gauge_mc.scans.grid import Grid
-from gauge_mc.scans.scan import Scan
+from gauge_mc.scans.scan import Member, Scan
 from tests.analysis.synthetic_loops import autoregressive
 
 LATTICE = Lattice(4, 6, 2, 8)
@@ -79,3 +81,51 @@ def test_a_scan_without_complete_runs_has_an_empty_table(tmp_path):
     assert not table.header.keys() & {"beta", "lattice"}
     assert not _draw(averages)
     assert not averages.failures
+
+
+def plaquettes_of_scan(folder, series):
+    """Write a scan of one point with complete chains of given plaquettes."""
+    parameters = Parameters(
+        group="su3", measure="plaquette", thermalize=0, configs=len(series[0]), separation=1
+    )
+    scan = Scan(folder, parameters, (Grid((6.0,), (LATTICE,), len(series)),))
+    scan.make()
+    scan.write()
+    for member, values in zip(scan.members(), series, strict=True):
+        member.run.path.mkdir()
+        rows = [(n, v, v, v) for n, v in enumerate(values.tolist(), 1)]
+        columns = ("sweep", *Plaquette.columns.names)
+        write_table(member.run.table("plaquette"), {"observable": "plaquette"}, columns, rows)
+    return scan
+
+
+def test_each_chain_loses_its_own_transient(tmp_path, monkeypatch):
+    monkeypatch.setattr(Member, "complete", lambda self: True)
+    monkeypatch.setattr(Member, "sweep", lambda self: 600)
+    chains = autoregressive(np.random.default_rng(2), 600, 2, 0.5).T
+    chains[1] += 20 * np.exp(-np.arange(600) / 20)
+    scan = plaquettes_of_scan(tmp_path / "s", chains)
+    averages = ScanAverages(scan, AUTO)
+    (row,) = averages.sorted_rows()
+    cuts = [thermalisation(one) for one in chains]
+    assert cuts[0] == 0
+    assert 60 < cuts[1] < 200
+    expected = estimate(chains[0], chains[1][cuts[1] :])
+    assert (row["skip"], row["sweeps"]) == (cuts[1], 1200 - cuts[1])
+    assert row["plaquette"] == pytest.approx(expected.value, rel=1e-12)
+    assert row["plaquette_error"] == pytest.approx(expected.error, rel=1e-12)
+    assert averages.cautions == []
+    averages.write()
+    assert read_table(scan.table, text=("lattice",)).header["skip"] == "auto"
+    assert "skip" not in ScanAverages(scan, cuts[1]).sorted_rows()[0]
+
+
+def test_short_chains_of_a_scan_have_a_caution(tmp_path, monkeypatch):
+    monkeypatch.setattr(Member, "complete", lambda self: True)
+    monkeypatch.setattr(Member, "sweep", lambda self: 300)
+    chains = autoregressive(np.random.default_rng(3), 300, 1, 39 / 41).T  # tau_int = 20
+    (sentence,) = ScanAverages(plaquettes_of_scan(tmp_path / "s", chains)).cautions
+    assert sentence.startswith("At 1 of 1 points, such as beta = 6 on 4x6x2x8: The series is only")
+    assert "50 τ_int are needed" in sentence
+    chains = autoregressive(np.random.default_rng(3), 300, 1, 0.0).T
+    assert ScanAverages(plaquettes_of_scan(tmp_path / "t", chains)).cautions == []

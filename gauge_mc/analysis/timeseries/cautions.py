@@ -88,5 +88,5 @@ def caution_skip(last: int) -> list[str]:
         return []
     return [
         f"The measurements up to update {last} deviate from the later ones, as if the chain had "
-        f"not thermalised; leave them out with --skip {last}."
+        f"not thermalised; leave them out with --skip {last}, or with --skip auto."
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from gauge_mc.analysis.timeseries.bins import LEAST_BINS
 from gauge_mc.analysis.timeseries.gamma_method import estimate
@@ -36,15 +36,66 @@ def transient(series: ArrayLike) -> int:
     x = np.asarray(series, dtype=np.float64)
     if x.size < LEAST_BINS or not np.isfinite(x).all() or np.ptp(x) == 0:
         return 0
+    return _counted(x, _candidate(x), TRANSIENT)
+
+
+LEAST_LONG_BINS = 32
+"""Minimum number of bins in which `thermalisation` looks for the end of a transient."""
+
+SUSPECTED = 2.5
+"""Deviation of the first samples from the rest, in standard errors, that `thermalisation` leaves
+out. It is smaller than `TRANSIENT`, since leaving out samples without need costs little."""
+
+
+def thermalisation(series: ArrayLike) -> int:
+    """Return how many samples at the beginning of a series averages should leave out.
+
+    The candidates are those of the rule of `transient` (MSER; K. P. White, Simulation 69 (1997)
+    323) for the series itself and for its averages over bins of 2, 4, 8, … samples, as long as
+    there are `LEAST_LONG_BINS` bins (K. P. White, M. J. Cobb and S. C. Spratt, Proc. 2000 Winter
+    Simulation Conf., 755, take bins of 5). Bins find a transient that is long and small, which the
+    noise of single samples hides. A candidate counts if the mean of its samples deviates from that
+    of the others by more than `SUSPECTED` standard errors; the largest that counts is returned.
+
+    Parameters
+    ----------
+    series : array_like of float, shape (samples,)
+        Values along one chain.
+
+    Returns
+    -------
+    int
+        At most half of the samples; 0 if the series is stationary as far as can be seen.
+    """
+    x = np.asarray(series, dtype=np.float64)
+    if x.size < LEAST_BINS or not np.isfinite(x).all() or np.ptp(x) == 0:
+        return 0
+    found, length = _counted(x, _candidate(x), SUSPECTED), 2
+    while x.size // length >= LEAST_LONG_BINS:
+        first = x.size % length
+        bins = x[first:].reshape(-1, length).mean(axis=1)
+        count = _candidate(bins)
+        if count:
+            found = max(found, _counted(x, first + count * length, SUSPECTED))
+        length *= 2
+    return min(found, x.size // 2)
+
+
+def _candidate(x: NDArray[np.float64]) -> int:
+    """Return the number of samples without which the error of the mean seems smallest."""
     left = np.arange(x.size, x.size - x.size // 2, -1)
     later = (x - x[x.size // 2 :].mean())[::-1]
     first, second = (np.cumsum(later**n)[::-1][: left.size] / left for n in (1, 2))
-    count = int(np.argmin((second - first**2) / left))
+    return int(np.argmin((second - first**2) / left))
+
+
+def _counted(x: NDArray[np.float64], count: int, deviation: float) -> int:
+    """Return a number of samples if their mean deviates from the rest by so many errors; else 0."""
     if count == 0:
         return 0
     rest = estimate(x[count:])
     error = rest.error * math.sqrt((x.size - count) / count + 1)
-    return count if abs(x[:count].mean() - rest.value) > TRANSIENT * error else 0
+    return count if abs(x[:count].mean() - rest.value) > deviation * error else 0
 
 
 def transient_end(sweeps: ArrayLike, *series: ArrayLike) -> int:

@@ -15,8 +15,9 @@ from gauge_mc.analysis.hadrons.results import ChiralFit, Spectrum
 from gauge_mc.analysis.hadrons.spectrum import spectrum
 from gauge_mc.fits import Fit, FitResult
 from gauge_mc.fits.reports.hadrons import chiral_table, mass_table, pcac_table
-from gauge_mc.fits.shared.options import AVERAGE, SKIP, T_MAX, T_MIN
+from gauge_mc.fits.shared.options import AVERAGE, T_MAX, T_MIN
 from gauge_mc.options import Option
+from gauge_mc.run.thermalisation import SKIP
 
 UNITS = "lattice units; tau_int in configurations"
 

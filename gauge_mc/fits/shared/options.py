@@ -21,9 +21,6 @@ AVERAGE = Option(
 )
 """The times that are fitted, options of fits to plateaus."""
 
-SKIP = Option("skip", int, "Leave the configurations up to update N out.", "0", "N")
-"""The last update that is left out, an option of all fits."""
-
 
 def choice_of(option: Option, given: Mapping[str, Any]) -> str | None:
     """Return the value of an option with choices, or None if it is not given.

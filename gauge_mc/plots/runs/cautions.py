@@ -9,12 +9,12 @@ from pathlib import Path
 from gauge_mc.analysis.timeseries.cautions import caution_skip
 from gauge_mc.analysis.timeseries.transients import transient_end
 from gauge_mc.errors import GaugeError
-from gauge_mc.plots import SKIP
 from gauge_mc.plots.figures.series import History
 from gauge_mc.plots.runs.tables import MANY_RUNS
 from gauge_mc.registry import in_words
 from gauge_mc.run.directory import Run
 from gauge_mc.run.settings import STARTS
+from gauge_mc.run.thermalisation import SKIP
 
 
 def caution_unthermalised(runs: Sequence[Path], histories: Sequence[History] = ()) -> None:

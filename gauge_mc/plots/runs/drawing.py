@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.columns import TableColumns
@@ -20,6 +21,7 @@ from gauge_mc.plots.figures.files import (
 from gauge_mc.registry import nearest
 from gauge_mc.run.directory import newest_run
 from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.thermalisation import AUTO, SKIP, found_in, sentences_of
 from gauge_mc.scans.scan import Scan, newest_scan
 from gauge_mc.signatures import with_options
 
@@ -117,7 +119,7 @@ def plot(
     """
     _, runs = runs_to_draw(what, _paths_of(run))
     chosen, file = find_plot(what, runs), None if output is None else Path(output)
-    given = check_options(chosen.options, options, f"plot {what}")
+    given = options_to_draw(chosen, runs, options)
     with drawn_as(FigureFormat(size, STYLE_DPI if dpi is None else dpi)):
         with kept_figures() as figures:
             chosen.draw(runs, Path(f"{what}.pdf"), **given)
@@ -132,6 +134,28 @@ def _paths_of(run: Paths | None) -> list[Path]:
     if run is None:
         return []
     return [Path(run)] if isinstance(run, str | os.PathLike) else [*map(Path, run)]
+
+
+def options_to_draw(
+    chosen: Plot, runs: Sequence[Path], options: Mapping[str, object]
+) -> dict[str, Any]:
+    """Return the options of a plot, checked, with a number of updates in place of `AUTO`.
+
+    What is left out is said on standard error.
+
+    Raises
+    ------
+    UsageError
+        If an option is unknown, or its value has the wrong type.
+    """
+    given = check_options(chosen.options, options, f"plot {chosen.name}")
+    if given.get(SKIP.name) != AUTO or chosen.of_scans:
+        return given
+    found = [one for run in runs for one in found_in(run)]
+    for sentence in sentences_of(found):
+        print(f"gauge-mc: {sentence}", file=sys.stderr)
+    last = max((one.update for one in found), default=0)
+    return given if chosen.skips_each else {**given, SKIP.name: last}
 
 
 def expected_plot(name: str) -> Plot:
