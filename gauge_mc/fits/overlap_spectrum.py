@@ -15,6 +15,7 @@ from gauge_mc.analysis.flow.topology import charges_at
 from gauge_mc.analysis.overlap.records import (
     SPECTRUM_COLUMNS,
     SpectrumTable,
+    check_number,
     joined_spectra,
     read_spectrum,
 )
@@ -146,14 +147,17 @@ def read_chains(
         See `read_spectrum`, `joined_spectra`, `read_flow` and `charges_at`.
     """
     skip = options.get(SKIP.name, 0)
-    spectra = joined_spectra([read_spectrum(one, last_skipped(one.parent, skip)) for one in tables])
+    spectra = joined_spectra(
+        [read_spectrum(one, last_skipped(one.parent, skip), 1) for one in tables]
+    )
+    check_number(spectra.index.size, ", ".join(map(str, tables)))
     flows = []
     for one in tables:
         beside = tables_with_columns(one.parent, FLOW_COLUMNS)
         proper = [path for path, named in beside.items() if named] or list(beside)
         if not proper:
             return spectra, None
-        flows.append(read_flow(proper[0], last_skipped(one.parent, skip)))
+        flows.append(read_flow(proper[0], last_skipped(one.parent, skip), 1))
     chains = np.repeat(np.arange(len(flows)), [one.sweeps.size for one in flows])
     flow, name = joined_flows(flows), options.get(CHARGE.name, CHARGE.default)
     charges = charges_at(flow, name, options.get(TIME.name))

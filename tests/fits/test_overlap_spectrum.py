@@ -147,9 +147,9 @@ def write_chains(folder, rng, lengths):
 
 def test_chains_of_one_ensemble_are_averaged(sketched, tmp_path, rng):
     """All moments are those of all configurations, and no update of two chains is taken for one."""
-    indices = np.concatenate(write_chains(tmp_path, rng, (200, 120, 80)))
+    indices = np.concatenate(write_chains(tmp_path, rng, (200, 120, 77, 3)))
     found = gauge_mc.fit("overlap-spectrum", tmp_path).found
-    assert (found.chains, found.configurations) == (3, 400)
+    assert (found.chains, found.configurations) == (4, 400)
     assert found.square.value == pytest.approx(np.mean(indices**2))
     assert found.square.error == pytest.approx(np.std(indices**2) / 20, rel=0.3)
     assert found.histogram["0"] == (indices == 0).sum()
@@ -160,7 +160,7 @@ def test_chains_of_one_ensemble_are_averaged(sketched, tmp_path, rng):
     assert found.flow.different == 0
     assert found.flow.index_square.value == found.square.value
     written = json.loads((tmp_path / "overlap-spectrum.json").read_text())
-    assert written["chains"] == 3
+    assert written["chains"] == 4
     gauge_mc.plot("overlap-spectrum", tmp_path, output=tmp_path / "figure.png")
 
 

@@ -131,7 +131,7 @@ def weights_of(energy: str) -> tuple[float, float]:
     return ENERGIES[energy]
 
 
-def read_flow(path: Path, skip: int = 0) -> FlowTable:
+def read_flow(path: Path, skip: int = 0, fewest: int = MIN_CONFIGURATIONS) -> FlowTable:
     """Read the gradient flow of the whole lattice from the file of a table.
 
     Parameters
@@ -140,12 +140,14 @@ def read_flow(path: Path, skip: int = 0) -> FlowTable:
         File of the table.
     skip : int
         Last update that is left out.
+    fewest : int
+        Minimum number of configurations.
 
     Raises
     ------
     GaugeError
-        If the file is damaged or not such a table, if it contains fewer than `MIN_CONFIGURATIONS`
-        configurations, or if its configurations have different flow times.
+        If the file is damaged or not such a table, if it contains too few configurations, or if its
+        configurations have different flow times.
     UsageError
         If nothing was measured after the update `skip`.
     """
@@ -159,9 +161,9 @@ def read_flow(path: Path, skip: int = 0) -> FlowTable:
         )
     rows = {name: table[name][whole] for name in FLOW_COLUMNS}
     sweeps, counts = np.unique(rows["sweep"], return_counts=True)
-    if sweeps.size < MIN_CONFIGURATIONS:
+    if sweeps.size < fewest:
         raise GaugeError(
-            f"The fit needs the flow of at least {MIN_CONFIGURATIONS} configurations; measure more "
+            f"The fit needs the flow of at least {fewest} configurations; measure more "
             f"than these {sweeps.size}."
         )
     _check_times(source, rows, sweeps, counts)

@@ -135,7 +135,7 @@ def eigenvalue_table(path: Path) -> Path:
     return path.with_name(f"{path.stem}_{EIGENVALUES}{path.suffix}")
 
 
-def read_spectrum(path: Path, skip: int = 0) -> SpectrumTable:
+def read_spectrum(path: Path, skip: int = 0, fewest: int = MIN_CONFIGURATIONS) -> SpectrumTable:
     """Read the spectrum of an ensemble.
 
     Parameters
@@ -144,12 +144,14 @@ def read_spectrum(path: Path, skip: int = 0) -> SpectrumTable:
         File of the main table; that of the eigenvalues is beside it.
     skip : int
         Last update that is left out.
+    fewest : int
+        Minimum number of configurations.
 
     Raises
     ------
     GaugeError
-        If a table cannot be read or does not fit the other one, or there are fewer than
-        `MIN_CONFIGURATIONS` configurations.
+        If a table cannot be read or does not fit the other one, or there are too few
+        configurations.
     UsageError
         If nothing was measured after the update `skip`.
     """
@@ -159,11 +161,7 @@ def read_spectrum(path: Path, skip: int = 0) -> SpectrumTable:
         raise GaugeError(f"{source} has no spectra yet; measure some first.")
     chosen = table.after(skip, source)
     sweeps = np.asarray(chosen[SWEEP], np.int64)
-    if sweeps.size < MIN_CONFIGURATIONS:
-        raise GaugeError(
-            f"The index needs at least {MIN_CONFIGURATIONS} configurations; measure more than the "
-            f"{sweeps.size} of {source}."
-        )
+    check_number(sweeps.size, source, fewest)
     known = {name: one for name, one in table.header.items() if name in METADATA}
     try:
         lattice = Lattice.parse(table.header["lattice"])
@@ -173,6 +171,21 @@ def read_spectrum(path: Path, skip: int = 0) -> SpectrumTable:
     projected = _projected(path, sweeps)
     chains = np.zeros(sweeps.size, np.int64)
     return SpectrumTable(known, lattice, sweeps, chains, index, projected, bound)
+
+
+def check_number(configurations: int, source: str, fewest: int = MIN_CONFIGURATIONS) -> None:
+    """Refuse too few configurations.
+
+    Raises
+    ------
+    GaugeError
+        If there are fewer than `fewest`.
+    """
+    if configurations < fewest:
+        raise GaugeError(
+            f"The index needs at least {fewest} configurations; measure more than the "
+            f"{configurations} of {source}."
+        )
 
 
 def _projected(path: Path, sweeps: Integers) -> Array:
