@@ -7,9 +7,12 @@ from gauge_mc import open_device
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import ConvergenceError, UsageError
 from gauge_mc.fields.field import Field
-from gauge_mc.quarks import overlap_solver
+from gauge_mc.quarks import overlap_solver, sign_function
 from gauge_mc.quarks.contractions import meson, spin_tensor
+from gauge_mc.quarks.low_modes import random_vector
+from gauge_mc.quarks.minmax import degree_for
 from gauge_mc.quarks.operators import OPERATORS
+from gauge_mc.quarks.overlap import Overlap
 from gauge_mc.quarks.solvers import SolverParameters
 from gauge_mc.quarks.spinors import SpinorField
 from tests.domain.conftest import open_group
@@ -236,6 +239,27 @@ def test_errors_that_are_allowed_are_not_exceeded(links, kernel):
         off = np.linalg.norm(target.to_numpy().ravel() - exact @ psi.ravel()) / np.linalg.norm(psi)
         assert off <= max(error, sign.error_bound)
         assert off > error / 100
+
+
+@pytest.mark.parametrize(("error", "single"), [(1e-3, True), (3e-7, False), (0.0, False)])
+def test_loose_polynomials_are_in_single_precision(error, single, links, best_device, monkeypatch):
+    """Rounding errors are there where they are allowed, and below what is assumed of them."""
+    field = Field.from_slices(LATTICE, "su2", links, "double", best_device)
+    overlap = Overlap(field, 1.4, accuracy=1e-8, modes=4, approximation="polynomial")
+    found = []
+    for rounding in (sign_function.SINGLE_ROUNDING, np.inf):
+        monkeypatch.setattr(sign_function, "SINGLE_ROUNDING", rounding)
+        source = random_vector(SpinorField.empty(field))
+        target = source.like()
+        overlap.sign.allow(error)
+        overlap.sign.apply(target, source)()
+        found.append(target.to_numpy())
+    off = np.linalg.norm(found[0] - found[1]) / np.linalg.norm(found[1])
+    if not single:
+        assert off == 0
+        return
+    degree = degree_for((overlap.kernel_modes.edge / overlap.kernel_modes.norm) ** 2, error)
+    assert 1e-9 < off < 2e-7 * np.sqrt(degree)
 
 
 def test_a_residual_that_is_out_of_reach(operator):
