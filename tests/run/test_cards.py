@@ -12,6 +12,7 @@ NAMED = {
     "su2_levels_b2.55",
     "su2_levels_b2.65",
     "su2_levels_b2.8",
+    "su2_overlap_b2.4",
     "su3_clover_hadrons_b6.0",
     "su3_iwasaki_b2.6",
     "su3_overlap_b5.85",
