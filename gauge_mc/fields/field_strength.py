@@ -50,16 +50,19 @@ class LargestValues:
 
     def __init__(self, field: Field) -> None:
         self._devices, self._slabs = field.devices, field.slabs
-        words = [np.zeros(slab.layout.slices_in_memory, np.uint32) for slab in field.slabs]
-        self._zeros = words
-        self._memory = [
-            slab.device.allocate(one.nbytes) for slab, one in zip(field.slabs, words, strict=True)
-        ]
+        self._memory, self._zeros = [], []
+        for slab in field.slabs:
+            words = np.zeros(slab.layout.slices_in_memory, np.uint32)
+            memory, zeros = (slab.device.allocate(words.nbytes) for _ in range(2))
+            slab.device.write(zeros, 0, words)
+            self._memory.append(memory)
+            self._zeros.append(zeros)
 
     def clear(self) -> None:
         """Set all values to 0."""
+        # A copy within the device does not wait for the work issued so far, as a write would.
         for slab, memory, zeros in zip(self._slabs, self._memory, self._zeros, strict=True):
-            slab.device.write(memory, 0, zeros)
+            slab.device.copy(memory, zeros)
 
     def address(self, number: int) -> int:
         """Return the address of the values of a slab of this process."""

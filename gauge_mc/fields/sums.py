@@ -45,6 +45,8 @@ class SlabSums:
         Whether the partial sums are not in the scratch memory, where the next sums replace them.
     choices : tuple of Choice
         Compile-time choices of the kernels other than the group.
+    scratch : str
+        Use of the scratch memory. Sums of another use replace no sums that have not been read.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class SlabSums:
         over: ctypes.Structure | None = None,
         own_memory: bool = False,
         choices: tuple[Choice, ...] = (),
+        scratch: str = "sums",
     ) -> None:
         self.slab, self._choices = slab, choices
         self._over = slab.whole() if over is None else over
@@ -66,7 +69,7 @@ class SlabSums:
         self._row_bytes = SUM_BYTES * self.slices * self._parts * values
         nbytes = rows * (self._row_bytes + SUM_BYTES * self.slices * values)
         device = slab.device
-        self._memory = device.allocate(nbytes) if own_memory else device.scratch("sums", nbytes)
+        self._memory = device.allocate(nbytes) if own_memory else device.scratch(scratch, nbytes)
         self._adding: dict[tuple[int, int], Launch] = {}
 
     def launch(self, kernel: Kernel, *steps: Mapping[str, Any]) -> None:

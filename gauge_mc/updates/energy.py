@@ -56,6 +56,11 @@ class Energy:
             return exact_sum(self.parts - before.parts)
 
 
+def total(energies: Sequence[Energy]) -> Energy:
+    """Return the sum of energies, whose contributions stay apart."""
+    return Energy(np.concatenate([one.parts for one in energies]))
+
+
 def exact_sum(values: NDArray[np.float64]) -> float:
     """Return a sum that is rounded once, so that it does not depend on the order.
 

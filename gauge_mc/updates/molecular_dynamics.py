@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -118,7 +118,11 @@ class MolecularDynamics:
         self._taken = True
 
     def move(self, levels: Levels, moves: Iterable[Move]) -> Forces:
-        """Carry out a trajectory, which changes `links` and `momenta`.
+        """Carry out a trajectory, which changes `links` and `momenta`; see `begin`."""
+        return self.begin(levels, moves)()
+
+    def begin(self, levels: Levels, moves: Iterable[Move]) -> Callable[[], Forces]:
+        """Begin a trajectory, which changes `links` and `momenta`.
 
         Parameters
         ----------
@@ -131,13 +135,16 @@ class MolecularDynamics:
 
         Returns
         -------
-        Forces
-            The forces, and the kinetic energy after the last kick.
+        callable
+            Waits for the last kick, and returns the forces and the kinetic energy after it. It must
+            be called before the next trajectory.
         """
         gauge = [one for level in levels for one in level if isinstance(one, GaugeMonomial)][-1]
         stages = list(_stages(levels, gauge, moves))
         last = max(n for n, one in enumerate(stages) if one.gauge is not None)
+        ends = not any(one.kicks or one.shifted for one in stages[last + 1 :])
         found: dict[str, list[Force]] = {}
+        begun: Callable[[], Force] | None = None
         for n, stage in enumerate(stages):
             kicks, fused = list(stage.kicks), stage.gauge
             if stage.gauge is not None and (n == last or not stage.drift):
@@ -147,11 +154,22 @@ class MolecularDynamics:
             if stage.kicks:
                 self.update_quark_links()
             for term, size in kicks:
+                if term is gauge and n == last and ends:
+                    begun = gauge.begin_kick(self.links, self.momenta, size)
+                    continue
                 force = term.kick(self.links, self.momenta, size)
                 found.setdefault(term.name, []).append(force)
             if stage.drift:
                 self._drift(gauge, fused, stage.drift)
-        return Forces(force.kinetic, found)
+
+        def forces() -> Forces:
+            if begun is None:
+                return Forces(force.kinetic, found)
+            latest = begun()
+            found.setdefault(gauge.name, []).append(latest)
+            return Forces(latest.kinetic, found)
+
+        return forces
 
     def _shifted_kick(
         self, gauge: GaugeMonomial, kick: _ShiftedKick, found: dict[str, list[Force]]

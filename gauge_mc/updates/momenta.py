@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from gauge_mc.devices import Buffer
@@ -43,13 +43,13 @@ def draw_momenta(momenta: AlgebraField, random: Random) -> Draw:
     UsageError
         If the group is not SU(N).
     """
-    return draw_replicas(momenta, [random], None)[0]
+    return begin_momenta(momenta, [random], None)()[0]
 
 
-def draw_replicas(
+def begin_momenta(
     momenta: AlgebraField, randoms: Sequence[Random], keys: Buffer | None
-) -> list[Draw]:
-    """Draw the momenta of several replicas, each as `draw_momenta` does.
+) -> Callable[[], list[Draw]]:
+    """Begin to draw the momenta of several replicas, each as `draw_momenta` does.
 
     Parameters
     ----------
@@ -62,6 +62,12 @@ def draw_replicas(
         The keys of the generators; see `gauge_mc.updates.replicas.keys_in_memory`. None if there is
         one replica.
 
+    Returns
+    -------
+    callable
+        Waits for the momenta, and returns what else was drawn. It must be called before momenta are
+        drawn again on the device.
+
     Raises
     ------
     UsageError
@@ -71,9 +77,13 @@ def draw_replicas(
     if group.dimension != group.colours**2 - 1:
         raise UsageError(f"Momenta are those of SU(N), but {group.label} is another group.")
     choices = (first.choice, MANY_REPLICAS if keys else ONE_REPLICA)
-    sums = [SlabSums(slab, 2, 1, choices=choices) for slab in momenta.slabs]
+    sums = [SlabSums(slab, 2, 1, choices=choices, scratch=MOMENTA.name) for slab in momenta.slabs]
     for n, one in enumerate(sums):
         values = {"momenta": one.slab.buffer.address, "stream": first.stream(n)}
         one.launch(MOMENTA, values | {"keys": keys.address if keys else None})
-    drawn = replica_sums(momenta.devices, sums, len(randoms))
-    return [Draw(Energy.of(one[..., 0]), float(one[..., 1].sum())) for one in drawn]
+
+    def drawn() -> list[Draw]:
+        found = replica_sums(momenta.devices, sums, len(randoms))
+        return [Draw(Energy.of(one[..., 0]), float(one[..., 1].sum())) for one in found]
+
+    return drawn

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from gauge_mc.errors import ChainError, ConvergenceError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.updates.energy import Energy
+from gauge_mc.updates.energy import Energy, total
 from gauge_mc.updates.integrators import Move
 from gauge_mc.updates.levels import TimeScales
 from gauge_mc.updates.molecular_dynamics import Forces, Levels, MolecularDynamics
-from gauge_mc.updates.momenta import Draw, draw_momenta
+from gauge_mc.updates.momenta import Draw, begin_momenta
 from gauge_mc.updates.monomials import Monomial
 from gauge_mc.updates.monomials.gauge import GaugeMonomial
 from gauge_mc.updates.steps import StepTuner
@@ -161,12 +161,14 @@ class MovingChain:
         random.step += 1
         steps = tuner.steps
         dynamics.start(self.field, self.gauge.halo_depth)
-        drawn = draw_momenta(dynamics.momenta, random)
+        # What kernels find is fetched at the end, so that the device need not wait in between.
+        draw = begin_momenta(dynamics.momenta, [random], None)
         before = self.action or self.gauge.action(dynamics.links)
         try:
-            after, change, forces = self._move(drawn, before, steps)
+            moved = self._move(draw, before, steps)
         except ConvergenceError as error:
-            return self._fail(before, drawn, steps, error)
+            return self._fail(before, draw()[0], steps, error)
+        drawn, forces, after, change = moved
         if self.others:
             self.numbers[FAILURES] = 0
         probability, accepted = decided(change, drawn.uniform, random.step, tuner)
@@ -178,20 +180,25 @@ class MovingChain:
         own = self._iterations(), self._measured()
         return Outcome(change, accepted, probability, steps, action, kinetic, forces, *own)
 
-    def _move(self, drawn: Draw, before: Energy, steps: int) -> tuple[Energy, float, Forces]:
-        """Return the gauge action at the end, the change of the energy, and the forces."""
+    def _move(
+        self, draw: Callable[[], list[Draw]], before: Energy, steps: int
+    ) -> tuple[Draw, Forces, Energy, float]:
+        """Return what was drawn, the forces, the gauge action at the end, the change of energy."""
         dynamics = self.dynamics
         if self.others:
             dynamics.update_quark_links()
         for term in self.others:
             term.draw(dynamics.links, self.random)
-        start = self._with_others(drawn.kinetic + before)
-        forces = dynamics.move(self.levels, self._trajectory(steps))
-        after = self.gauge.action(dynamics.links)
+        others_before = self._others()
+        moving = dynamics.begin(self.levels, self._trajectory(steps))
+        action = self.gauge.begin_action(dynamics.links)
         if self.others:
             dynamics.update_quark_links()
-        end = self._with_others(forces.kinetic + after)
-        return after, end.minus(start), forces
+        others_after = self._others()
+        (drawn,), forces, after = draw(), moving(), action()
+        start = total([drawn.kinetic, before, *others_before])
+        end = total([forces.kinetic, after, *others_after])
+        return drawn, forces, after, end.minus(start)
 
     def _trajectory(self, steps: int) -> list[Move]:
         """Return the kicks and drifts of trajectories with this number of steps; they are kept."""
@@ -200,11 +207,9 @@ class MovingChain:
             self._trajectories[steps] = list(self.scales.trajectory(self.length, steps))
         return self._trajectories[steps]
 
-    def _with_others(self, energy: Energy) -> Energy:
-        """Return an energy with the actions of the terms other than the gauge action."""
-        for term in self.others:
-            energy += term.action(self.dynamics.links)
-        return energy
+    def _others(self) -> list[Energy]:
+        """Return the actions of the terms other than the gauge action."""
+        return [term.action(self.dynamics.links) for term in self.others]
 
     def _fail(self, before: Energy, drawn: Draw, steps: int, error: ConvergenceError) -> Outcome:
         """Reject a trajectory in which a solver has failed, and count it."""

@@ -80,10 +80,11 @@ class MovingReplicas:
         steps = tuple(one.steps for one in self.tuners)
         plan = self._plan(steps)
         dynamics.start(self.links)
-        drawn = dynamics.draw()
-        before = self.actions or dynamics.actions()
-        forces = dynamics.move(plan)
-        after = dynamics.actions(plan.ends)
+        # What kernels find is fetched at the end, so that the device need not wait in between.
+        draw = dynamics.begin_momenta()
+        before = self.actions or dynamics.begin_actions()()
+        moving, actions = dynamics.begin(plan), dynamics.begin_actions(plan.ends)
+        drawn, forces, after = draw(), moving(), actions()
         outcomes = []
         for n, (random, tuner) in enumerate(zip(self.randoms, self.tuners, strict=True)):
             end = forces[n].kinetic + after[n]

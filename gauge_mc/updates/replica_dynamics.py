@@ -23,13 +23,13 @@ from gauge_mc.fields.sums import SlabSums
 from gauge_mc.updates.energy import Energy, replica_sums
 from gauge_mc.updates.integrators import Drift, Kick, Move
 from gauge_mc.updates.molecular_dynamics import DRIFT, Forces
-from gauge_mc.updates.momenta import Draw, draw_replicas
+from gauge_mc.updates.momenta import Draw, begin_momenta
 from gauge_mc.updates.monomials.gauge import (
     KICK,
     KICK_AND_DRIFT,
     GaugeMonomial,
+    begin_actions,
     check_action,
-    gauge_actions,
     gauge_force,
 )
 from gauge_mc.updates.replicas import (
@@ -103,7 +103,8 @@ class TrajectoryPlan:
     launches : list of callable
         Calls that do all steps before the last kicks.
     kicks : list of callable
-        Calls that do the last kicks of some replicas, and return the forces by their numbers.
+        Calls that begin the last kicks of some replicas, and return calls that wait for the forces,
+        which are returned by the numbers of the replicas.
     drifts : list of callable
         Calls that do the drifts after the last kicks.
     ends : tuple of int
@@ -113,7 +114,7 @@ class TrajectoryPlan:
     """
 
     launches: list[Launch]
-    kicks: list[Callable[[], Mapping[int, Forces]]]
+    kicks: list[Callable[[], Callable[[], Mapping[int, Forces]]]]
     drifts: list[Launch]
     ends: tuple[int, ...]
     memory: object
@@ -168,12 +169,12 @@ class ReplicaDynamics:
         """Copy the links of all replicas of a field."""
         self._fields[0].copy(field)
 
-    def draw(self) -> list[Draw]:
-        """Draw the momenta of all replicas; see `gauge_mc.updates.momenta.draw_momenta`."""
-        return draw_replicas(self._momenta, self._randoms, self._keys)
+    def begin_momenta(self) -> Callable[[], list[Draw]]:
+        """Begin to draw the momenta of all replicas; see `begin_momenta`."""
+        return begin_momenta(self._momenta, self._randoms, self._keys)
 
-    def actions(self, ends: Sequence[int] | None = None) -> list[Energy]:
-        """Return the gauge action of every replica.
+    def begin_actions(self, ends: Sequence[int] | None = None) -> Callable[[], list[Energy]]:
+        """Begin to compute the gauge action of every replica; return a call that waits for them.
 
         Parameters
         ----------
@@ -181,8 +182,15 @@ class ReplicaDynamics:
             See `TrajectoryPlan.ends`; by default the links are those at the beginning.
         """
         ends = ends or [0] * len(self._couplings)
-        found = {now: gauge_actions(self._fields[now], self._couplings) for now in {*ends}}
-        return [found[now][n] for n, now in enumerate(ends)]
+        begun = {
+            now: begin_actions(self._fields[now], self._couplings, str(now)) for now in {*ends}
+        }
+
+        def actions() -> list[Energy]:
+            found = {now: one() for now, one in begun.items()}
+            return [found[now][n] for n, now in enumerate(ends)]
+
+        return actions
 
     def plan(self, trajectories: Sequence[Sequence[Move]]) -> TrajectoryPlan:
         """Prepare the launches of trajectories.
@@ -213,20 +221,25 @@ class ReplicaDynamics:
             memory,
         )
 
-    def move(self, plan: TrajectoryPlan) -> list[Forces]:
-        """Carry out trajectories; return the forces and the kinetic energies after the last kicks.
+    def begin(self, plan: TrajectoryPlan) -> Callable[[], list[Forces]]:
+        """Begin trajectories; return a call that waits for the last kicks and returns the forces.
 
         They begin with the links that were copied by `start`, and change the momenta.
         """
-        found: dict[int, Forces] = {}
         for launch in plan.launches:
             launch()
         self._largest.clear()
-        for kick in plan.kicks:
-            found.update(kick())
+        begun = [kick() for kick in plan.kicks]
         for launch in plan.drifts:
             launch()
-        return [found[n] for n in range(len(self._couplings))]
+
+        def forces() -> list[Forces]:
+            found: dict[int, Forces] = {}
+            for one in begun:
+                found.update(one())
+            return [found[n] for n in range(len(self._couplings))]
+
+        return forces
 
     def accept(self, field: Field, accepted: Sequence[bool], ends: Sequence[int]) -> None:
         """Copy the links of accepted trajectories to a field, whose other replicas do not change.
@@ -326,13 +339,16 @@ class ReplicaDynamics:
             )
             yield from slab.kernel(DRIFT).launches(repeated([arguments], 1), [1])
 
-    def _last_kick(self, moving: _ReplicaSteps, address: int) -> Callable[[], Mapping[int, Forces]]:
-        """Return a call that does the last kick of some replicas."""
+    def _last_kick(
+        self, moving: _ReplicaSteps, address: int
+    ) -> Callable[[], Callable[[], Mapping[int, Forces]]]:
+        """Return a call that begins the last kick of some replicas; see `TrajectoryPlan.kicks`."""
         links, lattice = self._fields[moving.now], self._fields[0].lattice
         slab, numbers = links.slabs[0], [n for n, _ in moving.moves]
 
-        def kick() -> Mapping[int, Forces]:
-            sums = SlabSums(slab, 2, 1, self._work(len(numbers)), choices=self._choices)
+        def kick() -> Callable[[], Mapping[int, Forces]]:
+            scratch, over = f"{KICK.name} {moving.now}", self._work(len(numbers))
+            sums = SlabSums(slab, 2, 1, over, choices=self._choices, scratch=scratch)
             kind = KICK.part("ACTION::Coefficients", slab.variant(*self._choices))
             sums.launch(
                 KICK,
@@ -343,15 +359,20 @@ class ReplicaDynamics:
                     "largest": self._largest.address(0),
                 },
             )
-            found = replica_sums(links.devices, [sums], len(numbers))
-            largest = self._largest.by_slice().reshape(len(self._couplings), -1)
-            forces = [
-                gauge_force(own, largest[n], lattice) for own, n in zip(found, numbers, strict=True)
-            ]
-            return {
-                n: Forces(one.kinetic, {GaugeMonomial.name: [one]})
-                for n, one in zip(numbers, forces, strict=True)
-            }
+
+            def wait() -> Mapping[int, Forces]:
+                found = replica_sums(links.devices, [sums], len(numbers))
+                largest = self._largest.by_slice().reshape(len(self._couplings), -1)
+                forces = [
+                    gauge_force(own, largest[n], lattice)
+                    for own, n in zip(found, numbers, strict=True)
+                ]
+                return {
+                    n: Forces(one.kinetic, {GaugeMonomial.name: [one]})
+                    for n, one in zip(numbers, forces, strict=True)
+                }
+
+            return wait
 
         return kick
 

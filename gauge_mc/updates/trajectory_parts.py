@@ -90,11 +90,11 @@ def replica_parts(
 
     def draw() -> None:
         for one in groups:
-            one.draw()
+            one.begin_momenta()()
 
     def actions() -> None:
         for one in groups:
-            one.actions()
+            one.begin_actions()()
 
     draw()
     kicks, chains = _kicks(moves, {gauge_level}), len(couplings)

@@ -11,13 +11,17 @@ from gauge_mc import open_device_group
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.devices import BACKENDS
 from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.files.table import read_table
+from gauge_mc.groups import GROUPS
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
 from gauge_mc.run.display import opening
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.updates.integrators import INTEGRATORS
+from gauge_mc.updates.momenta import draw_momenta
 from gauge_mc.updates.steps import MOST, StepTuner, mean_change
+from tests.reference.observables import action
 from tests.run.sessions import carry_out, carry_out_batch, stop_after, written
 
 SIGMAS = 4.5
@@ -89,6 +93,42 @@ def test_energies_are_distributed_as_they_must_be(tmp_path, best_device, options
     np.testing.assert_allclose(own["probability"], np.minimum(1, np.exp(-change)), rtol=1e-12)
     kinetic = estimate(own["kinetic"])
     assert abs(kinetic.value - 0.5) < 0.05
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"integrator": "leapfrog", "steps": 6},
+        {"group": "su3", "beta": 5.5, "integrator": "omf2", "steps": 3},
+    ],
+    ids=lambda one: one.get("group", "su2"),
+)
+def test_the_change_of_the_energy_is_that_of_links_and_momenta(tmp_path, best_device, options):
+    """For every accepted trajectory, with actions in NumPy and with momenta that are drawn again.
+
+    Averages of exp(-dH) hardly see a change that is wrong by a factor, because the chain then has
+    the distribution of other links.
+    """
+    run, p = Run(tmp_path / "run"), parameters(thermalize=0, configs=30, start="hot", **options)
+    actions, drawn = [], []
+
+    def look(chain):
+        if chain.random.step > len(actions):
+            actions.append(action(chain.field.to_numpy(), p.beta))
+            momenta = AlgebraField.like(chain.field)
+            drawn.append(draw_momenta(momenta, chain.random))
+
+    carry_out(run, p, best_device, report=look)
+    own = table(run, "hmc")
+    kinetic = own["kinetic"] * p.lattice.links * GROUPS[p.group].dimension
+    begin = np.array([float(one.kinetic) for one in drawn])
+    known = own["accepted"][1:] == 1
+    expected = np.diff(actions) + (kinetic - begin)[1:]
+    assert 5 < known.sum() < 29
+    np.testing.assert_allclose(own["delta_h"][1:][known], expected[known], atol=1e-8)
+    assert np.abs(expected[known]).max() > 0.3
+    uniform = np.array([one.uniform for one in drawn])
+    assert ((uniform < np.exp(-own["delta_h"])) == own["accepted"]).all()
 
 
 ENSEMBLES = [

@@ -88,12 +88,12 @@ def test_energies_of_other_blocks_are_refused():
 
 def test_the_action_is_computed_once_per_trajectory(tmp_path, best_device, monkeypatch):
     """That before a trajectory is known from the one before it, accepted or not."""
-    values, action = [], GaugeMonomial.action
+    values, action = [], GaugeMonomial.begin_action
 
     def counted(self, links):
         values.append(action(self, links))
         return values[-1]
 
-    monkeypatch.setattr(GaugeMonomial, "action", counted)
+    monkeypatch.setattr(GaugeMonomial, "begin_action", counted)
     carry_out(Run(tmp_path / "run"), parameters(steps=3, length=1.2), best_device)
     assert len(values) == 51

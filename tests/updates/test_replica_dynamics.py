@@ -82,8 +82,9 @@ def test_replicas_move_as_each_does_alone(
     for _ in range(2):  # the second time from the same links, with other momenta
         plan = dynamics.plan(trajectories)
         dynamics.start(field)
-        found = [dynamics.draw(), dynamics.actions(), dynamics.move(plan)]
-        found.append(dynamics.actions(plan.ends))
+        draw, before = dynamics.begin_momenta(), dynamics.begin_actions()()
+        moving, after = dynamics.begin(plan), dynamics.begin_actions(plan.ends)
+        found = [draw(), before, moving(), after()]
         ended = [dynamics._fields[end].replicas[n] for n, end in enumerate(plan.ends)]
         for n, random in enumerate(alone):
             single, monomial = (
@@ -121,7 +122,7 @@ def test_actions_of_replicas_are_those_of_their_couplings(rng, best_device):
     _, moved = generators_for(field, singles, "philox")
     dynamics = ReplicaDynamics(field, couplings, moved)
     dynamics.start(field)
-    for found, one, coupling in zip(dynamics.actions(), links, couplings, strict=True):
+    for found, one, coupling in zip(dynamics.begin_actions()(), links, couplings, strict=True):
         expected = coupling.beta * anisotropic_action(one, 0.0, coupling.action.anisotropy)
         assert float(found) == pytest.approx(expected, rel=1e-13)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,16 +62,47 @@ def gauge_actions(links: Field, couplings: Sequence[Coupling]) -> list[Energy]:
     couplings : sequence of Coupling
         The couplings of every replica, of actions with the same kinds of loops.
     """
-    parts: list[list[NDArray[np.float64]]] = [[] for _ in couplings]
+    return begin_actions(links, couplings)()
+
+
+def begin_actions(
+    links: Field, couplings: Sequence[Coupling], use: str = ""
+) -> Callable[[], list[Energy]]:
+    """Begin to compute the gauge actions of `gauge_actions`.
+
+    Parameters
+    ----------
+    links : Field
+        See `gauge_actions`.
+    couplings : sequence of Coupling
+        See `gauge_actions`.
+    use : str
+        Name that tells actions apart which are computed at the same time.
+
+    Returns
+    -------
+    callable
+        Waits for the actions, and returns them. It must be called before actions of the same `use`
+        begin again on the device.
+    """
+    begun = []
     for loops in couplings[0].action.weights:
-        sums = [SlabSums(slab, len(loops.kinds), 1) for slab in links.slabs]
+        scratch = f"action {loops.kernel.name} {use}"
+        sums = [SlabSums(slab, len(loops.kinds), 1, scratch=scratch) for slab in links.slabs]
         for one in sums:
             one.launch(loops.kernel, {"links": one.slab.buffer.address})
-        found = replica_sums(links.devices, sums, len(couplings)) / links.group.colours
-        for own, coupling, traces in zip(parts, couplings, found, strict=True):
-            factors = coupling.beta * np.array(coupling.action.weights[loops])
-            own += [-factors * traces, links.lattice.sites * factors * loops.kinds]
-    return [Energy.of(np.concatenate([one.reshape(-1) for one in own])) for own in parts]
+        begun.append((loops, sums))
+
+    def actions() -> list[Energy]:
+        parts: list[list[NDArray[np.float64]]] = [[] for _ in couplings]
+        for loops, sums in begun:
+            found = replica_sums(links.devices, sums, len(couplings)) / links.group.colours
+            for own, coupling, traces in zip(parts, couplings, found, strict=True):
+                factors = coupling.beta * np.array(coupling.action.weights[loops])
+                own += [-factors * traces, links.lattice.sites * factors * loops.kinds]
+        return [Energy.of(np.concatenate([one.reshape(-1) for one in own])) for own in parts]
+
+    return actions
 
 
 def gauge_force(sums: NDArray[np.float64], largest: NDArray[np.float64], lattice: Lattice) -> Force:
@@ -120,13 +151,25 @@ class GaugeMonomial(Monomial):
 
     def action(self, links: Field) -> Energy:
         """Return the action of a field whose halos are up to date; 0 if all links are 1."""
-        return gauge_actions(links, [self.coupling])[0]
+        return self.begin_action(links)()
+
+    def begin_action(self, links: Field) -> Callable[[], Energy]:
+        """Begin to compute the action, and return a call that waits for it; see `begin_actions`."""
+        actions = begin_actions(links, [self.coupling])
+        return lambda: actions()[0]
 
     def kick(self, links: Field, momenta: AlgebraField, size: float) -> Force:
         """Change the momenta; see `Monomial.kick`."""
+        return self.begin_kick(links, momenta, size)()
+
+    def begin_kick(self, links: Field, momenta: AlgebraField, size: float) -> Callable[[], Force]:
+        """Begin to change the momenta, and return a call that waits for the force.
+
+        It must be called before the next kick of a gauge action on the device.
+        """
         self._largest.clear()
         choices = (self._choice, ONE_REPLICA)
-        sums = [SlabSums(slab, 2, 1, choices=choices) for slab in links.slabs]
+        sums = [SlabSums(slab, 2, 1, choices=choices, scratch=KICK.name) for slab in links.slabs]
         for n, one in enumerate(sums):
             one.launch(
                 KICK,
@@ -139,8 +182,12 @@ class GaugeMonomial(Monomial):
                     **ALONE,
                 },
             )
-        found, largest = block_sums(links.devices, sums), self._largest.by_slice()
-        return gauge_force(found, largest, links.lattice)
+
+        def force() -> Force:
+            found, largest = block_sums(links.devices, sums), self._largest.by_slice()
+            return gauge_force(found, largest, links.lattice)
+
+        return force
 
     def kick_and_drift(
         self, source: Field, target: Field, momenta: AlgebraField, kick: float, drift: float
