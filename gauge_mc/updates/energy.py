@@ -68,21 +68,21 @@ def exact_sum(values: NDArray[np.float64]) -> float:
     exact, and then those of the rest, until nothing is left (S. M. Rump, T. Ogita and S. Oishi,
     SIAM J. Sci. Comput. 31 (2008) 189, section 3). The sum is not finite if a value is not.
     """
-    with np.errstate(invalid="ignore", over="ignore"):
-        rough = float(values.sum())
-    if not math.isfinite(rough):
-        return rough
     rest = np.array(values, np.float64).reshape(-1)
+    leading = np.empty_like(rest)
     exact: list[float] = []
-    while (largest := float(np.abs(rest).max(initial=0.0))) > LEAST_SPLIT:
-        if largest > LARGEST_SPLIT:
-            return math.fsum(rest.tolist())
-        # The leading digits are multiples of unit / 2^53, and the sum of all of them is below unit.
-        unit = math.ldexp(1.0, math.frexp(largest)[1] + len(rest).bit_length() + 1)
-        leading = (rest + unit) - unit
-        rest -= leading
-        exact.append(float(leading.sum()))
-    return math.fsum([*exact, *rest[rest != 0].tolist()])
+    with np.errstate(invalid="ignore", over="ignore"):
+        while largest := max(float(rest.max(initial=0.0)), -float(rest.min(initial=0.0))):
+            if not LEAST_SPLIT < largest < LARGEST_SPLIT:
+                rough = float(rest.sum())
+                return math.fsum([*exact, *rest.tolist()]) if math.isfinite(rough) else rough
+            # Leading digits are multiples of unit / 2^53, and the sum of all of them is below unit.
+            unit = math.ldexp(1.0, math.frexp(largest)[1] + len(rest).bit_length() + 1)
+            np.add(rest, unit, out=leading)
+            np.subtract(leading, unit, out=leading)
+            np.subtract(rest, leading, out=rest)
+            exact.append(float(leading.sum()))
+    return math.fsum(exact)
 
 
 def block_sums(devices: DeviceGroup, sums: Sequence[SlabSums]) -> NDArray[np.float64]:
