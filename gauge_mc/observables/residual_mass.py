@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from gauge_mc.analysis.hadrons.residual_mass import COLUMNS
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.errors import UsageError
@@ -91,5 +93,7 @@ def _sums(found: EffectivePropagator) -> list[list[float]]:
     if found.midpoint and found.axial is not None and found.vector is not None:
         middle = meson(spin_tensor(found.midpoint, found.midpoint), GAMMA_5, GAMMA_5).real
         local = meson(tensor, GAMMA[3] @ GAMMA_5, GAMMA_5).real
-        sums += [middle, middle / pion, found.axial, local, found.vector]
+        with np.errstate(invalid="ignore"):  # a forecast of memory counts, and has zeros
+            ratio = middle / pion
+        sums += [middle, ratio, found.axial, local, found.vector]
     return [one.tolist() for one in sums]

@@ -77,6 +77,15 @@ def test_plateaus(table):
     assert not found.left_out
 
 
+def test_times_that_are_given(table):
+    """The last one is part of the plateau, as long as the lattice has it."""
+    for last in (7, EXTENT // 2):
+        found = gauge_mc.fit("residual-mass", table, t_min=4, t_max=last).found
+        for one in found.masses:
+            assert (one.t_min, one.t_max) == (4, last)
+            assert (one.z_a_t_min, one.z_a_t_max) == (4, min(last, EXTENT // 2 - 1))
+
+
 def test_the_ratio_is_that_of_averages(table):
     """The fit averages both halves of the lattice and all places, and its errors contain both."""
     read = read_residual_table(table)

@@ -94,11 +94,19 @@ class Ranges:
                 f"{first + LEAST_POINTS - 1}."
             )
 
-    def last(self, precision: Array) -> int:
-        """Return the last t to fit, given the relative errors at t and t + 1 for t = 1, 2, …."""
+    def last(self, precision: Array, after: int = 1) -> int:
+        """Return the last t to fit.
+
+        Parameters
+        ----------
+        precision : ndarray of float64, shape (T,)
+            Relative errors for t = 1, 2, …, of the correlators from t to t + `after`.
+        after : int
+            Number of times after t to which what is fitted at t reaches.
+        """
         good = precision < LOOP_PRECISION if self.t_max is None else np.isfinite(precision)
         count = int(np.argmin(good)) if not good.all() else good.size
-        return count + 1 if self.t_max is None else min(count + 1, self.t_max)
+        return count + after if self.t_max is None else min(count + after, self.t_max)
 
 
 def fit_mass(correlator: Correlator, ranges: Ranges) -> tuple[MassFit, Array]:

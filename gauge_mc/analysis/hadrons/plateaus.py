@@ -70,7 +70,7 @@ def ratio_plateau(
     errors = np.array([estimate(one).error for one in (below / scale).T])
     errors *= LOOP_PRECISION / precision  # which `Ranges.last` compares with
     energies = one_energy(sweeps, series, np.where(scale > 0, errors, np.nan))
-    last = min(ranges.last(energies.precision[0]) - 1, energies.t[-1])
+    last = min(ranges.last(energies.precision[0], after=0), energies.t[-1])
     first = ranges.t_min
     if last < (first or 1) + LEAST_TIMES - 1:
         raise too_noisy()
