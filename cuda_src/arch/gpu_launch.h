@@ -194,7 +194,8 @@ template <class A> struct Steps {
     }
 
 // Threads whose numbers are near have different sites, so that they read neighbouring packets.
-#define SHARED_KERNEL(NAME, BODY)                                                              \
+#define SHARED_KERNEL(NAME, BODY) SHARED_KERNEL_IN_TWO(NAME, BODY, false, BODY)
+#define SHARED_KERNEL_IN_TWO(NAME, BODY, IN_TWO, SECOND)                                       \
     extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)                      \
         NAME(const Arguments a, const Tile tile) {                                             \
         const int thread = tile.threads.quotient(threadIdx.z), block = tile.blocks.quotient(blockIdx.z); \
@@ -203,6 +204,10 @@ template <class A> struct Steps {
         const Site site = site_in_tile(a, tile, blockIdx.x, blockIdx.y, tile_z, thread_z);     \
         const int share = block * a.shares.threads + thread;                                   \
         if (in_work(a, site)) BODY(a, site, share, a.shares.threads * a.shares.blocks);        \
+        if constexpr (IN_TWO) {                                                                \
+            __syncthreads();                                                                   \
+            if (in_work(a, site)) SECOND(a, site, thread, a.shares.threads);                   \
+        }                                                                                      \
     }
 
 // If a lattice is so small that all its blocks are resident at once, launches take most of the time.

@@ -6,6 +6,9 @@
 //   SHARED_KERNEL(name, body)    body(arguments, site, share, shares) does part number `share` of the work on a site,
 //                                which is divided into so many shares. Arguments have `Shares shares`, which says how;
 //                                on a CPU there is one
+//   SHARED_KERNEL_IN_TWO(name, body, in_two, second)
+//                                the same, and if in_two, second(arguments, site, share, shares) once the threads of a
+//                                block have done their parts of `body`; the work on a site must be that of one block
 //   SWEEP_KERNEL(name, body)     the same for updates. body<true> also stores new links in the halos
 //                                of neighbouring slabs. On a GPU the macro also defines name_sweep,
 //                                which runs all steps of whole sweeps in one launch

@@ -7,6 +7,8 @@ struct Direct {
     struct Addends {
         int none;
     };
+    static constexpr bool IN_TWO = false;
+    static INLINE void complete(const Addends&, const Geometry&, const Site&, int, int) {}
     template <class Load>
     static INLINE void finish(const Addends&, const Geometry&, const Site&, int, const Load&, Spinor&) {}
 };

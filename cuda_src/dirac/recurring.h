@@ -9,6 +9,8 @@ struct Recurring {
         Spinors older, constant;
         double a, scale, shift, c;
     };
+    static constexpr bool IN_TWO = false;
+    static INLINE void complete(const Addends&, const Geometry&, const Site&, int, int) {}
     template <class Load>
     static INLINE void finish(const Addends& added, const Geometry& g, const Site& site, int vector, const Load& load_u,
                               Spinor& psi) {

@@ -1,137 +1,16 @@
-// Operators along the fifth direction of vectors psi_s(x) that are diagonal in the sites:
-//   y = u + factor N Q^{-1} psi, without u if it is null,
-// where N and Q act on both chiralities as bidiagonal matrices with a corner. For the upper components, or for the lower
-// ones if the directions are exchanged by `reversed`,
-//   (Q z)_s = q_s z_s + q'_s z_{s-1},  z_{-1} = -m z_{L-1},
-// and for the others the same with s+1, and z_L = -m z_0, instead of s-1 and z_{-1}. A recursion finds z_{-1} in a first
-// pass, and y in a second one, in O(L) operations. Coefficients of a slice are 1 / q, -q' / q, n and n'.
+// Products along the fifth direction; see dirac/fifth.h.
 #include "arch/launch.h"
-#include "dirac/spinors.h"
-
-constexpr int COEFFICIENTS = 4;  // reals of a slice and a chirality
+#include "dirac/fifth.h"
 
 struct Arguments {
     Geometry geometry;
     Work work;
-    Spinors source, other, target;  // psi, u and y; only u may be the same as y, unless the storage COUNTS
-    const void* coefficients;       // [chirality][s][COEFFICIENTS], reals of the arithmetic
-    double corner[2];               // of each chirality: z_{-1} is that of the first pass, which ends with z_{L-1}, times it
-    double factor;
-    int extent, vectors, reversed;  // the extent L, and the number of vectors with all s
+    Fifth fifth;
     Shares shares;
 };
 
-// A part of the spinors of a site: a chirality of COLOURS colours. If the storage COUNTS, the numbers of a site have a
-// unit in common, which is read once for all colours where there are registers for them.
-constexpr int CHIRAL = SPINOR_REALS / GROUP::N / 2;  // reals of a colour and a chirality
-constexpr int COLOURS = STORAGE::COUNTS && ADDRESSES_ARE_COSTLY ? GROUP::N : 1;
-constexpr int REALS = CHIRAL * COLOURS, PARTS = SPINOR_REALS / REALS;
-
-struct Part {
-    real c[REALS];
-};
-
-// A sweep along the fifth direction for part number `part`, whose chirality is the number modulo 2.
-struct Sweep {
-    const Arguments& a;
-    const Site& site;
-    int vector, part;
-    const scalar* table;  // the coefficients
-    int begin, step;      // the first s, and the step to the next
-
-    INLINE Sweep(const Arguments& a, const Site& site, int vector, int part)
-        : a(a), site(site), vector(vector), part(part),
-          table((const scalar*)a.coefficients + (part & 1) * COEFFICIENTS * a.extent) {
-        const bool up = ((part & 1) == 0) != (a.reversed != 0);
-        begin = up ? 0 : a.extent - 1, step = up ? 1 : -1;
-    }
-    // The first of the reals of one of the part's colours.
-    INLINE int first(int colour) const { return CHIRAL * (2 * (part / 2 * COLOURS + colour) + (part & 1)); }
-    INLINE char* block(const Spinors& f, int s) const {
-        return spinor_block(f, slice_in_memory(a.geometry, site), site.parity, vector + s);
-    }
-    INLINE void load(const Spinors& f, int s, Part& x) const {
-        UNROLL for (int colour = 0; colour < COLOURS; colour++) {
-            real c[CHIRAL];
-            STORAGE::template load_part<SPINOR_REALS>(a.geometry, block(f, s), site.slot, first(colour), c);
-            UNROLL for (int i = 0; i < CHIRAL; i++) x.c[CHIRAL * colour + i] = c[i];
-        }
-    }
-
-    // Set z to z_{-1}.
-    INLINE void first_pass(Part& z) const {
-        UNROLL for (int i = 0; i < REALS; i++) z.c[i] = broadcast(0);
-        const scalar corner = (scalar)a.corner[part & 1];
-        if (corner == 0) return;
-        Part x;
-        for (int n = 0; n < a.extent; n++) {
-            const scalar* const row = table + COEFFICIENTS * (begin + n * step);
-            load(a.source, begin + n * step, x);
-            UNROLL for (int i = 0; i < REALS; i++) z.c[i] = row[0] * x.c[i] + row[1] * z.c[i];
-        }
-        UNROLL for (int i = 0; i < REALS; i++) z.c[i] = corner * z.c[i];
-    }
-
-    // Call each(block, y) for all s, given z_{-1}.
-    template <class Each> INLINE void second_pass(Part z, Each each) const {
-        const scalar factor = (scalar)a.factor;
-        Part x, y;
-        for (int n = 0; n < a.extent; n++) {
-            const int s = begin + n * step;
-            const scalar* const row = table + COEFFICIENTS * s;
-            load(a.source, s, x);
-            UNROLL for (int i = 0; i < REALS; i++) {
-                const real before = z.c[i];
-                z.c[i] = row[0] * x.c[i] + row[1] * before;
-                y.c[i] = row[2] * z.c[i] + row[3] * before;
-            }
-            if (a.other.data) {
-                load(a.other, s, x);
-                UNROLL for (int i = 0; i < REALS; i++) y.c[i] = x.c[i] + factor * y.c[i];
-            } else {
-                UNROLL for (int i = 0; i < REALS; i++) y.c[i] = factor * y.c[i];
-            }
-            each(block(a.target, s), y);
-        }
-    }
-
-    INLINE void store(char* to, const Part& y) const {
-        UNROLL for (int colour = 0; colour < COLOURS; colour++) {
-            real c[CHIRAL];
-            UNROLL for (int i = 0; i < CHIRAL; i++) c[i] = y.c[CHIRAL * colour + i];
-            const bool end = part == PARTS - 1 && colour == COLOURS - 1;
-            STORAGE::template store_part<SPINOR_REALS>(a.geometry, to, site.slot, first(colour), end, c);
-        }
-    }
-};
-
 INLINE void fifth_direction_site(const Arguments& a, const Site& site, int share, int shares) {
-    const Geometry& g = a.geometry;
-    if constexpr (STORAGE::COUNTS) {
-        ROLLED
-        for (int vector = share * a.extent; vector < a.vectors; vector += shares * a.extent) {
-            Part z[PARTS];
-            UNROLL_ON_GPU_IF(COLOURS > 1) for (int part = 0; part < PARTS; part++) {
-                const Sweep sweep(a, site, vector, part);
-                sweep.first_pass(z[part]);
-                sweep.second_pass(z[part], [&](char* block, const Part& y) {
-                    STORAGE::template gather_largest<SPINOR_REALS>(g, block, site.slot, part == 0, y.c);
-                });
-            }
-            UNROLL_ON_GPU_IF(COLOURS > 1) for (int part = 0; part < PARTS; part++) {
-                const Sweep sweep(a, site, vector, part);
-                sweep.second_pass(z[part], [&](char* block, const Part& y) { sweep.store(block, y); });
-            }
-        }
-    } else {
-        ROLLED
-        for (int n = share; n < PARTS * (a.vectors / a.extent); n += shares) {
-            const Sweep sweep(a, site, n / PARTS * a.extent, n % PARTS);
-            Part z;
-            sweep.first_pass(z);
-            sweep.second_pass(z, [&](char* block, const Part& y) { sweep.store(block, y); });
-        }
-    }
+    multiply_along_fifth(a.fifth, a.geometry, site, share, shares);
 }
 
 SHARED_KERNEL(fifth_direction, fifth_direction_site)

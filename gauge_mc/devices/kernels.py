@@ -38,6 +38,7 @@ SELECTING_HEADERS = {
     "diagonal": "dirac/diagonal.h",
     "reflection": "dirac/reflection.h",
     "term": "dirac/term.h",
+    "column": "dirac/column.h",
 }
 """Headers that include the header of a choice; kernels that include them depend on the choice."""
 

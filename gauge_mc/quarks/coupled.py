@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
+import ctypes
 from dataclasses import dataclass
 from functools import cached_property
 
 from gauge_mc.devices.base import Registers
-from gauge_mc.quarks.fifth_direction import FifthMatrix, FifthProduct, PreparedProduct
-from gauge_mc.quarks.hopping import ADDED, DIVIDED, SOLVED, WHOLE, PreparedHop, PreparedOperator
+from gauge_mc.devices.kernels import Choice
+from gauge_mc.quarks.fifth_direction import (
+    FifthMatrix,
+    FifthProduct,
+    PreparedProduct,
+    along_of,
+    kept_extent,
+)
+from gauge_mc.quarks.hopping import (
+    ADDED,
+    DIVIDED,
+    SOLVED,
+    WHOLE,
+    Hop,
+    PreparedHop,
+    PreparedOperator,
+)
 from gauge_mc.quarks.operators import DiracOperator
 from gauge_mc.quarks.spinors import SpinorField
+
+MOST_THREADS = 8
+"""Largest number of threads of a block that share a site in a hop with a product after it.
+
+The more there are, the fewer sites has a block, whose vectors it reads again for the product."""
 
 
 class CoupledOperator(DiracOperator):
@@ -31,6 +52,7 @@ class PreparedWalls(PreparedOperator):
     """M of an operator with a fifth direction for spinors in one type of storage.
 
     A hop is the hopping term alone, and a product along the fifth direction before or after it.
+    After it, both are one launch where they can be: what a site needs is still in a cache then.
     """
 
     operator: CoupledOperator
@@ -66,8 +88,11 @@ class PreparedWalls(PreparedOperator):
         dagger: bool = False,
     ) -> PreparedHop:
         """Return a call that carries out `hop`; see `PreparedOperator.prepare`."""
-        spare, u, own = self.spare(source, parity), other or target, (parity,)
+        u, own = other or target, (parity,)
         along = self.diagonals[form != WHOLE, dagger]
+        if self.in_one and form != WHOLE and not (form == ADDED and u is target):
+            return self.prepare_product(target, source, parity, form, u, dagger)
+        spare = self.spare(source, parity)
         if form == WHOLE:
             product = along.prepare(spare, u, own)
             hop = super().prepare(target, source, parity, ADDED, spare, dagger)
@@ -78,6 +103,82 @@ class PreparedWalls(PreparedOperator):
             hop = super().prepare(spare, source, parity, DIVIDED, None, dagger)
             product = along.prepare(target, spare, own, u if form == ADDED else None)
         return HopAndProduct(hop, product, form)
+
+    @property
+    def in_one(self) -> bool:
+        """Whether a hop and the product after it are one launch.
+
+        The product takes the place of the result of the hop, which it cannot if all numbers of a
+        site have a unit in common.
+        """
+        return not self.storage.norm_bytes
+
+    def prepare_product(
+        self,
+        target: SpinorField,
+        source: SpinorField,
+        parity: int,
+        form: int = DIVIDED,
+        other: SpinorField | None = None,
+        dagger: bool = False,
+    ) -> PreparedHop:
+        """Return a call that carries out a hop with the inverse of A in one launch.
+
+        The forms are `DIVIDED`, `ADDED` and `SOLVED`; in the second one `other` is not `target`.
+        """
+        inverse, added = self.diagonals[True, dagger], other if form == ADDED else None
+        more = ProductOfHop(inverse, target, added)
+        u = other if form == SOLVED and other else target
+        first = ADDED if form == SOLVED else DIVIDED
+        hop = Hop(self, target, source, parity, first, u, dagger, more)
+        return HopInOne(hop, form)
+
+
+@dataclass(frozen=True)
+class ProductOfHop:
+    """A product along the fifth direction of the result of a hop; see `Completion`."""
+
+    product: FifthProduct
+    """The product."""
+    target: SpinorField
+    """The result of the hop, whose place the product takes."""
+    added: SpinorField | None
+    """Vectors to which the product is added."""
+
+    @property
+    def reflection(self) -> Choice:
+        """The compile-time selection."""
+        return along_of(kept_extent(self.target))
+
+    def addends(self, made: type[ctypes.Structure], slab: int) -> ctypes.Structure:
+        """Return the product on a slab; see `Completion.addends`."""
+        return made(fifth=self.product.structure(slab, self.target, self.target, self.added))
+
+    def shares(self, usual: tuple[int, int], sites: int) -> tuple[int, int]:
+        """Return threads of one block, which wait for each other; see `Completion.shares`."""
+        vectors, alone = self.target.vectors, usual[0] == 1
+        return 1 if alone else max(n for n in range(2, MOST_THREADS + 1) if vectors % n == 0), 1
+
+
+@dataclass(frozen=True)
+class HopInOne:
+    """A hop and a product along the fifth direction in one launch."""
+
+    hop: Hop
+    """The launches."""
+    form: int
+    """See `PreparedOperator.hop`."""
+
+    def __call__(self, factor: float = 1.0) -> None:
+        """Carry out the hop with this factor."""
+        for one in self.hop.added:
+            one.fifth.factor = factor if self.form == ADDED else 1.0
+        self.hop(factor if self.form == SOLVED else 1.0)
+
+    @property
+    def registers(self) -> Registers | None:
+        """Register usage of the kernel on a GPU."""
+        return self.hop.registers
 
 
 @dataclass(frozen=True)

@@ -6,20 +6,26 @@ operations, where L is the extent of the fifth direction.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.devices.base import Buffer, repeated
-from gauge_mc.devices.kernels import Kernel
+from gauge_mc.devices.kernels import Choice, Kernel
+from gauge_mc.devices.source import source_folder, structure
 from gauge_mc.devices.structures import geometry_structure
 from gauge_mc.quarks.spinors import SpinorField
 from gauge_mc.quarks.transport import shares_of
 
 FIFTH_DIRECTION = Kernel("fifth_direction")
+
+FIFTH = source_folder() / "dirac" / "fifth.h"
+"""The header that declares the structure ``Fifth``."""
 
 Array = NDArray[np.float64]
 
@@ -28,6 +34,53 @@ UP, DOWN = 0, 1
 
 CHIRALITIES = 2
 """Number of chiralities."""
+
+REALS = 4
+"""Number of reals of a colour and a chirality, which a thread treats together."""
+
+COLUMN_BYTES = 512
+"""Bytes of such numbers in all slices that a thread of a GPU keeps in registers, at most."""
+
+BOUNDS = ((256, (256, 2)), (COLUMN_BYTES, (128, 2)))
+"""Threads per block and minimum number of resident blocks per multiprocessor, by these bytes."""
+
+
+@cache
+def column_of(extent: int, number_bytes: int) -> Choice:
+    """Return the choice of a kernel that keeps numbers of all slices of a site in registers.
+
+    Parameters
+    ----------
+    extent : int
+        The extent of the fifth direction; 0 if nothing is kept.
+    number_bytes : int
+        Bytes of a number.
+    """
+    if not extent:
+        return Choice.of("column", "", "dirac/column.h", "0")
+    size = REALS * extent * number_bytes
+    bounds = next(bounds for most, bounds in BOUNDS if size <= most)
+    made = Choice.of("column", f"{extent} slices", "dirac/column.h", str(extent))
+    return replace(made, launch_bounds=bounds)
+
+
+def along_of(extent: int) -> Choice:
+    """Return the choice of a hop with a product along the fifth direction after it.
+
+    Parameters
+    ----------
+    extent : int
+        See `column_of`.
+    """
+    name = f"along {extent} slices" if extent else "along"
+    return Choice.of("reflection", name, "dirac/along_fifth.h", "AlongFifth", COLUMN=extent)
+
+
+def kept_extent(source: SpinorField) -> int:
+    """Return the extent of the fifth direction if threads keep numbers of all slices, else 0."""
+    size, extent = source.storage.number_bytes, source.fifth or 1
+    fits = REALS * extent * size <= COLUMN_BYTES and not source.storage.norm_bytes
+    return extent if fits and not source.field.devices.devices[0].in_host_memory else 0
 
 
 @dataclass(frozen=True)
@@ -148,6 +201,25 @@ class FifthProduct:
             raise ValueError("The result of a product must not take the place of its source.")
         return PreparedProduct(self, target, source, parities, other)
 
+    def structure(
+        self, slab: int, target: SpinorField, source: SpinorField, other: SpinorField | None
+    ) -> ctypes.Structure:
+        """Return the structure ``Fifth`` of a product on a slab of this process, with factor 1."""
+        own = source.slabs[slab]
+        psi = source.structure(own)
+        made: ctypes.Structure = structure("Fifth", (FIFTH,))(
+            source=psi,
+            target=target.structure(target.slabs[slab]),
+            other=other.structure(other.slabs[slab]) if other else type(psi)(),
+            coefficients=self.address(own.device, own.layout.real),
+            corner=self.matrix.corner,
+            factor=1.0,
+            extent=source.fifth,
+            vectors=source.vectors,
+            reversed=self.matrix.exchanged,
+        )
+        return made
+
     def address(self, device: Any, real: np.dtype[Any]) -> int:
         """Return the address of the coefficients, as reals of a type, in the memory of a device."""
         key = device, real
@@ -181,25 +253,19 @@ class PreparedProduct:
         # All numbers of a site have a unit in common, or chiralities and colours are independent.
         each = 1 if source.storage.norm_bytes else CHIRALITIES * source.field.group.colours
         parts = each * source.count
+        extent = kept_extent(source)
+        choices = source.storage.choice, column_of(extent, source.storage.number_bytes)
         for n, slab in enumerate(source.slabs):
-            kernel = slab.kernel(FIFTH_DIRECTION, source.storage.choice)
-            psi = source.structure(slab)
+            kernel = slab.kernel(FIFTH_DIRECTION, *choices)
             for parity in parities:
                 part = slab.whole(parity)
-                threads, blocks = shares_of(parts, part.slices * slab.layout.slots, 1)
+                sites = part.slices * slab.layout.slots
+                threads, blocks = (1, parts) if extent else shares_of(parts, sites, 1)
                 arguments = slab.arguments(
                     FIFTH_DIRECTION,
                     part,
-                    source.storage.choice,
-                    source=psi,
-                    target=target.structure(target.slabs[n]),
-                    other=other.structure(other.slabs[n]) if other else type(psi)(),
-                    coefficients=product.address(slab.device, slab.layout.real),
-                    corner=product.matrix.corner,
-                    factor=1.0,
-                    extent=source.fifth,
-                    vectors=source.vectors,
-                    reversed=product.matrix.exchanged,
+                    *choices,
+                    fifth=product.structure(n, target, source, other),
                     shares=geometry_structure("Shares")(threads=threads, blocks=blocks),
                 )
                 self._steps.append(repeated([arguments], 1))
@@ -208,6 +274,6 @@ class PreparedProduct:
     def __call__(self, factor: float = 1.0) -> None:
         """Compute the product."""
         for step in self._steps:
-            step[0].factor = factor
+            step[0].fifth.factor = factor
         for launch in self._launches:
             launch()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ctypes
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, cast
+from typing import Any, ClassVar, Protocol, cast
 
 from gauge_mc.devices.base import Launch, Registers, StreamedDevice, repeated
 from gauge_mc.devices.kernels import Choice, Kernel
@@ -100,6 +101,28 @@ class HoppingOperator(ABC):
         """
 
 
+class Completion(Protocol):
+    """Last step of a hop, which takes its result."""
+
+    @property
+    def reflection(self) -> Choice:
+        """The compile-time selection."""
+
+    def addends(self, made: type[ctypes.Structure], slab: int) -> ctypes.Structure:
+        """Return the structure ``REFLECTION::Addends`` for a slab, given its class."""
+
+    def shares(self, usual: tuple[int, int], sites: int) -> tuple[int, int]:
+        """Return how many threads of a block, and how many blocks, share the vectors of a site.
+
+        Parameters
+        ----------
+        usual : tuple of int
+            Those of other hops.
+        sites : int
+            Number of sites of a launch.
+        """
+
+
 @dataclass(frozen=True)
 class Recurrence:
     """The vectors that the form `RECURRING` adds, on the sites of the result."""
@@ -108,6 +131,17 @@ class Recurrence:
     """Vectors, which may be the target; they are not read if their factor is 0."""
     constant: SpinorField
     """Vectors, which are not read if their factor is 0."""
+
+    reflection: ClassVar[Choice] = RECURRENCE
+
+    def addends(self, made: type[ctypes.Structure], slab: int) -> ctypes.Structure:
+        """Return the vectors, with factors that are not set yet; see `Completion.addends`."""
+        older, constant = (one.structure(one.slabs[slab]) for one in (self.older, self.constant))
+        return made(older=older, constant=constant, a=0.0, scale=1.0, shift=0.0, c=0.0)
+
+    def shares(self, usual: tuple[int, int], sites: int) -> tuple[int, int]:
+        """Return the usual ones; see `Completion.shares`."""
+        return usual
 
 
 class PreparedHop(Protocol):
@@ -246,8 +280,8 @@ class Hop:
     ----------
     operator, target, source, parity, form, other, dagger
         See `PreparedOperator.hop`.
-    more : Recurrence, optional
-        Vectors that the form `RECURRING` adds.
+    more : Completion, optional
+        Last step, which takes the result.
     """
 
     def __init__(
@@ -259,12 +293,12 @@ class Hop:
         form: int,
         other: SpinorField,
         dagger: bool,
-        more: Recurrence | None = None,
+        more: Completion | None = None,
     ) -> None:
         self._fields, self._more = (target, source, other), more  # which own the memory
         self._operator = operator
         self._vectors = operator.vectors(source.vectors)
-        reflection = KERNELS.get(form, DIRECT)
+        reflection = more.reflection if more else KERNELS.get(form, DIRECT)
         self._choices = (*operator.choices, self._vectors.choice, reflection)
         self._values = {
             "s": -1.0 if dagger else 1.0,
@@ -295,6 +329,8 @@ class Hop:
         slab = source.slabs[n]
         sites = part.slices * slab.layout.slots * (2 if part.parity == BOTH_PARITIES else 1)
         threads, blocks = self._vectors.shares(source.vectors, sites)
+        if self._more:
+            threads, blocks = self._more.shares((threads, blocks), sites)
         arguments = slab.arguments(
             HOP,
             part,
@@ -321,12 +357,7 @@ class Hop:
         """Return the structure ``REFLECTION::Addends`` for a slab."""
         slab = self._fields[1].slabs[n]
         made = HOP.part("REFLECTION::Addends", slab.variant(*self._choices))
-        if not self._more:
-            return made(none=0)
-        older, constant = (
-            one.structure(one.slabs[n]) for one in (self._more.older, self._more.constant)
-        )
-        return made(older=older, constant=constant, a=0.0, scale=1.0, shift=0.0, c=0.0)
+        return self._more.addends(made, n) if self._more else made(none=0)
 
     def set_factors(self, a: float, scale: float, shift: float, c: float) -> None:
         """Set the numbers of the form `RECURRING`."""
@@ -336,6 +367,11 @@ class Hop:
         self._factors = factors
         for added in self._added:
             added.a, added.scale, added.shift, added.c = factors
+
+    @property
+    def added(self) -> Sequence[Any]:
+        """The structures ``REFLECTION::Addends`` of all launches, which may be changed."""
+        return self._added
 
     def __call__(self, factor: float = 1.0) -> None:
         """Launch the hop, and the halo exchange of its source beside it."""

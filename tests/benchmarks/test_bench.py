@@ -469,7 +469,7 @@ def test_the_hopping_term_is_timed(monkeypatch):
 
 OPERATORS = {
     # operator, fifth direction, vectors and launches of an iteration of conjugate gradients
-    "domain-wall:LS=4,m=0.1": (4, 2 * 9 + 10, 15),
+    "domain-wall:LS=4,m=0.1": (4, 2 * 6 + 10, 12),
     "wilson:kappa=0.12": (1, 2 * 5 + 10, 11),
     "wilson-clover:csw=1.5": (1, 2 * 5 + 10, 11),
 }
@@ -510,7 +510,7 @@ def test_the_times_of_an_operator_are_shown(monkeypatch):
     shown, code = call(*words)
     assert code == 0
     assert "domain-wall, ls = 4, m5 = 1.8, b = 1.0, c = 0.0, m = 0.04: SU2 4x4x4x4" in shown
-    assert re.search(r"launches +│ +15 │", shown)
+    assert re.search(r"launches +│ +12 │", shown)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.quarks import transport
+from gauge_mc.quarks import coupled, fifth_direction, transport
 from gauge_mc.quarks.hopping import ADDED, DIVIDED, SOLVED, WHOLE
 from gauge_mc.quarks.linear import EVEN, ODD
 from gauge_mc.quarks.operators.domain_wall import DomainWall
@@ -108,6 +108,13 @@ def test_the_forms_of_a_hop(kind, storage, dagger, best_device, rng):
         for own in (EVEN, ODD):
             operator.hop(target, source, own, form, other, -0.7, dagger)
         assert largest_difference(target.to_numpy()[0], exact) < TOLERANCE[storage]
+        again = SpinorField.from_numpy(operator.operator.field, u, storage, fifth=extent)
+        if form == ADDED and storage == "half":
+            continue
+        for own in (EVEN, ODD):
+            operator.hop(again, source, own, form, again, -0.7, dagger)
+        assert np.array_equal(again.to_numpy(), target.to_numpy()) or form == ADDED
+        assert largest_difference(again.to_numpy()[0], exact) < TOLERANCE[storage]
 
 
 @pytest.mark.parametrize("group", ["su2", "su3"])
@@ -279,13 +286,45 @@ def test_the_division_among_threads_changes_no_byte(storage, gpu, rng, monkeypat
     links = random_field(LATTICE.extents, "su3", rng)
     psi = np.stack([walls.random_spinor(LATTICE.extents, 5, 3, rng) for _ in range(2)])
     found = []
-    for threads_at_least in (1, 3 * LATTICE.sites // 2, 10**9):
+    solved = []
+    for threads_at_least, most in ((1, 2), (3 * LATTICE.sites // 2, 5), (10**9, 10)):
         monkeypatch.setattr(transport, "LEAST_THREADS", threads_at_least)
+        monkeypatch.setattr(coupled, "MOST_THREADS", most)
         operator = made(links, KINDS["moebius"], "su3", gpu)
         found.append(operator.apply(psi, precision=storage))
+        prepared = operator.prepared(storage)
+        source = SpinorField.from_numpy(operator.field, psi, storage, fifth=5)
+        target = source.like(parity=EVEN)
+        prepared.prepare(target, source, EVEN)()
+        solved.append(target.to_numpy())
     expected = [walls.domain_wall(links, x, MASS, HEIGHT, PHASES, b=1.5, c=0.5) for x in psi]
     assert largest_difference(found[0], expected) < TOLERANCE[storage]
     assert all(np.array_equal(found[0], one) for one in found[1:])
+    assert all(np.array_equal(solved[0], one) for one in solved[1:])
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("storage", ["double", "single"])
+def test_slices_that_threads_keep_or_read_again(storage, gpu, rng, monkeypatch):
+    """The inverse after a hop, and alone, with all slices in registers and without."""
+    links = random_field(LATTICE.extents, "su3", rng)
+    psi = walls.random_spinor(LATTICE.extents, 5, 3, rng)
+    up, down = walls.diagonal(5, MASS, HEIGHT, **KINDS["moebius"][1])
+    inverse = [np.linalg.inv(one) for one in (up, down)]
+    d = np.stack([dirac.hopping(links, one, PHASES) for one in psi])
+    for most, kept in ((fifth_direction.COLUMN_BYTES, 5), (0, 0)):
+        monkeypatch.setattr(fifth_direction, "COLUMN_BYTES", most)
+        prepared = made(links, KINDS["moebius"], "su3", gpu).prepared(storage)
+        source = SpinorField.from_numpy(prepared.operator.field, psi, storage, fifth=5)
+        target = source.like()
+        assert fifth_direction.kept_extent(source) == kept
+        prepared.diagonals[True, False].prepare(target, source, (EVEN, ODD))()
+        exact = walls.along(inverse, psi)
+        assert largest_difference(target.to_numpy()[0], exact) < TOLERANCE[storage]
+        for parity in (EVEN, ODD):
+            prepared.hop(target, source, parity)
+        exact = walls.along(inverse, d)
+        assert largest_difference(target.to_numpy()[0], exact) < TOLERANCE[storage]
 
 
 def test_the_links_may_change(best_device, rng):

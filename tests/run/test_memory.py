@@ -106,8 +106,8 @@ def test_nothing_is_allocated_or_compiled(monkeypatch):
 
 
 @pytest.mark.slow
-def test_published_sizes_fit_gpus_of_80_gib():
-    """24^3 x 48 with L = 16 on one, and 32^3 x 64 on two, but not on one."""
+def test_published_sizes_fit_gpus_of_80_gb():
+    """24^3 x 48 with L = 16 on one, and 32^3 x 64 on two, but not on one, which has 78 GiB free."""
     cpus = CpuDevice(1), CpuDevice(1)
 
     def most(extents, count):
@@ -115,8 +115,8 @@ def test_published_sizes_fit_gpus_of_80_gib():
         walls = OBSERVABLES["residual-mass"].for_lattice(lattice, quark="domain-wall:m=0.04")
         return max(rehearse([walls], lattice, "su3", "single", DeviceGroup(cpus[:count])))
 
-    assert 25e9 < most((24, 24, 24, 48), 1) < 80 * 2**30
-    assert most((32, 32, 32, 64), 2) < 80 * 2**30 < most((32, 32, 32, 64), 1)
+    assert 25e9 < most((24, 24, 24, 48), 1) < 78 * 2**30
+    assert most((32, 32, 32, 64), 2) < 78 * 2**30 < most((32, 32, 32, 64), 1)
 
 
 @pytest.fixture

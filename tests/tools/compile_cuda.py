@@ -31,6 +31,7 @@ from gauge_mc.flows import FLOWS
 from gauge_mc.formats import FORMATS
 from gauge_mc.groups import GROUPS, GeneralGroup
 from gauge_mc.quarks.diagonal import TERMS
+from gauge_mc.quarks.fifth_direction import along_of, column_of
 from gauge_mc.quarks.hermitian import FORMS
 from gauge_mc.quarks.hopping import DIRECT, GAMMA5, ONE, RECURRENCE, SEVERAL
 from gauge_mc.quarks.storage import STORAGES
@@ -148,7 +149,9 @@ def variants_of_spinors(kernel: Kernel) -> Iterator[Variant]:
         # Kernel operators are for double precision.
         reflections = [DIRECT, GAMMA5, RECURRENCE] if storage.name == "double" else [DIRECT]
         own = {**CHOICES, "group": [group.choice], "transport": forms, "vectors": together}
-        own["reflection"] = reflections
+        kept = (0,) if storage.norm_bytes else (0, 16)
+        own["reflection"] = [*reflections, *map(along_of, () if storage.norm_bytes else kept)]
+        own["column"] = [column_of(extent, storage.number_bytes) for extent in kept]
         kinds = [own[kind] for kind in own if kind in kernel.kinds]
         for choices in product(*kinds):
             yield Variant(storage.arithmetic, (*choices, storage.choice))
