@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from gauge_mc.quarks.operators import Wilson
     from gauge_mc.quarks.operators.domain_wall import DomainWall
     from gauge_mc.quarks.overlap import Overlap
+    from gauge_mc.reports.page import report
     from gauge_mc.run.chain import Chain
     from gauge_mc.run.convert import convert
     from gauge_mc.run.generate import generate, generate_chains
@@ -80,6 +81,7 @@ _HOMES = {
     "publish": "publication.publish",
     "read_propagator": "quarks.files",
     "regenerate": "run.regenerate",
+    "report": "reports.page",
     "scan": "scans.carry_out",
     "status": "inspection.status",
     "thin": "run.thinning",
@@ -120,6 +122,7 @@ __all__ = [
     "publish",
     "read_propagator",
     "regenerate",
+    "report",
     "scan",
     "status",
     "thin",

@@ -50,6 +50,7 @@ COMMANDS = {
     "measure": Command(ANALYSE, "Measure an observable on stored configurations."),
     "fit": Command(ANALYSE, "Determine physical quantities from the tables of runs."),
     "plot": Command(ANALYSE, "Draw figures of the results of runs."),
+    "report": Command(ANALYSE, "Write a page that shows everything about runs."),
     "export": Command(ANALYSE, "Write the tables of a run to one file for other tools."),
     "card": Command(GENERATE, "Write a run card with comments, or check one."),
     "info": Command(FILES, "Show the contents of a configuration file, a run or a scan."),

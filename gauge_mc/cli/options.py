@@ -66,9 +66,9 @@ def option(
     )
 
 
-def declared(one: Option, panel: str | None = None) -> Any:
+def declared(one: Option, usual: str | None = None, panel: str | None = None) -> Any:
     """Return a declared option for Typer that is a number or a word instead of it."""
-    made = option(one.help, one.default, one.metavar, one.instead, panel=panel)
+    made = option(one.help, usual or one.default, one.metavar, one.instead, panel=panel)
     made.parser = one.read
     return made
 

@@ -17,6 +17,7 @@ import math
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, KeysView, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from io import BufferedReader
 from pathlib import Path
@@ -398,6 +399,42 @@ def read_table(path: str | Path, text: Collection[str] = ("path",)) -> TableData
     GaugeError
         If the file does not exist, is not a table or is damaged. The message names the line.
     """
+    kept = _kept_tables.get()
+    if kept is None:
+        return _read_table(path, text)
+    try:
+        found = os.stat(path)
+    except OSError:
+        return _read_table(path, text)
+    key = (str(path), found.st_ino, found.st_size, found.st_mtime_ns, frozenset(text))
+    if key not in kept:
+        kept[key] = _read_table(path, text)
+        for column in kept[key].columns.values():
+            column.flags.writeable = False
+    return kept[key]
+
+
+_kept_tables: ContextVar[dict[tuple[object, ...], TableData] | None] = ContextVar(
+    "kept_tables", default=None
+)
+"""Tables that have been read within `each_table_once`."""
+
+
+@contextlib.contextmanager
+def each_table_once() -> Iterator[None]:
+    """Let `read_table` read a table that has not changed only once in a context.
+
+    The columns of such tables cannot be changed.
+    """
+    token = _kept_tables.set({})
+    try:
+        yield
+    finally:
+        _kept_tables.reset(token)
+
+
+def _read_table(path: str | Path, text: Collection[str]) -> TableData:
+    """Read a table; see `read_table`."""
     layout = _TableLayout.of(Path(path))
     cells = [row.decode(errors="replace").split(",") for row in layout.rows]
     for line, row in zip(layout.numbers, cells, strict=True):

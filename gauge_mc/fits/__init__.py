@@ -260,13 +260,31 @@ def fit_all(
     if output:
         RESULT.check(output)
     for target in targets or [newest_scan().path if chosen.of_scans else newest_run().path]:
-        result, folder = (
-            _of_runs(chosen, target, given) if chosen.of_scans else _of_table(chosen, target, given)
-        )
+        result, folder = result_of(chosen, target, given)
         file = Path(chosen.file)
         path = output or folder / f"{file.stem}{result.tag}{file.suffix}"
         result.write(path)
         yield result, path
+
+
+def result_of(chosen: Fit, target: Path, given: Mapping[str, Any]) -> tuple[FitResult, Path]:
+    """Return the result of a fit, and the folder to which it belongs, without writing anything.
+
+    Parameters
+    ----------
+    chosen : Fit
+        The fit.
+    target : Path
+        A run directory or the file of a table, or the folder of runs for fits of scans.
+    given : mapping of str to object
+        Options that `check_options` has returned.
+
+    Raises
+    ------
+    UsageError, GaugeError
+        See `fit`.
+    """
+    return (_of_runs if chosen.of_scans else _of_table)(chosen, target, given)
 
 
 def _of_table(chosen: Fit, target: Path, given: Mapping[str, Any]) -> tuple[FitResult, Path]:

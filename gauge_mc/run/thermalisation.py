@@ -141,11 +141,11 @@ def sentences_of(found: Sequence[Thermalisation]) -> list[str]:
     ]
 
 
-Series = tuple[str, NDArray[np.int64], NDArray[np.float64]]
+NamedSeries = tuple[str, NDArray[np.int64], NDArray[np.float64]]
 """Name of a quantity, numbers of updates, and values, of shape (samples,)."""
 
 
-def series_of(table: TableData) -> Iterator[Series]:
+def series_of(table: TableData) -> Iterator[NamedSeries]:
     """Yield the series of a table that tell whether a chain has thermalised.
 
     These are the columns whose averages are shown and the slow modes of the observable; of the

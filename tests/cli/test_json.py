@@ -212,6 +212,7 @@ CALLS = {
     "card": [("run/run.toml",)],
     "regenerate": [("run", "--at", 5, "--dry-run")],
     "publish": [("run", "published", "--author", "Doe, Jane")],
+    "report": [("run",)],
     "thin": [("run", "--keep", 2, "--dry-run")],
     "paper": [(), ("necco_sommer_r0", "--kept")],
     "convert": [

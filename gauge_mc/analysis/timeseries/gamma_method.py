@@ -76,6 +76,42 @@ def estimate(*chains: ArrayLike, tau_exp: float | None = None) -> Estimate:
     return replace(found, error=found.error * math.sqrt(1 + tau_error / tau))
 
 
+def autocorrelation(
+    series: ArrayLike, lags: int, window: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the normalised autocorrelation function of a series with its errors.
+
+    The errors are those of M. Luescher, hep-lat/0409106, eq. (E.11).
+
+    Parameters
+    ----------
+    series : array_like of float, shape (samples,)
+        Values along one chain, which are not all equal.
+    lags : int
+        Largest lag, in samples; at most half of the samples are taken.
+    window : int
+        Lag after which the autocorrelation is neglected in the errors, in samples.
+
+    Returns
+    -------
+    rho : ndarray, shape (lags + 1,)
+        The function from lag 0 on, where it is 1.
+    error : ndarray, shape (lags + 1,)
+        Its errors.
+    """
+    x = np.asarray(series, dtype=np.float64)
+    gamma = autocovariance(x)
+    rho = gamma / gamma[0]
+    both = np.concatenate([rho[:0:-1], rho])  # rho(-t) = rho(t)
+    zero, count = rho.size - 1, min(lags, rho.size // 2)
+    errors = [0.0]
+    for lag in range(1, count + 1):
+        k = np.arange(1, min(rho.size - lag, lag + window + 1))
+        terms = both[zero + k + lag] + both[zero + k - lag] - 2 * rho[lag] * rho[k]
+        errors.append(math.sqrt(float(terms @ terms) / x.size))
+    return rho[: count + 1], np.array(errors)
+
+
 def _with_tail(gamma: NDArray[np.float64], samples: int, tau_exp: float) -> float:
     """Return the upper bound on tau_int of arXiv:1009.5228, sect. 4, given tau_exp in samples.
 

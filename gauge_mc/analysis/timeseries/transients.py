@@ -70,15 +70,14 @@ def thermalisation(series: ArrayLike) -> int:
     x = np.asarray(series, dtype=np.float64)
     if x.size < LEAST_BINS or not np.isfinite(x).all() or np.ptp(x) == 0:
         return 0
-    found, length = _counted(x, _candidate(x), SUSPECTED), 2
+    candidates, length = {_candidate(x)}, 2
     while x.size // length >= LEAST_LONG_BINS:
         first = x.size % length
-        bins = x[first:].reshape(-1, length).mean(axis=1)
-        count = _candidate(bins)
-        if count:
-            found = max(found, _counted(x, first + count * length, SUSPECTED))
+        count = _candidate(x[first:].reshape(-1, length).mean(axis=1))
+        candidates.add(min(first + count * length, x.size // 2) if count else 0)
         length *= 2
-    return min(found, x.size // 2)
+    ordered = sorted(candidates, reverse=True)
+    return next((count for count in ordered if _counted(x, count, SUSPECTED)), 0)
 
 
 def _candidate(x: NDArray[np.float64]) -> int:

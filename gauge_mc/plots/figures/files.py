@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -22,6 +23,14 @@ if TYPE_CHECKING:
 
 MARKS = {"pdf": b"%PDF-", "png": b"\x89PNG\r\n", "svg": b"<svg"}
 """Marks among the first `MARK_BYTES` of a figure, by the ending of its name."""
+
+UNDATED: Mapping[str, Mapping[str, None]] = {
+    "pdf": {"CreationDate": None},
+    "png": {},
+    "svg": {"Date": None},
+}
+"""Metadata by the ending with which a figure states no date, so that it has the same bytes again.
+"""
 
 MARK_BYTES = 4096
 
@@ -180,9 +189,15 @@ def write_figure(figure: Figure, path: Path) -> None:
     kind = figure_kind(path)
     kind.check(path)
     ending = _ending(path)
-    date = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}[ending]
     with _style(), replacing(path, kind=kind) as file:
-        figure.savefig(file, format=ending, metadata=date, dpi=_form.get().dpi)
+        figure.savefig(file, format=ending, metadata=UNDATED[ending], dpi=_form.get().dpi)
+
+
+def figure_bytes(figure: Figure, ending: str) -> bytes:
+    """Return a figure as the content of a file with one of `ENDINGS`."""
+    with _style(), io.BytesIO() as file:
+        figure.savefig(file, format=ending, metadata=UNDATED[ending], dpi=_form.get().dpi)
+        return file.getvalue()
 
 
 def figure_kind(path: Path) -> FileKind:

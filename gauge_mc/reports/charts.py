@@ -1,0 +1,231 @@
+"""Charts of a page: data for the script that draws them, and a drawing without scripts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gauge_mc.reports.markup import Markup, data, element
+
+WIDTH, HEIGHT = 720, 250
+"""Size of the drawing without scripts, in its own units."""
+
+LEFT, RIGHT, TOP, BOTTOM = 78, 12, 10, 40
+"""Margins of the frame."""
+
+DIGITS = 7
+"""Significant digits of the numbers of a chart."""
+
+COLOURS = 8
+"""Number of colours that the style sheet of a page has for lines."""
+
+
+@dataclass(frozen=True)
+class ChartLine:
+    """A line of a chart, or the band between two of them."""
+
+    label: str
+    """Label in the legend."""
+    values: ArrayLike
+    """One value for every place of the chart; NaN where there is none."""
+    error: ArrayLike | None = None
+    """Errors of the values, which are drawn as a band and shown beside them."""
+    colour: int = 0
+    """Number of the colour."""
+    look: str = "line"
+    """``line``, ``thin`` for single measurements, ``range`` for one end of a range of them,
+    ``steps`` for a histogram, or ``points``.
+    """
+    dash: bool = False
+    """Whether the line is dashed."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart with one horizontal axis for all its lines."""
+
+    title: str
+    """Title of the chart."""
+    x_label: str
+    """Label of the horizontal axis."""
+    y_label: str
+    """Label of the vertical axis."""
+    x: ArrayLike
+    """Places on the horizontal axis, ascending."""
+    lines: Sequence[ChartLine]
+    """The lines."""
+    description: str
+    """Description for those who do not see the chart."""
+    cut: float | None = None
+    """Place up to which the chart is shaded."""
+    zero: bool = False
+    """Whether the vertical axis includes zero."""
+
+    def html(self) -> Markup:
+        """Return the chart as an element of a page."""
+        x = _numbers(self.x)
+        lines = [
+            {
+                "label": one.label,
+                "values": _numbers(one.values),
+                "error": None if one.error is None else _numbers(one.error),
+                "colour": one.colour % COLOURS,
+                "look": one.look,
+                "dash": one.dash,
+            }
+            for one in self.lines
+        ]
+        content = {
+            "x": x,
+            "xLabel": self.x_label,
+            "yLabel": self.y_label,
+            "lines": lines,
+            "cut": self.cut,
+            "zero": self.zero,
+            "title": self.title,
+        }
+        return element(
+            "figure",
+            element("figcaption", self.title),
+            element("div", self._drawing(), class_="static"),
+            data(content),
+            class_="chart",
+        )
+
+    def _drawing(self) -> Markup:
+        """Return the chart as an SVG drawing."""
+        x = np.asarray(self.x, dtype=np.float64)
+        values = [np.asarray(one.values, dtype=np.float64) for one in self.lines]
+        errors = [
+            np.zeros_like(own) if one.error is None else np.asarray(one.error, dtype=np.float64)
+            for one, own in zip(self.lines, values, strict=True)
+        ]
+        both = [(own, np.nan_to_num(error)) for own, error in zip(values, errors, strict=True)]
+        every = np.concatenate([own + sign * error for own, error in both for sign in (-1, 1)])
+        across = _Axis.of(x, LEFT, WIDTH - RIGHT)
+        up = _Axis.of([*every, *([0.0] if self.zero else [])], HEIGHT - BOTTOM, TOP, 0.05)
+        parts: list[Markup] = []
+        if self.cut is not None and x.size and self.cut >= x[0]:
+            end = min(across.place(self.cut), WIDTH - RIGHT)
+            size = {"width": f"{end - LEFT:.1f}", "height": HEIGHT - TOP - BOTTOM}
+            parts.append(element("rect", x=LEFT, y=TOP, class_="cut", **size))
+        parts += self._frame(across, up)
+        places = across.places(x)
+        ranges = [n for n, one in enumerate(self.lines) if one.look == "range"]
+        for low, high in zip(ranges[::2], ranges[1::2], strict=True):
+            band = _band(places, up.places(values[low]), up.places(values[high]))
+            parts.append(_path(band, f"band c{self.lines[low].colour % COLOURS}"))
+        for one, own, error in zip(self.lines, values, errors, strict=True):
+            colour = f"c{one.colour % COLOURS}"
+            if one.error is not None:
+                band = _band(places, up.places(own - error), up.places(own + error))
+                parts.append(_path(band, f"band {colour}"))
+            if one.look != "range":
+                step = one.look == "steps"
+                words = f"{one.look} {colour}" + (" dashed" if one.dash else "")
+                parts.append(_path(_polyline(places, up.places(own), step), words))
+        names = {"x": LEFT + (WIDTH - RIGHT - LEFT) / 2, "y": HEIGHT - 4, "text_anchor": "middle"}
+        parts.append(element("text", self.x_label, **names))
+        turned = f"translate(12 {TOP + (HEIGHT - TOP - BOTTOM) / 2:g}) rotate(-90)"
+        parts.append(element("text", self.y_label, transform=turned, text_anchor="middle"))
+        return element(
+            "svg", *parts, viewBox=f"0 0 {WIDTH} {HEIGHT}", role="img", aria_label=self.description
+        )
+
+    @staticmethod
+    def _frame(across: _Axis, up: _Axis) -> list[Markup]:
+        right, bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
+        box = {"width": right - LEFT, "height": bottom - TOP}
+        parts = [element("rect", x=LEFT, y=TOP, class_="frame", **box)]
+        for at, word in across.ticks():
+            parts.append(element("path", d=f"M{at:.1f} {bottom}v-5", class_="tick"))
+            parts.append(element("text", word, x=f"{at:.1f}", y=bottom + 15, text_anchor="middle"))
+        for at, word in up.ticks():
+            parts.append(element("path", d=f"M{LEFT} {at:.1f}h5", class_="tick"))
+            parts.append(element("text", word, x=LEFT - 5, y=f"{at + 4:.1f}", text_anchor="end"))
+        return parts
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """An axis of a drawing."""
+
+    low: float
+    high: float
+    begin: float
+    end: float
+
+    @classmethod
+    def of(cls, values: Iterable[float], begin: float, end: float, margin: float = 0.0) -> _Axis:
+        """Return the axis that shows all finite values between two places."""
+        found = np.asarray([*values], dtype=np.float64)
+        found = found[np.isfinite(found)]
+        low, high = (float(found.min()), float(found.max())) if found.size else (0.0, 1.0)
+        if low == high:
+            low, high = low - max(abs(low), 1) / 2, high + max(abs(high), 1) / 2
+        room = margin * (high - low)
+        return cls(low - room, high + room, begin, end)
+
+    def place(self, value: float) -> float:
+        """Return the place of a value."""
+        return float(self.places(np.array([value]))[0])
+
+    def places(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the places of values."""
+        share = (values - self.low) / (self.high - self.low)
+        return self.begin + share * (self.end - self.begin)
+
+    def ticks(self) -> list[tuple[float, str]]:
+        """Return the places of round numbers, and these in words."""
+        rough = (self.high - self.low) / 5
+        unit = 10.0 ** math.floor(math.log10(rough))
+        step = next(unit * n for n in (1, 2, 5, 10) if unit * n >= rough)
+        first, last = math.ceil(self.low / step), math.floor(self.high / step)
+        numbers = [n * step for n in range(first, last + 1)]
+        return [(self.place(one), f"{one:.10g}".replace("-", "−")) for one in numbers]
+
+
+def _path(d: str, words: str) -> Markup:
+    return element("path", d=d, class_=words)
+
+
+def _polyline(x: NDArray[np.float64], y: NDArray[np.float64], steps: bool = False) -> str:
+    """Return the path through all points that are numbers."""
+    words, pen = [], "M"
+    for a, b in zip(x.tolist(), y.tolist(), strict=True):
+        if not math.isfinite(b):
+            pen = "M"
+            continue
+        if steps and pen == "L":
+            words.append(f"H{a:.1f}V{b:.1f}")
+        else:
+            words.append(f"{pen}{a:.1f} {b:.1f}")
+        pen = "L"
+    return "".join(words)
+
+
+def _band(x: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]) -> str:
+    """Return the outline of the area between two lines."""
+    there = np.isfinite(low) & np.isfinite(high)
+    if not there.any():
+        return ""
+    up = _polyline(x[there], high[there])
+    down = _polyline(x[there][::-1], low[there][::-1])
+    return f"{up}L{down[1:]}Z"
+
+
+def _numbers(values: ArrayLike) -> list[float | None]:
+    """Return numbers with few digits, and None for those that are not finite."""
+    return [_short(one) for one in np.asarray(values, dtype=np.float64).tolist()]
+
+
+def _short(value: float) -> Any:
+    if not math.isfinite(value):
+        return None
+    short = float(f"{value:.{DIGITS}g}")
+    return int(short) if short == int(short) and abs(short) < 1e15 else short

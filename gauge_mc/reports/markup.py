@@ -1,0 +1,106 @@
+"""HTML whose texts cannot be anything but texts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any
+
+from gauge_mc.quoting import printable
+
+EMPTY = {"col", "img", "input", "link", "meta"}
+"""Elements without an end tag."""
+
+
+class Markup(str):
+    """Text that is HTML already. Only the functions of this module make it."""
+
+    __slots__ = ()
+
+
+def text(value: object) -> Markup:
+    """Return a value as HTML: markup as it is, anything else as text that is shown as it is."""
+    return value if isinstance(value, Markup) else Markup(escape(printable(str(value))))
+
+
+def joined(parts: Iterable[object], between: str = "") -> Markup:
+    """Return parts one after the other; see `text`."""
+    return Markup(escape(between).join(map(text, parts)))
+
+
+def element(name: str, /, *content: object, **attributes: object) -> Markup:
+    """Return an element of HTML or SVG.
+
+    Parameters
+    ----------
+    name : str
+        Name of the element.
+    *content : object
+        Its content; see `text`.
+    **attributes : object
+        Its attributes, with underscores for dashes and one at the end that is dropped, as in
+        ``class_``. None leaves an attribute out, and True gives it without a value.
+    """
+    words = [name]
+    for key, value in attributes.items():
+        attribute = key.rstrip("_").replace("_", "-")
+        if value is True:
+            words.append(attribute)
+        elif value is not None and value is not False:
+            words.append(f'{attribute}="{text(value)}"')
+    begin = f"<{' '.join(words)}>"
+    return Markup(begin if name in EMPTY else f"{begin}{joined(content)}</{name}>")
+
+
+def data(content: object, **attributes: object) -> Markup:
+    """Return an element with data for the scripts of the page, as JSON that contains no tags."""
+    letters = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028"}
+    written = json.dumps(content, allow_nan=False, separators=(",", ":"), ensure_ascii=True)
+    for letter, code in letters.items():
+        written = written.replace(letter, code)
+    return element("script", Markup(written), type="application/json", **attributes)
+
+
+def table(
+    names: Sequence[object],
+    rows: Iterable[Sequence[object]],
+    caption: str = "",
+    marked: Sequence[bool] = (),
+) -> Markup:
+    """Return a table whose first column has the names of its rows.
+
+    Parameters
+    ----------
+    names : sequence
+        Headings of the columns.
+    rows : iterable of sequences
+        Cells of each row.
+    caption : str
+        Caption, which screen readers read first.
+    marked : sequence of bool
+        Whether each row is marked; by default none is.
+    """
+    head = element("tr", *(element("th", one, scope="col") for one in names))
+    body = []
+    for number, row in enumerate(rows):
+        first, *others = row
+        cells = [element("th", first, scope="row"), *(element("td", one) for one in others)]
+        mark = "marked" if number < len(marked) and marked[number] else None
+        body.append(element("tr", *cells, class_=mark))
+    parts = [element("thead", head), element("tbody", *body)]
+    if caption:
+        parts.insert(0, element("caption", caption))
+    return element(
+        "div",
+        element("table", *parts),
+        class_="scroll",
+        tabindex="0",
+        role="region",
+        aria_label=caption or "table",
+    )
+
+
+def folded(title: object, *content: object, **attributes: Any) -> Markup:
+    """Return content that the reader unfolds."""
+    return element("details", element("summary", title), *content, **attributes)

@@ -1,0 +1,66 @@
+"""The results of all fits that the tables allow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import redirect_stderr
+from io import StringIO
+from pathlib import Path
+from typing import ClassVar
+
+from gauge_mc.errors import GaugeError
+from gauge_mc.fits import FITS, result_of
+from gauge_mc.reports import SECTIONS, Section
+from gauge_mc.reports.markup import Markup, element, folded, joined
+from gauge_mc.reports.rich_html import as_html
+from gauge_mc.reports.subject import Subject
+from gauge_mc.run.thermalisation import SKIP
+
+
+class FitsSection(Section):
+    """Every fit with its usual options, to every run or scan that has the tables."""
+
+    name: ClassVar[str] = "fits"
+    title: ClassVar[str] = "Fits"
+    place: ClassVar[int] = 40
+
+    def content(self, subject: Subject) -> Sequence[Markup]:
+        """Return the reports of the fits, and why others were not possible."""
+        parts, missing = [], []
+        for name, one in FITS.items():
+            targets = (
+                [(path, path.name) for path in subject.scans]
+                if one.of_scans
+                else [(run.path, run.label) for run in subject.runs]
+            )
+            shown = []
+            for path, label in targets:
+                try:
+                    shown.append(_result(name, path, label, subject))
+                except GaugeError as error:
+                    missing.append(element("li", f"{name}, {label}: {error}"))
+            if shown:
+                summary = element("p", one.summary, class_="summary")
+                parts += [element("h3", name), summary, *shown]
+        if missing:
+            parts.append(folded("Fits that these tables do not allow", element("ul", *missing)))
+        return parts
+
+
+SECTIONS.register(FitsSection())
+
+
+def _result(name: str, path: Path, label: str, subject: Subject) -> Markup:
+    """Return the report of a fit.
+
+    Raises
+    ------
+    GaugeError
+        If the fit is not possible.
+    """
+    options = {SKIP.name: subject.skip} if SKIP in FITS[name].options else {}
+    with redirect_stderr(StringIO()) as said:
+        result = result_of(FITS[name], path, options)[0]
+    notes = [element("p", line, class_="caution") for line in said.getvalue().splitlines()]
+    shown = joined(map(as_html, result.report()))
+    return element("div", element("h4", label), shown, *notes, class_="result")

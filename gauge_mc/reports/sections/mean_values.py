@@ -1,0 +1,129 @@
+"""The averages of all tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.analysis.timeseries.cautions import caution_series
+from gauge_mc.analysis.timeseries.estimates import Estimate
+from gauge_mc.analysis.timeseries.gamma_method import estimate
+from gauge_mc.errors import GaugeError
+from gauge_mc.files.columns import SWEEP
+from gauge_mc.files.frames import dimensions_of
+from gauge_mc.files.table import TableData
+from gauge_mc.reports import SECTIONS, Section
+from gauge_mc.reports.markup import Markup, element, folded, joined, table
+from gauge_mc.reports.subject import ChainSeries, ReportedRun, Subject, declared_columns, single
+
+MOST_ROWS = 40
+"""Number of averages of a table with several rows per measurement that are shown."""
+
+MOST_COLUMNS = 6
+"""Number of columns of such a table that are averaged."""
+
+
+class MeanValuesSection(Section):
+    """Averages with errors and autocorrelation times."""
+
+    name: ClassVar[str] = "mean-values"
+    title: ClassVar[str] = "Averages"
+    place: ClassVar[int] = 20
+
+    def content(self, subject: Subject) -> Sequence[Markup]:
+        """Return a table of averages, and tables of those with indices; see `Section.content`."""
+        parts = [_left_out(one) for one in subject.runs]
+        labels = [one.label for one in subject.runs]
+        alone = ["average", "τ_int [updates]", "measurements"]
+        heads = ["quantity", *(labels if len(labels) > 1 else alone)]
+        rows, cautions = [], []
+        for one in subject.quantities:
+            cells: dict[str, list[str]] = {}
+            for series in one.series:
+                found = estimate(series.kept)
+                cautions += [
+                    f"{one.name}, {series.label}: {words}" for words in _cautions(series, found)
+                ]
+                tau = found.format_tau(series.every or 1)
+                cells[series.label] = [found.format(), tau, str(found.samples)]
+            if len(labels) > 1:
+                rows.append([one.name, *(_cell(*cells.get(label, [])) for label in labels)])
+            else:
+                rows += [[one.name, *own] for own in cells.values()]
+        if rows:
+            parts.append(table(heads, rows, "Averages over the chain"))
+        parts += [element("p", words, class_="caution") for words in dict.fromkeys(cautions)]
+        for run in subject.runs:
+            for name, content in run.tables.items():
+                if SWEEP in content and len(content) and not single(content):
+                    parts.append(_with_indices(run, name, content))
+            parts += [element("p", words, class_="caution") for words in run.damaged]
+        return parts
+
+
+SECTIONS.register(MeanValuesSection())
+
+
+def _cell(average: str = "", tau: str = "", samples: str = "") -> Markup:
+    """Return an average with its autocorrelation time below it; nothing if there is none."""
+    below = element("small", f"τ_int {tau} updates, {samples} measurements") if average else ""
+    return joined([average, below])
+
+
+def _left_out(run: ReportedRun) -> Markup:
+    """Return what is left out of the averages of a run, in sentences."""
+    if run.thermalisation is None:
+        words = [f"Updates up to {run.cut} of {run.path} are left out." if run.cut else ""]
+    else:
+        words = [run.thermalisation.sentence, *run.thermalisation.cautions]
+    return element("p", " ".join(words)) if any(words) else Markup("")
+
+
+def _cautions(series: ChainSeries, found: Estimate) -> list[str]:
+    kept = series.sweeps > series.cut
+    return [*found.cautions, *caution_series(series.sweeps[kept], series.kept)]
+
+
+def _with_indices(run: ReportedRun, name: str, content: TableData) -> Markup:
+    """Return the averages of a table with several rows per measurement, folded."""
+    _, declared = declared_columns(content)
+    title = f"{name} of {run.label}"
+    try:
+        indices = [one for one in dimensions_of(content.columns) if one != SWEEP]
+        rows = _rows(content, indices)
+    except GaugeError as error:
+        return folded(title, element("p", str(error)))
+    shown = {one.name: one for one in declared}
+    values = [
+        one for one in content if one not in (SWEEP, *indices) and content[one].dtype.kind == "f"
+    ][:MOST_COLUMNS]
+    if rows is None or not values:
+        words = "Its measurements have different rows; gauge-mc fit and gauge-mc plot evaluate it."
+        return folded(title, element("p", words))
+    kept = content[SWEEP][rows[:, 0]] > run.cut
+    lines = []
+    for place in range(min(rows.shape[1], MOST_ROWS)):
+        own = rows[kept, place]
+        labels = [str(content[one][rows[0, place]]) for one in indices]
+        found = [estimate(content[one][own]).format() for one in values]
+        lines.append([", ".join(labels), *found])
+    more = rows.shape[1] - len(lines)
+    heads = [", ".join(indices), *(shown[one].short if one in shown else one for one in values)]
+    note = [element("p", f"{more} further rows are in the file.")] if more > 0 else []
+    return folded(title, table(heads, lines, f"Averages of {name}"), *note)
+
+
+def _rows(content: TableData, indices: Sequence[str]) -> NDArray[np.int64] | None:
+    """Return the rows of each measurement, of shape (measurements, rows), if all are alike."""
+    sweeps = content[SWEEP]
+    count = int(np.count_nonzero(sweeps == sweeps[0]))
+    whole = sweeps.size // count * count
+    if not count or whole < sweeps.size:
+        return None
+    rows = np.arange(whole).reshape(-1, count)
+    alike = all((content[one][rows] == content[one][rows[0]]).all() for one in indices)
+    steps = (sweeps[rows] == sweeps[rows[:, :1]]).all()
+    return rows if alike and steps else None

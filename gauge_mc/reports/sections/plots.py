@@ -1,0 +1,111 @@
+"""All figures that can be drawn of the runs."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from contextlib import redirect_stderr
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.plots import PLOTS, Plot
+from gauge_mc.plots.figures.files import FigureFormat, drawn_as, figure_bytes, kept_figures
+from gauge_mc.plots.runs.drawing import options_to_draw
+from gauge_mc.reports import SECTIONS, Section
+from gauge_mc.reports.markup import Markup, element, folded
+from gauge_mc.reports.subject import Subject
+from gauge_mc.run.thermalisation import SKIP, found_in, sentences_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LARGEST = 120_000
+"""Size of a drawing in bytes above which a picture takes its place."""
+
+MOST_POINTS = 8000
+"""Number of points of a figure above which it is not tried as a drawing."""
+
+DPI = 130
+"""Pixels per inch of such pictures."""
+
+
+class PlotsSection(Section):
+    """Every registered plot, as ``gauge-mc plot`` draws it with its usual options."""
+
+    name: ClassVar[str] = "plots"
+    title: ClassVar[str] = "Figures"
+    place: ClassVar[int] = 50
+
+    def content(self, subject: Subject) -> Sequence[Markup]:
+        """Return the figures, and why others were not possible."""
+        parts, missing = [], []
+        runs = [one.path for one in subject.runs]
+        labels = {one.path: one.label for one in subject.runs}
+        for name, one in PLOTS.items():
+            groups = [[path] for path in subject.scans] if one.of_scans else [runs]
+            shown = []
+            for paths in groups:
+                try:
+                    shown += _figures(one, paths, labels, subject)
+                except GaugeError as error:
+                    missing.append(element("li", f"{name}: {error}"))
+            if shown:
+                parts += [element("h3", name), element("div", *shown, class_="pictures")]
+        if missing:
+            parts.append(folded("Figures that these tables do not allow", element("ul", *missing)))
+        return parts
+
+
+SECTIONS.register(PlotsSection())
+
+
+def _figures(
+    one: Plot, paths: Sequence[Path], labels: dict[Path, str], subject: Subject
+) -> list[Markup]:
+    """Return a figure of all runs, or one of each run if the plot takes only one.
+
+    Raises
+    ------
+    GaugeError
+        If there is nothing to draw.
+    """
+    try:
+        return [_figure(one, paths, labels, subject)]
+    except UsageError:
+        if len(paths) < 2:
+            raise
+    return [_figure(one, [path], labels, subject) for path in paths]
+
+
+def _figure(one: Plot, paths: Sequence[Path], labels: dict[Path, str], subject: Subject) -> Markup:
+    skip = {SKIP.name: subject.skip} if SKIP in one.options else {}
+    with (
+        redirect_stderr(StringIO()) as said,
+        drawn_as(FigureFormat(dpi=DPI)),
+        kept_figures() as figures,
+    ):
+        one.draw(paths, Path(f"{one.name}.svg"), **options_to_draw(one, paths, skip))
+        kind, content = "svg+xml", b""
+        if _points(figures[0]) <= MOST_POINTS:
+            content = figure_bytes(figures[0], "svg")
+        if not content or len(content) > LARGEST:
+            kind, content = "png", figure_bytes(figures[0], "png")
+    names = ", ".join(labels.get(path, path.name) for path in paths)
+    source = f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
+    known = {words for path in paths for words in sentences_of(found_in(path))}  # stated elsewhere
+    lines = [line.removeprefix("gauge-mc: ") for line in said.getvalue().splitlines()]
+    notes = [element("p", line, class_="caution") for line in lines if line not in known]
+    caption = f"{one.summary[:1].upper()}{one.summary[1:]}: {names}"
+    picture = element("img", src=source, alt=caption)
+    return element("figure", picture, element("figcaption", caption), *notes)
+
+
+def _points(figure: Figure) -> int:
+    """Return the number of points of the lines and clouds of a figure."""
+    lines = sum(np.size(one.get_xdata()) for axes in figure.axes for one in axes.lines)
+    clouds = (one.get_offsets() for axes in figure.axes for one in axes.collections)
+    return int(lines + sum(np.shape(one)[0] for one in clouds))

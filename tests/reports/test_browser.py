@@ -1,0 +1,135 @@
+"""A page of a report in Chromium: no error, charts, keys, values, drawings without scripts."""
+
+import contextlib
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import gauge_mc
+from tests.reports.pages import HOSTILE, write_run
+from tests.tools.check_site import BROWSERS, OPTIONS, WIDTHS
+
+playwright = pytest.importorskip("playwright.sync_api")
+FOUND = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+pytestmark = pytest.mark.skipif(FOUND is None, reason="there is no Chromium")
+
+
+@contextlib.contextmanager
+def opened(path, width=WIDTHS[0], **context):
+    """A page with what is wrong with it."""
+    with playwright.sync_playwright() as tool:
+        browser = tool.chromium.launch(executable_path=FOUND, args=OPTIONS)
+        page = browser.new_context(viewport={"width": width, "height": 900}, **context).new_page()
+        wrong = []
+        page.on("console", lambda one: wrong.append(one.text))
+        page.on("pageerror", lambda one: wrong.append(str(one)))
+        page.on("request", lambda one: wrong.append(one.url) if "http" in one.url else None)
+        page.goto(path.as_uri(), wait_until="load")
+        yield page, wrong
+        browser.close()
+
+
+def apart(function, *arguments):
+    """Call a function in a thread of its own, where no other test has an event loop."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(function, *arguments).result()
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("browser")
+    runs = [write_run(folder / name, 120, seed=n, device=HOSTILE) for n, name in enumerate("ab")]
+    (runs[0] / "mine.csv").write_text(f"# observable: {HOSTILE[:40]}\nsweep,x\n1,2\n2,4\n3,3\n")
+    gauge_mc.report(runs, folder / "page.html", skip=5)
+    return folder / "page.html"
+
+
+def drawn(page):
+    """Scroll to all charts, and return how many there are and how many have a canvas."""
+    every = page.locator("figure.chart")
+    for n in range(every.count()):
+        every.nth(n).scroll_into_view_if_needed()
+        every.nth(n).locator("canvas").wait_for(timeout=10_000)
+    return every.count(), page.locator("figure.chart.drawn canvas").count()
+
+
+def look(path, width):
+    scheme = "dark" if width == WIDTHS[1] else "light"
+    with opened(path, width, color_scheme=scheme) as (page, wrong):
+        count, live = drawn(page)
+        painted = page.evaluate(
+            """() => [...document.querySelectorAll("canvas")].map(one => {
+                const {data} = one.getContext("2d").getImageData(0, 0, one.width, one.height);
+                return data.some(value => value);
+            })"""
+        )
+        sizes = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+        hidden = page.locator("figure.drawn .static:visible").count()
+        return count, live, painted, sizes, hidden, page.title(), wrong
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_all_charts_are_drawn(path, width):
+    count, live, painted, (needed, there), hidden, title, wrong = apart(look, path, width)
+    assert wrong == []
+    assert count == live == len(painted) >= 15
+    assert all(painted)
+    assert needed <= there
+    assert hidden == 0
+    assert title.startswith("Report: SU(3)")
+
+
+def press(path):
+    with opened(path) as (page, wrong):
+        first = page.locator("h3:has-text('(plaquette.csv)') + div figure").first
+        first.scroll_into_view_if_needed()
+        live = first.locator(".live")
+        live.wait_for()
+        live.focus()
+        live.press("ArrowRight")
+        before = first.locator(".u-legend").inner_text()
+        live.press("ArrowRight")
+        after = first.locator(".u-legend").inner_text()
+        picture = "() => document.activeElement.querySelector('canvas').toDataURL()"
+        pictures = [page.evaluate(picture)]
+        for key in ("+", "+", "Shift+ArrowRight", "-", "0"):
+            live.press(key)
+            page.wait_for_timeout(50)
+            pictures.append(page.evaluate(picture))
+        page.keyboard.press("Tab")
+        focus = page.evaluate("document.activeElement.className")
+        return before, after, pictures, focus, wrong
+
+
+def test_keys_show_values_with_errors(path):
+    before, after, pictures, focus, wrong = apart(press, path)
+    assert wrong == []
+    assert before != after
+    assert "±" in after
+    assert len({*pictures}) == len(pictures) - 1  # the last one shows all again
+    assert pictures[-1] == pictures[0]
+    assert focus  # the focus goes on to something else
+
+
+def without_scripts(path):
+    with opened(path, java_script_enabled=False) as (page, wrong):
+        count = page.locator("figure.chart").count()
+        return count, page.locator("figure.chart svg:visible").count(), wrong
+
+
+def test_drawings_are_shown_without_scripts(path):
+    count, shown, wrong = apart(without_scripts, path)
+    assert (count, wrong) == (shown, [])
+
+
+def first_focus(path):
+    with opened(path) as (page, _):
+        page.keyboard.press("Tab")
+        link = page.evaluate("document.activeElement.textContent")
+        page.keyboard.press("Enter")
+        return link, page.evaluate("document.activeElement.id")
+
+
+def test_the_first_key_leads_to_the_content(path):
+    assert apart(first_focus, path) == ("Skip to the content", "content")
