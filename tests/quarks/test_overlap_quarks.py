@@ -7,7 +7,7 @@ from gauge_mc import open_device
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import ConvergenceError, UsageError
 from gauge_mc.fields.field import Field
-from gauge_mc.quarks import overlap_solver, sign_function
+from gauge_mc.quarks import overlap_solver, relaxation, sign_function
 from gauge_mc.quarks.contractions import meson, spin_tensor
 from gauge_mc.quarks.low_modes import random_vector
 from gauge_mc.quarks.minmax import degree_for
@@ -195,7 +195,7 @@ def test_relaxed_errors_save_work_and_no_accuracy(approximation, links):
     for one in found:
         assert one.updates == 0
         assert one.residuals.max() <= 1e-8
-    assert steps[1] < 0.75 * steps[0]
+    assert steps[1] < 0.85 * steps[0]
     differences = [
         a.to_numpy() - b.to_numpy() for a, b in zip(*(f.solutions for f in found), strict=True)
     ]
@@ -207,9 +207,11 @@ def test_relaxed_errors_save_work_and_no_accuracy(approximation, links):
 def test_light_quarks_with_loose_tolerances(looser, monkeypatch):
     """A and its error stay positive, or else the iteration starts again with the smallest ones.
 
-    If the errors may be as large as residuals allow, no iteration converges here.
+    If errors may be as large as residuals allow and a tenth of the target, no iteration converges
+    here.
     """
     monkeypatch.setattr(overlap_solver, "LOOSER", looser)
+    monkeypatch.setattr(relaxation, "SAFETY", 0.1)
     links = cold_field((2, 2, 2, 24), "su2")
     quarks = operator_on(links, (0.03,), modes=0, boundary=-1, accuracy=1e-6)
     source = SpinorField.from_numpy(quarks.field, point(quarks.field).to_numpy()[:1])
