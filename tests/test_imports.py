@@ -14,7 +14,8 @@ PACKAGE = ROOT / "gauge_mc"
 UPWARDS = {
     # Methods of objects that users hold, which look up what is above them when they are called.
     "fields/field.py": {"configurations"},
-    "run/view.py": {"fits", "inspection", "plots"},
+    "fits/__init__.py": {"reports"},
+    "run/view.py": {"fits", "inspection", "plots", "reports"},
     # A scan ends with its figure.
     "scans/carry_out.py": {"plots"},
 }

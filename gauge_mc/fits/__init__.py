@@ -65,6 +65,13 @@ class FitResult(ABC):
         """Return `report`, and what was left out of the runs if the program has chosen it."""
         return [*self.report(), *sentences_of(self.thermalisation)]
 
+    def _repr_html_(self) -> str:
+        """Return the whole report as HTML, for notebooks."""
+        from gauge_mc.reports.markup import joined
+        from gauge_mc.reports.rich_html import as_html
+
+        return joined(map(as_html, self.whole_report()))
+
     @property
     def tag(self) -> str:
         """Part of the name of its file that tells apart several results from one table."""

@@ -41,8 +41,8 @@ class ChartLine:
     """``line``, ``thin`` for single measurements, ``range`` for one end of a range of them,
     ``steps`` for a histogram, or ``points``.
     """
-    dash: bool = False
-    """Whether the line is dashed."""
+    joined: bool = False
+    """Whether the line goes on where there is no value."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Chart:
                 "error": None if one.error is None else _numbers(one.error),
                 "colour": one.colour % COLOURS,
                 "look": one.look,
-                "dash": one.dash,
+                "joined": one.joined,
             }
             for one in self.lines
         ]
@@ -122,13 +122,23 @@ class Chart:
             parts.append(_path(band, f"band c{self.lines[low].colour % COLOURS}"))
         for one, own, error in zip(self.lines, values, errors, strict=True):
             colour = f"c{one.colour % COLOURS}"
-            if one.error is not None:
+            if one.error is not None and one.look == "points":
+                whiskers = zip(
+                    places.tolist(),
+                    up.places(own - error).tolist(),
+                    up.places(own + error).tolist(),
+                    strict=True,
+                )
+                d = "".join(f"M{a:.1f} {b:.1f}V{c:.1f}" for a, b, c in whiskers if b == b)
+                parts.append(_path(d, f"thin {colour}"))
+            elif one.error is not None:
                 band = _band(places, up.places(own - error), up.places(own + error))
                 parts.append(_path(band, f"band {colour}"))
             if one.look != "range":
-                step = one.look == "steps"
-                words = f"{one.look} {colour}" + (" dashed" if one.dash else "")
-                parts.append(_path(_polyline(places, up.places(own), step), words))
+                there = np.isfinite(own) if one.joined else np.full(own.size, True)
+                line = places[there], up.places(own[there])
+                d = _dots(*line) if one.look == "points" else _polyline(*line, one.look == "steps")
+                parts.append(_path(d, f"{one.look} {colour}"))
         names = {"x": LEFT + (WIDTH - RIGHT - LEFT) / 2, "y": HEIGHT - 4, "text_anchor": "middle"}
         parts.append(element("text", self.x_label, **names))
         turned = f"translate(12 {TOP + (HEIGHT - TOP - BOTTOM) / 2:g}) rotate(-90)"
@@ -207,6 +217,12 @@ def _polyline(x: NDArray[np.float64], y: NDArray[np.float64], steps: bool = Fals
             words.append(f"{pen}{a:.1f} {b:.1f}")
         pen = "L"
     return "".join(words)
+
+
+def _dots(x: NDArray[np.float64], y: NDArray[np.float64]) -> str:
+    """Return a path with a dot at every point that is a number."""
+    points = zip(x.tolist(), y.tolist(), strict=True)
+    return "".join(f"M{a:.1f} {b:.1f}h0" for a, b in points if math.isfinite(b))
 
 
 def _band(x: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]) -> str:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from gauge_mc.configurations.reading import Configuration
     from gauge_mc.inspection.status import RunStatus
+    from gauge_mc.reports.page import PageReport
 
 
 @documented
@@ -132,6 +133,12 @@ class RunView:
         from gauge_mc.inspection.status import run_status
 
         return run_status(Run(self.path), averages=True)
+
+    def report(self, output: str | Path | None = None, **options: Any) -> PageReport:
+        """Write a page that shows everything about this run; see `gauge_mc.report`."""
+        from gauge_mc.reports.page import report
+
+        return report(self, output, **options)
 
     def plot(self, what: str, output: str | Path | None = None, **options: Any) -> Figure:
         """Draw a figure of this run; see `gauge_mc.plot`."""

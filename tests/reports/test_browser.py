@@ -47,6 +47,7 @@ def path(tmp_path_factory):
 
 def drawn(page):
     """Scroll to all charts, and return how many there are and how many have a canvas."""
+    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
     every = page.locator("figure.chart")
     for n in range(every.count()):
         every.nth(n).scroll_into_view_if_needed()
@@ -114,6 +115,8 @@ def test_keys_show_values_with_errors(path):
 
 def without_scripts(path):
     with opened(path, java_script_enabled=False) as (page, wrong):
+        for one in page.locator("summary").all():
+            one.click()
         count = page.locator("figure.chart").count()
         return count, page.locator("figure.chart svg:visible").count(), wrong
 

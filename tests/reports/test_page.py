@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import gauge_mc
 from gauge_mc.analysis.timeseries.gamma_method import autocorrelation, estimate
@@ -18,6 +19,7 @@ from gauge_mc.plots import PLOTS, Plot
 from gauge_mc.plots.figures.files import figure_file
 from gauge_mc.reports import SECTIONS, Section
 from gauge_mc.reports.charts import Chart, ChartLine
+from gauge_mc.reports.figures import charts_of, plain
 from gauge_mc.reports.markup import Markup, data, element, table, text
 from gauge_mc.reports.page import MARK
 from gauge_mc.reports.rich_html import as_html
@@ -316,3 +318,34 @@ def test_a_long_run_makes_a_small_page(tmp_path, monkeypatch):
     low, high, mean = (one["values"] for one in history["lines"])
     assert (min(low), max(high)) == pytest.approx((values.min(), values.max()), rel=1e-6)
     assert len(mean) == PIECES
+
+
+def test_figures_have_charts_of_their_curves():
+    axes = Figure().subplots(2, sharex=True)
+    axes[0].errorbar([3, 1], [5.0, 7.0], [0.5, 0.25], linestyle="none", label="$a_{1}$")
+    axes[0].plot([0, 1, 2], [1.0, 2.0, 4.0])
+    axes[0].axhline(3)
+    axes[0].set_ylabel(r"$\langle |L| \rangle$")
+    axes[1].plot([0, 1, 0], [1, 2, 3])  # not a function of x
+    axes[1].set_xlabel(r"$\beta$")
+    (chart,) = charts_of(axes[0].figure, "title")
+    assert (chart.title, chart.x_label, chart.y_label) == ("⟨|L|⟩ against β", "β", "⟨|L|⟩")
+    points, line = chart.lines
+    np.testing.assert_array_equal(chart.x, [0, 1, 2, 3])
+    np.testing.assert_array_equal(points.values, [math.nan, 7, math.nan, 5])
+    np.testing.assert_allclose(points.error, [math.nan, 0.25, math.nan, 0.5])
+    assert (points.label, points.look, line.look, line.joined) == ("a_1", "points", "line", True)
+    np.testing.assert_array_equal(line.values, [1, 2, 4, math.nan])
+    drawing = Reader(chart.html())
+    drawn = {one.get("class"): one["d"] for one in drawing.attributes("path")}
+    assert (drawn["points c0"].count("M"), drawn["thin c0"].count("V")) == (2, 2)
+    assert drawn["line c1"].count("M") == 1
+    axes[0].plot([1, 3], [7.0, 5.0])  # joins the points
+    assert len(charts_of(axes[0].figure, "title")[0].lines) == 2
+    assert plain(r"SU(3), $16^{3}\times32$") == "SU(3), 16³×32"
+    axes[0].scatter([1, 2], [3, 4])
+    assert charts_of(axes[0].figure, "title") == []
+    axes[0].collections[-1].remove()
+    assert charts_of(axes[0].figure, "title")
+    axes[0].set_yscale("log")
+    assert charts_of(axes[0].figure, "title") == []

@@ -31,7 +31,7 @@
                 label: line.label,
                 stroke: () => line.look === "thin" ? colour(line, "99") : colour(line),
                 width: line.look === "line" ? 2 : 1,
-                dash: line.dash ? [6, 4] : undefined,
+                spanGaps: line.joined,
                 points: {show: line.look === "points" || chart.x.length < 30 && line.look === "line"},
                 value: shown(line),
             };
@@ -41,6 +41,10 @@
             }
             data.push(line.values);
             series.push(one);
+            if (line.look === "points") {
+                one.paths = () => null;
+                one.points = {show: true, size: 7, fill: () => colour(line)};
+            }
             if (line.look === "range") {
                 one.width = 0.5;
                 if (begun === null) begun = series.length - 1;
@@ -49,7 +53,7 @@
                     begun = null;
                 }
             }
-            if (line.error) {
+            if (line.error && line.look !== "points") {
                 for (const sign of [1, -1]) {
                     data.push(offset(line.values, line.error, sign));
                     series.push({label: "", show: true, stroke: "transparent", width: 0, points: {show: false}, class: "hidden"});
@@ -68,6 +72,28 @@
                 if (end <= u.bbox.left) return;
                 u.ctx.fillStyle = css("--cut");
                 u.ctx.fillRect(u.bbox.left, u.bbox.top, end - u.bbox.left, u.bbox.height);
+            }],
+        },
+    });
+
+    // Errors of single points are bars.
+    const whiskers = lines => ({
+        hooks: {
+            drawSeries: [(u, number) => {
+                const line = lines.find(one => one.label === u.series[number].label && one.values === u.data[number]);
+                if (!line || !line.error || line.look !== "points" || !u.series[number].show) return;
+                u.ctx.save();
+                u.ctx.strokeStyle = colour(line);
+                u.ctx.beginPath();
+                line.values.forEach((value, i) => {
+                    const error = line.error[i], x = u.data[0][i];
+                    if (value === null || error === null || x < u.scales.x.min || x > u.scales.x.max) return;
+                    const at = u.valToPos(x, "x", true);
+                    u.ctx.moveTo(at, u.valToPos(value - error, "y", true));
+                    u.ctx.lineTo(at, u.valToPos(value + error, "y", true));
+                });
+                u.ctx.stroke();
+                u.ctx.restore();
             }],
         },
     });
@@ -91,7 +117,7 @@
             axes: [{...axis(chart.xLabel), size: 28}, {...axis(chart.yLabel), size: 58}],
             cursor: {drag: {x: true, y: false}},
             legend: {live: true},
-            plugins: chart.cut === null ? [] : [shade(chart.cut)],
+            plugins: [whiskers(chart.lines), ...(chart.cut === null ? [] : [shade(chart.cut)])],
         }};
     }
 

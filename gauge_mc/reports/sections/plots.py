@@ -16,6 +16,7 @@ from gauge_mc.plots import PLOTS, Plot
 from gauge_mc.plots.figures.files import FigureFormat, drawn_as, figure_bytes, kept_figures
 from gauge_mc.plots.runs.drawing import options_to_draw
 from gauge_mc.reports import SECTIONS, Section
+from gauge_mc.reports.figures import charts_of
 from gauge_mc.reports.markup import Markup, element, folded
 from gauge_mc.reports.subject import Subject
 from gauge_mc.run.thermalisation import SKIP, found_in, sentences_of
@@ -101,7 +102,9 @@ def _figure(one: Plot, paths: Sequence[Path], labels: dict[Path, str], subject: 
     notes = [element("p", line, class_="caution") for line in lines if line not in known]
     caption = f"{one.summary[:1].upper()}{one.summary[1:]}: {names}"
     picture = element("img", src=source, alt=caption)
-    return element("figure", picture, element("figcaption", caption), *notes)
+    charts = [chart.html() for chart in charts_of(figures[0], caption)]
+    live = folded("Values, to zoom and to read", *charts) if charts else ""
+    return element("figure", picture, element("figcaption", caption), live, *notes)
 
 
 def _points(figure: Figure) -> int:
