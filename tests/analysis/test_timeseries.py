@@ -156,13 +156,16 @@ def test_format(value, error, text):
     ("samples", "tau"), [(100, 5.0), (50, 2.5), (400, 20.0), (200, 5.0), (2000, 5.0)]
 )
 def test_one_standard_deviation_covers_two_thirds(samples, tau):
-    """Also for chains of ten independent samples, where the error contains that of tau_int."""
+    """Nearly so for chains of ten independent samples, which have a caution."""
     rho = (2 * tau - 1) / (2 * tau + 1)
     chains = autoregressive(np.random.default_rng(11), samples, 600, rho).T
     found = [estimate(one) for one in chains]
     pulls = np.array([one.value / one.error for one in found])
-    assert 0.65 < np.mean(np.abs(pulls) < 1) < 0.76  # 0.683 +- 0.019, and somewhat conservative
-    assert np.sqrt(np.mean(pulls**2)) < 1.2  # it was 1.3 for ten independent samples
+    few = samples < 20 * 2 * tau
+    least = 0.60 if few else 0.64
+    assert least < np.mean(np.abs(pulls) < 1) < 0.74  # 0.683 +- 0.019
+    assert np.sqrt(np.mean(pulls**2)) < (1.3 if few else 1.15)
+    assert not few or np.mean([bool(one.cautions) for one in found]) > 0.95
     assert all(one.reliable == (not one.cautions) for one in found)
 
 

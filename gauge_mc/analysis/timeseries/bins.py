@@ -117,10 +117,13 @@ def jackknifed(
 
 
 def susceptibility(*chains: ArrayLike, volume: int) -> tuple[float, float]:
-    """Return the susceptibility V (<x^2> - <x>^2) and its error by the jackknife.
+    """Return the susceptibility V (<x^2> - <x>^2) without bias, and its error.
 
-    The length of a bin is 10 tau_int of x or of (x - <x>)^2, whichever is longer, but short enough
-    for 20 bins.
+    The square of the mean of n samples is too large by 2 tau_int / n of the variance, which is
+    corrected for. The error is that of `estimate` for the series of V (x - <x>)^2 or that of the
+    jackknife with bins, whichever is larger. It has the bias of the susceptibility, and is
+    corrected in the same way. The length of a bin is 10 tau_int of x or of (x - <x>)^2, whichever
+    is longer, but short enough for 20 bins; so in short series the bins are not independent.
 
     Parameters
     ----------
@@ -140,13 +143,23 @@ def susceptibility(*chains: ArrayLike, volume: int) -> tuple[float, float]:
         return math.nan, math.nan
     mean = np.concatenate(parts).mean()
     parts = [part - mean for part in parts]  # a shift of x changes nothing but rounding errors
-    tau = max(estimate(*parts).tau_int, estimate(*(part**2 for part in parts)).tau_int)
+    squares = estimate(*(part**2 for part in parts))
+    own = estimate(*parts).tau_int
+    tau = max(own, squares.tau_int)
     powers = [np.stack([part, part**2], axis=1) for part in parts]
 
     def variance(mean: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(volume * (mean[..., 1] - mean[..., 0] ** 2))
 
-    return jackknifed(powers, bin_length(samples, tau), variance)
+    value, error = jackknifed(powers, bin_length(samples, tau), variance)
+    lost = 2 * own / samples
+    factor = 1 / (1 - lost) if lost < LARGEST_BIAS else 1.0
+    error = max(error, volume * squares.error) if math.isfinite(error) else error
+    return factor * value, factor**2 * error
+
+
+LARGEST_BIAS = 0.5
+"""Largest relative bias of a susceptibility that is corrected for; then nothing is known of it."""
 
 
 def bin_length(samples: int, tau_int: float) -> int:

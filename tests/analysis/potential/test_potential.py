@@ -626,8 +626,8 @@ def test_one_standard_deviation_covers_two_thirds(samples, trials):
             scales.append(pulls_of_scales(found.free))
     assert len(scales) > trials / 2
     for some in (pulls, scales):
-        assert 0.58 < np.mean(np.abs(some) < 1) < 0.85
-        assert np.sqrt(np.mean(np.square(some))) < 1.25
+        assert (0.53 if samples < 50 else 0.58) < np.mean(np.abs(some) < 1) < 0.85
+        assert np.sqrt(np.mean(np.square(some))) < (1.45 if samples < 50 else 1.25)
 
 
 def pulls_of(points):

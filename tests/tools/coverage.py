@@ -1,0 +1,355 @@
+"""How often errors contain the truth: synthetic series, and chains of small lattices.
+
+    python -m tests.tools.coverage [--chains 1000]
+    python -m tests.tools.coverage --lattices OUT [--chains 1000] [--device cpu]
+
+The first prints how often the true value is within one and two errors, for series with
+N = 10, 20, 50 and 200 independent measurements (2 tau_int N samples), and how often a caution is
+shown. The second does the same for SU(2) on 4^4: it generates chains with seeds of their own, and
+takes the mean over all of them for the truth. What is tested are the program's functions.
+
+Each line is a kind of series and a quantity:
+
+- mean: the average of a series;
+- ratio: that of two averages that fluctuate together;
+- mass: an effective mass, from the logarithm of two correlators;
+- chi: a susceptibility;
+- V(2), V(4), √σ, r₀: plateaus of Wilson loops with one state, and what follows from a fit of the
+  potential, with statistical and systematic errors.
+"""
+
+import argparse
+import math
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from gauge_mc.analysis.hadrons.plateaus import ratio_series
+from gauge_mc.analysis.potential.fit import fit_potential, potential_plateaus
+from gauge_mc.analysis.potential.loop_ratios import creutz_ratios, log_loops
+from gauge_mc.analysis.potential.loops import PathLoops
+from gauge_mc.analysis.timeseries.bins import susceptibility
+from gauge_mc.analysis.timeseries.cautions import caution_slow
+from gauge_mc.analysis.timeseries.gamma_method import estimate
+from gauge_mc.errors import GaugeError
+from tests.analysis.synthetic_loops import SIGMA, B, potential
+
+NUMBERS = (10, 20, 50, 200)
+"""Numbers of independent measurements."""
+
+WANTED = {1: (68.3, 3.0), 2: (95.4, 2.0)}
+"""Percentages of normally distributed deviations within so many errors, and how far from them a
+coverage may be, from 20 measurements on."""
+
+Noise = Callable[[np.random.Generator, int, int], np.ndarray]
+"""A function of random numbers, samples and series that returns series of variance 1, of shape
+(samples, series)."""
+
+
+def autoregressive(tau: float) -> Noise:
+    """Series with one time scale."""
+    rho = (2 * tau - 1) / (2 * tau + 1)
+
+    def noise(rng: np.random.Generator, samples: int, series: int) -> np.ndarray:
+        x = rng.normal(size=(samples, series))
+        x[1:] *= math.sqrt(1 - rho**2)
+        for n in range(1, samples if rho else 0):
+            x[n] += rho * x[n - 1]
+        return x
+
+    return noise
+
+
+def two_scales(fast: float, slow: float, weight: float) -> Noise:
+    """Series with two time scales; the slow one has the given part of the variance."""
+
+    def noise(rng: np.random.Generator, samples: int, series: int) -> np.ndarray:
+        quick = autoregressive(fast)(rng, samples, series)
+        return math.sqrt(1 - weight) * quick + math.sqrt(weight) * autoregressive(slow)(
+            rng, samples, series
+        )
+
+    return noise
+
+
+def jumps(tau: float) -> Noise:
+    """Series that stay where they are, and now and then take a new value, as a frozen topology."""
+    rho = (2 * tau - 1) / (2 * tau + 1)
+
+    def noise(rng: np.random.Generator, samples: int, series: int) -> np.ndarray:
+        x = rng.normal(size=(samples, series))
+        stays = rng.random((samples, series)) < rho
+        for n in range(1, samples):
+            x[n] = np.where(stays[n], x[n - 1], x[n])
+        return x
+
+    return noise
+
+
+KINDS: dict[str, tuple[Noise, float]] = {
+    "independent": (autoregressive(0.5), 0.5),
+    "one time scale, τ = 1": (autoregressive(1.0), 1.0),
+    "one time scale, τ = 5": (autoregressive(5.0), 5.0),
+    "two time scales, 0.7 and 5": (two_scales(0.7, 5.0, 0.2), 0.8 * 0.7 + 0.2 * 5.0),
+    "rare jumps, τ = 20": (jumps(20.0), 20.0),
+}
+"""The kinds of series, with their τ_int."""
+
+Deviation = tuple[float, bool]
+"""A deviation in units of its error, and whether a caution is shown."""
+
+RATIO, MASS, TIME = 0.7, 0.4, 4
+"""True ratio and mass, and the time of the correlators from which the mass follows."""
+
+
+def averages(
+    rng: np.random.Generator, noise: Noise, samples: int
+) -> Iterator[tuple[str, Deviation]]:
+    """Yield the deviations of quantities that need one estimate, from one chain."""
+    x, y, z = noise(rng, samples, 3).T
+    found = estimate(x)
+    caution = bool(found.cautions or caution_slow(x))
+    yield "mean", (found.value / found.error, caution)
+    above, below = (RATIO * (1 + 0.1 * (x + 0.5 * y)))[:, None], (1 + 0.1 * (x + 0.5 * z))[:, None]
+    found = estimate(ratio_series(above, below)[:, 0])
+    yield "ratio", ((found.value - RATIO) / found.error, caution)
+    times = np.array([TIME, TIME + 1])
+    shape = np.exp(-MASS * times)[:, None] * (1 + 0.15 * np.stack([x, 0.8 * x + 0.6 * y]))
+    logs = log_loops(_loops(shape.T[:, None, :], np.array([1]), times))
+    found = estimate(logs[:, 0, 0] - logs[:, 0, 1])
+    yield "mass", ((found.value - MASS) / found.error, caution)
+    value, error = susceptibility(x, volume=1)
+    yield "chi", ((value - 1.0) / error, caution)
+
+
+def fits(rng: np.random.Generator, noise: Noise, samples: int) -> Iterator[tuple[str, Deviation]]:
+    """Yield the deviations of results of fits, from one chain; none if a fit is refused."""
+    r, t = np.arange(1, 9), np.arange(1, 9)
+    v = potential(r)[:, None]
+    near = [np.linalg.cholesky(np.exp(-np.abs(one[:, None] - one) / 4)) for one in (r, t)]
+    unit = (noise(rng, samples, r.size * t.size) @ np.kron(*near).T).reshape(-1, r.size, t.size)
+    spread = 0.003 * np.sqrt(r)[:, None] * np.exp(0.3 * v * t)
+    loops = [_loops(np.exp(-v * t) * (1 + spread * unit), r, t)]
+    try:
+        plateaus = potential_plateaus(loops)
+        found = fit_potential(plateaus, loops)
+    except GaugeError:
+        return
+    caution = bool(found.points[0].potential.cautions)
+    for point in found.points:
+        if point.steps in (2, 4):
+            one = point.potential
+            yield f"V({point.steps})", ((one.value - potential(point.steps)) / one.error, caution)
+    if scan := found.free:
+        truth = {"root_sigma": math.sqrt(SIGMA), "r0": math.sqrt((1.65 + B) / SIGMA)}
+        for name, true in truth.items():
+            one = getattr(scan.fit, name)
+            systematic = (scan.fit.systematic.get(name, 0.0), scan.window.get(name, 0.0))
+            error = math.hypot(one.error, *np.nan_to_num(systematic))
+            if math.isfinite(one.error):
+                yield FITTED[name], ((one.value - true) / error, caution)
+
+
+FITTED = {"root_sigma": "√σ", "r0": "r₀"}
+"""Quantities of the fit of a potential, by the names of their attributes."""
+
+
+def _loops(values: np.ndarray, r: np.ndarray, t: np.ndarray) -> PathLoops:
+    return PathLoops("100", 0, np.arange(1, len(values) + 1), r, t, values)
+
+
+Table = dict[tuple[str, str, int], list[Deviation]]
+"""Deviations by kind of series, quantity and number of independent measurements."""
+
+
+def synthetic(
+    chains: int, fitted: int, kinds: list[str], numbers: tuple[int, ...], processes: int = 1
+) -> Table:
+    """Return the deviations of synthetic chains, `fitted` of which are fitted as well."""
+    tasks = [(kind, number, chains, fitted) for number in sorted(numbers)[::-1] for kind in kinds]
+    if processes == 1:
+        parts = [of_series(*one) for one in tasks]
+    else:
+        with ProcessPoolExecutor(processes) as pool:
+            parts = [one.result() for one in [pool.submit(of_series, *each) for each in tasks]]
+    table: Table = {}
+    for one in parts:
+        table |= one
+    return table
+
+
+def of_series(kind: str, number: int, chains: int, fitted: int) -> Table:
+    """Return the deviations of chains of one kind with a number of independent measurements."""
+    table: Table = defaultdict(list)
+    noise, tau = KINDS[kind]
+    rng = np.random.default_rng([number, *kind.encode()])
+    samples = round(2 * tau * number)
+    for count, function in ((chains, averages), (fitted, fits)):
+        for _ in range(count):
+            for name, found in function(rng, noise, samples):
+                table[kind, name, number].append(found)
+    return dict(table)
+
+
+def percentages(deviations: list[Deviation]) -> tuple[float, float, float]:
+    """Return the percentages within one and two errors, and of cautions."""
+    size = np.abs([one for one, _ in deviations])
+    cautions = np.mean([caution for _, caution in deviations])
+    return 100 * float((size < 1).mean()), 100 * float((size < 2).mean()), 100 * float(cautions)
+
+
+def missed(table: Table) -> list[str]:
+    """Return what is not covered as it should be, beyond what chance explains, in words.
+
+    Below 20 measurements a caution must be shown instead.
+    """
+    found = []
+    for (kind, name, number), deviations in table.items():
+        count = len(deviations)
+        one, two, cautions = percentages(deviations)
+        if number < 20:
+            if cautions < 90:
+                found.append(f"{kind}, {name}, N = {number}: {cautions:.0f} % have a caution")
+            continue
+        for sigma, value in ((1, one), (2, two)):
+            wanted, tolerance = WANTED[sigma]
+            chance = 3 * 100 * math.sqrt(wanted / 100 * (1 - wanted / 100) / count)
+            if abs(value - wanted) > tolerance + chance:
+                found.append(f"{kind}, {name}, N = {number}: {value:.0f} % within {sigma}")
+    return found
+
+
+def show(table: Table, numbers: tuple[int, ...]) -> None:
+    """Print the table in Markdown: percentages within one and two errors, and of cautions."""
+    print("| series | quantity | " + " | ".join(f"N = {number}" for number in numbers) + " |")
+    print("|---|---|" + "---|" * len(numbers))
+    order = [*KINDS]
+    named = dict.fromkeys(key[:2] for key in table)
+    for kind, name in sorted(named, key=lambda one: order.index(one[0]) if one[0] in order else 0):
+        cells = []
+        for number in numbers:
+            deviations = table.get((kind, name, number), [])
+            if not deviations:
+                cells.append("—")
+                continue
+            one, two, cautions = percentages(deviations)
+            cells.append(f"{one:.0f}, {two:.0f} ({cautions:.0f})")
+        print(f"| {kind} | {name} | {' | '.join(cells)} |")
+
+
+MEASURED = "plaquette,polyakov,wilson-loops:1:r-max=2:t-max=2:iterations=0"
+"""What the chains of small lattices measure."""
+
+TOGETHER = 250
+"""Number of chains that are generated together."""
+
+
+def of_lattices(folder: Path, chains: int, updates: int, **execution: object) -> Table:
+    """Return the deviations of chains of SU(2) on 4^4 at beta = 2.2 from the mean of all chains."""
+    from gauge_mc.analysis.potential.loop_tables import read_loops
+    from gauge_mc.run.generate import generate_chains
+
+    series: dict[str, list[np.ndarray]] = defaultdict(list)
+    for first in range(0, chains, TOGETHER):
+        runs = generate_chains(
+            {
+                "group": "su2",
+                "beta": 2.2,
+                "lattice": "4x4x4x4",
+                "thermalize": 100,
+                "configs": updates,
+                "separation": 1,
+                "measure": MEASURED,
+                "format": "none",
+                "seed": 1 + first,
+            },
+            chains=min(TOGETHER, chains - first),
+            output=folder / f"chains{first}",
+            progress=False,
+            **execution,
+        )
+        for run in runs:
+            series["plaquette"].append(run["plaquette"]["plaquette"])
+            for column in ("re", "abs"):
+                series[f"L, {column}"].append(run["polyakov"][column])
+            (loops,) = read_loops(run.path / "wilson_loops.csv")[0]
+            series["loops"].append(loops.values)
+        print(f"{first + len(runs)} chains", file=sys.stderr, flush=True)
+    return _compared(dict(series), updates)
+
+
+def _compared(series: dict[str, list[np.ndarray]], updates: int) -> Table:
+    """Return the deviations of pieces of chains from the means over all chains."""
+    table: Table = defaultdict(list)
+    kind = "SU(2), 4⁴, β = 2.2"
+    loops = np.array(series.pop("loops"))
+    w = loops.mean(axis=(0, 1))
+    v1, chi22 = np.log(w[0, 0] / w[0, 1]), -np.log(w[1, 1] * w[0, 0] / (w[0, 1] * w[1, 0]))
+    truth = {name: np.mean(chains) for name, chains in series.items()}
+    modulus = np.array(series["L, abs"])
+    space = 4**3
+    chi = space * (np.mean(modulus**2) - np.mean(modulus) ** 2)
+    tau = {name: estimate(*chains).tau_int for name, chains in series.items()}
+    tau["loops"] = max(estimate(*loops[:, :, i, j]).tau_int for i in (0, 1) for j in (0, 1))
+    print("tau_int:", {name: round(one, 2) for name, one in tau.items()}, file=sys.stderr)
+    for number in NUMBERS:
+        for name, chains in series.items():
+            length = math.ceil(2 * tau[name] * number)
+            for piece in _pieces(chains, length, updates):
+                found = estimate(piece)
+                caution = bool(found.cautions or caution_slow(piece))
+                pull = (found.value - truth[name]) / found.error
+                table[kind, name, number].append((pull, caution))
+                if name == "L, abs":
+                    value, error = susceptibility(piece, volume=space)
+                    table[kind, "χ of |L|", number].append(((value - chi) / error, caution))
+        length = math.ceil(2 * tau["loops"] * number)
+        for piece in _pieces(loops, length, updates):
+            one = _loops(piece, np.array([1, 2]), np.array([1, 2]))
+            first = estimate(piece[:, 1, 1])
+            caution = bool(first.cautions)
+            table[kind, "W(2, 2)", number].append(((first.value - w[1, 1]) / first.error, caution))
+            logs = log_loops(one)
+            found = estimate(logs[:, 0, 0] - logs[:, 0, 1])
+            table[kind, "V(1)", number].append(((found.value - v1) / found.error, caution))
+            grid = creutz_ratios(one)
+            if math.isfinite(grid.error[1, 1]):
+                pull = (grid.value[1, 1] - chi22) / grid.error[1, 1]
+                table[kind, "force, χ(2, 2)", number].append((pull, caution))
+    return table
+
+
+def _pieces(chains: list[np.ndarray], length: int, updates: int) -> Iterator[np.ndarray]:
+    """Yield pieces of all chains, at most five of each and far from each other."""
+    every = max(length, updates // 5)
+    for chain in chains:
+        for first in range(0, updates - length + 1, every):
+            yield chain[first : first + length]
+
+
+def main() -> None:
+    """Print the table that is asked for, and what misses."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--chains", type=int, default=1000)
+    parser.add_argument("--fits", type=int, default=200, help="synthetic chains that are fitted")
+    parser.add_argument("--processes", type=int, default=1, help="processes for synthetic chains")
+    parser.add_argument("--lattices", type=Path, metavar="OUT", help="folder of the runs")
+    parser.add_argument("--updates", type=int, default=600)
+    parser.add_argument("--device", default="auto", help="backend")
+    parser.add_argument("--threads", type=int)
+    arguments = parser.parse_args()
+    if arguments.lattices:
+        execution = {"backend": arguments.device, "threads": arguments.threads}
+        table = of_lattices(arguments.lattices, arguments.chains, arguments.updates, **execution)
+    else:
+        table = synthetic(arguments.chains, arguments.fits, [*KINDS], NUMBERS, arguments.processes)
+    show(table, NUMBERS)
+    print(*missed(table), sep="\n")
+
+
+if __name__ == "__main__":
+    main()
