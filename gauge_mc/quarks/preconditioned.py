@@ -79,6 +79,7 @@ class System:
         self.preconditioned = self.reduced_operator(source.storage.name)
         self.norms = norms_of(source)
         self.b, self.x, self._product = (source.like() for _ in range(3))
+        self._apply = self.exact.apply(self._product, self.x)
         self._scale(self.b, source, 1 / self.units)
         self.reduced = source.like(parity=EVEN)
         self._reduce()
@@ -115,7 +116,7 @@ class System:
 
     def residual_norms(self) -> NDArray[np.float64]:
         """Return the norms of b - M x on all sites."""
-        self.exact.apply(self._product, self.x)()
+        self._apply()
         norms2 = np.zeros(self.x.count)
         for parity in (EVEN, ODD):
             step = Advance(self._product, self.b, parity=parity)
