@@ -89,6 +89,14 @@ def ensembles() -> Iterator[Ensemble]:
                 yield Ensemble(group, beta, action, lattice)
 
 
+def seed_of(one: Ensemble) -> int:
+    """Return a seed of its own for an ensemble.
+
+    With the same random numbers the links of one group fluctuate together, whatever the action.
+    """
+    return 1 + list(ensembles()).index(one)
+
+
 @dataclass(frozen=True)
 class Length:
     """How long the runs are."""
@@ -116,6 +124,7 @@ def carry_out(
         "lattice": one.lattice,
         "action": one.action,
         "algorithm": algorithm,
+        "seed": seed_of(one),
         "configs": max(1, updates // length.chains),
         "thermalize": length.thermalize,
         "measure": ",".join(AVERAGES),
