@@ -18,7 +18,7 @@ from gauge_mc.actions import ANISOTROPY
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import replacing
 from gauge_mc.files.table import read_heading
-from gauge_mc.fits.shared.files import RESULT, without_nan
+from gauge_mc.fits.shared.files import CHOSEN, RESULT, without_nan
 from gauge_mc.fits.shared.tables import find_table_by_columns, tables_of_chains
 from gauge_mc.options import Option, check_options
 from gauge_mc.registry import Registry
@@ -59,7 +59,7 @@ class FitResult(ABC):
     def document(self) -> dict[str, Any]:
         """Return `values`, and what was left out of the runs if the program has chosen it."""
         chosen = [asdict(one) for one in self.thermalisation]
-        return {**self.values(), **({"thermalisation": chosen} if chosen else {})}
+        return {**self.values(), **({CHOSEN: chosen} if chosen else {})}
 
     def whole_report(self) -> list[Any]:
         """Return `report`, and what was left out of the runs if the program has chosen it."""
@@ -209,6 +209,11 @@ class Fit(ABC):
         """Name of the file to which the result is written."""
         return f"{self.name}.json"
 
+    def file_of(self, result: FitResult) -> str:
+        """Return the name of the file of a result, with its tag."""
+        file = Path(self.file)
+        return f"{file.stem}{result.tag}{file.suffix}"
+
 
 FITS: Registry[Fit] = Registry("fit", __name__, Fit)
 
@@ -268,8 +273,7 @@ def fit_all(
         RESULT.check(output)
     for target in targets or [newest_scan().path if chosen.of_scans else newest_run().path]:
         result, folder = result_of(chosen, target, given)
-        file = Path(chosen.file)
-        path = output or folder / f"{file.stem}{result.tag}{file.suffix}"
+        path = output or folder / chosen.file_of(result)
         result.write(path)
         yield result, path
 

@@ -36,7 +36,8 @@ def plain(label: str) -> str:
     """Return a label of Matplotlib as plain text, such as ``⟨|L|⟩`` for its mathematical text."""
 
     def words(found: re.Match[str]) -> str:
-        inner = re.sub(r"\\([A-Za-z]+) ?", lambda one: SYMBOLS.get(one[1], one[1]), found[1])
+        inner = re.sub(r"\\[dt]?frac\{([^{}]*)\}\{([^{}]*)\}", r"\1/\2", found[1])
+        inner = re.sub(r"\\([A-Za-z]+) ?", lambda one: SYMBOLS.get(one[1], one[1]), inner)
         inner = re.sub(r"\\[,;:! ]", " ", inner).replace("{-}", "−").replace("{=}", "=")
         inner = re.sub(r"\^\{?(\d+)\}?", lambda one: one[1].translate(SUPERSCRIPTS), inner)
         return re.sub(r"[{}\\]", "", inner).replace(" ⟩", "⟩")
@@ -74,7 +75,7 @@ def charts_of(figure: Figure, title: str) -> list[Chart]:
     return found
 
 
-def _without_guides(curves: list[_Curve]) -> list[_Curve]:
+def _without_guides(curves: list[_DrawnCurve]) -> list[_DrawnCurve]:
     """Return curves without lines that have no name and only join the points of others."""
     points = [(one.x.tolist(), one.y.tolist()) for one in curves if not one.joined]
     return [
@@ -92,7 +93,7 @@ def _across(axes: Axes) -> str:
 
 
 @dataclass(frozen=True)
-class _Curve:
+class _DrawnCurve:
     """A curve of a frame, or points with errors."""
 
     label: str
@@ -114,7 +115,7 @@ class _Curve:
         return ChartLine(label, values, error, number, look, joined=self.joined)
 
 
-def _curves(axes: Axes) -> Iterator[_Curve]:
+def _curves(axes: Axes) -> Iterator[_DrawnCurve]:
     """Yield the curves and the points with errors of a frame, as far as x tells points apart."""
     bars = load("matplotlib.container").ErrorbarContainer
     known: set[int] = set()
@@ -138,7 +139,7 @@ def _error(segments: Any, container: Any) -> NDArray[np.float64] | None:
     return np.array([abs(one[1, 1] - one[0, 1]) / 2 for one in found])
 
 
-def _curve(line: Any, label: str, error: NDArray[np.float64] | None) -> Iterator[_Curve]:
+def _curve(line: Any, label: str, error: NDArray[np.float64] | None) -> Iterator[_DrawnCurve]:
     x, y = (np.asarray(one, dtype=np.float64) for one in line.get_data())
     there = np.isfinite(x) & np.isfinite(y)
     order = np.argsort(x[there], kind="stable")
@@ -147,4 +148,4 @@ def _curve(line: Any, label: str, error: NDArray[np.float64] | None) -> Iterator
     if x.size == 0 or np.unique(x).size < x.size or (joined and (np.diff(order) < 0).any()):
         return
     own = None if error is None else error[there][order]
-    yield _Curve("" if label.startswith("_") else plain(label), x, y, own, joined)
+    yield _DrawnCurve("" if label.startswith("_") else plain(label), x, y, own, joined)

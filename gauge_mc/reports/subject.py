@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from urllib.parse import quote
@@ -17,6 +17,7 @@ from gauge_mc.algorithms import ALGORITHMS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.columns import SWEEP, Column, TableColumns
 from gauge_mc.files.table import TableData, read_table
+from gauge_mc.fits import FitResult
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.plots.runs.drawing import runs_of
 from gauge_mc.plots.runs.labels import labels_of
@@ -140,6 +141,8 @@ class Subject:
     """The folder of the page, from which it links to files."""
     skip: Skip
     """Updates that are left out of averages, as the user has chosen them."""
+    results: dict[Path, dict[str, FitResult]] = field(default_factory=dict)
+    """Results of fits by run and name of their file, which the section of fits adds."""
 
     @classmethod
     def of(cls, paths: Sequence[Path], folder: Path, skip: Skip) -> Subject:

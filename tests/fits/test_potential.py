@@ -239,3 +239,14 @@ def test_v_of_r_is_shown_where_no_fit_can_be_trusted(tmp_path):
     for name in ("potential", "wilson-loops", "static-force"):
         PLOTS[name].draw([tmp_path], tmp_path / f"{name}.png")
     assert not (tmp_path / "plot.png").exists()
+
+
+def test_a_result_with_what_was_left_out_can_be_drawn(tmp_path, sketched):
+    write_loops(tmp_path / "wilson_loops.csv", synthetic_loops(np.random.default_rng(1), 60))
+    gauge_mc.fit("potential", tmp_path, skip="auto")
+    path = tmp_path / "potential.json"
+    assert json.loads(path.read_text())["thermalisation"]
+    whole = read_result(path)
+    gauge_mc.fit("potential", tmp_path, skip=whole.skip)
+    assert read_result(path) == whole
+    gauge_mc.plot("potential", tmp_path, tmp_path / "figure.svg")

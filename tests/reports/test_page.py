@@ -26,7 +26,7 @@ from gauge_mc.reports.rich_html import as_html
 from gauge_mc.reports.sections.mean_values import MOST_ROWS
 from gauge_mc.reports.sections.series import PIECES
 from gauge_mc.run.thermalisation import found_thermalisation
-from tests.analysis.synthetic_loops import autoregressive
+from tests.analysis.synthetic_loops import autoregressive, synthetic_loops, write_loops
 from tests.calls import call
 from tests.reports.pages import HOSTILE, write_run
 
@@ -303,6 +303,12 @@ def test_tables_are_read_once_and_again_when_they_change(tmp_path):
         write_table(path, {}, ("sweep", "x"), [(1, 2.0), (2, 3.0)])
         assert len(read_table(path)) == 2
     assert read_table(path) is not read_table(path)
+    path.write_text("sweep,x\n1,2.0\n")
+    with each_table_once():
+        assert len(read_table(path)) == 1
+        with path.open("a") as file:  # as a run that goes on
+            file.write("2,3.0\n")
+        assert len(read_table(path)) == 2
 
 
 def test_a_long_run_makes_a_small_page(tmp_path, monkeypatch):
@@ -343,9 +349,29 @@ def test_figures_have_charts_of_their_curves():
     axes[0].plot([1, 3], [7.0, 5.0])  # joins the points
     assert len(charts_of(axes[0].figure, "title")[0].lines) == 2
     assert plain(r"SU(3), $16^{3}\times32$") == "SU(3), 16³×32"
+    assert plain(r"$t\,\frac{d}{dt}\langle E\rangle$ in \$") == "t d/dt⟨E⟩ in $"
     axes[0].scatter([1, 2], [3, 4])
     assert charts_of(axes[0].figure, "title") == []
     axes[0].collections[-1].remove()
     assert charts_of(axes[0].figure, "title")
     axes[0].set_yscale("log")
     assert charts_of(axes[0].figure, "title") == []
+
+
+def test_figures_of_fits_are_drawn_without_files_of_results(tmp_path):
+    run = write_run(tmp_path / "run")
+    loops = synthetic_loops(np.random.default_rng(1), 60)
+    header = {"observable": "wilson_loops", "group": "su3", "beta": "5.7", "lattice": "4x4x4x8"}
+    write_loops(run / "wilson_loops.csv", loops, header=header)
+    before = sorted(one.name for one in run.iterdir())
+    gauge_mc.report(run, tmp_path / "page.html")
+    assert sorted(one.name for one in run.iterdir()) == before
+    page = read_page(tmp_path / "page.html")
+    pictures = [one["alt"] for one in page.attributes("img")]
+    label = "SU(3), β = 5.7, 4³×8"
+    for name in ("potential", "static-force", "wilson-loops"):
+        summary = PLOTS[name].summary
+        assert f"{summary[:1].upper()}{summary[1:]}: {label}" in pictures
+    assert "Plateaus in t" in page.text
+    assert str(run) in page.text
+    assert "/tmp/tmp" not in page.text

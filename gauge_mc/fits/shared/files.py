@@ -17,6 +17,9 @@ from gauge_mc.files.structured import json_with, parse_json
 MAX_RESULT = 2**24
 """Maximum size of a result in bytes."""
 
+CHOSEN = "thermalisation"
+"""Key of what ``--skip auto`` has left out, beside the values of a result."""
+
 RESULT = FileKind("the result of a fit", json_with(("observable", "units"), MAX_RESULT))
 """Kind of the files that fits write."""
 

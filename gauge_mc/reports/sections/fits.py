@@ -61,6 +61,7 @@ def _result(name: str, path: Path, label: str, subject: Subject) -> Markup:
     options = {SKIP.name: subject.skip} if SKIP in FITS[name].options else {}
     with redirect_stderr(StringIO()) as said:
         result = result_of(FITS[name], path, options)[0]
+    subject.results.setdefault(path, {})[FITS[name].file_of(result)] = result
     notes = [element("p", line, class_="caution") for line in said.getvalue().splitlines()]
     shown = joined(map(as_html, result.report()))
     return element("div", element("h4", label), shown, *notes, class_="result")

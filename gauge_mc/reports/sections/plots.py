@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
-from contextlib import redirect_stderr
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, suppress
 from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -65,6 +66,44 @@ SECTIONS.register(PlotsSection())
 
 
 def _figures(
+    one: Plot, paths: Sequence[Path], labels: dict[Path, str], subject: Subject
+) -> list[Markup]:
+    """Return the figures of a plot, which may show results of fits that the page has made.
+
+    Raises
+    ------
+    GaugeError
+        If there is nothing to draw.
+    """
+    try:
+        return _drawn(one, paths, labels, subject)
+    except GaugeError:
+        if not any(subject.results.get(path) for path in paths):
+            raise
+        with _with_results(paths, subject) as copies, suppress(GaugeError):
+            named = {copy: labels[path] for path, copy in copies.items()}
+            return _drawn(one, [*copies.values()], named, subject)
+        raise
+
+
+@contextmanager
+def _with_results(paths: Sequence[Path], subject: Subject) -> Iterator[dict[Path, Path]]:
+    """Return folders with links to the files of runs, and the results of fits that runs lack."""
+    with TemporaryDirectory() as scratch:
+        copies = {}
+        for number, path in enumerate(paths):
+            copies[path] = copy = Path(scratch, str(number), path.resolve().name)
+            copy.mkdir(parents=True)
+            for file in path.iterdir():
+                if file.is_file():
+                    (copy / file.name).symlink_to(file.resolve())
+            for name, result in subject.results.get(path, {}).items():
+                if not (copy / name).exists():
+                    result.write(copy / name)
+        yield copies
+
+
+def _drawn(
     one: Plot, paths: Sequence[Path], labels: dict[Path, str], subject: Subject
 ) -> list[Markup]:
     """Return a figure of all runs, or one of each run if the plot takes only one.
