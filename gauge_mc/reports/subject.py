@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.algorithms import ALGORITHMS
+from gauge_mc.analysis.timeseries.estimates import Estimate
+from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.columns import SWEEP, Column, TableColumns
 from gauge_mc.files.table import TableData, read_table
@@ -44,10 +46,15 @@ class ChainSeries:
     cut: int
     """Last update that is left out of averages."""
 
-    @property
+    @cached_property
     def kept(self) -> NDArray[np.float64]:
         """The values that are averaged."""
         return self.values[self.sweeps > self.cut]
+
+    @cached_property
+    def average(self) -> Estimate:
+        """Their average; tau_int is in measurements."""
+        return estimate(self.kept)
 
     @property
     def every(self) -> int | None:

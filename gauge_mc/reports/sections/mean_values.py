@@ -43,7 +43,7 @@ class MeanValuesSection(Section):
         for one in subject.quantities:
             cells: dict[str, list[str]] = {}
             for series in one.series:
-                found = estimate(series.kept)
+                found = series.average
                 cautions += [
                     f"{one.name}, {series.label}: {words}" for words in _cautions(series, found)
                 ]

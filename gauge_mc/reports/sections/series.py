@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.timeseries.gamma_method import autocorrelation, estimate
+from gauge_mc.analysis.timeseries.gamma_method import autocorrelation
 from gauge_mc.reports import SECTIONS, Section
 from gauge_mc.reports.charts import Chart, ChartLine
 from gauge_mc.reports.markup import Markup, element
@@ -72,7 +72,7 @@ def history_chart(quantity: Quantity) -> Chart:
         lines.append(ChartLine(f"{name}running average", means, errors, colour=number))
     cut = max(one.cut for one in quantity.series)
     what = f"{quantity.name} after each update of {_runs(quantity)}, with its running average."
-    finals = [f"{one.label}: {estimate(one.kept).format()}" for one in quantity.series]
+    finals = [f"{one.label}: {one.average.format()}" for one in quantity.series]
     description = f"{what} Averages: {'; '.join(finals)}."
     if cut:
         description += f" Updates up to {cut} are left out of them."
@@ -89,7 +89,7 @@ def running(series: ChainSeries) -> tuple[NDArray[np.float64], NDArray[np.float6
         n = np.arange(1, values.size + 1)
         shifted = values - values.mean()
         first, second = np.cumsum(shifted) / n, np.cumsum(shifted**2) / n
-        tau = estimate(values).tau_int if values.size > 1 else math.nan
+        tau = series.average.tau_int
         spread = np.sqrt(np.maximum(second - first**2, 0))
         mean[kept] = first + values.mean()
         error[kept] = np.where(n > 2 * tau, spread * np.sqrt(2 * tau / n), math.nan)
@@ -102,7 +102,7 @@ def correlation_chart(quantity: Quantity) -> list[Chart]:
     for number, one in enumerate(quantity.series):
         kept = one.kept
         if kept.size >= 8 and np.ptp(kept) > 0 and np.ptp(np.diff(one.sweeps)) == 0:
-            tau = estimate(kept).tau_int
+            tau = one.average.tau_int
             lags = max(8, min(MOST_LAGS, math.ceil(12 * tau)))
             rho, error = autocorrelation(kept, lags, math.ceil(6 * tau))
             found.append((number, one, one.every or 1, tau, rho, error))
