@@ -49,8 +49,8 @@ def estimate(*chains: ArrayLike, tau_exp: float | None = None) -> Estimate:
         is empty or contains a NaN or an infinity, all results are NaN. If the series is shorter
         than `MIN_TAUS` times tau_int, which then comes out too small more often than not, the
         error is that for tau_int plus half of its own error, if there is any autocorrelation. From
-        20 independent samples on, errors then contain the truth as often as they should
-        (``tests/tools/coverage.py``).
+        20 independent samples on, errors of series with one time scale then contain the truth as
+        often as they should (``tests/tools/coverage.py``).
 
     Raises
     ------
