@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 import gauge_mc
 from gauge_mc.analysis.timeseries.gamma_method import autocorrelation, estimate
+from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.files.table import each_table_once, read_table, write_table
 from gauge_mc.fits import FITS, Fit, FitResult
@@ -25,10 +26,14 @@ from gauge_mc.reports.page import MARK
 from gauge_mc.reports.rich_html import as_html
 from gauge_mc.reports.sections.mean_values import MOST_ROWS
 from gauge_mc.reports.sections.series import PIECES
+from gauge_mc.run.directory import SessionRecord
+from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.thermalisation import found_thermalisation
+from gauge_mc.scans.grid import Grid
+from gauge_mc.scans.scan import Scan
 from tests.analysis.synthetic_loops import autoregressive, synthetic_loops, write_loops
 from tests.calls import call
-from tests.reports.pages import HOSTILE, write_run
+from tests.reports.pages import HOSTILE, write_columns, write_run
 
 EMPTY = {"col", "img", "input", "link", "meta", "br"}
 
@@ -146,15 +151,23 @@ def test_rows_with_indices_are_averaged(run, shown):
     assert f"{7 * 8 - MOST_ROWS} further rows" in shown.text
 
 
+class MyResult(FitResult):
+    def values(self):
+        return {}
+
+    def report(self):
+        return ["the number is 42"]
+
+
+class FitOfScans(Fit):
+    name, summary, columns, of_scans = "my-fit", "my summary", (), True
+
+    def carry_out(self, table, **options):
+        return MyResult()
+
+
 def test_every_kind_that_is_declared_appears(run, monkeypatch, tmp_path):
     """A fit, a plot and a section that are registered now are on the page, without more."""
-
-    class MyResult(FitResult):
-        def values(self):
-            return {}
-
-        def report(self):
-            return ["the number is 42"]
 
     class MyFit(Fit):
         name, summary, columns = "my-fit", "my summary", ("mine",)
@@ -375,3 +388,30 @@ def test_figures_of_fits_are_drawn_without_files_of_results(tmp_path):
     assert "Plateaus in t" in page.text
     assert str(run) in page.text
     assert "/tmp/tmp" not in page.text
+
+
+def test_a_scan_is_fitted_and_drawn_as_a_whole(tmp_path, monkeypatch):
+    """Its runs are shown as well, and plots of scans that are not possible stop nothing."""
+    monkeypatch.setitem(FITS._registered, "my-fit", FitOfScans())
+    parameters = Parameters(
+        group="su3", measure="plaquette", thermalize=0, configs=50, separation=1, format="none"
+    )
+    lattice = Lattice(4, 4, 4, 4)
+    scan = Scan(tmp_path / "scan", parameters, (Grid((5.6, 5.7), (lattice,), 1),))
+    scan.make()
+    scan.write()
+    dice = np.random.default_rng(1)
+    for member in scan.members():
+        member.run.path.mkdir()
+        member.run.write(member.parameters, [SessionRecord.begin(0, "a CPU")])
+        columns = {name: dice.normal(size=50) for name in ("plaquette", "spatial", "temporal")}
+        header = {"observable": "plaquette", "group": "su3", "lattice": str(lattice)}
+        header["beta"] = f"{member.point.beta:g}"
+        write_columns(member.run.table("plaquette"), columns, header)
+    found = gauge_mc.report(scan.path)
+    assert found.file == str(tmp_path / "scan" / "report.html")
+    assert len(found.runs) == 2
+    page = read_page(scan.path / "report.html")
+    assert "transition, scan:" in page.text  # why it is not possible
+    assert "energy-momentum:" in page.text
+    assert "my-fit my summary scan the number is 42" in page.text

@@ -78,7 +78,7 @@ def _figures(
     try:
         return _drawn(one, paths, labels, subject)
     except GaugeError:
-        if not any(subject.results.get(path) for path in paths):
+        if one.of_scans or not any(subject.results.get(path) for path in paths):
             raise
         with _with_results(paths, subject) as copies, suppress(GaugeError):
             named = {copy: labels[path] for path, copy in copies.items()}
