@@ -8,9 +8,11 @@ import pytest
 
 import gauge_mc
 from tests.reports.pages import HOSTILE, write_run
-from tests.tools.check_site import BROWSERS, OPTIONS, WIDTHS
 
 playwright = pytest.importorskip("playwright.sync_api")
+
+from tests.tools.check_site import BROWSERS, OPTIONS, WIDTHS  # noqa: E402 - which imports it too
+
 FOUND = next((path for name in BROWSERS if (path := shutil.which(name))), None)
 pytestmark = pytest.mark.skipif(FOUND is None, reason="there is no Chromium")
 
