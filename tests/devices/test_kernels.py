@@ -23,6 +23,7 @@ from gauge_mc.fields.file_links import GROUP_LINKS, MATRICES
 from gauge_mc.formats.openqcd import BY_ODD_SITE
 from gauge_mc.groups import GROUPS
 from gauge_mc.quarks.diagonal import TERMS
+from gauge_mc.quarks.fifth_direction import along_of, column_of
 from gauge_mc.quarks.hermitian import FORMS
 from gauge_mc.quarks.hopping import DIRECT, GAMMA5
 from gauge_mc.quarks.storage import STORAGES
@@ -53,7 +54,8 @@ def every_choice():
         [one.choice for one in STORAGES.values()],
         [FEW_REALS.choice, ALL_REALS.choice],
         [LINKS_ALONE, VectorsPerThread(2).choice],
-        [DIRECT, GAMMA5],
+        [DIRECT, GAMMA5, along_of(0), along_of(4)],
+        [column_of(0, 8), column_of(4, 8)],
         list(FORMS),
         [one.matrix for one in TERMS.values() if one.matrix],
         ["single", "double"],

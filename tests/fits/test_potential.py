@@ -248,5 +248,6 @@ def test_a_result_with_what_was_left_out_can_be_drawn(tmp_path, sketched):
     assert json.loads(path.read_text())["thermalisation"]
     whole = read_result(path)
     gauge_mc.fit("potential", tmp_path, skip=whole.skip)
-    assert read_result(path) == whole
+    # NaN is equal to itself as text only, from Python 3.13 on
+    assert str(asdict(read_result(path))) == str(asdict(whole))
     gauge_mc.plot("potential", tmp_path, tmp_path / "figure.svg")
