@@ -57,7 +57,7 @@ def charts_of(figure: Figure, title: str) -> list[Chart]:
     figure : Figure
         The figure.
     title : str
-        What it shows, for titles and descriptions.
+        Subject of the figure, for titles and descriptions.
     """
     found, cloud = [], load("matplotlib.collections").PathCollection
     for axes in figure.axes:

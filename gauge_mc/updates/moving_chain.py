@@ -161,7 +161,7 @@ class MovingChain:
         random.step += 1
         steps = tuner.steps
         dynamics.start(self.field, self.gauge.halo_depth)
-        # What kernels find is fetched at the end, so that the device need not wait in between.
+        # Sums of kernels are fetched at the end, so that the device need not wait in between.
         draw = begin_momenta(dynamics.momenta, [random], None)
         before = self.action or self.gauge.action(dynamics.links)
         try:

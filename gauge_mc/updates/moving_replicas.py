@@ -80,7 +80,7 @@ class MovingReplicas:
         steps = tuple(one.steps for one in self.tuners)
         plan = self._plan(steps)
         dynamics.start(self.links)
-        # What kernels find is fetched at the end, so that the device need not wait in between.
+        # Sums of kernels are fetched at the end, so that the device need not wait in between.
         draw = dynamics.begin_momenta()
         before = self.actions or dynamics.begin_actions()()
         moving, actions = dynamics.begin(plan), dynamics.begin_actions(plan.ends)

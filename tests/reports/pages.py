@@ -10,7 +10,7 @@ from gauge_mc.run.parameters import Parameters
 from tests.analysis.synthetic_loops import autoregressive
 
 HOSTILE = "</script><img src=x onerror=document.title='taken'>\"'&"
-"""What a page must show as text and nothing else."""
+"""Words of a run that a page must show as text and nothing else."""
 
 
 def write_run(path: Path, samples=400, beta=5.7, seed=1, device="a CPU", **tables):

@@ -242,7 +242,7 @@ def show(table: Table, numbers: tuple[int, ...]) -> None:
 
 
 MEASURED = "plaquette,polyakov,wilson-loops:1:r-max=2:t-max=2:iterations=0"
-"""What the chains of small lattices measure."""
+"""Measurements of the chains of small lattices."""
 
 TOGETHER = 250
 """Number of chains that are generated together."""
