@@ -28,6 +28,7 @@ from gauge_mc.run.thermalisation import (
     AUTO,
     SKIP,
     Thermalisation,
+    found_below,
     found_thermalisation,
     sentences_of,
 )
@@ -326,6 +327,4 @@ def _of_runs(chosen: Fit, target: Path, given: Mapping[str, Any]) -> tuple[FitRe
     result = chosen.carry_out(target, **given)
     if given.get(SKIP.name) != AUTO:
         return result, target
-    runs = sorted(one for one in target.iterdir() if one.is_dir() and any(one.glob("*.csv")))
-    found = [found_thermalisation(one) for one in runs]
-    return replace(result, thermalisation=found), target
+    return replace(result, thermalisation=found_below(target)), target

@@ -220,7 +220,8 @@ def _ensembles(content: Mapping[str, Any], path: Path) -> dict[str, PaperEnsembl
             folder = None if results is None else path.parent / str(results)
             values = shared | flat({key: one for key, one in own.items() if key != RESULTS})
             scan = kind == SCANS
-            found[name] = PaperEnsemble(name, values if scan else _checked(values), scan, folder)
+            values = values if scan else named_values(values, {})
+            found[name] = PaperEnsemble(name, values, scan, folder)
     return found
 
 
@@ -229,10 +230,6 @@ def _table(content: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     if not isinstance(found, Mapping):
         raise ValueError(f"{key} is no table")
     return found
-
-
-def _checked(values: Mapping[str, object]) -> dict[str, object]:
-    return named_values(values, {})
 
 
 def _check(card: PaperCard) -> None:

@@ -91,7 +91,7 @@ class PreparedWalls(PreparedOperator):
         u, own = other or target, (parity,)
         along = self.diagonals[form != WHOLE, dagger]
         if self.in_one and form != WHOLE and not (form == ADDED and u is target):
-            return self.prepare_product(target, source, parity, form, u, dagger)
+            return self._prepare_in_one(target, source, parity, form, u, dagger)
         spare = self.spare(source, parity)
         if form == WHOLE:
             product = along.prepare(spare, u, own)
@@ -113,25 +113,22 @@ class PreparedWalls(PreparedOperator):
         """
         return not self.storage.norm_bytes
 
-    def prepare_product(
+    def _prepare_in_one(
         self,
         target: SpinorField,
         source: SpinorField,
         parity: int,
-        form: int = DIVIDED,
-        other: SpinorField | None = None,
-        dagger: bool = False,
+        form: int,
+        u: SpinorField,
+        dagger: bool,
     ) -> PreparedHop:
         """Return a call that carries out a hop with the inverse of A in one launch.
 
-        The forms are `DIVIDED`, `ADDED` and `SOLVED`; in the second one `other` is not `target`.
+        The forms are `DIVIDED`, `ADDED` and `SOLVED`; in the second one u is not `target`.
         """
-        inverse, added = self.diagonals[True, dagger], other if form == ADDED else None
-        more = ProductOfHop(inverse, target, added)
-        u = other if form == SOLVED and other else target
-        first = ADDED if form == SOLVED else DIVIDED
-        hop = Hop(self, target, source, parity, first, u, dagger, more)
-        return HopInOne(hop, form)
+        more = ProductOfHop(self.diagonals[True, dagger], target, u if form == ADDED else None)
+        first, addend = (ADDED, u) if form == SOLVED else (DIVIDED, target)
+        return HopInOne(Hop(self, target, source, parity, first, addend, dagger, more), form)
 
 
 @dataclass(frozen=True)

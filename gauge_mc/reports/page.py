@@ -14,9 +14,9 @@ from pathlib import Path
 from gauge_mc import __version__
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import FileKind, replacing
+from gauge_mc.files.given_paths import Paths, paths_of
 from gauge_mc.files.table import each_table_once
 from gauge_mc.options import check_options
-from gauge_mc.plots.runs.drawing import Paths
 from gauge_mc.reports import SECTIONS
 from gauge_mc.reports.markup import Markup, element, joined
 from gauge_mc.reports.subject import Subject
@@ -80,10 +80,7 @@ def report(
     GaugeError
         If a file of a run is damaged, or the page cannot be written.
     """
-    if run is None:
-        paths = [newest_run_or_scan()]
-    else:
-        paths = [Path(run)] if isinstance(run, str | os.PathLike) else [*map(Path, run)]
+    paths = [newest_run_or_scan()] if run is None else paths_of(run)
     if not paths:
         raise UsageError("There is no run to report; name one.")
     file = Path(output) if output else (paths[0] if len(paths) == 1 else Path()) / FILE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.files.columns import SWEEP
+from gauge_mc.files.given_paths import Paths, paths_of
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.observables import OBSERVABLES, Observable, check_records
 from gauge_mc.options import Owners
@@ -49,9 +49,7 @@ ONE_DEVICE = "--split has no effect with one device; choose more devices with --
 TOGETHER = 8
 """Number of configurations that are made before they are measured and removed."""
 
-AnyPath = str | os.PathLike[str]
-
-Target = Field | AnyPath | Sequence[AnyPath] | None
+Target = Field | Paths | None
 """A field, a run directory, configuration files, or None for the newest run."""
 
 
@@ -125,7 +123,7 @@ def measure(
     if isinstance(target, Field):
         return _measure_field(target, _observable(observable, target.lattice, options))
     _check_order(target, observable)
-    paths, places = _paths_of(target), _MeasuringDevices(backend, devices, threads, split)
+    paths, places = paths_of(target), _MeasuringDevices(backend, devices, threads, split)
     plan = _ObservablePlan(observable, options, precision, places, Console(quiet=not progress))
     if at is not None:
         return _measure_again(paths, update_numbers(at), plan, output)
@@ -225,7 +223,7 @@ class _ObservablePlan:
 
 
 def measurement_memory(
-    target: Target,
+    target: Paths | None,
     observable: str | CustomObservable,
     *,
     precision: str | None = None,
@@ -242,7 +240,7 @@ def measurement_memory(
     _check_order(target, observable)
     places = _MeasuringDevices(backend, devices, threads, split)
     plan = _ObservablePlan(observable, options, precision, places, Console(quiet=True))
-    return plan.memory(find_ensemble(_paths_of(target)))
+    return plan.memory(find_ensemble(paths_of(target)))
 
 
 def _measure_again(
@@ -342,14 +340,6 @@ def _measure_field(field: Field, observable: Observable) -> TableData:
         for i, column in enumerate(observable.columns.names)
     }
     return TableData(observable.header, columns)
-
-
-def _paths_of(target: Any) -> list[Path]:
-    if target is None:
-        return []
-    if isinstance(target, str | os.PathLike):
-        return [Path(target)]
-    return [Path(one) for one in target]
 
 
 def _is_single(pool: DevicePool) -> bool:

@@ -113,10 +113,17 @@ def _found(folder: Path, files: tuple[tuple[Path, int, int], ...]) -> Thermalisa
 
 def found_in(folder: Path) -> list[Thermalisation]:
     """Return where the thermalised part begins of a run, or of every run in a folder of runs."""
-    runs = [folder]
-    if not any(folder.glob("*.csv")):
-        runs = sorted(one for one in folder.iterdir() if one.is_dir() and any(one.glob("*.csv")))
+    return [found_thermalisation(folder)] if _has_tables(folder) else found_below(folder)
+
+
+def found_below(folder: Path) -> list[Thermalisation]:
+    """Return where the thermalised part begins of every run in a folder of runs."""
+    runs = sorted(one for one in folder.iterdir() if one.is_dir() and _has_tables(one))
     return [found_thermalisation(one) for one in runs]
+
+
+def _has_tables(folder: Path) -> bool:
+    return any(folder.glob("*.csv"))
 
 
 def last_skipped(run: Path, skip: Skip) -> int:

@@ -34,7 +34,7 @@ def transient(series: ArrayLike) -> int:
         At most half of the samples; 0 if the series is stationary as far as can be seen.
     """
     x = np.asarray(series, dtype=np.float64)
-    if x.size < LEAST_BINS or not np.isfinite(x).all() or np.ptp(x) == 0:
+    if not _searched(x):
         return 0
     return _counted(x, _candidate(x), TRANSIENT)
 
@@ -68,7 +68,7 @@ def thermalisation(series: ArrayLike) -> int:
         At most half of the samples; 0 if the series is stationary as far as can be seen.
     """
     x = np.asarray(series, dtype=np.float64)
-    if x.size < LEAST_BINS or not np.isfinite(x).all() or np.ptp(x) == 0:
+    if not _searched(x):
         return 0
     candidates, length = {_candidate(x)}, 2
     while x.size // length >= LEAST_LONG_BINS:
@@ -78,6 +78,14 @@ def thermalisation(series: ArrayLike) -> int:
         length *= 2
     ordered = sorted(candidates, reverse=True)
     return next((count for count in ordered if _counted(x, count, SUSPECTED)), 0)
+
+
+def _searched(x: NDArray[np.float64]) -> bool:
+    """Return whether a series is one in which the end of a transient is looked for.
+
+    It is neither short nor constant, and has no gaps.
+    """
+    return x.size >= LEAST_BINS and bool(np.isfinite(x).all()) and bool(np.ptp(x) > 0)
 
 
 def _candidate(x: NDArray[np.float64]) -> int:

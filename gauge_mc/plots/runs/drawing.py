@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.columns import TableColumns
+from gauge_mc.files.given_paths import Paths, paths_of
 from gauge_mc.options import check_options
 from gauge_mc.plots.figures.files import (
     STYLE_DPI,
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
     from gauge_mc.keywords import PlotKeywords
 from gauge_mc.plots import AGAINST_BETA, PLOTS, Plot
 from gauge_mc.plots.runs.tables import TableKind, table_kinds
-
-Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
-"""A path, or several paths."""
 
 
 def plot_names(runs: Sequence[Path] = ()) -> list[str]:
@@ -117,7 +115,7 @@ def plot(
         If there is no data to draw, a table is damaged, Matplotlib is missing, or the file cannot
         be written.
     """
-    _, runs = runs_to_draw(what, _paths_of(run))
+    _, runs = runs_to_draw(what, paths_of(run))
     chosen, file = find_plot(what, runs), None if output is None else Path(output)
     given = options_to_draw(chosen, runs, options)
     with drawn_as(FigureFormat(size, STYLE_DPI if dpi is None else dpi)):
@@ -130,18 +128,12 @@ def plot(
     return figures[0]
 
 
-def _paths_of(run: Paths | None) -> list[Path]:
-    if run is None:
-        return []
-    return [Path(run)] if isinstance(run, str | os.PathLike) else [*map(Path, run)]
-
-
 def options_to_draw(
     chosen: Plot, runs: Sequence[Path], options: Mapping[str, object]
 ) -> dict[str, Any]:
     """Return the options of a plot, checked, with a number of updates in place of `AUTO`.
 
-    What is left out is said on standard error.
+    Sentences on standard error say what is left out.
 
     Raises
     ------
