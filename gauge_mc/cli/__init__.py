@@ -47,6 +47,7 @@ COMMANDS = {
     "scan": Command(GENERATE, "Carry out independent runs on a grid of couplings and lattices."),
     "paper": Command(GENERATE, "Reproduce published tables and figures, and compare with them."),
     "status": Command(GENERATE, "Show the progress of a run or a scan."),
+    "watch": Command(GENERATE, "Follow a run or a scan, in the terminal or in a browser."),
     "measure": Command(ANALYSE, "Measure an observable on stored configurations."),
     "fit": Command(ANALYSE, "Determine physical quantities from the tables of runs."),
     "plot": Command(ANALYSE, "Draw figures of the results of runs."),

@@ -42,6 +42,12 @@ LEAST_PLAIN, MOST_PLAIN = 1e-4, 1e16
 SHOWN_COLUMNS = 6
 """Number of columns that the repr of a table names."""
 
+MOST_TAIL = 2**25
+"""Number of bytes at the end of a table that a `TableTail` begins with."""
+
+NOTHING = np.empty(0)
+"""The values of a column of a table without rows."""
+
 SEAL = b"# sha256: "
 """Beginning of the seal, which is the last line of a table that is not being written."""
 
@@ -436,25 +442,97 @@ def each_table_once() -> Iterator[None]:
 def _read_table(path: str | Path, text: Collection[str]) -> TableData:
     """Read a table; see `read_table`."""
     layout = _TableLayout.of(Path(path))
-    cells = [row.decode(errors="replace").split(",") for row in layout.rows]
-    for line, row in zip(layout.numbers, cells, strict=True):
-        if len(row) != len(layout.names):
+    columns = _columns(path, layout.names, layout.rows, layout.numbers, text)
+    return TableData(layout.header, columns, layout.origins)
+
+
+def _columns(
+    path: str | Path,
+    names: Sequence[str],
+    rows: Sequence[bytes],
+    numbers: Sequence[int],
+    text: Collection[str],
+) -> dict[str, np.ndarray]:
+    """Return the columns of rows, given the number of the line of each; see `read_table`."""
+    cells = [row.decode(errors="replace").split(",") for row in rows]
+    for line, row in zip(numbers, cells, strict=True):
+        if len(row) != len(names):
             raise GaugeError(
                 f"Line {line} of the table {path} is damaged: it has {len(row)} values "
-                f"instead of {len(layout.names)}."
+                f"instead of {len(names)}."
             )
     columns = {}
-    for index, name in enumerate(layout.names):
+    for index, name in enumerate(names):
         words = np.array([row[index] for row in cells], dtype=str)
         columns[name] = words if name in text else _numbers(words)
         if name not in text and columns[name] is words:
-            pairs = zip(layout.numbers, words, strict=True)
-            odd = [line for line, word in pairs if not _is_number(word)]
+            odd = [line for line, word in zip(numbers, words, strict=True) if not _is_number(word)]
             if len(odd) < len(words):
                 raise GaugeError(
                     f"Line {odd[0]} of the table {path} is damaged: its {name} is not a number."
                 )
-    return TableData(layout.header, columns, layout.origins)
+    return columns
+
+
+class TableTail:
+    """A table that is read again and again while another process appends rows to it.
+
+    Only what has been added is read. Rows that are taken back and written again, as by a run that
+    is resumed, are the same. The seal is not verified.
+
+    Parameters
+    ----------
+    path : Path
+        CSV file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = (0, 0)
+        self._end = 0
+
+    def read(self) -> TableData:
+        """Return the table up to its last complete row, from at most its last `MOST_TAIL` bytes.
+
+        Raises
+        ------
+        GaugeError
+            If the file is not a table or is damaged.
+        """
+        with _opened(self.path) as file:
+            found = os.fstat(file.fileno())
+            if self._file != (found.st_dev, found.st_ino) or found.st_size < self._end:
+                self._begin(file, found.st_size)
+                self._file = (found.st_dev, found.st_ino)
+            file.seek(self._end)
+            data = file.read()
+        lines = data.split(b"\n")[:-1]
+        while lines and lines[-1].startswith(SEAL):  # a resumed run removes it
+            lines.pop()
+        rows = [line for line in lines if not line.startswith(b"#")]
+        if rows:
+            unknown = range(self._rows + 1, self._rows + len(rows) + 1)
+            new = _columns(self.path, self._names, rows, unknown, ("path",))
+            for name, column in new.items():
+                before = self._columns.get(name)
+                self._columns[name] = column if before is None else np.append(before, column)
+            self._rows += len(rows)
+        self._end += sum(map(len, lines)) + len(lines)
+        return TableData(self._header, {**dict.fromkeys(self._names, NOTHING), **self._columns})
+
+    def _begin(self, file: BufferedReader, size: int) -> None:
+        """Read the heading, and find the place from which rows are read."""
+        heading = []
+        for line in file:
+            heading.append(line.removesuffix(b"\n"))
+            if not line.startswith(b"#"):
+                break
+        self._header, self._names = _parse_heading(self.path, heading)
+        self._columns: dict[str, np.ndarray] = {}
+        self._rows, self._end = 0, file.tell()
+        if size - self._end > MOST_TAIL:
+            file.seek(size - MOST_TAIL)
+            self._end = size - MOST_TAIL + len(file.readline())
 
 
 def read_heading(path: Path) -> tuple[dict[str, str], list[str]]:

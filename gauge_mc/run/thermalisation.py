@@ -76,6 +76,10 @@ LONG = 0.45
 """Fraction of a series from which on a transient counts as not ended: half is the most found."""
 
 
+NamedSeries = tuple[str, NDArray[np.int64], NDArray[np.float64]]
+"""Name of a quantity, numbers of updates, and values, of shape (samples,)."""
+
+
 def found_thermalisation(folder: Path) -> Thermalisation:
     """Return where the thermalised part of a run begins, by all tables in its directory.
 
@@ -94,20 +98,28 @@ def found_thermalisation(folder: Path) -> Thermalisation:
 @lru_cache(maxsize=256)
 def _found(folder: Path, files: tuple[tuple[Path, int, int], ...]) -> Thermalisation:
     """Return where the thermalised part begins, given the tables with their sizes and times."""
-    update, named, settled = 0, "", True
     every = []
     for path, *_ in files:
         try:
             table = read_table(path)
         except GaugeError:
             continue
-        for name, sweeps, values in series_of(table):
-            every.append((sweeps, values))
-            count = thermalisation(values)
-            settled &= count < LONG * values.size
-            if count and sweeps[count - 1] > update:
-                update, named = int(sweeps[count - 1]), f"{name} in {path.name}"
-    settled &= not any(transient(values[sweeps > update]) for sweeps, values in every)
+        every += [(path.name, series) for series in series_of(table)]
+    return thermalisation_of(folder, every)
+
+
+def thermalisation_of(folder: Path, every: Sequence[tuple[str, NamedSeries]]) -> Thermalisation:
+    """Return where the thermalised part of a run begins, by series with the names of their tables.
+
+    For the rule see `found_thermalisation`.
+    """
+    update, named, settled = 0, "", True
+    for table, (name, sweeps, values) in every:
+        count = thermalisation(values)
+        settled &= count < LONG * values.size
+        if count and sweeps[count - 1] > update:
+            update, named = int(sweeps[count - 1]), f"{name} in {table}"
+    settled &= not any(transient(values[sweeps > update]) for _, (_, sweeps, values) in every)
     return Thermalisation(str(folder), update, named, settled)
 
 
@@ -146,10 +158,6 @@ def sentences_of(found: Sequence[Thermalisation]) -> list[str]:
         *(one.sentence for one in cut[:MOST_NAMED]),
         *(words for one in moving[:MOST_NAMED] for words in one.cautions),
     ]
-
-
-NamedSeries = tuple[str, NDArray[np.int64], NDArray[np.float64]]
-"""Name of a quantity, numbers of updates, and values, of shape (samples,)."""
 
 
 def series_of(table: TableData) -> Iterator[NamedSeries]:

@@ -1,0 +1,56 @@
+"""``gauge-mc watch``: follow a run or a scan, in the terminal or in a browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from gauge_mc.cli import options as o
+from gauge_mc.cli import say
+from gauge_mc.cli.document import print_document, prints
+from gauge_mc.errors import UsageError
+from gauge_mc.scans.scan import newest_run_or_scan
+
+
+@prints("gauge_mc.watch.snapshot:LiveSnapshot")
+def watch(
+    path: Annotated[
+        Path | None,
+        o.argument(
+            "Run or scan, which need not have begun in the terminal.", o.NEWEST, metavar="RUN|SCAN"
+        ),
+    ] = None,
+    serve: Annotated[
+        bool,
+        o.option(
+            "Show a page in browsers on this machine, at the address printed.", flag="--serve"
+        ),
+    ] = False,
+    port: Annotated[
+        int | None, o.option("Port of the page.", "one that is free", metavar="PORT")
+    ] = None,
+    json: o.Json = False,
+) -> None:
+    """Follow a run or a scan: progress, speed, histories of what is measured, warnings, log.
+
+    The command reads the files of the run, which another process may carry out. It ends when the
+    work is complete, or by Ctrl-C. If the output is not a terminal, the present state is printed
+    once. The page of --serve is only for those who know its address, and stays until Ctrl-C.
+    """
+    if port is not None and not serve:
+        raise UsageError("--port is that of the page; give --serve as well.")
+    chosen = path or newest_run_or_scan()
+    if serve:
+        from gauge_mc.watch.server import serve as serve_page
+
+        serve_page(chosen, port or 0, announce=say)
+        return
+    if json:
+        from gauge_mc.watch.snapshot import Watcher
+
+        print_document("watch", Watcher(chosen).snapshot())
+        return
+    from gauge_mc.console import Console
+    from gauge_mc.watch.terminal import watch_in_terminal
+
+    watch_in_terminal(chosen, Console())

@@ -1,0 +1,163 @@
+"""Logs: what has happened to a run or a scan, as lines of JSON in ``run.log``.
+
+Every line is an object with the keys ``time``, ``level``, ``event`` and those of the event. A line
+is appended in one write, so that a process that is killed loses nothing it has reported. An
+incomplete last line, which a full disk or a machine that failed has left, is skipped by readers,
+and removed before the next line is written. Nothing that a run computes depends on its log, and a
+log that cannot be written stops no run.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shlex
+import stat
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gauge_mc.errors import GaugeError
+from gauge_mc.files.input import open_regular
+from gauge_mc.files.structured import parse_json
+from gauge_mc.results import documented, result_field
+from gauge_mc.run.lock import now
+
+LOG = "run.log"
+"""Name of the file in the directory of a run or a scan."""
+
+INFO, WARNING, ERROR = "info", "warning", "error"
+"""Levels of entries."""
+
+SESSION, CHECKPOINT, CAUTION, END = "session", "checkpoint", "caution", "end"
+"""Events: a session begins, a checkpoint is on disk, a warning, a session ends."""
+
+COMPLETE = "complete"
+"""How a session has ended that left nothing to do."""
+
+LONGEST_LINE = 2**16
+"""Number of bytes of the longest line that is read or repaired."""
+
+COMMON = ("time", "level", "event")
+"""Keys that every line has."""
+
+
+@documented
+@dataclass(frozen=True)
+class LogEntry:
+    """An entry of a log."""
+
+    time: str = result_field("Time in ISO 8601, with UTC offset.")
+    level: str = result_field("``info``, ``warning`` or ``error``.")
+    event: str = result_field("``session``, ``checkpoint``, ``caution`` or ``end``.")
+    fields: Mapping[str, Any] = result_field("The other keys of the line.", dict)
+
+    @classmethod
+    def read(cls, line: bytes) -> LogEntry | None:
+        """Return the entry in a line; None if the line is not one."""
+        try:
+            found = parse_json(line.decode())
+            common = {name: str(found.pop(name)) for name in COMMON}
+        except (GaugeError, ValueError, LookupError, TypeError, AttributeError):
+            return None
+        return cls(**common, fields=found)
+
+    def __str__(self) -> str:
+        words = [str(self.fields.get("message", ""))]
+        words += [f"{name}={_word(one)}" for name, one in self.fields.items() if name != "message"]
+        event = self.event if self.level == INFO else f"{self.event} ({self.level})"
+        return " ".join([self.time, event, *filter(None, words)])
+
+
+def _word(value: object) -> str:
+    """Return a value as a word, quoted if it consists of several."""
+    return shlex.quote(value) if isinstance(value, str) else str(value)
+
+
+@dataclass(frozen=True)
+class RunLog:
+    """The log in a directory, to which several processes may append."""
+
+    folder: Path
+    """Directory of a run or a scan."""
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self.folder / LOG
+
+    def add(self, event: str, level: str = INFO, **fields: Any) -> None:
+        """Append an entry; nothing happens if that is not possible.
+
+        Parameters
+        ----------
+        event, level : str
+            See `LogEntry`.
+        **fields : object
+            Further keys, with values that JSON has; those that are None are left out.
+        """
+        known = {name: value for name, value in fields.items() if value is not None}
+        entry = {"time": now(), "level": level, "event": event, **known}
+        with suppress(OSError):
+            _append(self.path, json.dumps(entry, ensure_ascii=False).encode(errors="replace"))
+
+    def caution(self, *messages: str) -> None:
+        """Append warnings, one sentence each."""
+        for message in messages:
+            self.add(CAUTION, WARNING, message=message)
+
+
+def _append(path: Path, line: bytes) -> None:
+    """Append a line, after an incomplete last line has been removed."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    with open(os.open(path, flags, 0o666), "r+b", buffering=0) as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+            return  # a link, which may lead to a file of somebody else
+        with suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX)
+        size = os.fstat(file.fileno()).st_size
+        begin = max(0, size - LONGEST_LINE)
+        last = os.pread(file.fileno(), size - begin, begin).rpartition(b"\n")[2]
+        if last.startswith(b'{"time"'):
+            os.ftruncate(file.fileno(), size - len(last))
+        elif last:  # somebody else's line
+            line = b"\n" + line
+        file.write(line + b"\n")
+
+
+@dataclass
+class LogTail:
+    """The entries of a log that have not been read yet.
+
+    The file need not exist, and another process may append to it.
+    """
+
+    folder: Path
+    """Directory of a run or a scan."""
+    _end: int = field(default=0, init=False)
+
+    def new(self) -> list[LogEntry]:
+        """Return the entries that have been added since the last call, at first all of them."""
+        try:
+            with open_regular(self.folder / LOG, "a log") as file:
+                size = os.fstat(file.fileno()).st_size
+                self._end = 0 if size < self._end else self._end
+                file.seek(self._end)
+                data = file.read(size - self._end)
+        except (OSError, GaugeError):
+            return []
+        whole = data[: data.rfind(b"\n") + 1]
+        self._end += len(whole)
+        found = (LogEntry.read(line) for line in whole.split(b"\n")[:-1])
+        return [one for one in found if one]
+
+
+def command_line(arguments: Sequence[str] | None = None) -> str:
+    """Return the command that this process carries out, as a shell takes it."""
+    program, *rest = sys.argv if arguments is None else arguments
+    return shlex.join([Path(program).name or "python", *rest])

@@ -1,0 +1,470 @@
+"""Snapshots of runs and scans at work, from their files only."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.algorithms import ALGORITHMS
+from gauge_mc.analysis.timeseries.estimates import Estimate
+from gauge_mc.analysis.timeseries.gamma_method import estimate
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.files.columns import SWEEP, Column
+from gauge_mc.files.table import TableData, TableTail
+from gauge_mc.inspection.status import COMPLETE, FAILED, RUNNING, STOPPED, WAITING, run_status
+from gauge_mc.observables import table_name
+from gauge_mc.reports.subject import columns_of, declared_columns, single
+from gauge_mc.results import documented, result_field
+from gauge_mc.run.directory import Run
+from gauge_mc.run.display import describe
+from gauge_mc.run.log import LogEntry, LogTail
+from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.thermalisation import series_of, thermalisation_of
+from gauge_mc.scans.display import point_name
+from gauge_mc.scans.scan import Member, Scan
+
+POINTS = 400
+"""Largest number of points of a history."""
+
+LOG_LINES = 20
+"""Number of entries of the log that a snapshot has."""
+
+DETAILED = 4
+"""Number of runs of a scan that are shown with their histories."""
+
+ADVANCES = {table_name(name) for name in ALGORITHMS}
+"""Names of the tables of algorithms."""
+
+GROWTH = 1.1
+"""Factor by which a table grows before averages and warnings are computed again."""
+
+
+@documented
+@dataclass(frozen=True)
+class LiveSeries:
+    """A quantity along a run, as its column declares it."""
+
+    table: str = result_field("Name of the file of its table.")
+    column: str = result_field("Name of its column.")
+    name: str = result_field("Name for readers, such as ``Polyakov loop, modulus``.")
+    symbol: str = result_field("Symbol in text; by default the name of the column.")
+    label: str = result_field("Label of an axis, in Matplotlib's mathematical text, with the unit.")
+    unit: str = result_field("Unit; empty if the quantity is dimensionless.")
+    main: bool = result_field("Whether it stands for its table where there is room for one only.")
+    sweeps: tuple[int, ...] = result_field("Last update of every point, ascending.")
+    values: tuple[float, ...] = result_field(
+        "Mean over the measurements of every point; all have the same number of measurements."
+    )
+    per_point: int = result_field("Number of measurements of a point.")
+    measurements: int = result_field("Number of measurements so far.")
+    latest: float = result_field("The last measurement.")
+    average: Estimate | None = result_field(
+        "Average without the transient, over the measurements so far or over slightly fewer; None "
+        "if there is no measurement yet. tau_int is in measurements."
+    )
+
+
+@documented
+@dataclass(frozen=True)
+class RunSnapshot:
+    """What is known of a run at a moment."""
+
+    path: str = result_field("Run directory.")
+    name: str = result_field("Name of the run directory.")
+    state: str = result_field("``waiting`` (not begun), ``running``, ``complete`` or ``stopped``.")
+    warnings: tuple[str, ...] = result_field(
+        "Warnings, one sentence each: damage, thermalisation, and series that are too short.", ()
+    )
+    log: tuple[LogEntry, ...] = result_field("The last entries of the log.", ())
+    chain: str = result_field("Short description of the chain; empty if the run has not begun.", "")
+    phase: str = result_field(
+        "``thermalising`` or ``generating``; empty if the run has not begun.", ""
+    )
+    sweep: int = result_field("Number of updates done, thermalisation included.", 0)
+    sweeps: int = result_field("Number of updates in all, thermalisation included.", 0)
+    thermalize: int = result_field("Number of updates of the thermalisation.", 0)
+    process: str = result_field(
+        "Process that works on the run, its host, and since when; empty if there is none.", ""
+    )
+    device: str = result_field("Devices of the last session; empty if there is none.", "")
+    configurations: str = result_field(
+        "Number of configurations written and in total, such as ``3 of 10``; empty if none is "
+        "kept.",
+        "",
+    )
+    checkpoint_sweep: int | None = result_field(
+        "Number of updates in the last checkpoint; None if there is no checkpoint.", None
+    )
+    checkpoint_seconds: float | None = result_field("Age of the last checkpoint in seconds.", None)
+    links_per_s: float | None = result_field(
+        "Link updates per second of the process at work; None if unknown.", None
+    )
+    remaining_seconds: float | None = result_field(
+        "Time to the end of the run in seconds; None if unknown.", None
+    )
+    joules: float | None = result_field(
+        "Energy that the devices have used, in joules; None if unknown.", None
+    )
+    acceptance: LiveSeries | None = result_field(
+        "Main quantity of the algorithm, such as the acceptance of trajectories; None if it has "
+        "none.",
+        None,
+    )
+    histories: tuple[LiveSeries, ...] = result_field(
+        "Quantities of all tables with averages, in the order of tables and columns.", ()
+    )
+
+    @property
+    def done(self) -> float:
+        """Fraction of the updates that are done, from 0 to 1."""
+        return self.sweep / self.sweeps if self.sweeps else 0.0
+
+    @property
+    def ns_per_link(self) -> float | None:
+        """Time of the update of a link in ns, with measurements and files; None if unknown."""
+        return 1e9 / self.links_per_s if self.links_per_s else None
+
+
+@documented
+@dataclass(frozen=True)
+class MemberSnapshot:
+    """The progress of a run of a scan."""
+
+    name: str = result_field("Name of the run directory.")
+    point: str = result_field("Couplings and lattice in words.")
+    state: str = result_field("``waiting``, ``running``, ``complete``, ``stopped`` or ``failed``.")
+    sweep: int = result_field("Number of updates done, thermalisation included.")
+    sweeps: int = result_field("Number of updates in all.")
+    links_per_s: float | None = result_field(
+        "Link updates per second of the process at work; None if unknown."
+    )
+
+
+@documented
+@dataclass(frozen=True)
+class LiveSnapshot:
+    """What live views show of a run or a scan at a moment."""
+
+    path: str = result_field("Directory of the run or the scan.")
+    is_scan: bool = result_field("Whether it is a scan, which consists of runs.")
+    time: float = result_field("Time at which it was made, in seconds since 1970.")
+    state: str = result_field("``waiting``, ``running``, ``complete`` or ``stopped``.")
+    done: float = result_field("Fraction of the work that is done, from 0 to 1.")
+    links_per_s: float | None = result_field(
+        "Link updates per second of all processes at work; None if unknown."
+    )
+    remaining_seconds: float | None = result_field(
+        "Time to the end at this speed, in seconds; None if unknown."
+    )
+    members: tuple[MemberSnapshot, ...] = result_field("The runs of a scan; empty for a run.")
+    runs: tuple[RunSnapshot, ...] = result_field(
+        "The run; of a scan the ones at work, or else the last ones begun, at most `DETAILED`."
+    )
+    warnings: tuple[str, ...] = result_field(
+        "Warnings of the run; of a scan the messages of runs that have failed."
+    )
+    log: tuple[LogEntry, ...] = result_field("The last entries of the log of the run or the scan.")
+
+    @property
+    def over(self) -> bool:
+        """Whether there is nothing to wait for: the work is complete."""
+        return self.state == COMPLETE
+
+
+class Watcher:
+    """A source of snapshots of a run or a scan, which reads only what has changed.
+
+    Parameters
+    ----------
+    path : Path
+        Directory of the run or the scan, which need not exist yet.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._runs: dict[Path, _WatchedRun] = {}
+        self._members: dict[Path, tuple[tuple[int, int], int]] = {}
+        self._log = _LogLines(path)
+
+    def snapshot(self) -> LiveSnapshot:
+        """Return a snapshot of this moment.
+
+        Raises
+        ------
+        UsageError
+            If the path is not a directory of a run or a scan.
+        GaugeError
+            If a scan.toml is damaged.
+        """
+        if self.path.exists() and not self.path.is_dir():
+            raise UsageError(f"{self.path} is a file; name the directory of a run or a scan.")
+        if Scan(self.path, Parameters()).exists():
+            return self._of_scan(Scan.read(self.path))
+        one = self._run(self.path)
+        return LiveSnapshot(
+            str(self.path),
+            False,
+            time.time(),
+            one.state,
+            one.done,
+            one.links_per_s,
+            one.remaining_seconds,
+            (),
+            (one,),
+            one.warnings,
+            one.log,
+        )
+
+    def _run(self, path: Path) -> RunSnapshot:
+        return self._runs.setdefault(path, _WatchedRun(path)).snapshot()
+
+    def _of_scan(self, scan: Scan) -> LiveSnapshot:
+        failures, members = scan.failures(), scan.members()
+        found = [self._member(one, failures) for one in members]
+        links = [one.parameters.links_per_update for one in members]
+        every = sum(one.sweeps * n for one, n in zip(found, links, strict=True))
+        done = sum(one.sweep * n for one, n in zip(found, links, strict=True))
+        states = {one.state for one in found}
+        state = RUNNING if RUNNING in states else STOPPED if states - {WAITING} else WAITING
+        state = COMPLETE if states == {COMPLETE} else state
+        rate = sum(one.links_per_s or 0.0 for one in found) or None
+        return LiveSnapshot(
+            str(self.path),
+            True,
+            time.time(),
+            state,
+            done / max(1, every),
+            rate,
+            (every - done) / rate if rate else None,
+            tuple(found),
+            tuple(self._run(self.path / name) for name in _detailed(found)),
+            tuple(f"{one.name}: {failures[one.name]}" for one in found if one.state == FAILED),
+            self._log.last(),
+        )
+
+    def _member(self, member: Member, failures: dict[str, str]) -> MemberSnapshot:
+        run, p = member.run, member.parameters
+        holder, at_work = run.holder()
+        saved = self._saved(member)
+        sweep = max(saved, holder.sweep) if at_work else saved
+        state = COMPLETE if saved >= p.updates else STOPPED if member.begun() else WAITING
+        if state != COMPLETE:
+            state = RUNNING if at_work else FAILED if member.name in failures else state
+        rate = holder.rate * p.links_per_update if at_work else 0.0
+        point = point_name(member.point)
+        return MemberSnapshot(member.name, point, state, sweep, p.updates, rate or None)
+
+    def _saved(self, member: Member) -> int:
+        """Return the number of updates in the checkpoint, which is read if it has changed."""
+        try:
+            found = member.run.checkpoint.stat()
+        except OSError:
+            return 0
+        key = (found.st_ino, found.st_mtime_ns)
+        known = self._members.get(member.run.path)
+        if known is None or known[0] != key:
+            known = self._members[member.run.path] = (key, member.sweep())
+        return known[1]
+
+
+def _detailed(members: Sequence[MemberSnapshot]) -> list[str]:
+    """Return the names of the runs of a scan that are shown with their histories."""
+    working = [one.name for one in members if one.state == RUNNING]
+    begun = [one.name for one in members if one.state != WAITING and one.sweep]
+    return working[:DETAILED] or begun[-DETAILED:]
+
+
+class _LogLines:
+    """The last lines of a log."""
+
+    def __init__(self, folder: Path) -> None:
+        self._tail = LogTail(folder)
+        self._lines: deque[LogEntry] = deque(maxlen=LOG_LINES)
+
+    def last(self) -> tuple[LogEntry, ...]:
+        self._lines.extend(self._tail.new())
+        return tuple(self._lines)
+
+
+class _WatchedRun:
+    """A run, of which only what has changed is read."""
+
+    def __init__(self, path: Path) -> None:
+        self.run = Run(path)
+        self._tables: dict[Path, _WatchedTable] = {}
+        self._log = _LogLines(path)
+        self._measured, self._cut = -1, 0
+        self._warnings: list[str] = []
+
+    def snapshot(self) -> RunSnapshot:
+        log = self._log.last()
+        if not self.run.exists():
+            return RunSnapshot(
+                str(self.run.path), self.run.path.resolve().name, state=WAITING, log=log
+            )
+        try:
+            now = run_status(self.run)
+            p, sessions = self.run.read()
+        except GaugeError as error:
+            return RunSnapshot(
+                str(self.run.path),
+                self.run.path.resolve().name,
+                state=STOPPED,
+                warnings=(str(error),),
+                log=log,
+            )
+        tables, damaged = self._read()
+        self._judge(tables)
+        histories = tuple(one for table in tables for one in table.histories(self._cut))
+        of_algorithm = (one for one in histories if one.main and Path(one.table).stem in ADVANCES)
+        return RunSnapshot(
+            str(self.run.path),
+            self.run.path.resolve().name,
+            state=now.state,
+            warnings=(*damaged, *self._warnings),
+            log=log,
+            chain=describe(p),
+            phase="generating" if now.sweep > p.thermalize else "thermalising",
+            sweep=now.sweep,
+            sweeps=now.sweeps,
+            thermalize=p.thermalize,
+            process=f"{now.process} on {now.host} since {now.since}" if now.process else "",
+            device=sessions[-1].device if sessions else "",
+            configurations=f"{now.configurations} of {p.configs}" if p.keeps_configs else "",
+            checkpoint_sweep=now.checkpoint_sweep,
+            checkpoint_seconds=now.checkpoint_seconds,
+            links_per_s=now.links_per_s,
+            remaining_seconds=now.remaining_seconds,
+            joules=now.joules,
+            acceptance=next(of_algorithm, None),
+            histories=histories,
+        )
+
+    def _read(self) -> tuple[list[_WatchedTable], list[str]]:
+        """Read what is new in the tables; return them, and sentences about damaged ones."""
+        found, damaged = [], []
+        for path in self.run.tables():
+            table = self._tables.setdefault(path, _WatchedTable(path))
+            try:
+                table.read()
+            except GaugeError as error:
+                damaged.append(str(error))
+                del self._tables[path]
+            else:
+                found.append(table)
+        return found, damaged
+
+    def _judge(self, tables: Sequence[_WatchedTable]) -> None:
+        """Look for transients and short series, if the tables have grown enough since last time."""
+        rows = sum(len(table.data) for table in tables)
+        if self._measured <= rows < GROWTH * max(self._measured, 0.9):
+            return
+        self._measured = rows
+        every = [(one.path.name, series) for one in tables for series in series_of(one.data)]
+        found = thermalisation_of(self.run.path, every)
+        self._cut, self._warnings = found.update, found.cautions
+        for table in tables:
+            self._warnings += table.average(self._cut)
+
+
+@dataclass
+class _WatchedTable:
+    """A table, of which only new rows are read."""
+
+    path: Path
+    data: TableData = field(init=False)
+    _averages: dict[str, Estimate] = field(default_factory=dict)
+    _thinned: dict[str, _ShortSeries] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._tail = TableTail(self.path)
+
+    def read(self) -> None:
+        """Read the new rows."""
+        self.data = self._tail.read()
+
+    def average(self, cut: int) -> list[str]:
+        """Average the columns after an update; return a caution if the series are short."""
+        averages = {
+            column.name: estimate(values[sweeps > cut])
+            for column, sweeps, values in _series(self.data)
+            if (sweeps > cut).any()
+        }
+        self._averages = averages
+        known = [one for one in averages.values() if math.isfinite(one.tau_int)]
+        slowest = max(known, key=lambda one: one.tau_int / one.samples, default=None)
+        return [f"{self.path.name}: {words}" for words in (slowest.cautions if slowest else ())]
+
+    def histories(self, cut: int) -> list[LiveSeries]:
+        """Return the histories of the columns."""
+        found = []
+        columns = list(_series(self.data))
+        main = next((c.name for c, *_ in columns if c.main), columns[0][0].name if columns else "")
+        for column, sweeps, values in columns:
+            thinned = self._thinned.setdefault(column.name, _ShortSeries())
+            thinned.follow(sweeps, values)
+            found.append(
+                LiveSeries(
+                    self.path.name,
+                    column.name,
+                    column.average or column.short,
+                    column.short,
+                    column.label,
+                    column.unit,
+                    column.name == main,
+                    tuple(thinned.sweeps.tolist()),
+                    tuple(thinned.values.tolist()),
+                    thinned.length,
+                    values.size,
+                    float(values[-1]),
+                    self._averages.get(column.name),
+                )
+            )
+        return found
+
+
+class _ShortSeries:
+    """A series in at most `POINTS` points, each the mean of equally many measurements."""
+
+    def __init__(self) -> None:
+        self.length = 1
+        self.sweeps: NDArray[np.int64] = np.empty(0, np.int64)
+        self.values: NDArray[np.float64] = np.empty(0)
+
+    def follow(self, sweeps: NDArray[np.int64], values: NDArray[np.float64]) -> None:
+        """Take the series up to now."""
+        while values.size // self.length > POINTS:
+            self.length *= 2
+        points = values.size // self.length
+        whole = points * self.length
+        self.sweeps = sweeps[self.length - 1 : whole : self.length]
+        self.values = values[:whole].reshape(points, self.length).mean(axis=1)
+
+
+Series = tuple[Column, NDArray[np.int64], NDArray[np.float64]]
+"""A column of a table, numbers of updates, and values, of shape (samples,)."""
+
+
+def _series(table: TableData) -> Iterator[Series]:
+    """Yield the columns of a table that are shown, with the updates and the values.
+
+    Of a table with several rows per measurement, the mean over the rows of each measurement is
+    shown.
+    """
+    yield from columns_of(table)
+    if len(table) and SWEEP in table and not single(table):
+        updates, first = np.unique(table[SWEEP], return_index=True)
+        rows = np.diff(first, append=len(table))
+        made_by, columns = declared_columns(table)
+        for column in columns:
+            if column.kind is float and not column.index and column.name in table:
+                values = np.asarray(table[column.name], np.float64)
+                name = f"{made_by}, mean of {column.short}"
+                yield replace(column, average=name), updates, np.add.reduceat(values, first) / rows

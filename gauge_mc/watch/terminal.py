@@ -1,0 +1,264 @@
+"""Live views in the terminal."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.live import Live
+from rich.text import Text
+
+from gauge_mc.inspection.status import COMPLETE, FAILED, RUNNING, STOPPED, WAITING
+from gauge_mc.quoting import printable
+from gauge_mc.run.display import duration, energy_text, link_rate
+from gauge_mc.watch.snapshot import LiveSeries, LiveSnapshot, MemberSnapshot, RunSnapshot, Watcher
+
+SECONDS = 1.0
+"""Minimum time in seconds between two snapshots."""
+
+SHARE = 0.05
+"""Fraction of the time that snapshots may take."""
+
+BLOCKS, LETTERS = "▁▂▃▄▅▆▇█", "_.-=+*#@"
+"""Heights of a sparkline, for terminals that show Unicode and for others."""
+
+LOG_SHOWN = 4
+"""Number of entries of the log that are shown."""
+
+MEMBERS_SHOWN = 8
+"""Number of runs of a scan at work that are shown."""
+
+LEAST_HISTORIES = 3
+"""Number of histories of a run that are shown even if the terminal is too low."""
+
+WIDEST = 200
+"""Number of columns beyond which lines are not made longer."""
+
+
+def watch_in_terminal(path: Path, console: Console) -> None:
+    """Show snapshots of a run or a scan until it is complete, or until Ctrl-C.
+
+    Parameters
+    ----------
+    path : Path
+        Directory of the run or the scan, which need not exist yet.
+    console : Console
+        Where to show them. If it is not a terminal, one snapshot is shown.
+
+    Raises
+    ------
+    UsageError, GaugeError
+        See `Watcher.snapshot`.
+    """
+    watcher = Watcher(path)
+    if not console.is_terminal:
+        console.print(SnapshotView(watcher.snapshot(), whole=True), soft_wrap=True)
+        return
+    with suppress(KeyboardInterrupt), Live(console=console, auto_refresh=False) as live:
+        while True:
+            began = time.monotonic()
+            snapshot = watcher.snapshot()
+            live.update(SnapshotView(snapshot), refresh=True)
+            if snapshot.over:
+                return
+            time.sleep(max(SECONDS, (time.monotonic() - began) / SHARE))
+
+
+@dataclass(frozen=True)
+class SnapshotView:
+    """A snapshot as lines for a terminal, as wide as it is and no higher."""
+
+    snapshot: LiveSnapshot
+    """The snapshot."""
+    whole: bool = False
+    """Whether to show all lines, however many there are."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        unicode = console.encoding.lower().startswith("utf")
+        page = _Page(min(options.max_width, WIDEST), BLOCKS if unicode else LETTERS)
+        room = math.inf if self.whole else console.size.height - 1
+        yield from page.lines(self.snapshot, room)
+
+
+@dataclass(frozen=True)
+class _Page:
+    """The lines of a snapshot at a width."""
+
+    width: int
+    heights: str
+
+    def lines(self, snapshot: LiveSnapshot, room: float) -> Iterator[RenderableType]:
+        """Yield the lines, of which as many histories are left out as there is no room for."""
+        own = [*self._head(snapshot), *self._cautions(snapshot)]
+        log = [self._line(str(one), "dim") for one in snapshot.log[-LOG_SHOWN:]]
+        log = [self._line("log", "bold"), *log] if log else []
+        room -= len(own) + len(log)
+        middle: list[Text] = []
+        for one in snapshot.runs:
+            share = (room - len(middle)) if not snapshot.is_scan else room / len(snapshot.runs)
+            middle += self._histories(one, share, snapshot.is_scan)
+        yield from (*own, *middle, *log)
+
+    def _head(self, snapshot: LiveSnapshot) -> Iterator[Text]:
+        """Yield the lines about the state, the progress and the speed."""
+        if snapshot.is_scan:
+            yield self._line(f"{snapshot.path}: {_state(snapshot)}", "bold")
+            yield self._progress("", snapshot.done, "", snapshot.remaining_seconds)
+            counts = {state: 0 for state in (COMPLETE, RUNNING, FAILED, STOPPED, WAITING)}
+            for member in snapshot.members:
+                counts[member.state] += 1
+            words = ", ".join(f"{number} {state}" for state, number in counts.items() if number)
+            speed = f"; {link_rate(snapshot.links_per_s)}" if snapshot.links_per_s else ""
+            yield self._line(f"runs: {words}{speed}")
+            working = [one for one in snapshot.members if one.state == RUNNING]
+            for one in working[:MEMBERS_SHOWN]:
+                yield self._member(one)
+            if len(working) > MEMBERS_SHOWN:
+                yield self._line(f"and {len(working) - MEMBERS_SHOWN} more at work", "dim")
+            return
+        (run,) = snapshot.runs
+        yield self._line(f"{snapshot.path}: {_state(snapshot)}", "bold")
+        if run.chain:
+            yield self._line(run.chain)
+        if run.process:
+            yield self._line(f"process {run.process}, on {run.device}", "dim")
+        if run.sweeps:
+            count = f"{run.sweep}/{run.sweeps} updates"
+            yield self._progress(run.phase, run.done, count, run.remaining_seconds)
+        if facts := self._facts(run):
+            yield from self._wrapped(facts)
+
+    def _facts(self, run: RunSnapshot) -> list[str]:
+        """Return what is known about the speed, the algorithm and the files, in phrases."""
+        facts = []
+        if run.links_per_s and run.ns_per_link:
+            pace = f"{run.ns_per_link:.3g} ns per link update"
+            facts.append(f"speed {link_rate(run.links_per_s)}, {pace}")
+        if run.acceptance and run.acceptance.average:
+            facts.append(f"{run.acceptance.name} {run.acceptance.average.format()}")
+        if run.configurations:
+            facts.append(f"configurations {run.configurations}")
+        if run.checkpoint_seconds is not None:
+            age = duration(run.checkpoint_seconds)
+            facts.append(f"checkpoint after update {run.checkpoint_sweep}, {age} ago")
+        if run.joules:
+            facts.append(f"energy {energy_text(run.joules)}")
+        return facts
+
+    def _cautions(self, snapshot: LiveSnapshot) -> Iterator[Text]:
+        """Yield the warnings, each on as many lines as it needs."""
+        named = [] if not snapshot.is_scan else snapshot.runs
+        every = [*snapshot.warnings, *(f"{one.name}: {w}" for one in named for w in one.warnings)]
+        for warning in every:
+            for line in textwrap.wrap(printable(f"! {warning}"), self.width):
+                yield Text(line, "yellow")
+
+    def _histories(self, run: RunSnapshot, room: float, brief: bool) -> list[Text]:
+        """Return the histories of a run, the main ones of each table first if room is short."""
+        shown = [one for one in run.histories if one.main or not brief]
+        lines = [self._line(run.name, "bold")] if brief and shown else []
+        most = max(room - len(lines) - 1, LEAST_HISTORIES)
+        if len(shown) > most:
+            ranked = sorted(shown, key=lambda one: not one.main)[: int(most)]
+            left = len(shown) - len(ranked)
+            shown = [one for one in shown if one in ranked]
+            rest = [self._line(f"and {left} more series, which a higher window shows", "dim")]
+        else:
+            rest = []
+        if not shown and run.state != WAITING and not brief:
+            return [self._line("nothing measured yet", "dim")]
+        return [*lines, *self._sparklines(shown), *rest]
+
+    def _sparklines(self, histories: Sequence[LiveSeries]) -> list[Text]:
+        """Return a line for each history: name, average and sparkline."""
+        names = [printable(one.name) for one in histories]
+        numbers = [
+            one.average.format() if one.average else f"{one.latest:.6g}" for one in histories
+        ]
+        first = min(max(map(cell_len, names), default=0), max(12, self.width * 2 // 5))
+        second = max(map(cell_len, numbers), default=0)
+        left = max(8, self.width - first - second - 4)
+        lines = []
+        for one, name, number in zip(histories, names, numbers, strict=True):
+            line = Text(_fitted(name, first))
+            line.append(f"  {number:>{second}}  ", "bold")
+            line.append(sparkline(one.values, left, self.heights), "cyan")
+            lines.append(line)
+        return lines
+
+    def _member(self, one: MemberSnapshot) -> Text:
+        """Return the line of a run of a scan at work."""
+        speed = f"  {link_rate(one.links_per_s)}" if one.links_per_s else "  starting"
+        return self._line(f"  {one.point}  {one.sweep}/{one.sweeps} updates{speed}")
+
+    def _progress(self, phase: str, done: float, count: str, remaining: float | None) -> Text:
+        """Return a bar with what is done and the time to the end."""
+        eta = "" if remaining is None else f"ETA {duration(remaining)}"
+        words = "  ".join(filter(None, (f"{math.floor(100 * done)} %", count, eta)))
+        room = max(0, self.width - cell_len(phase) - cell_len(words) - 3)
+        full = round(done * room)
+        unicode = self.heights is BLOCKS
+        line = Text(f"{phase} ", "bold")
+        line.append(("━" if unicode else "#") * full, "green")
+        line.append(("━" if unicode else "-") * (room - full), "bright_black")
+        line.append(f"  {words}")
+        return line
+
+    def _wrapped(self, phrases: Sequence[str]) -> Iterator[Text]:
+        """Yield phrases in as few lines as they need, without breaking one."""
+        line = ""
+        for phrase in phrases:
+            longer = f"{line}; {phrase}" if line else phrase
+            if line and cell_len(longer) > self.width:
+                yield self._line(line)
+                longer = phrase
+            line = longer
+        yield self._line(line)
+
+    def _line(self, words: str, style: str = "") -> Text:
+        return Text(_fitted(printable(words), self.width).rstrip(), style)
+
+
+def _state(snapshot: LiveSnapshot) -> str:
+    """Return the state in words."""
+    words = {WAITING: "has not begun yet", STOPPED: "stopped, and can be continued"}
+    return words.get(snapshot.state, snapshot.state)
+
+
+def _fitted(words: str, width: int) -> str:
+    """Return words in exactly so many columns, with an ellipsis in place of what does not fit."""
+    if cell_len(words) <= width:
+        return set_cell_size(words, width)
+    return set_cell_size(words, width - 1) + "…"
+
+
+def sparkline(values: Sequence[float], width: int, heights: str = BLOCKS) -> str:
+    """Return a series as a line of characters of different heights.
+
+    Parameters
+    ----------
+    values : sequence of float
+        The series. If it is longer than the line, each character stands for the mean of a part.
+    width : int
+        Largest number of characters.
+    heights : str
+        Characters, from the lowest to the highest.
+    """
+    series = np.asarray(values, np.float64)
+    series = series[np.isfinite(series)]
+    if series.size > width:
+        series = np.array([part.mean() for part in np.array_split(series, width)])
+    if not series.size:
+        return ""
+    low, span = series.min(), np.ptp(series)
+    levels = (series - low) / span if span > 0 else np.full(series.size, 0.5)
+    places = np.minimum(levels * len(heights), len(heights) - 1).astype(int)
+    return "".join(heights[place] for place in places)
