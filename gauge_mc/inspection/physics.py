@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import os
 import tempfile
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 from pathlib import Path
 
@@ -22,6 +24,10 @@ from gauge_mc.run.view import RunView
 
 UPDATES = 700
 """Number of updates with a measurement after each."""
+
+THREADS = 2
+"""Maximum number of threads of each of the four runs on the CPU. So small a lattice gains nothing
+from more, and threads that wait for each other take much longer if other work takes their cores."""
 
 PULL = 5.0
 """Largest difference in units of its error; one in two million is larger by chance."""
@@ -85,27 +91,39 @@ def known_ensembles() -> tuple[KnownEnsemble, ...]:
 
 def examine_physics() -> Iterator[Finding]:
     """Compare averages of every device that works with known ones, which takes half a minute."""
+    with ThreadPoolExecutor(max(2, len(os.sched_getaffinity(0)))) as pool:
+        checks = [pool.submit(one) for one in _checks()]
+        try:
+            for check in checks:
+                yield check.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _checks() -> Iterator[Callable[[], Finding]]:
+    """Yield the comparisons of all devices; they are independent, and compile side by side."""
     for backend in BACKENDS.values():
         try:
             count = backend.count()
         except GaugeError:
             continue  # the usual diagnosis says why
         for ordinal in range(count):
-            yield from _device(backend, ordinal)
+            for known in known_ensembles():
+                for precision in PRECISIONS:
+                    yield partial(_check, backend, ordinal, known, precision)
 
 
-def _device(backend: Backend, ordinal: int) -> Iterator[Finding]:
+def _check(backend: Backend, ordinal: int, known: KnownEnsemble, precision: str) -> Finding:
+    """Compare the averages of one ensemble on one device."""
     label = f"{backend.label} {ordinal}" if backend.numbered else backend.label
+    subject = f"{label}, {known.group} in {precision} precision"
     devices = f"{ordinal}," if backend.numbered else None
-    for known in known_ensembles():
-        for precision in PRECISIONS:
-            subject = f"{label}, {known.group} in {precision} precision"
-            try:
-                found = averages(known, precision, UPDATES, backend.name, devices)
-            except GaugeError as error:
-                yield Finding(subject, False, str(error), backend.remedy)
-            else:
-                yield compare(subject, known, found)
+    threads = None if backend.numbered else max(1, min(THREADS, backend.available_threads() // 4))
+    try:
+        found = averages(known, precision, UPDATES, backend.name, devices, threads)
+    except GaugeError as error:
+        return Finding(subject, False, str(error), backend.remedy)
+    return compare(subject, known, found)
 
 
 def averages(
@@ -114,6 +132,7 @@ def averages(
     updates: int,
     backend: str,
     devices: str | None = None,
+    threads: int | None = None,
     seed: int = 1,
 ) -> list[Estimate]:
     """Return the averages of a run of an ensemble, in a folder that is removed.
@@ -130,6 +149,8 @@ def averages(
         Name of the backend.
     devices : str, optional
         The devices, as for ``--devices``.
+    threads : int, optional
+        Number of CPU threads.
     seed : int
         Seed of the random numbers.
 
@@ -148,7 +169,8 @@ def averages(
     }
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run"
-        run = generate(values, output=path, progress=False, backend=backend, devices=devices)
+        options = {"backend": backend, "devices": devices, "threads": threads}
+        run = generate(values, output=path, progress=False, **options)
         return [one.of(run) for one in known.averages]
 
 
