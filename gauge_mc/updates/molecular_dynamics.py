@@ -117,10 +117,6 @@ class MolecularDynamics:
             self._quark_links.take(self.links)
         self._taken = True
 
-    def move(self, levels: Levels, moves: Iterable[Move]) -> Forces:
-        """Carry out a trajectory, which changes `links` and `momenta`; see `begin`."""
-        return self.begin(levels, moves)()
-
     def begin(self, levels: Levels, moves: Iterable[Move]) -> Callable[[], Forces]:
         """Begin a trajectory, which changes `links` and `momenta`.
 

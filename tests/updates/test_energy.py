@@ -40,7 +40,7 @@ def test_a_local_difference_is_more_exact_than_that_of_totals(best_device):
     dynamics.start(field, monomial.halo_depth)
     draw_momenta(dynamics.momenta, random)
     before, first = monomial.action(dynamics.links), in_80_bits(dynamics.links.to_numpy())
-    dynamics.move([[monomial]], INTEGRATORS["leapfrog"].trajectory(0.02, 1))
+    dynamics.begin([[monomial]], INTEGRATORS["leapfrog"].trajectory(0.02, 1))()
     after, last = monomial.action(dynamics.links), in_80_bits(dynamics.links.to_numpy())
     change = float((last - first).sum())
     assert float(after) == pytest.approx(float(last.sum()), rel=1e-14)

@@ -226,7 +226,7 @@ def change_of_energy(field, dynamics, monomial, random, moves):
     dynamics.start(field, monomial.halo_depth)
     kinetic = draw_momenta(dynamics.momenta, random).kinetic
     before = monomial.action(dynamics.links)
-    force = dynamics.move([[monomial]], moves)
+    force = dynamics.begin([[monomial]], moves)()
     return (force.kinetic + monomial.action(dynamics.links)).minus(kinetic + before)
 
 
@@ -252,11 +252,11 @@ def test_trajectories_are_reversible(group, integrator, best_device):
     moves = one.trajectory(1.0, 10)
     dynamics.start(field, monomial.halo_depth)
     kinetic = draw_momenta(dynamics.momenta, random).kinetic
-    dynamics.move([[monomial]], moves)
+    dynamics.begin([[monomial]], moves)()
     away = dynamics.links.to_numpy()
     assert np.abs(away - begin).max() > 0.1
     # Backwards in time is with negative kicks and drifts.
-    back = dynamics.move([[monomial]], [backwards(move) for move in moves])
+    back = dynamics.begin([[monomial]], [backwards(move) for move in moves])()
     assert np.abs(dynamics.links.to_numpy() - begin).max() < 1e-11
     assert float(back.kinetic) == pytest.approx(float(kinetic), rel=1e-11)
 
@@ -273,7 +273,7 @@ def test_trajectories_leave_their_start_alone_and_one_another(best_device, rng):
             for dynamics in (shared, MolecularDynamics(field)):
                 dynamics.momenta.clear()
                 dynamics.start(field, 1)
-                dynamics.move([[monomial]], moves)
+                dynamics.begin([[monomial]], moves)()
                 found.append(dynamics.links.to_numpy())
             assert np.array_equal(*found)
             np.testing.assert_allclose(field.to_numpy(), links, atol=1e-14)
@@ -295,7 +295,7 @@ def test_a_kick_with_a_shift_has_the_force_of_shifted_links(best_device, rng):
         one = Field.from_slices(lattice, "su3", links, "double", best_device)
         dynamics.momenta.clear()
         dynamics.start(one, 1)
-        dynamics.move([[monomial]], moves)
+        dynamics.begin([[monomial]], moves)()
         assert np.array_equal(dynamics.links.to_numpy(), one.to_numpy())
         return momenta_of(dynamics)
 
@@ -324,9 +324,9 @@ def split(scales, steps, device, return_=False):
     kinetic = draw_momenta(dynamics.momenta, random).kinetic
     before = outer.action(dynamics.links) + inner.action(dynamics.links)
     moves = scales.trajectory(1.0, steps)
-    found = dynamics.move(levels, moves)
+    found = dynamics.begin(levels, moves)()
     if return_:
-        dynamics.move(levels, [backwards(one) for one in moves])
+        dynamics.begin(levels, [backwards(one) for one in moves])()
     after = outer.action(dynamics.links) + inner.action(dynamics.links)
     return (found.kinetic + after).minus(kinetic + before), dynamics.links.to_numpy(), found
 
@@ -388,7 +388,7 @@ def test_the_gauge_action_may_be_on_any_level(level, best_device):
     levels[level] = [monomial]
     dynamics.start(field, 1)
     draw_momenta(dynamics.momenta, random)
-    found = dynamics.move(levels, scales.trajectory(0.5, 4))
+    found = dynamics.begin(levels, scales.trajectory(0.5, 4))()
     _, other, *_ = parts = thermalised("su2", best_device)
     name, steps = (("leapfrog", 4), ("omf2", 12))[level]
     change_of_energy(*parts, INTEGRATORS[name].trajectory(0.5, steps))
@@ -419,7 +419,7 @@ def test_slabs_have_the_bits_of_the_whole(name, devices, integrator, rng):
         dynamics.start(field, monomial.halo_depth)
         drawn = draw_momenta(dynamics.momenta, random)
         before = monomial.action(dynamics.links)
-        force = dynamics.move([[monomial]], INTEGRATORS[integrator].trajectory(0.2, 3))
+        force = dynamics.begin([[monomial]], INTEGRATORS[integrator].trajectory(0.2, 3))()
         after = monomial.action(dynamics.links)
         energies = (drawn.kinetic, before, force.kinetic, after)
         sizes = force.mean(monomial.name), force.largest(monomial.name)

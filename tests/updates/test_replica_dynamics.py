@@ -94,7 +94,7 @@ def test_replicas_move_as_each_does_alone(
             single.start(singles[n], monomial.halo_depth)
             drawn = draw_momenta(single.momenta, random)
             before = monomial.action(single.links)
-            forces = single.move([[monomial]], trajectories[n])
+            forces = single.begin([[monomial]], trajectories[n])()
             after = monomial.action(single.links)
             expected = bits(drawn, before, forces, after, single.links)
             assert bits(*(part[n] for part in found), ended[n]) == expected

@@ -113,7 +113,7 @@ def chain(case, group, device, trajectories, ratio=False, seed=3):
         for one in acting:
             one.draw(dynamics.links, random)
         before = [drawn.kinetic, *(one.action(dynamics.links) for one in acting)]
-        forces = dynamics.move([acting], moves)
+        forces = dynamics.begin([acting], moves)()
         after = [forces.kinetic, *(one.action(dynamics.links) for one in acting)]
         change = math.fsum(new.minus(old) for new, old in zip(after, before, strict=True))
         if 10 * random.step <= trajectories or drawn.uniform < math.exp(-max(change, 0.0)):
