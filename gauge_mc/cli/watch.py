@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -16,9 +18,7 @@ from gauge_mc.scans.scan import newest_run_or_scan
 def watch(
     path: Annotated[
         Path | None,
-        o.argument(
-            "Run or scan, which need not have begun in the terminal.", o.NEWEST, metavar="RUN|SCAN"
-        ),
+        o.argument("Run or scan, which need not have begun.", o.NEWEST, metavar="RUN|SCAN"),
     ] = None,
     serve: Annotated[
         bool,
@@ -41,9 +41,10 @@ def watch(
         raise UsageError("--port is that of the page; give --serve as well.")
     chosen = path or newest_run_or_scan()
     if serve:
+        from gauge_mc.watch.server import TOKEN
         from gauge_mc.watch.server import serve as serve_page
 
-        serve_page(chosen, port or 0, announce=say)
+        serve_page(chosen, port or 0, token=os.environ.get(TOKEN), announce=_announce)
         return
     if json:
         from gauge_mc.watch.snapshot import Watcher
@@ -54,3 +55,9 @@ def watch(
     from gauge_mc.watch.terminal import watch_in_terminal
 
     watch_in_terminal(chosen, Console())
+
+
+def _announce(line: str) -> None:
+    """Print a line at once, also for a program that reads it."""
+    say(line)
+    sys.stdout.flush()

@@ -156,9 +156,9 @@ def page(subject: Subject) -> tuple[str, list[str]]:
 
 
 @cache
-def asset(name: str) -> str:
-    """Return a script or a style sheet of this package."""
-    found = resources.files("gauge_mc.reports")
+def asset(name: str, package: str = "gauge_mc.reports") -> str:
+    """Return a script or a style sheet of a package."""
+    found = resources.files(package)
     for part in name.split("/"):
         found = found.joinpath(part)
     return found.read_text(encoding="utf-8")

@@ -1,10 +1,10 @@
 "use strict";
 // Draws the charts of a page when they come near the window. Without this script the page shows
 // drawings. Everything that comes from a run is data and is only ever shown as text.
-(() => {
+const chartsOfPage = (() => {
     const STEP = 0.2; // part of the range by which a key zooms or moves
     const HEIGHT = 300;
-    const charts = [];
+    const charts = new Map(); // by their figures
 
     const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
     const colour = (line, alpha = "") => css(`--c${line.colour}`) + alpha;
@@ -149,21 +149,54 @@
     }
 
     function draw(figure) {
-        const chart = JSON.parse(figure.querySelector("script").textContent);
         const live = document.createElement("div");
         live.className = "live";
         live.tabIndex = 0;
         live.setAttribute("role", "application");
+        live.addEventListener("keydown", event => {
+            const {u, chart} = charts.get(figure);
+            keys(u, chart, event);
+        });
+        figure.append(live);
+        figure.classList.add("drawn");
+        paint(figure, live);
+    }
+
+    function paint(figure, live) {
+        const chart = JSON.parse(figure.querySelector("script").textContent);
         live.setAttribute("aria-label", `${chart.title}. ` + figure.querySelector("svg").getAttribute("aria-label") +
             " Arrow keys show values, plus and minus zoom, 0 shows all.");
-        figure.append(live);
         const width = () => Math.max(240, Math.floor(figure.clientWidth - 4));
         const made = options(chart, width());
         const u = new uPlot(made.options, made.data, live);
         live.querySelector(".u-legend").setAttribute("aria-live", "polite");
-        live.addEventListener("keydown", event => keys(u, chart, event));
-        figure.classList.add("drawn");
-        charts.push({u, width});
+        charts.set(figure, {u, chart, width, live});
+        return u;
+    }
+
+    // Draws a chart whose data have changed; what the reader has chosen to see stays.
+    function renew(figure) {
+        if (!charts.has(figure)) return; // it has not come near the window yet
+        const {u, live} = charts.get(figure);
+        const {min, max} = u.scales.x, x = u.data[0], at = u.cursor.idx;
+        const whole = min === x[0] && max === x[x.length - 1];
+        const place = at === null || at === undefined ? null : x[at], top = u.cursor.top;
+        const hidden = u.series.filter(one => !one.show).map(one => one.label);
+        u.destroy();
+        const fresh = paint(figure, live);
+        fresh.batch(() => {
+            if (!whole) fresh.setScale("x", {min, max});
+            fresh.series.forEach((one, i) => {
+                if (i && one.label && hidden.includes(one.label)) fresh.setSeries(i, {show: false});
+            });
+        });
+        if (place !== null) fresh.setCursor({left: fresh.valToPos(place, "x"), top});
+    }
+
+    function remove(figure) {
+        near.unobserve(figure);
+        if (charts.has(figure)) charts.get(figure).u.destroy();
+        charts.delete(figure);
     }
 
     const near = new IntersectionObserver(found => {
@@ -174,9 +207,11 @@
             }
         }
     }, {rootMargin: "800px"});
-    for (const figure of document.querySelectorAll("figure.chart")) near.observe(figure);
+    const add = figure => near.observe(figure);
+    document.querySelectorAll("figure.chart").forEach(add);
 
     const redraw = () => charts.forEach(({u}) => u.redraw(false));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
     addEventListener("resize", () => charts.forEach(({u, width}) => u.setSize({width: width(), height: HEIGHT})));
+    return {add, renew, remove, drawing: figure => charts.has(figure) && charts.get(figure).live.matches(":active")};
 })();

@@ -1,0 +1,186 @@
+"""The page that follows a run: its frame, and the parts that change while the run goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+import numpy as np
+
+from gauge_mc import __version__
+from gauge_mc.reports.charts import Chart, ChartLine
+from gauge_mc.reports.markup import Markup, element, table
+from gauge_mc.reports.page import SCRIPTS, STYLES, asset
+from gauge_mc.run.display import duration, energy_text, link_rate
+from gauge_mc.watch.feed import TROUBLE, Parts
+from gauge_mc.watch.snapshot import LiveSeries, LiveSnapshot, RunSnapshot
+
+SCRIPT, STYLE = "page.js", "page.css"
+"""Addresses of the script and of the style sheet."""
+
+OWN = "gauge_mc.watch"
+"""Package with the files of this page that reports do not have."""
+
+AVERAGES = ("quantity", "latest", "average", "τ_int [updates]", "measurements")
+"""Headings of the table of averages."""
+
+CAPTION = "Without what has not thermalised; errors include autocorrelations"
+"""Caption of that table."""
+
+MEMBERS = ("run", "couplings and lattice", "state", "updates", "speed")
+"""Headings of the table of the runs of a scan."""
+
+
+def live_page(parts: Parts) -> str:
+    """Return the page with its parts as they are now; a script brings them up to date."""
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("title", "gauge-mc watch"),
+        element("link", rel="icon", href="data:,"),
+        element("link", rel="stylesheet", href=STYLE),
+        element("script", src=SCRIPT, defer=True),
+    )
+    still = "Without scripts this page does not change by itself; load it again to see what is new."
+    body = element(
+        "body",
+        element("a", "Skip to the content", href="#content", class_="jump"),
+        element("p", element("noscript", still), id="connection", role="status"),
+        element("main", *parts.values(), id="content", tabindex="-1"),
+        element("footer", element("p", f"gauge-mc {__version__}")),
+    )
+    return "<!DOCTYPE html>\n" + element("html", head, body, lang="en") + "\n"
+
+
+@cache
+def script() -> str:
+    """Return the scripts of the page, which nothing in a run can change."""
+    return "\n".join([*map(asset, SCRIPTS), asset("assets/live.js", OWN)])
+
+
+@cache
+def style() -> str:
+    """Return the style sheets of the page."""
+    return "\n".join([*map(asset, STYLES), asset("assets/live.css", OWN)])
+
+
+def parts_of(found: LiveSnapshot) -> Parts:
+    """Return the parts of the page of a run or a scan, by name."""
+    parts = {TROUBLE: _part(TROUBLE), "state": _state(found)}
+    every = [*found.warnings]
+    if found.is_scan:
+        every += [f"{run.name}: {words}" for run in found.runs for words in run.warnings]
+    cautions = [element("p", words, class_="caution") for words in every]
+    parts["warnings"] = _part("warnings", *_headed("Warnings", cautions))
+    if found.is_scan:
+        rows = [
+            (one.name, one.point, one.state, _of(one.sweep, one.sweeps), _speed(one.links_per_s))
+            for one in found.members
+        ]
+        parts["members"] = _part("members", element("h2", "Runs"), table(MEMBERS, rows, "Runs"))
+    for run in found.runs:
+        parts.update(_run_parts(run, found.is_scan))
+    lines = [element("p", str(one)) for one in reversed(found.log)]
+    log = element("div", *lines, class_="log", tabindex="0", role="region", aria_label="Log")
+    parts["log"] = _part("log", *_headed("Log, newest first", [log] if lines else []))
+    return parts
+
+
+def _run_parts(run: RunSnapshot, several: bool) -> Iterator[tuple[str, Markup]]:
+    """Yield the averages and the histories of a run, with its name if there are several runs."""
+    of = f" of {run.name}" if several else ""
+    rows = [(one.name, *_numbers(one)) for one in run.histories]
+    name, title = f"averages {run.path}", f"Averages{of} so far"
+    known = [table(AVERAGES, rows, CAPTION)] if rows else []
+    yield name, _part(name, *_headed(title, known))
+    for one in run.histories:
+        name = f"history {run.path} {one.table} {one.column}"
+        chart = history_chart(one, f"{one.name}{of} ({one.table})")
+        yield name, _part(name, chart.html(), class_="live-series")
+
+
+def history_chart(history: LiveSeries, title: str) -> Chart:
+    """Return the chart of a quantity along a run, with its average so far and the error of it."""
+    several = history.per_point > 1
+    label = f"mean of {history.per_point} measurements" if several else "value"
+    lines = [ChartLine(label, history.values, look="thin")]
+    words, found = f"{history.name} along the run", history.average
+    if found is not None:
+        same = np.ones(len(history.values))
+        lines.append(ChartLine("average", found.value * same, found.error * same, colour=1))
+        words += f", with the average {found.format()}"
+    axis = f"{history.symbol} [{history.unit}]" if history.unit else history.symbol
+    return Chart(title, "update", axis, history.sweeps, lines, f"{words}.")
+
+
+def _numbers(history: LiveSeries) -> tuple[str, str, str, str]:
+    """Return the latest value, the average, tau_int in updates and the number of measurements."""
+    latest, count, found = f"{history.latest:.6g}", str(history.measurements), history.average
+    if found is None:
+        return latest, "", "", count
+    steps = np.diff(history.sweeps)
+    even = steps.size and (steps == steps[0]).all()
+    tau = found.format_tau(int(steps[0]) // history.per_point) if even else ""
+    return latest, found.format(), tau, count
+
+
+def _state(found: LiveSnapshot) -> Markup:
+    """Return the state and the progress of a run or a scan."""
+    run = None if found.is_scan else found.runs[0]
+    title = (run.chain if run else "") or found.path
+    left = found.remaining_seconds
+    rows = {
+        "directory": found.path,
+        "remaining": "" if left is None else duration(left),
+        "speed": _speed(found.links_per_s),
+        **(_progress(run) if run else {}),
+    }
+    share = f"{found.done:.1%}"
+    return _part(
+        "state",
+        element("h1", title),
+        element("p", element("strong", found.state, role="status"), f", {share} done"),
+        element("progress", share, max=1, value=f"{found.done:.4f}", aria_label="Progress"),
+        element("dl", *(_fact(*row) for row in rows.items() if row[1])),
+        data_title=f"{share} {found.state}: {title}",
+    )
+
+
+def _fact(name: str, value: str) -> Markup:
+    return element("div", element("dt", name), element("dd", value))
+
+
+def _progress(run: RunSnapshot) -> dict[str, str]:
+    """Return what is known of a run, in words; empty words are not shown."""
+    found, age = run.acceptance, run.checkpoint_seconds
+    checkpoint = "" if age is None else f"after update {run.checkpoint_sweep}, {duration(age)} ago"
+    return {
+        "updates": f"{_of(run.sweep, run.sweeps)}, {run.phase}" if run.phase else "",
+        found.name if found else "": found.average.format() if found and found.average else "",
+        "configurations": run.configurations,
+        "checkpoint": checkpoint,
+        "energy": "" if run.joules is None else energy_text(run.joules),
+        "process": run.process,
+        "device": run.device,
+    }
+
+
+def _of(sweep: int, sweeps: int) -> str:
+    return f"{sweep} of {sweeps}"
+
+
+def _speed(links_per_s: float | None) -> str:
+    if not links_per_s:
+        return ""
+    return f"{link_rate(links_per_s)}, {1e9 / links_per_s:.3g} ns per link update"
+
+
+def _headed(title: str, content: list[Markup]) -> list[Markup]:
+    """Return content below a heading; nothing if there is no content."""
+    return [element("h2", title), *content] if content else []
+
+
+def _part(name: str, *content: object, **attributes: object) -> Markup:
+    return element("section", *content, data_part=name, **attributes)

@@ -1,0 +1,235 @@
+"""The live page in Chromium: it follows a run, keeps what the reader has chosen, and reconnects."""
+
+import contextlib
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from gauge_mc.watch import server as module
+from gauge_mc.watch.live_page import parts_of
+from gauge_mc.watch.server import LiveServer
+from gauge_mc.watch.snapshot import Watcher
+from tests.reports.pages import HOSTILE, write_run
+
+playwright = pytest.importorskip("playwright.sync_api")
+
+from tests.reports.test_browser import FOUND, apart, drawn  # noqa: E402 - which needs it too
+from tests.tools.check_site import OPTIONS, WIDTHS  # noqa: E402
+
+pytestmark = pytest.mark.skipif(FOUND is None, reason="there is no Chromium")
+
+TABLE = "mine.csv"
+TITLE = "figcaption:has-text('(mine.csv)')"
+
+
+@contextlib.contextmanager
+def serving(run, port=0, token=None):
+    watcher = Watcher(run)
+    with LiveServer(lambda: parts_of(watcher.snapshot()), port, token) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+@contextlib.contextmanager
+def opened(address, width=WIDTHS[0], **context):
+    """A page with what is wrong with it."""
+    with playwright.sync_playwright() as tool:
+        browser = tool.chromium.launch(executable_path=FOUND, args=OPTIONS)
+        page = browser.new_context(viewport={"width": width, "height": 900}, **context).new_page()
+        page.set_default_timeout(10_000)
+        wrong = []
+        page.on("console", lambda one: wrong.append(one.text))
+        page.on("pageerror", lambda one: wrong.append(str(one)))
+        page.on("request", lambda one: wrong.append(one.url) if address not in one.url else None)
+        page.goto(address, wait_until="load")
+        yield page, wrong
+        browser.close()
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "SECONDS", 0.05)
+    path = write_run(tmp_path / "run", 60, device=HOSTILE)
+    rows = "".join(f"{n},{np.sin(n)}\n" for n in range(1, 41))
+    (path / TABLE).write_text(f"# observable: {HOSTILE[:40]}\nsweep,x\n{rows}")
+    return path
+
+
+def add(run, *values, table=TABLE):
+    """Go on with a run: append rows to a table, and return the number of its rows."""
+    with (run / table).open("a") as file:
+        begun = sum(1 for line in (run / table).read_text().splitlines() if line[0].isdigit())
+        for number, value in enumerate(values, begun + 1):
+            file.write(f"{number},{value}\n")
+    return begun + len(values)
+
+
+def count(page, number):
+    """Wait until the table of averages has a row with so many measurements."""
+    page.locator(f"tr:has-text('document') td:text-is('{number}')").wait_for()
+
+
+def look(run, width):
+    scheme = "dark" if width == WIDTHS[1] else "light"
+    with (
+        serving(run) as server,
+        opened(server.address, width, color_scheme=scheme) as (page, wrong),
+    ):
+        page.locator("text=This page follows the run.").wait_for()
+        count, live = drawn(page)
+        painted = page.evaluate(
+            """() => [...document.querySelectorAll("canvas")].map(one => {
+                const {data} = one.getContext("2d").getImageData(0, 0, one.width, one.height);
+                return data.some(value => value);
+            })"""
+        )
+        sizes = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+        words = page.locator("main").inner_text()
+        return count, live, painted, sizes, words, page.title(), wrong
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_all_charts_are_drawn_and_words_are_words(run, width):
+    count, live, painted, (needed, there), words, title, wrong = apart(look, run, width)
+    assert wrong == []
+    assert count == live == len(painted) == 6
+    assert all(painted)
+    assert needed <= there
+    assert HOSTILE in words
+    assert title.startswith("0.0% stopped: su3")
+
+
+def follow(run):
+    with serving(run) as server, opened(server.address) as (page, wrong):
+        drawn(page)
+        count(page, 40)
+        figure = page.locator("figure.chart", has=page.locator(TITLE))
+        live = figure.locator(".live")
+        live.focus()
+        for key in ("+", "+", "ArrowRight", "ArrowRight"):
+            live.press(key)
+        figure.locator("tr.u-series:has-text('average')").locator("th").click()
+        live.focus()
+        legend = figure.locator(".u-legend").inner_text()
+        picture = "() => document.activeElement.querySelector('canvas').toDataURL()"
+        before = page.evaluate(picture)
+        count(page, add(run, 3.0, 4.0))
+        page.wait_for_timeout(100)
+        kept = page.evaluate("document.activeElement.className"), before == page.evaluate(picture)
+        after = figure.locator(".u-legend").inner_text()
+        hidden = figure.locator("tr.u-series.u-off").count()
+        live.press("0")
+        page.wait_for_timeout(100)
+        whole = page.evaluate(picture)
+        count(page, add(run, 9.0))
+        page.wait_for_timeout(100)
+        grown = page.evaluate(picture)
+        (run / "late.csv").write_text("# observable: late\nsweep,y\n1,2\n2,4\n3,3\n")
+        late = page.locator("figure.chart", has=page.locator("figcaption:has-text('(late.csv)')"))
+        late.scroll_into_view_if_needed()
+        late.locator("canvas").wait_for()
+        (run / "late.csv").unlink()
+        late.wait_for(state="detached")
+        return legend, after, kept, hidden, before != whole != grown, page.title(), wrong
+
+
+def test_the_page_follows_the_run_and_keeps_what_was_chosen(run):
+    """Zoom, values below the cursor, hidden lines and the focus stay; new columns appear."""
+    legend, after, kept, hidden, grows, title, wrong = apart(follow, run)
+    assert wrong == []
+    assert legend == after
+    assert "update" in legend
+    assert kept == ("live", True)
+    assert hidden == 1
+    assert grows
+    assert "taken" not in title
+
+
+def end(run):
+    with serving(run) as server, opened(server.address) as (page, wrong):
+        page.locator("[role=status]:text-is('stopped')").wait_for()
+        count(page, 40)
+        with serving(run) as second, opened_again(page, second.address) as other:
+            count(other, 40)
+            count(page, add(run, 1.0))
+            count(other, 41)
+        run.rename(run.with_name("gone"))
+        page.locator("[role=status]:text-is('waiting')").wait_for()
+        run.with_name("gone").rename(run)
+        page.locator("[role=status]:text-is('stopped')").wait_for()
+        count(page, add(run, 2.0))
+        return wrong
+
+
+@contextlib.contextmanager
+def opened_again(page, address):
+    other = page.context.new_page()
+    other.goto(address)
+    yield other
+    other.close()
+
+
+def test_several_pages_follow_and_a_run_may_go_away(run):
+    assert apart(end, run) == []
+
+
+def reconnect(run):
+    with serving(run) as server:
+        port, token, address = server.server_port, server.token, server.address
+        with opened(address) as (page, wrong):
+            count(page, 40)
+            drawn(page)
+            canvases = page.locator("canvas").count()
+            server.shutdown()
+            server.server_close()
+            page.locator("#connection.caution:has-text('does not answer')").wait_for()
+            count(page, 40)  # what is known stays
+            add(run, 5.0)
+            time.sleep(0.3)
+            lost = [one for one in wrong if "ERR_" not in one]
+            wrong.clear()
+            with serving(run, port, token):
+                count(page, 41)
+                page.locator("#connection:not(.caution)").wait_for()
+                wrong = [one for one in wrong if "ERR_CONNECTION_REFUSED" not in one]
+                return canvases, page.locator("canvas").count(), lost, wrong
+
+
+def test_the_page_reconnects(run):
+    before, after, lost, wrong = apart(reconnect, run)
+    assert before == after == 6
+    assert (lost, wrong) == ([], [])
+
+
+def without_scripts(run):
+    with serving(run) as server, opened(server.address, java_script_enabled=False) as (page, wrong):
+        words = page.locator("#connection").inner_text()
+        return words, page.locator("figure.chart svg:visible").count(), wrong
+
+
+def test_without_scripts_the_page_shows_the_run_as_it_is(run):
+    words, shown, wrong = apart(without_scripts, run)
+    assert "load it again" in words
+    assert (shown, wrong) == (6, [])
+
+
+def keys(run):
+    with serving(run) as server, opened(server.address) as (page, _):
+        page.keyboard.press("Tab")
+        link = page.evaluate("document.activeElement.textContent")
+        page.keyboard.press("Enter")
+        first = page.evaluate("document.activeElement.id")
+        found = []
+        for _ in range(12):
+            page.keyboard.press("Tab")
+            found.append(page.evaluate("document.activeElement.className"))
+        return link, first, found
+
+
+def test_keys_lead_through_the_page(run):
+    link, first, found = apart(keys, run)
+    assert (link, first) == ("Skip to the content", "content")
+    assert found.count("live") >= 2
