@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ from gauge_mc.cli.document import print_document, prints
 from gauge_mc.errors import UsageError
 from gauge_mc.run.averages import TAU_EXP, averages_table
 from gauge_mc.run.directory import Run
+from gauge_mc.run.log import LOG
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.scans.scan import Scan, newest_run_or_scan
 
@@ -20,17 +22,27 @@ def status(
     tau_exp: Annotated[
         float | None, o.option(TAU_EXP.help, TAU_EXP.default, metavar=TAU_EXP.metavar)
     ] = None,
+    follow: Annotated[
+        bool,
+        o.option("Then show the entries of the log as they come.", flag="--follow"),
+    ] = False,
     json: o.Json = False,
 ) -> None:
     """Show the state, the progress and the averages of a run or a scan.
 
-    The command also works while another process carries out the run or the scan.
+    The command also works while another process carries out the run or the scan. With --follow it
+    then shows the log, run.log, of the run or of all runs of the scan, and ends with the work, or
+    by Ctrl-C.
     """
     from gauge_mc.console import Console
     from gauge_mc.inspection.status import RunStatus, ScanStatus, run_status, scan_status
     from gauge_mc.scans.averages import ScanAverages
     from gauge_mc.scans.display import results
 
+    if follow and json:
+        raise UsageError(
+            f"--json prints one object; follow the file {LOG}, which consists of them."
+        )
     if tau_exp is not None:
         TAU_EXP.checked(tau_exp)
     chosen = path or newest_run_or_scan()
@@ -52,3 +64,9 @@ def status(
     console = Console()
     console.print(repr(found), soft_wrap=True)
     console.print("", shown, sep="\n")
+    if follow:
+        from gauge_mc.watch.follow import followed
+
+        with suppress(KeyboardInterrupt):
+            for line in followed(chosen):
+                console.print(line, soft_wrap=True)

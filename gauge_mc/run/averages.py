@@ -81,9 +81,24 @@ def averages_values(
     }
 
 
+@dataclass(frozen=True)
+class AveragesSummary:
+    """A table of averages with cautions about them."""
+
+    shown: RenderableType
+    """The table, or what has been measured if there are no averages."""
+    cautions: Sequence[str] = ()
+    """Cautions, one sentence each."""
+
+    def __rich__(self) -> RenderableType:
+        return (
+            Group(self.shown, *self.cautions, "") if isinstance(self.shown, Table) else self.shown
+        )
+
+
 def averages_table(
     runs: Sequence[Run], parameters: Parameters, tau_exp: float | None = None
-) -> RenderableType:
+) -> AveragesSummary:
     """Return a table of the averages over chains with errors; tau_int is in updates.
 
     Parameters
@@ -104,7 +119,7 @@ def averages_table(
     measured = list(_measured(runs, parameters))
     found = list(_averages(measured, tau_exp))
     if not found:
-        return Text(_without_averages(measured))
+        return AveragesSummary(Text(_without_averages(measured)))
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("average")
     for heading in ("value", "tau_int [updates]", "measurements"):
@@ -122,7 +137,7 @@ def averages_table(
         for name, mode, every in _slow_modes(measured):
             tau = math.ceil((mode.tau_int + mode.tau_int_error) * every)
             cautions += caution_slower(mode, every, largest, name, _remedy(str(tau)))
-    return Group(table, *cautions, "")
+    return AveragesSummary(table, cautions)
 
 
 def _remedy(tau_exp: str) -> str:

@@ -11,11 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
 
+from rich.console import RenderableType
 from rich.filesize import decimal
 from rich.table import Table
+from rich.text import Text
 
 from gauge_mc.console import Console
 from gauge_mc.devices import choose_devices
+from gauge_mc.devices.base import ThreadedDevice
 from gauge_mc.devices.choice import AUTOMATIC, hint
 from gauge_mc.domain.device_group import DeviceGroup, open_device_group
 from gauge_mc.domain.energy import EnergyMeter
@@ -23,15 +26,16 @@ from gauge_mc.domain.mpi import find_processes
 from gauge_mc.domain.processes import Processes
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.observables import Observable
-from gauge_mc.run.averages import averages_table
+from gauge_mc.run.averages import AveragesSummary, averages_table
 from gauge_mc.run.batch import shared_values
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.common_checkpoint import restore_common
 from gauge_mc.run.directory import Run, SessionRecord
 from gauge_mc.run.disk import DiskNeeds, check_disk, checkpoint_bytes
-from gauge_mc.run.display import Clock, opening, show_progress
+from gauge_mc.run.display import Clock, opening, opening_cautions, show_progress
 from gauge_mc.run.execution import Execution
 from gauge_mc.run.lock import RunLock
+from gauge_mc.run.log import COMPLETE, RunLog, logged_session
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.request import RunRequest
@@ -212,7 +216,14 @@ class _Conductor:
         before = self._sessions(batch)
         self._record(batch, before, session)
         clock, meter = Clock(first.sweep, len(batch)), EnergyMeter(self.devices)
-        with show_progress(p, clock, self.console) as report:
+        logs = [RunLog(one.run.path) for one in batch] if self.devices.root else []
+        facts = {"devices": session.device, "threads": self._threads}
+        with (
+            logged_session(logs, **facts, sweep=first.sweep, sweeps=p.updates) as log,
+            show_progress(p, clock, self.console) as report,
+        ):
+            for one in logs:
+                one.caution(*opening_cautions(p, session))
             work = SessionPlan(
                 tuple(
                     ChainTask(one.run, self.locked.get(one.run), one.parameters) for one in batch
@@ -226,6 +237,7 @@ class _Conductor:
                 energy=meter,
             )
             chains, reason = carry_out(work)
+            log |= {"ended": reason or COMPLETE, "sweep": chains[0].sweep}
         energy = meter.total()
         each = energy.share(len(batch))
         if each.joules is not None:
@@ -245,6 +257,12 @@ class _Conductor:
             one.run: replace(ended, path=one.run.path, parameters=one.parameters) for one in batch
         }
         return results, session_table(clock, chains[0], first.sweep, asdict(work.times), energy)
+
+    @property
+    def _threads(self) -> int | None:
+        """Number of threads of the devices of this process; None if they have none."""
+        known = [one.threads for one in self.devices.devices if isinstance(one, ThreadedDevice)]
+        return sum(known) or None
 
     def _observables(self, one: _RunState) -> dict[Measurement, Observable]:
         return self.requests[one.run].chosen(one.parameters)
@@ -286,13 +304,27 @@ class _Conductor:
         """Show averages over all runs if they are chains with the same parameters."""
         first, paths = runs[0].parameters, [one.run for one in runs]
         if len(runs) == 1 and table:
-            self.console.print(summary(paths[0], first, table))
+            try:
+                averages: RenderableType = averages_table(paths, first)
+            except GaugeError as error:
+                averages = Text(str(error), style="red")
+            self._log_cautions(paths, averages)
+            self.console.print(summary(paths[0], first, averages, table))
         elif len(runs) == 1:
             self.console.print(averages_table(paths, first))
         elif all(replace(one.parameters, seed=first.seed) == first for one in runs):
             configs = sum(len(run.configs()) for run in paths)
             files = f"files   {paths[0].path} ... {paths[-1].path} ({configs} configurations)"
-            self.console.print(averages_table(paths, first), files, sep="\n", soft_wrap=True)
+            averages = averages_table(paths, first)
+            if table:
+                self._log_cautions(paths, averages)
+            self.console.print(averages, files, sep="\n", soft_wrap=True)
+
+    def _log_cautions(self, runs: Sequence[Run], averages: RenderableType) -> None:
+        """Log cautions about the averages over the runs."""
+        cautions = averages.cautions if isinstance(averages, AveragesSummary) else ()
+        for run in runs:
+            RunLog(run.path).caution(*cautions)
 
 
 def _batches(runs: Iterable[_RunState], devices: DeviceGroup) -> Iterator[list[_RunState]]:

@@ -7,6 +7,7 @@
       configs/0000220.lime     configurations, numbered by update
       plaquette.csv ...        tables, with one or more records per measurement
       checkpoint/latest        links and state of the random number generator
+      run.log                  sessions, checkpoints and warnings, as lines of JSON
       lock                     run lock; names the process that holds it and its progress
       thinned.toml             configurations that were removed on purpose, if there are any
 """
@@ -33,6 +34,7 @@ from gauge_mc.observables import table_name
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.cards import MAX_CARD, RECORD, flat
 from gauge_mc.run.lock import Holder, RunLock, is_locked, now, read_holder
+from gauge_mc.run.log import LOG
 from gauge_mc.run.options import known_options
 from gauge_mc.run.parameters import UNSTATED, Parameters
 
@@ -96,6 +98,11 @@ class Run:
     def lock(self) -> Path:
         """The lock file."""
         return self.path / "lock"
+
+    @property
+    def log(self) -> Path:
+        """The log; see `gauge_mc.run.log`."""
+        return self.path / LOG
 
     def table(self, observable: str) -> Path:
         """Return the path of an observable's table."""
@@ -247,7 +254,7 @@ class Run:
         UsageError
             If the path is a file, or a directory with other content.
         """
-        known = {"lock", "run.toml", "configs", "checkpoint"}
+        known = {"lock", LOG, "run.toml", "configs", "checkpoint"}
         if self.path.exists() and not self.path.is_dir():
             raise UsageError(f"{self.path} is a file; choose another --output.")
         if self.path.is_dir() and not self.exists():
@@ -264,7 +271,7 @@ class Run:
         return [made for folder in folders for made in make_folder(folder)]
 
     def _unmake(self, made: Sequence[Path]) -> None:
-        for file in (self.toml, self.lock):
+        for file in (self.toml, self.log, self.lock):
             file.unlink(missing_ok=True)
         remove_empty(dict.fromkeys([*made, self.path / "configs", self.checkpoint.parent]))
 

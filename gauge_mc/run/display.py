@@ -132,11 +132,18 @@ def opening(
     elif session.sweep:
         state = f"continues after update {session.sweep} of {p.updates}"
     lines = [f"{run.path} {state}", f"{describe(p)}, on {session.device}"]
+    return [*lines, *([hint] if hint else []), *opening_cautions(p, session)]
+
+
+def opening_cautions(parameters: Parameters, session: SessionRecord) -> list[str]:
+    """Return the cautions at the start of a session: generator, algorithm, and start."""
+    p = parameters
     begun_from = p.start not in STARTS and not session.sweep
     warning = warning_of(p.start) if begun_from else None
-    said = f"{p.start}: {warning}" if warning else None
-    cautions = (GENERATORS[p.rng].caution, p.algorithm.caution(p.precision))
-    return [*lines, *(line for line in (hint, *cautions, said) if line)]
+    said = f"{p.start}: {warning}" if warning else ""
+    return [
+        one for one in (GENERATORS[p.rng].caution, p.algorithm.caution(p.precision), said) if one
+    ]
 
 
 def describe(parameters: Parameters) -> str:

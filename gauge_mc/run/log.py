@@ -12,18 +12,22 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import platform
 import shlex
 import stat
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gauge_mc import __version__
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.input import open_regular
 from gauge_mc.files.structured import parse_json
+from gauge_mc.quoting import sentence
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.lock import now
 
@@ -33,11 +37,15 @@ LOG = "run.log"
 INFO, WARNING, ERROR = "info", "warning", "error"
 """Levels of entries."""
 
-SESSION, CHECKPOINT, CAUTION, END = "session", "checkpoint", "caution", "end"
-"""Events: a session begins, a checkpoint is on disk, a warning, a session ends."""
+SESSION, CHECKPOINT, CAUTION, END = "session", "checkpoint", "warning", "end"
+FAILURE = "failure"
+"""Events: a session begins, a checkpoint is on disk, a warning, a session ends, a run of a scan has
+failed."""
 
-COMPLETE = "complete"
-"""How a session has ended that left nothing to do."""
+COMPLETE, INCOMPLETE, INTERRUPTED = "complete", "incomplete", "interrupted"
+"""How a session has ended: with nothing left to do, with runs of a scan that have failed, or at
+once by a signal. Otherwise the reason is stated.
+"""
 
 LONGEST_LINE = 2**16
 """Number of bytes of the longest line that is read or repaired."""
@@ -53,7 +61,7 @@ class LogEntry:
 
     time: str = result_field("Time in ISO 8601, with UTC offset.")
     level: str = result_field("``info``, ``warning`` or ``error``.")
-    event: str = result_field("``session``, ``checkpoint``, ``caution`` or ``end``.")
+    event: str = result_field("``session``, ``checkpoint``, ``warning``, ``failure`` or ``end``.")
     fields: Mapping[str, Any] = result_field("The other keys of the line.", dict)
 
     @classmethod
@@ -69,8 +77,8 @@ class LogEntry:
     def __str__(self) -> str:
         words = [str(self.fields.get("message", ""))]
         words += [f"{name}={_word(one)}" for name, one in self.fields.items() if name != "message"]
-        event = self.event if self.level == INFO else f"{self.event} ({self.level})"
-        return " ".join([self.time, event, *filter(None, words)])
+        level = "" if self.level in (INFO, self.event) else f" ({self.level})"
+        return " ".join([self.time, f"{self.event}{level}", *filter(None, words)])
 
 
 def _word(value: object) -> str:
@@ -157,7 +165,37 @@ class LogTail:
         return [one for one in found if one]
 
 
-def command_line(arguments: Sequence[str] | None = None) -> str:
-    """Return the command that this process carries out, as a shell takes it."""
-    program, *rest = sys.argv if arguments is None else arguments
-    return shlex.join([Path(program).name or "python", *rest])
+@contextmanager
+def logged_session(logs: Sequence[RunLog], **fields: Any) -> Iterator[dict[str, Any]]:
+    """Log that a session of this process begins and how it ends.
+
+    Parameters
+    ----------
+    logs : sequence of RunLog
+        Logs of the runs of the session.
+    **fields : object
+        What else is known when it begins.
+
+    Yields
+    ------
+    dict of str to object
+        What is known when it ends, which the context completes. Its key ``ended`` says how.
+    """
+    program, *arguments = sys.argv
+    itself = Path(program).parts[-2:] == ("gauge_mc", "__main__.py")
+    command = shlex.join(["gauge-mc" if itself else Path(program).name, *arguments])
+    about: dict[str, Any] = {"command": command, "version": __version__, "process": os.getpid()}
+    for log in logs:
+        log.add(SESSION, **about, host=platform.node(), **fields)
+    ended: dict[str, Any] = {"ended": COMPLETE}
+    began, level = time.monotonic(), INFO
+    try:
+        yield ended
+    except BaseException as error:
+        failed = isinstance(error, Exception)
+        level = ERROR if failed else WARNING
+        ended["ended"] = sentence(str(error)) if failed else INTERRUPTED
+        raise
+    finally:
+        for log in logs:
+            log.add(END, level, **ended, seconds=round(time.monotonic() - began, 3))

@@ -32,7 +32,8 @@ from gauge_mc.run.directory import Run, newest_run
 from gauge_mc.run.display import announced_compilation
 from gauge_mc.run.ensemble import Ensemble, ensemble_of, find_ensemble
 from gauge_mc.run.functions import CustomObservable, observable_of
-from gauge_mc.run.measure_display import opening, show_progress
+from gauge_mc.run.log import RunLog, logged_session
+from gauge_mc.run.measure_display import opening, show_progress, warnings_of
 from gauge_mc.run.measurement_table import measuring
 from gauge_mc.run.memory import SAID, MemoryForecast, memory_of, refuse_shortage
 from gauge_mc.run.regenerate import Updates, update_numbers, updates_shown
@@ -162,6 +163,7 @@ class _ObservablePlan:
     precision: str | None
     places: _MeasuringDevices
     console: Console
+    logged: bool = True
 
     def __post_init__(self) -> None:
         if self.precision not in (None, *REALS):
@@ -190,8 +192,13 @@ class _ObservablePlan:
                 if self.places.split and len(openers) == 1 and _is_single(pool):
                     console.print(ONE_DEVICE, soft_wrap=True)
                 numbers = work.carry_out(pool, width)
-                for _ in show_progress(numbers, work, console, len(pool.devices)):
-                    pass
+                logs = _logs(ensemble.folder) if self.logged and work.left else []
+                facts = {"devices": pool.name, "configurations": len(work.left)}
+                with logged_session(logs, observable=wanted.name, table=path.name, **facts):
+                    for log in logs:
+                        log.caution(*warnings_of(work))
+                    for _ in show_progress(numbers, work, console, len(pool.devices)):
+                        pass
         return read_table(path)
 
     def memory(self, ensemble: Ensemble) -> MemoryForecast:
@@ -253,7 +260,7 @@ def _measure_again(
     nothing = ensemble_of(run, chain.parameters, {})
     path = Path(output) if output else nothing.table_again(plan.wanted(nothing).name)
     left = [one for one in numbers if one not in _measured_in(path)]
-    silent = replace(plan, console=Console(quiet=True))
+    silent = replace(plan, console=Console(quiet=True), logged=False)
     places, total = plan.places, chain.work(left)
     chosen = (places.devices, places.backend, places.threads)
     with (
@@ -261,12 +268,20 @@ def _measure_again(
         closing(open_device_group(*chosen, lattice=chain.parameters.lattice)) as group,
         updates_shown(plan.console, total) as advance,
     ):
+        facts = {"devices": group.name, "configurations": len(left)}
         making = Regeneration(chain, group, advance)
         if left:
             making.compare_first()
-        for files in making.files(left, Path(folder), defaults.FORMAT, TOGETHER):
-            silent.carry_out(ensemble_of(run, chain.parameters, files), path)
+        logs, name = _logs(run.path) if left else [], plan.wanted(nothing).name
+        with logged_session(logs, observable=name, table=path.name, **facts):
+            for files in making.files(left, Path(folder), defaults.FORMAT, TOGETHER):
+                silent.carry_out(ensemble_of(run, chain.parameters, files), path)
     return read_table(path)
+
+
+def _logs(folder: Path) -> list[RunLog]:
+    """Return the log of a run, or nothing for a folder that is none."""
+    return [RunLog(folder)] if Run(folder).exists() else []
 
 
 def default_table(paths: Sequence[Path], observable: str, again: bool = False) -> Path:

@@ -22,11 +22,6 @@ WARNINGS = 3
 def opening(work: MeasurementTask, devices: str, advice: str | None) -> list[str]:
     """Return the lines shown at the beginning: configurations, devices, options, and a hint."""
     ensemble, header, total = work.ensemble, work.observable.header, len(work.done) + len(work.left)
-    warnings = dict.fromkeys(
-        f"{path}: {warning}"
-        for number, path in ensemble.files.items()
-        if number in work.left and (warning := warning_of(path))
-    )
     lines = [
         f"{work.observable.name} on {total} configuration{'s' * (total != 1)}, {ensemble.group} on "
         f"{ensemble.lattice}, {len(work.done)} already measured, on {devices}"
@@ -40,7 +35,15 @@ def opening(work: MeasurementTask, devices: str, advice: str | None) -> list[str
     details = [f"{key}: {value}" for key, value in header.items() if key not in known]
     more = ["; ".join(details)] if details else []
     more += [trusted] if again else []
-    return [*lines, *more, *([advice] if advice else []), *shortest(list(warnings))]
+    return [*lines, *more, *([advice] if advice else []), *shortest(warnings_of(work))]
+
+
+def warnings_of(work: MeasurementTask) -> list[str]:
+    """Return the warnings in the headers of the configurations to be measured."""
+    left = {*work.left}
+    files = (path for number, path in work.ensemble.files.items() if number in left)
+    found = (f"{path}: {warning}" for path in files if (warning := warning_of(path)))
+    return list(dict.fromkeys(found))
 
 
 def shortest(warnings: Sequence[str]) -> list[str]:

@@ -17,6 +17,7 @@ from gauge_mc.observables import Observable, Records, RecordsOfTables
 from gauge_mc.run.chain import Chain, is_configuration, provenance
 from gauge_mc.run.directory import Run
 from gauge_mc.run.lock import RunLock
+from gauge_mc.run.log import CHECKPOINT, RunLog
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import Parameters
 
@@ -122,6 +123,12 @@ class RunOutput:
         """Write a checkpoint, when the rows of the tables are on disk; see `Chain.save`."""
         self.sync()
         self.chain.save(self.task.run.checkpoint, measured)
+
+    def log_checkpoint(self, seconds: float) -> None:
+        """Log that a checkpoint is on disk, and how long it took in seconds."""
+        if self.task.lock:
+            log = RunLog(self.task.run.path)
+            log.add(CHECKPOINT, sweep=self.chain.sweep, seconds=round(seconds, 3))
 
     def sync(self) -> None:
         """Wait until the rows of the tables are on disk."""

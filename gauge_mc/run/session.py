@@ -195,9 +195,11 @@ class Session:
         and results later than the checkpoint can be computed again.
         """
         began = time.monotonic()
-        for task, chain in zip(self._work.tasks, self.batch.chains, strict=True):
-            chain.save(task.run.checkpoint)
+        for output in self._outputs:
+            output.save(measured=True)
         self._save_time = time.monotonic() - began
+        for output in self._outputs:
+            output.log_checkpoint(self._save_time)
 
     def _resumed(self, states: list[ChainState]) -> Iterator[Chain]:
         """Yield the chains from their checkpoints, whose states are added to `states`."""
@@ -291,6 +293,8 @@ class Session:
                     output.save(self._measured)
         self._saved, self._saved_at = (self.batch.sweep, self._measured), time.monotonic()
         self._save_time = max(self._save_time, self._saved_at - began)
+        for output in self._outputs:
+            output.log_checkpoint(self._saved_at - began)
 
     def _keeping_last_checkpoints(self) -> AbstractContextManager[None]:
         """Return a context in which a kill leaves checkpoints after the same update."""

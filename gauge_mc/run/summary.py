@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.table import Table
-from rich.text import Text
 
 from gauge_mc.domain.energy import EnergyUse
-from gauge_mc.errors import GaugeError
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.chain import Chain
 from gauge_mc.run.directory import Run
@@ -21,7 +19,7 @@ from gauge_mc.run.parameters import Parameters
 
 if TYPE_CHECKING:
     from gauge_mc.run.view import RunResult
-from gauge_mc.run.averages import Average, averages_table, averages_values
+from gauge_mc.run.averages import Average, averages_values
 
 
 @documented
@@ -86,7 +84,7 @@ class RunReports:
         return cls([RunReport.of(one) for one in results], reason)
 
 
-def summary(run: Run, parameters: Parameters, table: Table) -> RenderableType:
+def summary(run: Run, parameters: Parameters, averages: RenderableType, table: Table) -> Group:
     """Return the summary of a session: averages, time, rate, energy, files.
 
     Parameters
@@ -95,16 +93,15 @@ def summary(run: Run, parameters: Parameters, table: Table) -> RenderableType:
         The run directory.
     parameters : Parameters
         Parameters of the run.
+    averages : RenderableType
+        Averages, or why there are none.
     table : Table
         Times and rates of the session, to which the files are added; see `session_table`.
     """
     p = parameters
     configs = f"{len(run.configs())} configurations" if p.keeps_configs else "no configurations"
     table.add_row("files", f"{run.path} ({configs})")
-    try:
-        return Group(averages_table([run], p), table)
-    except GaugeError as error:
-        return Group(Text(str(error), style="red"), table)
+    return Group(averages, table)
 
 
 def session_table(

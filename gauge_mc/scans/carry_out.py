@@ -17,6 +17,7 @@ from gauge_mc.options import Option
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.cards import ParametersLike, named_values
 from gauge_mc.run.execution import Execution
+from gauge_mc.run.log import COMPLETE, INCOMPLETE, RunLog, logged_session
 from gauge_mc.run.parameters import Parameters, run_options
 from gauge_mc.run.stop import Stop
 from gauge_mc.run.thermalisation import Skip
@@ -226,6 +227,7 @@ def _work(
 ) -> ScanResult:
     """Carry out the remaining runs, and show the progress."""
     from gauge_mc.scans.display import Tally, opening, show_progress
+    from gauge_mc.scans.display import places as places_in_words
     from gauge_mc.scans.packing import pack
     from gauge_mc.scans.pool import Pool
     from gauge_mc.scans.scheduler import Scheduler
@@ -235,11 +237,17 @@ def _work(
     console.print(opening(scan, tally, slots, hint), soft_wrap=True)
     left = unfinished(tally.members, tally.done)
     scan.record_failures({})
-    with Pool(slots) as pool, show_progress(tally, slots, console) as display:
-        scheduler = Scheduler(pool, CHILD, display, averages, execution)
-        reason = scheduler.carry_out(pack(left, busy_sites, len(slots)), stop)
-    _finish(averages, console)
-    complete = sum(map(tally.done, tally.members))
+    log, facts = RunLog(scan.path), {"devices": places_in_words(slots), "runs": len(left)}
+    with logged_session([log] if left else [], **facts) as ended:
+        with Pool(slots) as pool, show_progress(tally, slots, console) as display:
+            scheduler = Scheduler(pool, CHILD, display, averages, execution)
+            reason = scheduler.carry_out(pack(left, busy_sites, len(slots)), stop)
+        _finish(averages, console)
+        if left:
+            log.caution(*averages.cautions)
+        complete = sum(map(tally.done, tally.members))
+        whole = complete == len(tally.members)
+        ended |= {"ended": COMPLETE if whole else reason or INCOMPLETE, "complete": complete}
     failures = scheduler.failures | averages.failures
     return ScanResult(scan.path, len(tally.members), complete, reason, failures)
 

@@ -8,6 +8,7 @@
       scan.csv, scan.pdf              averages at every point
       failed.json                     runs that failed in the latest session, if any
       jobs/                           files of the batch system, if one is used
+      run.log                         sessions, failures and warnings, as lines of JSON
       lock                            lock of the process that carries out the scan
 """
 
@@ -31,6 +32,7 @@ from gauge_mc.options import Option
 from gauge_mc.run.cards import MAX_CARD
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import RUNS, Run, last_use, modified
+from gauge_mc.run.log import LOG
 from gauge_mc.run.parameters import UNSTATED, Parameters
 from gauge_mc.scans.grid import MAX_RUNS, Grid, Point, axes
 
@@ -151,6 +153,11 @@ class Scan:
     def failed(self) -> Path:
         """File with the runs that failed in the latest session; it exists only if there are any."""
         return self.path / "failed.json"
+
+    @property
+    def log(self) -> Path:
+        """Log; see `gauge_mc.run.log`."""
+        return self.path / LOG
 
     def failures(self) -> dict[str, str]:
         """Return the error messages of the latest session, by the name of the run."""
@@ -345,7 +352,7 @@ class Scan:
         """
         remove_empty([self.jobs])
         if not any(item.is_dir() for item in self.path.iterdir()):
-            for file in (self.toml, self.table, self.figure, self.failed, self.lock):
+            for file in (self.toml, self.table, self.figure, self.failed, self.log, self.lock):
                 file.unlink(missing_ok=True)
             remove_empty(made)
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 
 from gauge_mc.errors import GaugeError
 from gauge_mc.run.execution import Execution
+from gauge_mc.run.log import ERROR, FAILURE, RunLog
 from gauge_mc.run.session_plan import StopReason
 from gauge_mc.scans.averages import ScanAverages
 from gauge_mc.scans.display import ProgressDisplay, point_words
@@ -137,6 +138,8 @@ class Scheduler:
             self.failures |= {one.name: failure for one in left or child.members[:1]}
             with suppress(GaugeError):  # a full disk, which may be why the run failed
                 self.averages.scan.record_failures(self.failures)
+            for one in left or child.members[:1]:
+                RunLog(self.averages.scan.path).add(FAILURE, ERROR, run=one.name, message=failure)
             self.display.line(f"{child.members[0].name} failed: {failure}")
         elif left:
             limited = math.isfinite(self._deadline)

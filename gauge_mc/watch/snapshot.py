@@ -74,7 +74,7 @@ class LiveSeries:
 @documented
 @dataclass(frozen=True)
 class RunSnapshot:
-    """What is known of a run at a moment."""
+    """State of a run at a moment."""
 
     path: str = result_field("Run directory.")
     name: str = result_field("Name of the run directory.")
@@ -150,7 +150,7 @@ class MemberSnapshot:
 @documented
 @dataclass(frozen=True)
 class LiveSnapshot:
-    """What live views show of a run or a scan at a moment."""
+    """State of a run or a scan at a moment, which live views show."""
 
     path: str = result_field("Directory of the run or the scan.")
     is_scan: bool = result_field("Whether it is a scan, which consists of runs.")

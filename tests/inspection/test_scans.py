@@ -11,9 +11,11 @@ import pytest
 
 from gauge_mc import scan
 from gauge_mc.inspection.verify import checks_of, verify
+from gauge_mc.run.log import LogTail
 from gauge_mc.scans.scan import Scan
 from tests.calls import call, make_run
 
+UNCHECKED = ("lock", "run.log")
 FIRST, SECOND = "b2.2_4x4x4x4_chain1", "b2.3_4x4x4x4_chain1"
 
 
@@ -91,9 +93,26 @@ def test_a_complete_scan(there):
     assert "beta" not in facts["parameters"]
     names = {str(check.path.relative_to(there)) for check in checks_of(there)}
     files = {path for path in there.rglob("*") if path.is_file()}
-    unchecked = {"lock", f"{FIRST}/lock", f"{SECOND}/lock", "scan.pdf"}
+    own = {f"{folder}{name}" for folder in ("", f"{FIRST}/", f"{SECOND}/") for name in UNCHECKED}
+    unchecked = own | {"scan.pdf"}
     assert names == {str(path.relative_to(there)) for path in files} - unchecked
     assert f"All {len(names)} files are good." in said("verify", there)
+
+
+def test_a_scan_and_its_runs_have_logs(there):
+    first, *warnings, last = LogTail(there).new()
+    assert (first.event, first.fields["runs"]) == ("session", 2)
+    assert {one.event for one in warnings} <= {"warning"}
+    assert (last.event, last.fields["ended"], last.fields["complete"]) == ("end", "complete", 2)
+    for name in (FIRST, SECOND):
+        own = LogTail(there / name).new()
+        assert own[0].fields["command"] == "gauge-mc scan"
+        events = [one.event for one in own if one.event != "warning"]
+        assert events == ["session", "checkpoint", "checkpoint", "end"]
+    shown = said("status", there, "--follow")
+    assert f" {FIRST}: " not in shown.partition("session")[0]
+    assert len(re.findall(rf"^{FIRST}: .* end ended=complete", shown, re.MULTILINE)) == 1
+    assert len(re.findall(r"^20.* end ended=complete", shown, re.MULTILINE)) == 1
 
 
 def test_a_run_within_a_scan_is_a_run_like_any_other(there, monkeypatch):

@@ -104,6 +104,7 @@ def test_a_run_from_beginning_to_end(folder):
         "lock",
         "plaquette.csv",
         "polyakov.csv",
+        "run.log",
         "run.toml",
     ]
     assert list(Run(path).configs()) == [10, 15, 20]

@@ -16,6 +16,7 @@ from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.errors import INTERRUPTED, GaugeError, UsageError
 from gauge_mc.files.table import read_table
 from gauge_mc.run.directory import Run
+from gauge_mc.run.log import LogTail
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.scans.scan import Scan, newest_scan
 from tests.calls import call, make_run
@@ -193,6 +194,9 @@ def test_a_failing_run_does_not_stop_the_others(folder):
     assert "b2.2_4x4x4x2_chain1: s/b2.2_4x4x4x2_chain1 is not empty" in shown
     assert list(rows(folder / "s")) == [(2.3, str(A))]
     assert "not empty" in Scan.read(folder / "s").failures()["b2.2_4x4x4x2_chain1"]
+    logged = {one.event: one for one in LogTail(folder / "s").new()}
+    assert "not empty" in logged["failure"].fields["message"]
+    assert (logged["failure"].level, logged["end"].fields["ended"]) == ("error", "incomplete")
     (folder / "s" / "b2.2_4x4x4x2_chain1" / "notes.txt").unlink()
     assert scan(*words, "--quiet") == ""
     assert Scan.read(folder / "s").failures() == {}
