@@ -100,12 +100,14 @@ def plot_overlap_spectrum(
             entries.append((patch(color=look(1)["color"]), text))
         histogram.set_xlabel("index, $Q$" if flow else "index")
         histogram.set_ylabel("configurations")
-        histogram.xaxis.get_major_locator().set_params(integer=True)
+        for axis in (histogram.xaxis, histogram.yaxis):
+            axis.get_major_locator().set_params(integer=True)
         entries += _draw_cumulative(distribution, table)
         distribution.set_xlabel(r"$a\,\lambda_1$")
         distribution.set_ylabel("cumulative distribution")
         distribution.set_ylim(0, 1)
-        distribution.set_xlim(left=0)
+        distribution.set_xlim(0, 1.05 * float(table.projected[:, 0].max()))
+        distribution.xaxis.get_major_locator().set_params(nbins=5, prune="lower")
         add_heading(figure, histogram, entries, title, 2)
 
 
@@ -117,12 +119,12 @@ def _draw_counts(axes: Axes, values: Any, shift: float, number: int) -> None:
 
 def _draw_cumulative(axes: Axes, table: SpectrumTable) -> list[Any]:
     """Draw the fraction of configurations of each sector with a smaller lowest eigenvalue."""
-    entries = []
+    entries, end = [], 2 * float(table.projected[:, 0].max())  # beyond the frame
     for nu in range(MOST_SECTOR + 1):
         own = np.sort(table.projected[np.abs(table.index) == nu, 0])
         if own.size >= LEAST_IN_A_SECTOR:
             fractions = np.arange(1, own.size + 1) / own.size
             style = {"color": look(nu + 2)["color"]}
-            (line,) = axes.step([0, *own], [0, *fractions], where="post", **style)
+            (line,) = axes.step([0, *own, end], [0, *fractions, 1], where="post", **style)
             entries.append((line, rf"$\lambda_1$, $|\mathrm{{index}}|={nu}$"))
     return entries
