@@ -411,7 +411,9 @@ ALLOWED = {
     ("heatbath", "benchmarks/observables.py"),
     # The flow whose stage is the unit of forces.
     ("wilson", "benchmarks/hmc.py"),
-    # The command of the same name as a plot, its bar, the plot at its end, and its entry in JSON.
+    # The command of the same name as a plot, also in logs, its bar, the plot at its end, and its
+    # entry in JSON.
+    ("scan", "cli/child.py"),
     ("scan", "cli/scan.py"),
     ("scan", "inspection/status.py"),
     ("scan", "scans/carry_out.py"),

@@ -15,7 +15,7 @@ def child() -> None:
     from gauge_mc.domain.mpi import forget_launcher
 
     forget_launcher()
-    sys.argv[:] = "gauge-mc scan".split()  # as logs name the command
+    sys.argv[:] = ["gauge-mc", "scan"]  # as logs name the command
     main(_generate)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -51,6 +52,8 @@ class MassFamily(QuarkOperator):
     quark = QUARK_MASS
     solver: ClassVar[str]
     """Name of the solver, which cannot be chosen."""
+    together: ClassVar[int]
+    """Default of the largest number of columns that are solved for at once."""
     columns: ClassVar[TableColumns]
     """Columns that describe the operator on a field of links, without the update."""
 
@@ -67,6 +70,8 @@ class MassFamily(QuarkOperator):
         source: SpinorField,
         request: SolverParameters,
         place: tuple[int, int, int, int] = (0, 0, 0, 0),
+        together: int | None = None,
+        progress: Callable[[str], None] = lambda line: None,
     ) -> FamilySolution:
         """Return the propagators of all masses.
 
@@ -78,6 +83,10 @@ class MassFamily(QuarkOperator):
             The largest true residual of a column, and the largest number of iterations.
         place : tuple of int
             x, y, z and t of the source.
+        together : int, optional
+            Largest number of columns that are solved for at once; by default that of the class.
+        progress : callable
+            Called with a line whenever some columns have been solved for.
 
         Raises
         ------

@@ -38,7 +38,7 @@ from gauge_mc.quarks.low_modes import (
 )
 from gauge_mc.quarks.mode_files import ModePath
 from gauge_mc.quarks.operators import Wilson
-from gauge_mc.quarks.overlap_solver import OverlapSolution, solve_all
+from gauge_mc.quarks.overlap_solver import TOGETHER, OverlapSolution, solve_all
 from gauge_mc.quarks.preconditioned import norms_of
 from gauge_mc.quarks.propagators import Propagator
 from gauge_mc.quarks.sign_function import ACCURACY, SignFunction
@@ -422,11 +422,13 @@ class Overlap:
         iterations: int = ITERATIONS,
         relaxed: bool = True,
         deflated: int = 0,
+        together: int = TOGETHER,
+        progress: Callable[[str], None] = lambda line: None,
     ) -> OverlapSolution:
         """Return the solutions of D(m) x = b for several masses at once.
 
-        Every vector is solved for by its chiral parts, by conjugate gradients for all masses
-        together.
+        Vectors are solved for by their chiral parts, some of them at once, by conjugate gradients
+        for all masses together.
 
         Parameters
         ----------
@@ -444,6 +446,11 @@ class Overlap:
         deflated : int
             Number of low modes of D(0)^dagger D(0) of each chirality whose parts of solutions are
             not iterated for; see `low_modes`.
+        together : int
+            Largest number of vectors that are solved for at once, which takes less time for each
+            of them and as much more memory.
+        progress : callable
+            Called with a line about every such solution.
 
         Raises
         ------
@@ -455,7 +462,7 @@ class Overlap:
         chosen = checked_masses(masses, self.rho)
         request = SolverParameters(tolerance, iterations)
         low = self.low_modes(deflated) if deflated else None
-        return solve_all(self, source, chosen, request, relaxed, low)
+        return solve_all(self, source, chosen, request, relaxed, low, together, progress)
 
     def low_modes(self, number: int, seed: int = 1) -> dict[int, LowModes]:
         """Return low modes of A = D(0)^dagger D(0) / (4 rho^2) by chirality, 1 and -1.

@@ -14,7 +14,8 @@ with the rest of the residual.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -23,13 +24,13 @@ from numpy.typing import NDArray
 
 from gauge_mc.errors import ConvergenceError
 from gauge_mc.quarks.algebra import Combine
-from gauge_mc.quarks.basis import Projection
+from gauge_mc.quarks.basis import Projection, VectorView
 from gauge_mc.quarks.chirality import CombineChiralities
 from gauge_mc.quarks.linear import EVEN, ODD, LinearOperator
 from gauge_mc.quarks.low_modes import LowModes
 from gauge_mc.quarks.multishift import ShiftedSearch
 from gauge_mc.quarks.preconditioned import norms_of
-from gauge_mc.quarks.solvers import ATTEMPTS, LEAST_TOLERANCE, SMALLER, SolverParameters
+from gauge_mc.quarks.solvers import ATTEMPTS, LEAST_TOLERANCE, SMALLER, Norms, SolverParameters
 from gauge_mc.quarks.spinors import SpinorField
 
 BOTH = (EVEN, ODD)
@@ -40,6 +41,10 @@ has no eigenvalue: with larger errors it may not be positive, and the iteration 
 
 TIGHTER = 0.5
 """Factor from the tolerance of D(m) x = b to that of the systems with A."""
+
+TOGETHER = 6
+"""Default of the largest number of vectors that are solved for at once: half of the spins and
+colours of a point, which have one chirality."""
 
 
 class OverlapOperator(Protocol):
@@ -67,22 +72,22 @@ class OverlapSolution:
     residuals: NDArray[np.float64]
     """The true residuals, divided by the norms of b, of shape (masses, vectors)."""
     iterations: int
-    """Number of iterations for all vectors together."""
+    """Number of iterations, which vectors that are solved for at once share."""
     updates: int
-    """Number of corrections by the true residual for all vectors and masses together."""
+    """Number of corrections by the true residual for all masses together, shared likewise."""
     iterated: NDArray[np.float64]
     """The true residuals before corrections, of the shape of `residuals`."""
 
 
 class OverlapSolver:
-    """Solves D(m) x = b for one vector after the other, in the same memory.
+    """Solves D(m) x = b for some vectors b at once, again and again in the same memory.
 
     Parameters
     ----------
     operator : OverlapOperator
         The overlap operator.
     like : SpinorField
-        One vector in double precision.
+        As many vectors in double precision as are solved for at once.
     masses : sequence of float
         The masses, from 0 to below 2 rho; they may be equal.
     request : SolverParameters
@@ -91,6 +96,14 @@ class OverlapSolver:
         Whether the sign function may have larger errors as residuals fall.
     low : mapping of int to LowModes, optional
         Low modes of A by chirality, whose parts of solutions are not iterated for.
+
+    Attributes
+    ----------
+    residuals, first : dict of float to ndarray of float64, shape (count,)
+        The true residuals of the last solutions by mass, divided by the norms of b, and those
+        before corrections.
+    iterations, updates : int
+        Numbers of iterations, which all vectors share, and of corrections so far.
     """
 
     def __init__(
@@ -104,8 +117,11 @@ class OverlapSolver:
     ) -> None:
         self.masses, self.request, self._relaxed = tuple(masses), request, relaxed
         self.iterations = self.updates = 0
+        self.residuals: dict[float, Norms] = {}
+        self.first: dict[float, Norms] = {}
+        self.b = like.like()
         self._rho, self._different = operator.rho, sorted(set(masses))
-        self._b, self._part, self._x, self._rest = (like.like() for _ in range(4))
+        self._part, self._x, self._rest = (like.like() for _ in range(3))
         self._y = {mass: like.like() for mass in self._different}
         self._searches = {
             c: ShiftedSearch(square, like, len(self._y)) for c, square in operator.squares.items()
@@ -124,25 +140,24 @@ class OverlapSolver:
         self._product = operator.massless.apply(self._rest, self._x)
         self._split = CombineChiralities(self._part, self._rest)
 
-    def solve(self, b: SpinorField, n: int) -> dict[float, SpinorField]:
-        """Return the solutions for vector number n, by mass, in memory that is used again.
+    def solve(self) -> dict[float, SpinorField]:
+        """Return the solutions for the vectors `b`, by mass, in memory that is used again.
 
         Raises
         ------
         ConvergenceError
             If there are too many iterations, or the tolerance cannot be reached.
         """
-        self._b.copy(b, n)
-        self.norm = float(norms_of(self._b)[0])
-        if not np.isfinite(self.norm):
+        norms = norms_of(self.b)
+        if not np.isfinite(norms).all():
             raise ConvergenceError("The source contains a value that is not a number.")
-        self._rest.copy(self._b)
+        self._norms = np.where(norms > 0, norms, 1.0)
+        self._rest.copy(self.b)
         self._begin(TIGHTER * self.request.tolerance)
-        self.first, self.residuals = {}, {}
         for mass, y in self._y.items():
             self._times_adjoint(mass, y)  # y becomes x
             self._x.copy(y)
-            self.first[mass] = self.residuals[mass] = self._residual(mass)
+            self.first[mass] = self.residuals[mass] = self._residuals(mass)
             self._refine(mass, y)
         return self._y
 
@@ -167,7 +182,7 @@ class OverlapSolver:
         for c, search in self._searches.items():
             self._split(0, 0, 0.5, c / 2)
             norms = norms_of(self._part)
-            if norms[0] == 0:
+            if not norms.any():
                 continue
             search.r.copy(self._part)
             inside = self._low[c][1].remove() if c in self._low else None
@@ -180,7 +195,7 @@ class OverlapSolver:
                     "tolerance, or choose heavier quarks."
                 ) from error
             for i, (mass, scale) in enumerate(zip(masses, scales, strict=True)):
-                self._more.copy(search.y, first=i)
+                self._more.copy(search.y, first=i * search.r.count)
                 if inside is not None:
                     self._add_low[c].add(inside / (self._low[c][0] + shifts[i]))
                 _set(self._y[mass], self._more, 1, 1 / scale)
@@ -191,31 +206,35 @@ class OverlapSolver:
         self._adjoint[mass]()
         _set(y, self._more, mass, self._rho - mass / 2)
 
-    def _residual(self, mass: float) -> float:
-        """Set the rest to b - D(m) x, and return its norm, divided by that of b."""
+    def _residuals(self, mass: float) -> Norms:
+        """Set the rest to b - D(m) x, and return its norms, divided by those of b."""
         self._product()
         _set(self._rest, self._x, -(self._rho - mass / 2), -mass)
-        _set(self._rest, self._b, 1, 1)
-        return float(norms_of(self._rest)[0]) / (self.norm or 1.0)
+        _set(self._rest, self.b, 1, 1)
+        return norms_of(self._rest) / self._norms
 
     def _refine(self, mass: float, y: SpinorField) -> None:
-        """Correct x until its true residual is small enough."""
+        """Correct x until its true residuals are small enough."""
         wanted = self.request.tolerance
         for _ in range(ATTEMPTS):
             before = self.residuals[mass]
-            if before <= wanted:
+            left = before > wanted
+            if not left.any():
                 break
             self.updates += 1
-            self._add((mass,), max(LEAST_TOLERANCE, TIGHTER * wanted / before), looser=0)
+            _set(self._rest, self._rest, left.astype(np.float64), 0)  # others stay as they are
+            reduction = max(LEAST_TOLERANCE, TIGHTER * wanted / float(before.max()))
+            self._add((mass,), reduction, looser=0)
             self._times_adjoint(mass, y)
             _set(self._x, y, 1, 1)
-            self.residuals[mass] = self._residual(mass)
-            if self.residuals[mass] > SMALLER * before:
+            self.residuals[mass] = self._residuals(mass)
+            if (self.residuals[mass] > SMALLER * before)[left].any():
                 break
-        if self.residuals[mass] > wanted:
+        largest = float(self.residuals[mass].max())
+        if largest > wanted:
             raise ConvergenceError(
                 f"The residual for the mass {mass:g} does not become smaller than "
-                f"{self.residuals[mass]:.2g} of the source, and the tolerance is {wanted:g}: "
+                f"{largest:.2g} of the source, and the tolerance is {wanted:g}: "
                 "choose a larger tolerance, or a heavier quark."
             )
         y.copy(self._x)
@@ -228,6 +247,8 @@ def solve_all(
     request: SolverParameters,
     relaxed: bool = True,
     low: Mapping[int, LowModes] | None = None,
+    most: int = TOGETHER,
+    progress: Callable[[str], None] = lambda line: None,
 ) -> OverlapSolution:
     """Return the solutions of D(m) x = b for several masses; see `OverlapSolver`.
 
@@ -239,20 +260,63 @@ def solve_all(
         The vectors b on all sites, in double precision.
     masses, request, relaxed, low
         See `OverlapSolver`.
+    most : int
+        Largest number of vectors that are solved for at once.
+    progress : callable
+        Called with a line about every such solution.
     """
-    one = SpinorField.empty(source.field, source.storage.name)
-    solver = OverlapSolver(operator, one, masses, request, relaxed, low)
+    solvers: dict[int, OverlapSolver] = {}
     solutions = tuple(source.like() for _ in masses)
     shape = len(solutions), source.count
-    residuals, first = np.zeros(shape), np.zeros(shape)
-    for n in range(source.count):
-        found = solver.solve(source, n)
+    residuals, first, done = np.zeros(shape), np.zeros(shape), 0
+    for columns in _of_equal_parts(source, most):
+        began, count = time.perf_counter(), len(columns)
+        if count not in solvers:
+            like = SpinorField.empty(source.field, source.storage.name, count)
+            solvers[count] = OverlapSolver(operator, like, masses, request, relaxed, low)
+        solver = solvers[count]
+        before = solver.iterations, solver.updates
+        for n, column in enumerate(columns):
+            solver.b.copy(VectorView.of(source, column), to=n)
+        found = solver.solve()
         for number, (mass, to) in enumerate(zip(masses, solutions, strict=True)):
-            to.copy(found[mass], 0, n)
-            residuals[number, n], first[number, n] = solver.residuals[mass], solver.first[mass]
-    return OverlapSolution(solutions, residuals, solver.iterations, solver.updates, first)
+            for n, column in enumerate(columns):
+                to.copy(VectorView.of(found[mass], n), to=column)
+            residuals[number, columns], first[number, columns] = (
+                solver.residuals[mass],
+                solver.first[mass],
+            )
+        done += count
+        progress(
+            f"{done} of {source.count} columns, the last {count} with "
+            f"{solver.iterations - before[0]} iterations and {solver.updates - before[1]} "
+            f"corrections in {time.perf_counter() - began:.1f} s"
+        )
+    iterations, updates = (
+        sum(getattr(one, name) for one in solvers.values()) for name in ("iterations", "updates")
+    )
+    return OverlapSolution(solutions, residuals, iterations, updates, first)
 
 
-def _set(target: SpinorField, other: SpinorField, a: float, b: float) -> None:
+def _of_equal_parts(source: SpinorField, most: int) -> list[list[int]]:
+    """Return the numbers of vectors in groups of at most so many with the same chiral parts.
+
+    Those of a point have one each, so that no part of a group is 0 for some of its vectors.
+    """
+    part = source.like()
+    split = CombineChiralities(part, source)
+    kinds: dict[tuple[bool, ...], list[int]] = {}
+    sizes = []
+    for c in (1, -1):
+        split(0, 0, 0.5, c / 2)
+        sizes.append(norms_of(part) > 0)
+    for n, kind in enumerate(zip(*sizes, strict=True)):
+        kinds.setdefault(tuple(bool(one) for one in kind), []).append(n)
+    return [
+        columns[n : n + most] for columns in kinds.values() for n in range(0, len(columns), most)
+    ]
+
+
+def _set(target: SpinorField, other: SpinorField, a: float | Norms, b: float) -> None:
     """Set the target to a times itself and b times other vectors."""
     Combine(target, other)(a, b)

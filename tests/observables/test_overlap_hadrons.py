@@ -108,7 +108,7 @@ def test_headers():
 def test_the_measurement_that_compiles_kernels_is_short():
     quick = Mesons.for_lattice(LATTICE, quark=WORDS).warm_up.quarks.massive
     assert quick.masses == (1.0,)
-    assert quick.parameters == {"rho": 1.3, "accuracy": 0.1, "modes": 2, "deflated": 0}
+    assert quick.parameters == {"rho": 1.3, "accuracy": 0.1, "modes": 0, "deflated": 0}
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from gauge_mc.quarks.low_modes import random_vector
 from gauge_mc.quarks.minmax import degree_for
 from gauge_mc.quarks.operators import OPERATORS
 from gauge_mc.quarks.overlap import Overlap
+from gauge_mc.quarks.preconditioned import norms_of
 from gauge_mc.quarks.solvers import SolverParameters
 from gauge_mc.quarks.spinors import SpinorField
 from tests.domain.conftest import open_group
@@ -262,6 +263,50 @@ def test_loose_polynomials_are_in_single_precision(error, single, links, best_de
         return
     degree = degree_for((overlap.kernel_modes.edge / overlap.kernel_modes.norm) ** 2, error)
     assert 1e-9 < off < 2e-7 * np.sqrt(degree)
+
+
+def test_vectors_that_are_solved_for_at_once(links, best_device):
+    """Those of one chirality and others, in any number: each has its own solution and residual."""
+    quarks = operator_on(links, (0.2, 0.5), best_device, accuracy=1e-9, modes=4)
+    vectors = point(quarks.field).to_numpy()[[0, 5, 1, 2, 6]]
+    vectors[3] += 2 * vectors[4]
+    source, lines = SpinorField.from_numpy(quarks.field, vectors), []
+    alone, at_once = (
+        quarks.overlap.solve_all(source, quarks.masses, 1e-8, together=most, progress=said)
+        for most, said in ((1, lambda line: None), (2, lines.append))
+    )
+    for one, other in zip(alone.solutions, at_once.solutions, strict=True):
+        assert np.abs(one.to_numpy() - other.to_numpy()).max() < 1e-7
+    for found in (alone, at_once):
+        assert found.residuals.shape == (2, 5)
+        assert found.residuals.max() <= 1e-8
+    assert at_once.iterations < 0.7 * alone.iterations
+    assert [line.split(",")[0] for line in lines] == [f"{done} of 5 columns" for done in (2, 4, 5)]
+
+
+def test_only_vectors_that_need_it_are_corrected(links, monkeypatch):
+    """The residual of a vector that is good enough is no right-hand side of a correction."""
+    quarks = operator_on(links, (0.3,), accuracy=1e-3, modes=4)
+    source = SpinorField.from_numpy(quarks.field, point(quarks.field).to_numpy()[:2])
+    request = SolverParameters(1e-2)
+    solver = overlap_solver.OverlapSolver(quarks.overlap, source, quarks.masses, request)
+    solver.b.copy(source)
+    residuals, add, norms = solver._residuals, solver._add, []
+
+    def said(mass):
+        found = residuals(mass)
+        return found if len(norms) > 1 else np.array([1.0, 0.0])
+
+    def seen(masses, tolerance, looser):
+        norms.append(norms_of(solver._rest))
+        add(masses, tolerance, looser)
+
+    monkeypatch.setattr(solver, "_residuals", said)
+    monkeypatch.setattr(solver, "_add", seen)
+    solver.solve()
+    assert solver.updates == 1
+    assert norms[0] == pytest.approx([1, 1])
+    assert norms[1][0] > 0 == norms[1][1]
 
 
 def test_a_residual_that_is_out_of_reach(operator):

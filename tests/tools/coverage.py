@@ -1,12 +1,10 @@
-"""How often errors contain the truth: synthetic series, and chains of small lattices.
+"""How often errors contain the truth, on synthetic series; `lattice_coverage` takes real chains.
 
     python -m tests.tools.coverage [--chains 1000]
-    python -m tests.tools.coverage --lattices OUT [--chains 1000] [--device cpu]
 
-The first prints how often the true value is within one and two errors, for series with
-N = 10, 20, 50 and 200 independent measurements (2 tau_int N samples), and how often a caution is
-shown. The second does the same for SU(2) on 4^4: it generates chains with seeds of their own, and
-takes the mean over all of them for the truth. What is tested are the program's functions.
+It prints how often the true value is within one and two errors, for series with N = 10, 20, 50 and
+200 independent measurements (2 tau_int N samples), and how often a caution is shown. What is tested
+are the program's functions.
 
 Each line is a kind of series and a quantity:
 
@@ -20,17 +18,15 @@ Each line is a kind of series and a quantity:
 
 import argparse
 import math
-import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 
 import numpy as np
 
 from gauge_mc.analysis.hadrons.plateaus import ratio_series
 from gauge_mc.analysis.potential.fit import fit_potential, potential_plateaus
-from gauge_mc.analysis.potential.loop_ratios import creutz_ratios, log_loops
+from gauge_mc.analysis.potential.loop_ratios import log_loops
 from gauge_mc.analysis.potential.loops import PathLoops
 from gauge_mc.analysis.timeseries.bins import susceptibility
 from gauge_mc.analysis.timeseries.cautions import caution_slow
@@ -241,112 +237,14 @@ def show(table: Table, numbers: tuple[int, ...]) -> None:
         print(f"| {kind} | {name} | {' | '.join(cells)} |")
 
 
-MEASURED = "plaquette,polyakov,wilson-loops:1:r-max=2:t-max=2:iterations=0"
-"""Measurements of the chains of small lattices."""
-
-TOGETHER = 250
-"""Number of chains that are generated together."""
-
-
-def of_lattices(folder: Path, chains: int, updates: int, **execution: object) -> Table:
-    """Return the deviations of chains of SU(2) on 4^4 at beta = 2.2 from the mean of all chains."""
-    from gauge_mc.analysis.potential.loop_tables import read_loops
-    from gauge_mc.run.generate import generate_chains
-
-    series: dict[str, list[np.ndarray]] = defaultdict(list)
-    for first in range(0, chains, TOGETHER):
-        runs = generate_chains(
-            {
-                "group": "su2",
-                "beta": 2.2,
-                "lattice": "4x4x4x4",
-                "thermalize": 100,
-                "configs": updates,
-                "separation": 1,
-                "measure": MEASURED,
-                "format": "none",
-                "seed": 1 + first,
-            },
-            chains=min(TOGETHER, chains - first),
-            output=folder / f"chains{first}",
-            progress=False,
-            **execution,
-        )
-        for run in runs:
-            series["plaquette"].append(run["plaquette"]["plaquette"])
-            for column in ("re", "abs"):
-                series[f"L, {column}"].append(run["polyakov"][column])
-            (loops,) = read_loops(run.path / "wilson_loops.csv")[0]
-            series["loops"].append(loops.values)
-        print(f"{first + len(runs)} chains", file=sys.stderr, flush=True)
-    return _compared(dict(series), updates)
-
-
-def _compared(series: dict[str, list[np.ndarray]], updates: int) -> Table:
-    """Return the deviations of pieces of chains from the means over all chains."""
-    table: Table = defaultdict(list)
-    kind = "SU(2), 4⁴, β = 2.2"
-    loops = np.array(series.pop("loops"))
-    w = loops.mean(axis=(0, 1))
-    v1, chi22 = np.log(w[0, 0] / w[0, 1]), -np.log(w[1, 1] * w[0, 0] / (w[0, 1] * w[1, 0]))
-    truth = {name: np.mean(chains) for name, chains in series.items()}
-    modulus = np.array(series["L, abs"])
-    space = 4**3
-    chi = space * (np.mean(modulus**2) - np.mean(modulus) ** 2)
-    tau = {name: estimate(*chains).tau_int for name, chains in series.items()}
-    tau["loops"] = max(estimate(*loops[:, :, i, j]).tau_int for i in (0, 1) for j in (0, 1))
-    print("tau_int:", {name: round(one, 2) for name, one in tau.items()}, file=sys.stderr)
-    for number in NUMBERS:
-        for name, chains in series.items():
-            length = math.ceil(2 * tau[name] * number)
-            for piece in _pieces(chains, length, updates):
-                found = estimate(piece)
-                caution = bool(found.cautions or caution_slow(piece))
-                pull = (found.value - truth[name]) / found.error
-                table[kind, name, number].append((pull, caution))
-                if name == "L, abs":
-                    value, error = susceptibility(piece, volume=space)
-                    table[kind, "χ of |L|", number].append(((value - chi) / error, caution))
-        length = math.ceil(2 * tau["loops"] * number)
-        for piece in _pieces(loops, length, updates):
-            one = _loops(piece, np.array([1, 2]), np.array([1, 2]))
-            first = estimate(piece[:, 1, 1])
-            caution = bool(first.cautions)
-            table[kind, "W(2, 2)", number].append(((first.value - w[1, 1]) / first.error, caution))
-            logs = log_loops(one)
-            found = estimate(logs[:, 0, 0] - logs[:, 0, 1])
-            table[kind, "V(1)", number].append(((found.value - v1) / found.error, caution))
-            grid = creutz_ratios(one)
-            if math.isfinite(grid.error[1, 1]):
-                pull = (grid.value[1, 1] - chi22) / grid.error[1, 1]
-                table[kind, "force, χ(2, 2)", number].append((pull, caution))
-    return table
-
-
-def _pieces(chains: list[np.ndarray], length: int, updates: int) -> Iterator[np.ndarray]:
-    """Yield pieces of all chains, at most five of each and far from each other."""
-    every = max(length, updates // 5)
-    for chain in chains:
-        for first in range(0, updates - length + 1, every):
-            yield chain[first : first + length]
-
-
 def main() -> None:
     """Print the table that is asked for, and what misses."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--chains", type=int, default=1000)
     parser.add_argument("--fits", type=int, default=200, help="synthetic chains that are fitted")
     parser.add_argument("--processes", type=int, default=1, help="processes for synthetic chains")
-    parser.add_argument("--lattices", type=Path, metavar="OUT", help="folder of the runs")
-    parser.add_argument("--updates", type=int, default=600)
-    parser.add_argument("--device", default="auto", help="backend")
-    parser.add_argument("--threads", type=int)
     arguments = parser.parse_args()
-    if arguments.lattices:
-        execution = {"backend": arguments.device, "threads": arguments.threads}
-        table = of_lattices(arguments.lattices, arguments.chains, arguments.updates, **execution)
-    else:
-        table = synthetic(arguments.chains, arguments.fits, [*KINDS], NUMBERS, arguments.processes)
+    table = synthetic(arguments.chains, arguments.fits, [*KINDS], NUMBERS, arguments.processes)
     show(table, NUMBERS)
     print(*missed(table), sep="\n")
 

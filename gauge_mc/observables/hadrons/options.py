@@ -15,6 +15,7 @@ from gauge_mc.quarks.angles import BOUNDARY
 from gauge_mc.quarks.contractions import Momentum
 from gauge_mc.quarks.diagonal import LARGEST, MU, TERMS
 from gauge_mc.quarks.operators import hopping_operators
+from gauge_mc.quarks.overlap_solver import TOGETHER as OVERLAP_TOGETHER
 from gauge_mc.quarks.solvers import ITERATIONS, LEAST_TOLERANCE, METHODS, RELIABLE, SOLVERS
 from gauge_mc.quarks.sources import SOURCES
 from gauge_mc.quarks.storage import STORAGES
@@ -110,9 +111,9 @@ ITERATION_LIMIT = Option("limit", int, "Largest number of iterations.", f"{ITERA
 TOGETHER = Option(
     "together",
     int,
-    "Spins and colours that are solved together for quarks with a fifth direction, whose memory "
-    "is as many times larger.",
-    "1",
+    "Spins and colours that are solved together for quarks with a mass, whose memory is as many "
+    "times larger.",
+    f"1 for domain walls, {OVERLAP_TOGETHER} for overlap quarks",
     least=1,
     most=MOST_TOGETHER,
 )

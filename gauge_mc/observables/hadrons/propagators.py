@@ -38,6 +38,9 @@ from gauge_mc.quarks.walls import WallOperator
 PRECISION = "double"
 """Precision of sources and solutions."""
 
+SILENCE = 10.0
+"""Time in seconds that work takes before lines about its progress are printed, and between them."""
+
 
 class SolveRecords(list[Record]):
     """Records of the table of solutions, together with those of the table of operators.
@@ -132,9 +135,12 @@ def _solutions_of_family(
     assert massive
 
     def made() -> tuple[MassFamily, Record]:
+        lines, began = _ProgressLines("operator"), time.perf_counter()
         operator = massive.made(field, massive.masses, phases)
         assert isinstance(operator, MassFamily)
-        return operator, operator.record()
+        record = operator.record()
+        lines(f"{operator.name}, prepared in {time.perf_counter() - began:.1f} s")
+        return operator, record
 
     operator, record = once(field, (massive, phases), made)
     solves.operators.append(record)
@@ -153,7 +159,9 @@ def _solve_family(
     began, label = time.perf_counter(), quarks.label(source)
     vectors = SpinorField.empty(operator.field, PRECISION, SPINS * links.group.colours)
     source.fill(vectors, links)
-    found = operator.propagators(vectors, quarks.request, source.place)
+    lines = _ProgressLines(f"{operator.name} quarks, {label}")
+    how = quarks.request, source.place, quarks.together, lines
+    found = operator.propagators(vectors, *how)
     each = (time.perf_counter() - began) / len(found.propagators)
     solutions = {}
     for n, (quark, one) in enumerate(zip(quarks.kinds, found.propagators, strict=True)):
@@ -218,6 +226,25 @@ def _say(notes: Sequence[str], quark: Quark, label: str) -> None:
     """Say on standard error what the user should know about a solution."""
     for note in notes:
         print(f"gauge-mc: {describe_quarks(quark, quark)}, {label}: {note}", file=sys.stderr)
+
+
+class _ProgressLines:
+    """Lines on standard error about work that takes long, not more often than `SILENCE`.
+
+    Parameters
+    ----------
+    what : str
+        The work.
+    """
+
+    def __init__(self, what: str) -> None:
+        self._what, self._said = what, time.monotonic()
+
+    def __call__(self, line: str) -> None:
+        now = time.monotonic()
+        if now - self._said >= SILENCE:
+            self._said = now
+            print(f"gauge-mc: {self._what}: {line}", file=sys.stderr)
 
 
 def _propagator_path(quarks: Quarks, quark: Quark, source: Source) -> PropagatorPath:

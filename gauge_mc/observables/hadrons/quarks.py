@@ -85,7 +85,7 @@ class Quarks:
     request: SolverParameters = field(default_factory=SolverParameters)
     """How to solve."""
     together: int = 1
-    """Columns that are solved together for quarks with a fifth direction."""
+    """Columns that are solved together for quarks with a mass."""
     folder: str = ""
     """Folder in which propagators are kept; if it is empty, they are not."""
 
@@ -161,7 +161,7 @@ class Quarks:
                 given.get(INNER.name, defaults.INNER),
                 given.get(LINKS.name),
             ),
-            given.get(TOGETHER.name, 1),
+            given.get(TOGETHER.name, family.together if family else 1),
             given.get(PROPAGATORS.name, ""),
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from gauge_mc import defaults
@@ -16,6 +16,7 @@ from gauge_mc.quarks.mass_family import FamilySolution, MassFamily
 from gauge_mc.quarks.minmax import LEAST_ERROR
 from gauge_mc.quarks.operators import OPERATORS
 from gauge_mc.quarks.overlap import MOST_DEFLATED, RHO, Overlap, checked_masses
+from gauge_mc.quarks.overlap_solver import TOGETHER
 from gauge_mc.quarks.sign_function import ACCURACY, APPROXIMATIONS
 from gauge_mc.quarks.sign_report import SIGN_COLUMNS, sign_report
 from gauge_mc.quarks.solvers import SolverParameters
@@ -112,8 +113,9 @@ class OverlapQuarks(MassFamily):
         APPROXIMATION,
         DEFLATED_MODES,
     )
-    warm_up: ClassVar[Mapping[str, object]] = {"accuracy": 0.1, "modes": 2, "deflated": 0}
+    warm_up: ClassVar[Mapping[str, object]] = {"accuracy": 0.1, "modes": 0, "deflated": 0}
     solver = defaults.WALL_SOLVER
+    together = TOGETHER
     columns = SIGN_COLUMNS
 
     def __init__(
@@ -172,10 +174,18 @@ class OverlapQuarks(MassFamily):
         source: SpinorField,
         request: SolverParameters,
         place: tuple[int, int, int, int] = (0, 0, 0, 0),
+        together: int | None = None,
+        progress: Callable[[str], None] = lambda line: None,
     ) -> FamilySolution:
         """Return the propagators of all masses; see `MassFamily.propagators`."""
         found = self.overlap.solve_all(
-            source, self.masses, request.tolerance, request.iterations, deflated=self._deflated
+            source,
+            self.masses,
+            request.tolerance,
+            request.iterations,
+            deflated=self._deflated,
+            together=together or self.together,
+            progress=progress,
         )
         return FamilySolution(
             self.overlap.subtracted(found, source, self.masses, place),

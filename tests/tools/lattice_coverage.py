@@ -1,0 +1,439 @@
+"""How often errors contain the truth: chains of small lattices, cut into pieces.
+
+    python -m tests.tools.lattice_coverage STUDY OUT [--chains N] [--processes P] [--backend cpu]
+
+Chains with seeds of their own are generated and cut into pieces of N = 10, 20, 50 and 200
+independent measurements, at most five of a chain and far from each other. Each piece goes through
+the program's functions for a fit, with its defaults; the truth is what they find from all chains
+together. The output is a line of the table in ``docs/reliability.md`` for every quantity, and what
+misses.
+"""
+
+import argparse
+import math
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gauge_mc.actions import Coupling
+from gauge_mc.analysis.flow.records import read_flow
+from gauge_mc.analysis.flow.scales import flow_scales
+from gauge_mc.analysis.flow.topology import topological_charge
+from gauge_mc.analysis.hadrons.chiral import chiral_fits
+from gauge_mc.analysis.hadrons.correlators import MESON_LABELS, read_hadron_correlators
+from gauge_mc.analysis.hadrons.masses import Ranges
+from gauge_mc.analysis.hadrons.mesons import meson_series
+from gauge_mc.analysis.potential.fit import fit_potential, potential_plateaus
+from gauge_mc.analysis.potential.loop_ratios import creutz_ratios, log_loops
+from gauge_mc.analysis.potential.loop_tables import read_loops
+from gauge_mc.analysis.timeseries.bins import susceptibility
+from gauge_mc.analysis.timeseries.cautions import caution_slow
+from gauge_mc.analysis.timeseries.gamma_method import estimate
+from gauge_mc.analysis.transition.results import transition
+from gauge_mc.analysis.transition.volume import ThermalVolume
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import GaugeError
+from gauge_mc.groups import GROUPS
+from gauge_mc.run.generate import generate_chains
+from gauge_mc.scans.thermal_runs import read_thermal_chain
+from tests.tools.coverage import NUMBERS, Table, missed, show
+
+Series = dict[str, np.ndarray]
+"""What was measured along a chain, the measurements first."""
+
+Found = tuple[str, float, float, bool]
+"""A quantity, its value and error, and whether a caution is shown."""
+
+PIECES = 5
+"""Maximum number of pieces of a chain."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """Chains of one or several ensembles, and what is found from them."""
+
+    kind: str
+    """Name in the table."""
+    ensembles: list[dict[str, Any]]
+    """Parameters; a chain is one run of each of them."""
+    read: Callable[[Path], tuple[Any, Series]]
+    """Function of a run directory that returns what all runs share, and the series."""
+    results: Callable[[list[Any], list[Series]], Iterator[Found]]
+    """Function of both, of every ensemble, that yields the quantities."""
+    slow: tuple[str, ...]
+    """Names of the series whose τ_int counts."""
+
+
+def of_loops(shared: list[Any], series: list[Series]) -> Iterator[Found]:
+    """Yield averages, ratios of Wilson loops and susceptibilities."""
+    (own,), (loops,) = series, shared
+    space = 4**3
+    for name in ("plaquette", "Re L", "modulus of L"):
+        one = estimate(own[name])
+        yield name, one.value, one.error, bool(one.cautions or caution_slow(own[name]))
+    value, error = susceptibility(own["modulus of L"], volume=space)
+    caution = bool(estimate(own["modulus of L"]).cautions)
+    yield "susceptibility of L", value, error, caution
+    first = estimate(own["loops"][:, 1, 1])
+    caution = bool(first.cautions)
+    yield "W(2, 2)", first.value, first.error, caution
+    one = replace(loops, sweeps=np.arange(len(own["loops"])), values=own["loops"])
+    logs = log_loops(one)
+    found = estimate(logs[:, 0, 0] - logs[:, 0, 1])
+    yield "V(1)", found.value, found.error, caution
+    grid = creutz_ratios(one)
+    yield "force, χ(2, 2)", grid.value[1, 1], grid.error[1, 1], caution
+
+
+def read_averages(run: Path) -> tuple[Any, Series]:
+    """Read the plaquette, the Polyakov loop and Wilson loops."""
+    from gauge_mc.run.view import open_run
+
+    tables = open_run(run).tables
+    (loops,) = read_loops(run / "wilson_loops.csv")[0]
+    return loops, {
+        "plaquette": tables["plaquette"]["plaquette"],
+        "Re L": tables["polyakov"]["re"],
+        "modulus of L": tables["polyakov"]["abs"],
+        "loops": loops.values,
+    }
+
+
+def of_flow(shared: list[Any], series: list[Series]) -> Iterator[Found]:
+    """Yield the scales of the gradient flow, and the topological susceptibility."""
+    (own,), (flow,) = series, shared
+    count = len(own["charge"])
+    flow = replace(flow, sweeps=flow.updates * np.arange(1, count + 1), columns=own)
+    scales = flow_scales(flow, target=TARGET)
+    caution = bool(scales.cautions or scales.t0.cautions)
+    yield "t₀", scales.t0.value, scales.t0.error, caution
+    yield "w₀", scales.w0.value, scales.w0.error, caution
+    charge = topological_charge(flow, target=TARGET)
+    one = charge.susceptibility
+    yield "χ_t", one.value, one.error, bool(charge.cautions or one.cautions)
+
+
+TARGET = 0.1
+"""Value of t²⟨E⟩ at t₀, as in the literature of SU(2)."""
+
+
+def read_flow_series(run: Path) -> tuple[Any, Series]:
+    """Read the flow."""
+    flow = read_flow(run / "flow.csv")
+    return flow, dict(flow.columns)
+
+
+def of_potential(shared: list[Any], series: list[Series]) -> Iterator[Found]:
+    """Yield V(R), the force, and r₀ and √σ of a fit."""
+    (own,), (path,) = series, shared
+    loops = [replace(path, sweeps=np.arange(len(own["loops"])), values=own["loops"])]
+    plateaus = potential_plateaus(loops)
+    found = fit_potential(plateaus, loops)
+    caution = bool(found.points[0].potential.cautions)
+    for point in found.points:
+        if point.steps in (1, 2, 3):
+            yield f"V({point.steps})", point.potential.value, point.potential.error, caution
+    for point in found.force[:1]:
+        yield "force", point.force.value, point.force.error, caution
+    if scales := found.force_scales.get("r0") if found.force_scales else None:
+        error = math.hypot(scales.value.error, np.nan_to_num(scales.systematic))
+        yield "r₀, from the force", scales.value.value, error, caution
+    for label, scan in (("B free", found.free), ("B = −π/12", found.string)):
+        for name, symbol in (("r0", "r₀"), ("root_sigma", "√σ")):
+            if scan:
+                one = getattr(scan.fit, name)
+                parts = scan.fit.systematic.get(name, 0.0), scan.window.get(name, 0.0)
+                error = math.hypot(one.error, *np.nan_to_num(parts))
+                yield f"{symbol}, {label}", one.value, error, caution
+
+
+def read_potential(run: Path) -> tuple[Any, Series]:
+    """Read the Wilson loops of the only level of smearing."""
+    (loops,) = read_loops(run / "wilson_loops.csv")[0]
+    return loops, {"loops": loops.values}
+
+
+def of_hadrons(shared: list[Any], series: list[Series]) -> Iterator[Found]:
+    """Yield effective masses, masses of fits, the PCAC mass and κ_c."""
+    (own,), (table,) = series, shared
+    count = len(own["correlators"])
+    values = np.moveaxis(own["correlators"], 0, 1)
+    found = meson_series(replace(table, sweeps=np.arange(count), values=values), Ranges())
+    (pion,) = [one for one in found.correlators if one.name == "pion"][:1]
+    effective = found.correlators[pion].effective()
+    mass = estimate(effective.series[:, 0, 2])
+    caution = bool(mass.cautions)
+    yield "effective mass of π, t = 3", mass.value, mass.error, caution
+    for name, symbol in (("pion", "π"), ("rho", "ρ")):
+        for state, (fit, _) in found.masses.items():
+            if (state.name, state.quarks[0]) == (name, pion.quarks[0]):
+                yield f"mass of {symbol}", fit.mass.value, fit.mass.error, caution
+    for state, (pcac, _) in found.pcac.items():
+        if state.quarks[0] == pion.quarks[0]:
+            yield "PCAC mass", pcac.mass.value, pcac.mass.error, caution
+    for line in chiral_fits(found, found):
+        if line.kappa_c:
+            name = {"pion^2": "κ_c from m_π²", "pcac": "κ_c from PCAC"}[line.quantity]
+            yield name, line.kappa_c.value, line.kappa_c.error, caution
+
+
+def read_mesons(run: Path) -> tuple[Any, Series]:
+    """Read the correlators of mesons."""
+    table = read_hadron_correlators(run / "mesons.csv", MESON_LABELS)
+    return table, {"correlators": np.moveaxis(table.values, 1, 0)}
+
+
+def of_transition(shared: list[Any], series: list[Series]) -> Iterator[Found]:
+    """Yield pseudo-critical couplings, crossings and the extrapolated coupling."""
+    by_lattice: dict[Lattice, list[Any]] = defaultdict(list)
+    for (lattice, chain), own in zip(shared, series, strict=True):
+        sweeps = np.arange(1, len(own["action"]) + 1)
+        by_lattice[lattice].append(replace(chain, sweeps=sweeps, **own))
+    group = GROUPS["su2"]
+    volumes = [
+        ThermalVolume(lattice, group.colours, chains, seed=number)
+        for number, (lattice, chains) in enumerate(by_lattice.items())
+    ]
+    coupling = Coupling.of_metadata({"group": "su2", "beta": "1.88", "action": "wilson"})
+    found = transition(volumes, group, coupling, {})
+    caution = bool(found.cautions)
+    for one in found.volumes:
+        yield f"β of the peak, {one.lattice}", one.beta_peak.value, one.beta_peak.error, caution
+        yield f"χ at the peak, {one.lattice}", one.peak.value, one.peak.error, caution
+    for pair in found.crossings:
+        yield f"crossing with {pair.large}", pair.beta.value, pair.beta.error, caution
+    for line in found.critical:
+        yield f"β_c, {line.method}", line.beta.value, line.beta.error, caution
+
+
+def read_thermal(run: Path) -> tuple[Any, Series]:
+    """Read the action and the Polyakov loop."""
+    from gauge_mc.run.view import open_run
+
+    chain = read_thermal_chain(run)
+    return (open_run(run).parameters.lattice, chain), {"action": chain.action, "loop": chain.loop}
+
+
+COMMON = {"group": "su2", "thermalize": 100, "format": "none"}
+
+STUDIES = {
+    "loops": Study(
+        "SU(2), 4⁴, β = 2.2",
+        [
+            {
+                **COMMON,
+                "beta": 2.2,
+                "lattice": "4x4x4x4",
+                "configs": 600,
+                "separation": 1,
+                "measure": "plaquette,polyakov,wilson-loops:1:r-max=2:t-max=2:iterations=0",
+            }
+        ],
+        read_averages,
+        of_loops,
+        ("plaquette", "Re L", "modulus of L", "loops"),
+    ),
+    "flow": Study(
+        "SU(2), 6⁴, β = 2.3",
+        [
+            {
+                **COMMON,
+                "beta": 2.3,
+                "lattice": "6x6x6x6",
+                "configs": 500,
+                "separation": 2,
+                "measure": "plaquette:2,flow:2:to=1:every=0.1",
+            }
+        ],
+        read_flow_series,
+        of_flow,
+        ("energy_clover", "charge"),
+    ),
+    "potential": Study(
+        "SU(2), 8⁴, β = 2.3",
+        [
+            {
+                **COMMON,
+                "beta": 2.3,
+                "lattice": "8x8x8x8",
+                "configs": 220,
+                "separation": 5,
+                "measure": "wilson-loops:5:r-max=4:t-max=4:smear=ape:0.2x10:iterations=10",
+            }
+        ],
+        read_potential,
+        of_potential,
+        ("loops",),
+    ),
+    "hadrons": Study(
+        "SU(2), 4³×12, β = 2.4, κ = 0.125, 0.135",
+        [
+            {
+                **COMMON,
+                "beta": 2.4,
+                "lattice": "4x4x4x12",
+                "configs": 230,
+                "separation": 5,
+                "measure": "mesons:5:kappa=0.125;0.135:source=gauss:2;10",
+            }
+        ],
+        read_mesons,
+        of_hadrons,
+        ("correlators",),
+    ),
+    "transition": Study(
+        "SU(2), N_t = 2",
+        [
+            {
+                **COMMON,
+                "beta": beta,
+                "lattice": f"{size}x{size}x{size}x2",
+                "configs": configs,
+                "separation": 1,
+                "measure": "plaquette,polyakov",
+            }
+            for size, configs in ((4, 5000), (6, 5000), (8, 5000))
+            for beta in (1.86, 1.88, 1.9)
+        ],
+        read_thermal,
+        of_transition,
+        ("action", "modulus"),
+    ),
+}
+"""The studies by name."""
+
+
+def generated(
+    study: Study, folder: Path, first: int, count: int, configs: int | None, options: dict[str, Any]
+) -> tuple[list[Any], list[list[Series]]]:
+    """Return what the ensembles share, and the series of chains, by chain and ensemble."""
+    shared, found = [], [[] for _ in range(count)]
+    for number, ensemble in enumerate(study.ensembles):
+        values = {**ensemble, "seed": 1 + first + 100_000 * number}
+        if configs:
+            values["configs"] = configs
+        output = folder / f"{number}_{first}"
+        runs = generate_chains(values, chains=count, output=output, progress=False, **options)
+        for own, run in zip(found, runs, strict=True):
+            common, series = study.read(run.path)
+            own.append(series)
+        shared.append(common)
+    return shared, found
+
+
+def times(study: Study, chains: list[list[Series]]) -> int:
+    """Return the number of measurements of one independent one."""
+    tau = 0.5
+    for number in range(len(study.ensembles)):
+        for name in study.slow:
+            if name == "modulus":
+                parts = [np.abs(chain[number]["loop"]) for chain in chains]
+            else:
+                parts = [chain[number][name] for chain in chains]
+            flat = [part.reshape(len(part), -1) for part in parts]
+            columns = range(0, flat[0].shape[1], max(1, flat[0].shape[1] // 20))
+            tau = max(tau, *(estimate(*(part[:, i] for part in flat)).tau_int for i in columns))
+    print(f"τ_int = {tau:.2f} measurements", file=sys.stderr, flush=True)
+    return 2 * tau
+
+
+def results_of(name: str, shared: list[Any], series: list[Series]) -> list[Found]:
+    """Return the results of a study; none if a fit is refused."""
+    with suppress(GaugeError):
+        return [*STUDIES[name].results(shared, series)]
+    return []
+
+
+def main() -> None:
+    """Carry out a study, and print its lines and what misses."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("study", choices=STUDIES)
+    parser.add_argument("output", type=Path)
+    parser.add_argument("--chains", type=int, default=100)
+    parser.add_argument("--together", type=int, default=0, help="chains of one call")
+    parser.add_argument("--configs", type=int, help="number of measurements")
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--generators", type=int, default=1, help="processes that generate")
+    parser.add_argument("--backend", default="auto")
+    parser.add_argument("--threads", type=int)
+    given = parser.parse_args()
+    study = STUDIES[given.study]
+    options = {"backend": given.backend, "threads": given.threads}
+    together = given.together or math.ceil(given.chains / given.generators)
+    firsts = range(0, given.chains, together)
+    with ProcessPoolExecutor(given.generators, get_context("spawn")) as pool:
+        tasks = [
+            pool.submit(
+                generated,
+                study,
+                given.output,
+                first,
+                min(together, given.chains - first),
+                given.configs,
+                options,
+            )
+            for first in firsts
+        ]
+        parts = [one.result() for one in tasks]
+    shared, chains = parts[0][0], [chain for _, some in parts for chain in some]
+    print(f"{len(chains)} chains", file=sys.stderr, flush=True)
+    table = deviations(given.study, shared, chains, given.processes)
+    show(table, NUMBERS)
+    print(*missed(table), sep="\n")
+
+
+def deviations(
+    name: str, shared: list[Any], chains: list[list[Series]], processes: int = 1
+) -> Table:
+    """Return the deviations of pieces of chains from what is found from all of them."""
+    study = STUDIES[name]
+    each = times(study, chains)
+    with ProcessPoolExecutor(processes) as pool:
+        pooled = pool.submit(results_of, name, shared, [_joined(one) for one in zip(*chains)])
+        pieces = {
+            number: [
+                pool.submit(results_of, name, shared, piece)
+                for piece in _pieces(chains, math.ceil(each * number))
+            ]
+            for number in NUMBERS
+        }
+        truth = {one[0]: one[1:3] for one in pooled.result()}
+        print("truth:", truth, file=sys.stderr, flush=True)
+        table: Table = defaultdict(list)
+        for number, futures in pieces.items():
+            for future in futures:
+                for quantity, value, error, caution in future.result():
+                    if quantity in truth and math.isfinite(error) and error > 0:
+                        both = math.hypot(error, np.nan_to_num(truth[quantity][1]))
+                        pull = (value - truth[quantity][0]) / both
+                        table[study.kind, quantity, number].append((pull, caution))
+            tried, done = len(futures), [one for one in futures if one.result()]
+            print(f"N = {number}: {len(done)} of {tried} pieces have results", file=sys.stderr)
+    return table
+
+
+def _joined(chains: tuple[Series, ...]) -> Mapping[str, np.ndarray]:
+    return {name: np.concatenate([one[name] for one in chains]) for name in chains[0]}
+
+
+def _pieces(chains: list[list[Series]], length: int) -> Iterator[list[Series]]:
+    """Yield pieces of all chains, at most `PIECES` of each and far from each other."""
+    samples = min(len(next(iter(one.values()))) for one in chains[0])
+    every = max(length, samples // PIECES)
+    for chain in chains:
+        for first in range(0, samples - length + 1, every):
+            yield [
+                {name: one[first : first + length] for name, one in own.items()} for own in chain
+            ]
+
+
+if __name__ == "__main__":
+    main()
