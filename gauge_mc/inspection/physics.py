@@ -169,8 +169,9 @@ def averages(
     }
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run"
-        options = {"backend": backend, "devices": devices, "threads": threads}
-        run = generate(values, output=path, progress=False, **options)
+        run = generate(
+            values, output=path, progress=False, backend=backend, devices=devices, threads=threads
+        )
         return [one.of(run) for one in known.averages]
 
 

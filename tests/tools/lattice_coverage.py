@@ -397,7 +397,9 @@ def deviations(
     study = STUDIES[name]
     each = times(study, chains)
     with ProcessPoolExecutor(processes) as pool:
-        pooled = pool.submit(results_of, name, shared, [_joined(one) for one in zip(*chains)])
+        pooled = pool.submit(
+            results_of, name, shared, [_joined(one) for one in zip(*chains, strict=True)]
+        )
         pieces = {
             number: [
                 pool.submit(results_of, name, shared, piece)
