@@ -1,5 +1,7 @@
 """Overlap quarks on the command line: mesons and baryons, headers, and the table of operators."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.observables.baryons import Baryons
+from gauge_mc.observables.hadrons import propagators
 from gauge_mc.observables.hadrons.quark_masses import QuarkMasses
 from gauge_mc.observables.mesons import Mesons
 from gauge_mc.quarks.gamma import SIXTEEN
@@ -92,6 +95,24 @@ def test_the_tables_beside_that_of_the_correlators(best_device, rng):
         assert one.records(mesons) == number
     others = Mesons.for_lattice(LATTICE, kappa="0.1")
     assert [one.name for one in others.secondary_tables] == ["solves"]
+
+
+@pytest.mark.parametrize(("options", "group"), [({}, 4), ({"together": 3}, 3)])
+def test_lines_about_the_columns_that_are_solved_for(
+    options, group, best_device, rng, monkeypatch, capsys
+):
+    """They are only there if work takes long; by default four columns of SU(2) have a chirality."""
+    field, _ = field_of(rng, best_device)
+    words = "overlap:rho=1.3,m=0.9,accuracy=1e-3,modes=6"
+    mesons = Mesons.for_lattice(LATTICE, quark=words, tolerance=1e-2, **options)
+    rows(mesons, field)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(propagators, "SILENCE", 0.0)
+    rows(Mesons.for_lattice(LATTICE, quark=words, tolerance=1e-2, **options), field)
+    prepared, first, *_, last = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(r"gauge-mc: operator: overlap, prepared in \d+\.\d s", prepared)
+    assert f": {group} of 8 columns, the last {group} with " in first
+    assert ": 8 of 8 columns, the last " in last
 
 
 def test_headers():
