@@ -141,7 +141,15 @@ class Option(Number):
             If it is not a number, and a number is needed.
         """
         word = str(text).strip().lower()
-        return word if word in self.instead else READ[self.kind](text)
+        if word in self.instead:
+            return word
+        try:
+            return READ[self.kind](text)
+        except ValueError as error:
+            if not self.instead:
+                raise
+            words = " or ".join((self._kind_in_words, *self.instead))
+            raise ValueError(f"'{shortened(text)}' is not {words}.") from error
 
     @property
     def flag(self) -> str:
@@ -204,9 +212,13 @@ class Option(Number):
             raise UsageError(f"{self.flag} is {said}; {self._wanted}.")
 
     @property
+    def _kind_in_words(self) -> str:
+        return "a whole number" if self.kind is int else "a number"
+
+    @property
     def _wanted(self) -> str:
         """The allowed numbers, as the end of a message."""
-        what = "a whole number" if self.kind is int else "a number"
+        what = self._kind_in_words
         least, most = (_bound(bound) for bound in (self.least, self.most))
         if math.isinf(self.least) and math.isinf(self.most):
             return f"give {what}"
@@ -314,7 +326,10 @@ def _converted(option: Option, value: object) -> object:
         return value
     accepted = (int, float) if kind is float else kind
     if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
-        raise UsageError(f"{option.flag} is {quoted(value)}; give a value of type {kind.__name__}.")
+        words = "".join(f" or {word}" for word in option.instead)
+        raise UsageError(
+            f"{option.flag} is {quoted(value)}; give a value of type {kind.__name__}{words}."
+        )
     checked = option.checked(value)
     return kind(checked)
 

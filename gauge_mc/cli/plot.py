@@ -15,6 +15,7 @@ from gauge_mc.plots import AGAINST_BETA
 from gauge_mc.plots.figures.averages import AveragePoint, AveragesTable
 from gauge_mc.plots.figures.files import ENDINGS, STYLE_DPI, FigureFormat, drawn_as
 from gauge_mc.plots.runs.drawing import (
+    draw,
     expected_plot,
     find_plot,
     options_to_draw,
@@ -87,9 +88,10 @@ def plot(
     paths, runs = runs_to_draw(what, run or [])
     chosen = find_plot(what, runs)
     file = output or (paths[0] if len(paths) == 1 else Path()) / f"{what}.pdf"
-    given = options_to_draw(chosen, runs, options)
+    given, said = options_to_draw(chosen, runs, options)
     with alone_on_stdout(json), drawn_as(FigureFormat.parse(size, dpi)):
-        shown = chosen.draw(runs, file, **given)
+        shown, cautions = draw(chosen, runs, file, given)
+    say(*(f"gauge-mc: {sentence}" for sentence in (*said, *cautions)), error=True)
     if json:
         points = [point for one in shown if isinstance(one, AveragesTable) for point in one.points]
         print_document("plot", PlotReport(str(file), what, points))

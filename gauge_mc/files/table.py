@@ -405,6 +405,15 @@ def read_table(path: str | Path, text: Collection[str] = ("path",)) -> TableData
     GaugeError
         If the file does not exist, is not a table or is damaged. The message names the line.
     """
+    found = _kept_table(path, text)
+    noted = _noted_tables.get()
+    if noted is not None:
+        noted[Path(path)] = found
+    return found
+
+
+def _kept_table(path: str | Path, text: Collection[str]) -> TableData:
+    """Read a table, or take it from those that are kept; see `each_table_once`."""
     kept = _kept_tables.get()
     if kept is None:
         return _read_table(path, text)
@@ -437,6 +446,21 @@ def each_table_once() -> Iterator[None]:
         yield
     finally:
         _kept_tables.reset(token)
+
+
+_noted_tables: ContextVar[dict[Path, TableData] | None] = ContextVar("noted_tables", default=None)
+"""Tables that have been read within `noted_tables`."""
+
+
+@contextlib.contextmanager
+def noted_tables() -> Iterator[dict[Path, TableData]]:
+    """Note the tables that `read_table` reads in a context, by their paths."""
+    found: dict[Path, TableData] = {}
+    token = _noted_tables.set(found)
+    try:
+        yield found
+    finally:
+        _noted_tables.reset(token)
 
 
 def _read_table(path: str | Path, text: Collection[str]) -> TableData:

@@ -18,12 +18,13 @@ from gauge_mc.actions import ANISOTROPY
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import replacing
 from gauge_mc.files.table import read_heading
-from gauge_mc.fits.shared.files import CHOSEN, RESULT, without_nan
+from gauge_mc.fits.shared.files import CHOSEN, RESULT, STARTS, without_nan
 from gauge_mc.fits.shared.tables import find_table_by_columns, tables_of_chains
 from gauge_mc.options import Option, check_options
 from gauge_mc.registry import Registry
 from gauge_mc.results import DECLARED, documented, result_field
 from gauge_mc.run.directory import newest_run
+from gauge_mc.run.starts import StartComparison, compared_starts
 from gauge_mc.run.thermalisation import (
     AUTO,
     SKIP,
@@ -48,6 +49,11 @@ class FitResult(ABC):
         kw_only=True,
         metadata={DECLARED: {"help": "Updates that ``--skip auto`` has left out of each run."}},
     )
+    starts: StartComparison | None = field(
+        default=None,
+        kw_only=True,
+        metadata={DECLARED: {"help": "Comparison with a chain from another start, if any."}},
+    )
 
     @abstractmethod
     def values(self) -> dict[str, Any]:
@@ -60,11 +66,15 @@ class FitResult(ABC):
     def document(self) -> dict[str, Any]:
         """Return `values`, and what was left out of the runs if the program has chosen it."""
         chosen = [asdict(one) for one in self.thermalisation]
-        return {**self.values(), **({CHOSEN: chosen} if chosen else {})}
+        compared = {STARTS: asdict(self.starts)} if self.starts else {}
+        return {**self.values(), **({CHOSEN: chosen} if chosen else {}), **compared}
 
     def whole_report(self) -> list[Any]:
         """Return `report`, and what was left out of the runs if the program has chosen it."""
-        return [*self.report(), *sentences_of(self.thermalisation)]
+        said = sentences_of(self.thermalisation)
+        if self.starts:
+            said.append(self.starts.sentence)
+        return [*self.report(), *said]
 
     def _repr_html_(self) -> str:
         """Return the whole report as HTML, for notebooks."""
@@ -109,6 +119,9 @@ class FitReport:
     units: str = result_field("Their units, in words.")
     thermalisation: Sequence[Thermalisation] = result_field(
         "Updates that ``--skip auto`` has left out of each run; missing if a number was given."
+    )
+    starts: StartComparison = result_field(
+        "Comparison with a chain from another start; missing if there is none."
     )
     fits: Sequence[object] = result_field("Results of the fits, if there are several runs.")
 
@@ -314,7 +327,9 @@ def _of_table(chosen: Fit, target: Path, given: Mapping[str, Any]) -> tuple[FitR
     chosen.check_anisotropy(table)
     found = [found_thermalisation(table.parent)] if given.get(SKIP.name) == AUTO else []
     numbers = {**given, SKIP.name: found[0].update} if found else given
-    return replace(chosen.carry_out(table, **numbers), thermalisation=found), table.parent
+    starts = None if found else compared_starts(table.parent)
+    result = chosen.carry_out(table, **numbers)
+    return replace(result, thermalisation=found, starts=starts), table.parent
 
 
 def _of_runs(chosen: Fit, target: Path, given: Mapping[str, Any]) -> tuple[FitResult, Path]:

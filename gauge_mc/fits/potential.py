@@ -46,7 +46,7 @@ from gauge_mc.fits.reports.potential import (
     plateau_table,
     window_table,
 )
-from gauge_mc.fits.shared.files import CHOSEN, MAX_RESULT
+from gauge_mc.fits.shared.files import CHOSEN, MAX_RESULT, STARTS
 from gauge_mc.fits.shared.options import AVERAGE, LEVEL, T_MAX, T_MIN, tag_of_levels
 from gauge_mc.fits.shared.tables import find_table_by_columns, tables_with_columns
 from gauge_mc.libraries import load
@@ -320,7 +320,8 @@ def read_result(path: Path) -> StaticPotential:
     try:
         content = parse_json(read_text(path, MAX_RESULT))
         del content["observable"], content["units"]
-        content.pop(CHOSEN, None)
+        for key in (CHOSEN, STARTS):
+            content.pop(key, None)
         result: StaticPotential = typed(content, StaticPotential)
         return result
     except GaugeError as error:

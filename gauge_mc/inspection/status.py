@@ -16,6 +16,7 @@ from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
 from gauge_mc.run.display import describe, duration, energy_text, link_rate, spent
 from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.starts import StartComparison, compared_starts
 from gauge_mc.run.thinning import removed_from
 from gauge_mc.scans.averages import ScanAverages
 from gauge_mc.scans.ladder_report import LadderReport, ladder_reports
@@ -80,6 +81,9 @@ class RunStatus(Status):
     joules_sessions: int = result_field("Number of sessions whose energy is known.")
     all_sessions: int = result_field("Number of all sessions.")
     averages: Mapping[str, Average] = result_field("Averages by the label of the quantity.")
+    starts: StartComparison | None = result_field(
+        "Comparison with a chain from another start; None if there is none.", None
+    )
 
     def lines(self) -> dict[str, str]:
         """Return the content except for the averages; see `Status`."""
@@ -194,6 +198,7 @@ def run_status(run: Run, averages: bool = False, tau_exp: float | None = None) -
         len(known),
         len(joules),
         averages_values([run], p, tau_exp) if averages else {},
+        compared_starts(run.path) if averages else None,
     )
 
 

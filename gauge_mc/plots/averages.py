@@ -18,11 +18,9 @@ from gauge_mc.plots import AGAINST_BETA, PLOTS, Plot
 from gauge_mc.plots.figures.averages import AveragesTable
 from gauge_mc.plots.figures.curves import Curves, draw_panels
 from gauge_mc.plots.figures.labels import named_apart, physics_label
-from gauge_mc.plots.runs.cautions import caution_unthermalised
 from gauge_mc.plots.runs.tables import (
     TableKind,
     filled_tables,
-    history_of,
     missing_table,
     table_kinds,
 )
@@ -55,16 +53,13 @@ class AveragesPlot(Plot):
         """Draw all runs, and return the averages as tables; see `Plot.draw`."""
         skip = options.get(SKIP.name, 0)
         wanted = [self._kind] if self._kind else list(table_kinds(runs).values())
-        drawn, series = [], []
+        drawn = []
         for one, tables in filled_tables(runs, wanted):
             column = one.columns.averaged[0]
             kept = [table.after(last_skipped(run, skip), str(run)) for run, table in tables.items()]
-            series += [history_of("", table, column.name) for table in kept]
             drawn.append((column, _curves(kept, column.name)))
         if not drawn:
             raise missing_table(runs, self._kind.name if self._kind else defaults.MEASURE[0])
-        if not skip:
-            caution_unthermalised(runs, series)
         draw_panels([(one.label_of_average, curves) for one, curves in drawn], r"$\beta$", file)
         return [AveragesTable.of(one.average, curves) for one, curves in drawn]
 

@@ -25,7 +25,6 @@ from gauge_mc.plots.figures.series import (
     mean_line,
     shade_skipped,
 )
-from gauge_mc.plots.runs.cautions import caution_unthermalised
 from gauge_mc.plots.runs.labels import labels_of
 from gauge_mc.plots.runs.tables import (
     TableKind,
@@ -83,8 +82,6 @@ class HistoryPlot(Plot):
         if not quantities:
             raise missing_table(runs, self._kind.name if self._kind else defaults.MEASURE[0])
         plot_history(quantities, file, skip)
-        if not skip:
-            caution_unthermalised(runs, [one for _, series in quantities for one in series])
         return []
 
 

@@ -28,7 +28,6 @@ from gauge_mc.plots.figures.series import (
     mean_line,
     shade_skipped,
 )
-from gauge_mc.plots.runs.cautions import caution_unthermalised
 from gauge_mc.plots.runs.labels import labels_of
 from gauge_mc.plots.runs.tables import TableKind, find_tables, missing_table
 from gauge_mc.run.thermalisation import SKIP
@@ -63,8 +62,6 @@ class PolyakovPlot(Plot):
             for run, table in tables.items()
         ]
         plot_polyakov(histories, file, skip)
-        if not skip:
-            caution_unthermalised(runs, histories)
         return []
 
 

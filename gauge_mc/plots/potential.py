@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,6 +23,7 @@ from gauge_mc.plots.figures.curves import require
 from gauge_mc.plots.figures.files import figure_file
 from gauge_mc.plots.figures.labels import minus, typeset
 from gauge_mc.plots.figures.looks import WIDTH, look
+from gauge_mc.plots.runs.cautions import caution
 from gauge_mc.plots.runs.labels import labels_of
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def result_of(run: Path, name: str | None = None) -> Path:
 
 
 def read_potential(run: Path, name: str | None = None) -> StaticPotential:
-    """Return the fitted potential of a run; warn on stderr if the table has changed since the fit.
+    """Return the fitted potential of a run; note a caution if the table has changed since the fit.
 
     Parameters
     ----------
@@ -130,10 +130,9 @@ def read_potential(run: Path, name: str | None = None) -> StaticPotential:
         return result
     found = _configurations(table)
     if found < result.configurations or (found > result.configurations and not result.skip):
-        print(
-            f"gauge-mc: {path} was fitted to {result.configurations} configurations, but {table} "
-            f"contains {found}; run gauge-mc fit potential {run} to update it.",
-            file=sys.stderr,
+        caution(
+            f"{path} was fitted to {result.configurations} configurations, but {table} "
+            f"contains {found}; run gauge-mc fit potential {run} to update it."
         )
     return result
 

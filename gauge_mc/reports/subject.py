@@ -150,6 +150,8 @@ class Subject:
     """Updates that are left out of averages, as the user has chosen them."""
     results: dict[Path, dict[str, FitResult]] = field(default_factory=dict)
     """Results of fits by run and name of their file, which the section of fits adds."""
+    said: set[str] = field(default_factory=set)
+    """Cautions that the page shows already."""
 
     @classmethod
     def of(cls, paths: Sequence[Path], folder: Path, skip: Skip) -> Subject:
@@ -185,6 +187,12 @@ class Subject:
                     _, every = found.setdefault((name, column.name), (column, []))
                     every.append(series)
         return [Quantity(name, column, every) for (name, _), (column, every) in found.items()]
+
+    def not_yet_said(self, cautions: Sequence[str]) -> list[str]:
+        """Return the cautions that the page does not show yet; from now on it does."""
+        new = [one for one in dict.fromkeys(cautions) if one not in self.said]
+        self.said.update(new)
+        return new
 
     def link(self, path: Path, words: object = "") -> Markup:
         """Return a link to a file from the page, or the words alone if it is on another disk."""

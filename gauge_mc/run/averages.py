@@ -25,6 +25,7 @@ from gauge_mc.results import documented, result_field
 from gauge_mc.run.directory import Run
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import TEMPERING, Parameters
+from gauge_mc.run.starts import compared_starts
 
 TAU_EXP = Option(
     "tau_exp",
@@ -37,6 +38,10 @@ TAU_EXP = Option(
     most=1e12,
 )
 """The time that a tail of the autocorrelation function decays with, an option of averages."""
+
+
+MOST_COMPARED = 6
+"""Number of chains that are compared with those from other starts beside averages over all."""
 
 
 def run_averages(run: Run, parameters: Parameters) -> dict[str, Estimate]:
@@ -89,11 +94,13 @@ class AveragesSummary:
     """The table, or what has been measured if there are no averages."""
     cautions: Sequence[str] = ()
     """Cautions, one sentence each."""
+    notes: Sequence[str] = ()
+    """From where chains from different starts agree, one sentence each."""
 
     def __rich__(self) -> RenderableType:
-        return (
-            Group(self.shown, *self.cautions, "") if isinstance(self.shown, Table) else self.shown
-        )
+        if not isinstance(self.shown, Table):
+            return self.shown
+        return Group(self.shown, *self.cautions, *self.notes, "")
 
 
 def averages_table(
@@ -131,13 +138,17 @@ def averages_table(
     early = max(last for *_, last, _ in found)
     slow = max(((factor, name) for name, *_, factor in found), default=(1.0, ""))
     cautions = [*(worst.cautions if worst else ()), *caution_skip(early)]
+    compared = [compared_starts(run.path) for run in runs[:MOST_COMPARED]]
     if not early:
         cautions += caution_growth(slow[0], slow[1], _remedy(TAU_EXP.metavar))
         largest = max(tau_exp or 0, *(one.tau_int * every for _, one, every, *_ in found))
         for name, mode, every in _slow_modes(measured):
             tau = math.ceil((mode.tau_int + mode.tau_int_error) * every)
             cautions += caution_slower(mode, every, largest, name, _remedy(str(tau)))
-    return AveragesSummary(table, cautions)
+    agreements = {one.both: one for one in compared if one}.values()
+    cautions += [one.sentence for one in agreements if one.agree is False]
+    notes = [one.sentence for one in agreements if one.agree is not False]
+    return AveragesSummary(table, cautions, notes)
 
 
 def _remedy(tau_exp: str) -> str:

@@ -11,7 +11,7 @@ from gauge_mc.run.chain import Chain
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.tempering import CouplingExchange
 
-OWN = {"beta", "seed", *(one.name for one in couplings())}
+OWN = {"beta", "seed", "start", *(one.name for one in couplings())}
 """Parameters in which the runs of a batch may differ, if their kernels are the same."""
 
 
@@ -30,8 +30,8 @@ class Batch:
     Parameters
     ----------
     chains : iterable of Chain
-        Chains after the same number of updates, whose parameters differ only in couplings
-        and seed.
+        Chains after the same number of updates, whose parameters differ only in couplings,
+        seed and start.
         Several chains must be on one slab of the same device. They move to the memory of the batch
         one by one as they are made.
     count : int

@@ -24,7 +24,7 @@ from gauge_mc.fields.random_field import Random
 from gauge_mc.registry import in_words
 from gauge_mc.run import checkpoint
 from gauge_mc.run.parameters import OF_SCANS, UNSTATED, Parameters
-from gauge_mc.run.settings import STARTS
+from gauge_mc.run.settings import STARTS, check_starts
 
 SAMPLING = ("configs", "thermalize", "separation", "measure", "format")
 """Parameters that determine how a chain is sampled but do not change the chain itself."""
@@ -203,13 +203,14 @@ def check_start(parameters: Parameters) -> None:
     Raises
     ------
     UsageError
-        If the start file does not exist, or has another group or lattice.
+        If the start file does not exist, has another group or lattice, or is a list for chains.
     GaugeError
         If the start file cannot be read or is damaged.
     """
     p = parameters
     if p.start in STARTS:
         return
+    check_starts(p.start, 1)
     if not Path(p.start).exists():
         choices = in_words((*STARTS, "an existing file"), "or")
         raise UsageError(f"There is no start file {p.start}; choose {choices}.")

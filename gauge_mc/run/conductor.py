@@ -312,7 +312,9 @@ class _Conductor:
             self.console.print(summary(paths[0], first, averages, table))
         elif len(runs) == 1:
             self.console.print(averages_table(paths, first))
-        elif all(replace(one.parameters, seed=first.seed) == first for one in runs):
+        elif all(
+            replace(one.parameters, seed=first.seed, start=first.start) == first for one in runs
+        ):
             configs = sum(len(run.configs()) for run in paths)
             files = f"files   {paths[0].path} ... {paths[-1].path} ({configs} configurations)"
             averages = averages_table(paths, first)

@@ -16,6 +16,7 @@ from gauge_mc.run.functions import ObservableLike
 from gauge_mc.run.parameters import Parameters, run_options
 from gauge_mc.run.request import RunRequest
 from gauge_mc.run.session_plan import OnUpdate
+from gauge_mc.run.settings import check_starts, start_of_chain
 from gauge_mc.run.view import RunResult
 from gauge_mc.signatures import with_fields
 
@@ -100,7 +101,8 @@ def generate_chains(
     Parameters
     ----------
     parameters : Parameters, mapping or path, optional
-        See `gauge_mc.generate`; the seed is that of the first chain.
+        See `gauge_mc.generate`; the seed is that of the first chain. A start such as
+        ``"hot,cold"`` is a list that the chains take in turn.
     chains : int
         Number of chains.
     output : path, optional
@@ -131,11 +133,14 @@ def chain_values(values: Mapping[str, object], chains: int) -> list[dict[str, ob
     Raises
     ------
     UsageError
-        If there are no chains or more than `MAX_CHAINS`, or a value is invalid.
+        If there are no chains, more than `MAX_CHAINS` or fewer than starts, or a value is
+        invalid.
     """
     if not 1 <= chains <= MAX_CHAINS:
         raise UsageError(f"chains must lie between 1 and {MAX_CHAINS}, not {chains}.")
     base = RunRequest(values).run.path
+    start = str(values.get("start", defaults.START))
+    check_starts(start, chains)
     found = []
     for number in range(chains):
         run = Run(Path(f"{base}_chain{number + 1}"))
@@ -143,6 +148,8 @@ def chain_values(values: Mapping[str, object], chains: int) -> list[dict[str, ob
         if "seed" in values or not run.begun():
             first: Any = values.get("seed", defaults.SEED)
             own["seed"] = first + number
+        if "start" in values:
+            own["start"] = start_of_chain(start, number)
         found.append(own)
     return found
 

@@ -31,6 +31,7 @@ from gauge_mc.run.settings import (
     STARTS,
     check_bounds,
     converted,
+    listed_starts,
     options_of,
     setting,
 )
@@ -125,7 +126,8 @@ class Parameters:
     start: str = setting(
         defaults.START,
         PHYSICS,
-        "Initial links: all 1, random, or from a configuration file.",
+        "Initial links: all 1, random, or from a configuration file. Several chains take "
+        "those of a list, such as hot,cold, in turn.",
         read="start",
         choices=tuple(STARTS),
         metavar="|".join((*STARTS, "FILE")),
@@ -423,7 +425,7 @@ class Parameters:
         do not appear.
         """
         usual, options = Parameters(), options_of(type(self))
-        start = self.start if self.start in STARTS else f"from-{Path(self.start).stem}"
+        start = "-".join(listed_starts(self.start)) or f"from-{Path(self.start).stem}"
         words = {
             "action": "_".join(self.action.tags(defaults.ACTION)),
             "algorithm": "_".join(self.algorithm.tags(defaults.ALGORITHM)),

@@ -171,7 +171,35 @@ def _path(value: object) -> str:
 def _start(value: object) -> str:
     """Read a start. The path of a file is made absolute, so that it is valid in every folder."""
     word = _word(value)
-    return word if word in STARTS or not word else str(Path(word).absolute())
+    listed = ",".join(listed_starts(word))
+    return listed or (str(Path(word).absolute()) if word else "")
+
+
+def listed_starts(start: str) -> tuple[str, ...]:
+    """Return the starts that a text such as ``hot,cold`` names; nothing for the path of a file."""
+    words = tuple(word.strip() for word in start.split(","))
+    return words if set(words) <= {*STARTS} else ()
+
+
+def start_of_chain(start: str, chain: int) -> str:
+    """Return how one of several chains starts, given its number from 0."""
+    starts = listed_starts(start) or (start,)
+    return starts[chain % len(starts)]
+
+
+def check_starts(start: str, chains: int) -> None:
+    """Refuse a list of more starts than there are chains.
+
+    Raises
+    ------
+    UsageError
+        If there are too few chains.
+    """
+    if (number := len(listed_starts(start))) > max(chains, 1):
+        raise UsageError(
+            f"--start {start} names the starts of {number} chains; add --chains {number}, or "
+            "choose one of them."
+        )
 
 
 def _flag(value: object) -> bool:

@@ -17,6 +17,7 @@ from gauge_mc.run.execution import Execution
 from gauge_mc.run.functions import observable_along
 from gauge_mc.run.lock import RunLock
 from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.settings import check_starts
 from gauge_mc.run.thermalisation import SKIP, Skip
 from gauge_mc.scans.grid import PLACE, Grid, axes, parse_lattices, parse_numbers
 from gauge_mc.scans.ladders import check_ladders
@@ -69,8 +70,8 @@ class ScanRequest:
         Raises
         ------
         UsageError
-            If the grid is invalid, the parameters differ from those of the existing scan, or
-            tempering is not possible.
+            If the grid is invalid, there are fewer chains than starts, the parameters differ from
+            those of the existing scan, or tempering is not possible.
         """
         if Scan(self.path, Parameters()).exists():
             there = Scan.read(self.path).continued(self.values)
@@ -88,6 +89,7 @@ class ScanRequest:
             },
         )
         larger = larger.including(self.more)
+        check_starts(larger.parameters.start, min(larger.points().values()))
         check_ladders(larger, there)
         return larger
 

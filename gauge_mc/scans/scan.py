@@ -34,6 +34,7 @@ from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import RUNS, Run, last_use, modified
 from gauge_mc.run.log import LOG
 from gauge_mc.run.parameters import UNSTATED, Parameters
+from gauge_mc.run.settings import start_of_chain
 from gauge_mc.scans.grid import MAX_RUNS, Grid, Point, axes
 
 GRIDS = "grid"
@@ -114,7 +115,9 @@ class Scan:
     path: Path
     """Scan directory."""
     parameters: Parameters
-    """Parameters that all runs share: all except those of the grid and the seed."""
+    """Parameters that all runs share: all except those of the grid and the seed. Their start may
+    be a list, which the chains of a point take in turn.
+    """
     grids: tuple[Grid, ...] = ()
     """Grids in the order in which they were added. A run in several grids is carried out once."""
 
@@ -185,7 +188,8 @@ class Scan:
         result = []
         for number, (point, chain) in enumerate(self._keys()):
             seed = self.parameters.seed + number
-            own = dataclasses.replace(self.parameters, **point._asdict(), seed=seed)
+            start = start_of_chain(self.parameters.start, chain - 1)
+            own = dataclasses.replace(self.parameters, **point._asdict(), seed=seed, start=start)
             words = "".join(f"_{o.tagged(v)}" for o, v in self._own(point.action).items())
             run = Run(self.path / f"b{point.beta:.12g}_{point.lattice}{words}_chain{chain}")
             result.append(Member(own, chain, run))

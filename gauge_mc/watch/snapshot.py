@@ -26,7 +26,8 @@ from gauge_mc.run.directory import Run
 from gauge_mc.run.display import describe
 from gauge_mc.run.log import LogEntry, LogTail
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.thermalisation import series_of, thermalisation_of
+from gauge_mc.run.chain_series import series_of
+from gauge_mc.run.thermalisation import thermalisation_of
 from gauge_mc.scans.display import point_name
 from gauge_mc.scans.scan import Member, Scan
 

@@ -13,13 +13,13 @@ HOSTILE = "</script><img src=x onerror=document.title='taken'>\"'&"
 """Words of a run that a page must show as text and nothing else."""
 
 
-def write_run(path: Path, samples=400, beta=5.7, seed=1, device="a CPU", **tables):
+def write_run(path: Path, samples=400, beta=5.7, seed=1, device="a CPU", start="cold", **tables):
     """Write a run with plaquettes that thermalise and Polyakov loops, and further tables."""
     run = Run(path)
     path.mkdir(parents=True)
     parameters = Parameters(
         group="su3", beta=beta, lattice="4x4x4x8", thermalize=0, configs=samples, separation=1,
-        seed=seed, measure="plaquette,polyakov", format="none",
+        seed=seed, measure="plaquette,polyakov", format="none", start=start,
     )  # fmt: skip
     run.write(parameters, [SessionRecord.begin(0, device)])
     head = {"group": "su3", "beta": f"{beta:g}", "lattice": "4x4x4x8"}

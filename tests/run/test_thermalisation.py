@@ -12,7 +12,8 @@ import gauge_mc
 from gauge_mc.analysis.timeseries.transients import thermalisation, transient
 from gauge_mc.errors import UsageError
 from gauge_mc.files.table import read_table, write_table
-from gauge_mc.run.thermalisation import AUTO, found_thermalisation, last_skipped, series_of
+from gauge_mc.run.chain_series import series_of
+from gauge_mc.run.thermalisation import AUTO, found_thermalisation, last_skipped
 from gauge_mc.scans.thermal_runs import read_thermal_runs
 from tests.analysis.synthetic_loops import autoregressive
 from tests.analysis.transition.synthetic import LATTICES, two_phase_chain
@@ -94,6 +95,16 @@ def test_a_run_that_has_not_thermalised_says_so(tmp_path):
     assert "make it longer" in found.cautions[0]
 
 
+def test_a_run_that_is_too_short_does_not_say_that_it_is_stationary(tmp_path):
+    (noise,) = autoregressive(np.random.default_rng(5), 20, 1, 0.0).T
+    known = found_thermalisation(write_plaquettes(tmp_path / "known", noise))
+    assert known.thermalised is True
+    assert "stationary from the start" in known.sentence
+    short = found_thermalisation(write_plaquettes(tmp_path / "short", noise[:-1]))
+    assert (short.update, short.thermalised, short.cautions) == (0, None, [])
+    assert "too short to tell" in short.sentence
+
+
 def test_rows_of_one_measurement_are_averaged(tmp_path):
     rows = [(n, t, 10.0 * n + t) for n in (5, 6, 9) for t in (0.5, 1.0, 3.0)]
     write_table(tmp_path / "flow.csv", {"observable": "mine"}, ("sweep", "time", "e"), rows)
@@ -122,6 +133,7 @@ def test_a_fit_skips_and_says_what(tmp_path):
     content = json.loads((run / "hmc.json").read_text())
     assert content["thermalisation"] == [
         {"run": str(run), "update": found.update, "series": found.series, "thermalised": True}
+        | {"starts": None}
     ]
     assert f"Updates up to {found.update} of {run} are left out" in report_of(auto)
     number = gauge_mc.fit("hmc", run, skip=found.update)
@@ -132,8 +144,10 @@ def test_a_fit_skips_and_says_what(tmp_path):
     assert "thermalisation" not in json.loads((run / "hmc.json").read_text())
     shown, code = call("fit", "hmc", run, "--skip", "AUTO", "--json")
     assert (code, json.loads(shown)["thermalisation"][0]["update"]) == (0, found.update)
-    assert "--skip" in call("fit", "hmc", run, "--skip", "hot")[0]
-    with pytest.raises(UsageError, match="give a value of type int"):
+    assert "--skip': 'hot' is not a whole number or auto" in call(
+        "fit", "hmc", run, "--skip", "hot"
+    )[0].replace("\n", " ")
+    with pytest.raises(UsageError, match="give a value of type int or auto"):
         gauge_mc.fit("hmc", run, skip="hot")
 
 

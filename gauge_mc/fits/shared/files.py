@@ -20,6 +20,9 @@ MAX_RESULT = 2**24
 CHOSEN = "thermalisation"
 """Key of what ``--skip auto`` has left out, beside the values of a result."""
 
+STARTS = "starts"
+"""Key of the comparison with a chain from another start, beside the values of a result."""
+
 RESULT = FileKind("the result of a fit", json_with(("observable", "units"), MAX_RESULT))
 """Kind of the files that fits write."""
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.columns import TableColumns
 from gauge_mc.files.given_paths import Paths, paths_of
+from gauge_mc.files.table import noted_tables
 from gauge_mc.options import check_options
 from gauge_mc.plots.figures.files import (
     STYLE_DPI,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from gauge_mc.keywords import PlotKeywords
 from gauge_mc.plots import AGAINST_BETA, PLOTS, Plot
+from gauge_mc.plots.runs.cautions import chain_cautions, noted_cautions
 from gauge_mc.plots.runs.tables import TableKind, table_kinds
 
 
@@ -117,23 +119,41 @@ def plot(
     """
     _, runs = runs_to_draw(what, paths_of(run))
     chosen, file = find_plot(what, runs), None if output is None else Path(output)
-    given = options_to_draw(chosen, runs, options)
+    given, said = options_to_draw(chosen, runs, options)
     with drawn_as(FigureFormat(size, STYLE_DPI if dpi is None else dpi)):
         with kept_figures() as figures:
-            chosen.draw(runs, Path(f"{what}.pdf"), **given)
+            _, cautions = draw(chosen, runs, Path(f"{what}.pdf"), given)
         if len(figures) != 1:
             raise GaugeError(f"The plot {what} draws {len(figures)} figures, instead of one.")
         if file:
             write_figure(figures[0], file)
+    for sentence in [*said, *cautions]:
+        print(f"gauge-mc: {sentence}", file=sys.stderr)
     return figures[0]
+
+
+def draw(
+    chosen: Plot, runs: Sequence[Path], file: Path, given: Mapping[str, Any]
+) -> tuple[list[Any], list[str]]:
+    """Draw a figure; return the tables to print, and cautions about what it shows.
+
+    The cautions are those of the plot itself, and those about the tables that it has read; see
+    `chain_cautions`. The parameters and errors are those of `Plot.draw`.
+    """
+    with noted_cautions() as cautions, noted_tables() as tables:
+        shown = chosen.draw(runs, file, **given)
+    skip = given.get(SKIP.name, 0) if SKIP in chosen.options else None
+    chains = [] if chosen.of_scans else runs
+    cautions += chain_cautions(chains, tables, skip)
+    return shown, [*dict.fromkeys(cautions)]
 
 
 def options_to_draw(
     chosen: Plot, runs: Sequence[Path], options: Mapping[str, object]
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], list[str]]:
     """Return the options of a plot, checked, with a number of updates in place of `AUTO`.
 
-    Sentences on standard error say what is left out.
+    Sentences say what is left out.
 
     Raises
     ------
@@ -142,12 +162,11 @@ def options_to_draw(
     """
     given = check_options(chosen.options, options, f"plot {chosen.name}")
     if given.get(SKIP.name) != AUTO or chosen.of_scans:
-        return given
+        return given, []
     found = [one for run in runs for one in found_in(run)]
-    for sentence in sentences_of(found):
-        print(f"gauge-mc: {sentence}", file=sys.stderr)
     last = max((one.update for one in found), default=0)
-    return given if chosen.skips_each else {**given, SKIP.name: last}
+    numbers = given if chosen.skips_each else {**given, SKIP.name: last}
+    return numbers, sentences_of(found)
 
 
 def expected_plot(name: str) -> Plot:

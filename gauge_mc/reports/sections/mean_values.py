@@ -18,6 +18,7 @@ from gauge_mc.files.table import TableData
 from gauge_mc.reports import SECTIONS, Section
 from gauge_mc.reports.markup import Markup, element, folded, joined, table
 from gauge_mc.reports.subject import ChainSeries, ReportedRun, Subject, declared_columns, single
+from gauge_mc.run.starts import compared_starts
 
 MOST_ROWS = 40
 """Number of averages of a table with several rows per measurement that are shown."""
@@ -76,7 +77,11 @@ def _cell(average: str = "", tau: str = "", samples: str = "") -> Markup:
 def _left_out(run: ReportedRun) -> Markup:
     """Return what is left out of the averages of a run, in sentences."""
     if run.thermalisation is None:
-        words = [f"Updates up to {run.cut} of {run.path} are left out." if run.cut else ""]
+        starts = compared_starts(run.path)
+        words = [
+            f"Updates up to {run.cut} of {run.path} are left out." if run.cut else "",
+            starts.sentence if starts else "",
+        ]
     else:
         words = [run.thermalisation.sentence, *run.thermalisation.cautions]
     return element("p", " ".join(words)) if any(words) else Markup("")

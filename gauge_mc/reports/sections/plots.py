@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr, suppress
-from io import StringIO
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, ClassVar
@@ -15,12 +14,12 @@ import numpy as np
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.plots import PLOTS, Plot
 from gauge_mc.plots.figures.files import FigureFormat, drawn_as, figure_bytes, kept_figures
-from gauge_mc.plots.runs.drawing import options_to_draw
+from gauge_mc.plots.runs.drawing import draw, options_to_draw
 from gauge_mc.reports import SECTIONS, Section
 from gauge_mc.reports.figures import charts_of
 from gauge_mc.reports.markup import Markup, element, folded
 from gauge_mc.reports.subject import Subject
-from gauge_mc.run.thermalisation import SKIP, found_in, sentences_of
+from gauge_mc.run.thermalisation import SKIP
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -123,12 +122,12 @@ def _drawn(
 
 def _figure(one: Plot, paths: Sequence[Path], labels: dict[Path, str], subject: Subject) -> Markup:
     skip = {SKIP.name: subject.skip} if SKIP in one.options else {}
+    given, _ = options_to_draw(one, paths, skip)  # averages say what is left out
     with (
-        redirect_stderr(StringIO()) as said,
         drawn_as(FigureFormat(dpi=DPI)),
         kept_figures() as figures,
     ):
-        one.draw(paths, Path(f"{one.name}.svg"), **options_to_draw(one, paths, skip))
+        _, cautions = draw(one, paths, Path(f"{one.name}.svg"), given)
         kind, content = "svg+xml", b""
         if _points(figures[0]) <= MOST_POINTS:
             content = figure_bytes(figures[0], "svg")
@@ -136,9 +135,7 @@ def _figure(one: Plot, paths: Sequence[Path], labels: dict[Path, str], subject: 
             kind, content = "png", figure_bytes(figures[0], "png")
     names = ", ".join(labels.get(path, path.name) for path in paths)
     source = f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
-    known = {words for path in paths for words in sentences_of(found_in(path))}  # stated elsewhere
-    lines = [line.removeprefix("gauge-mc: ") for line in said.getvalue().splitlines()]
-    notes = [element("p", line, class_="caution") for line in lines if line not in known]
+    notes = [element("p", line, class_="caution") for line in subject.not_yet_said(cautions)]
     caption = f"{one.summary[:1].upper()}{one.summary[1:]}: {names}"
     picture = element("img", src=source, alt=caption)
     charts = [chart.html() for chart in charts_of(figures[0], caption)]
