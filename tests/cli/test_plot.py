@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import re
 import shutil
 import sys
 from unittest import mock
