@@ -14,7 +14,9 @@ PACKAGE = ROOT / "gauge_mc"
 UPWARDS = {
     # Methods of objects that users hold, which look up what is above them when they are called.
     "fields/field.py": {"configurations"},
+    "files/table.py": {"reports"},
     "fits/__init__.py": {"reports"},
+    "fits/potential.py": {"reports"},
     "run/view.py": {"fits", "inspection", "plots", "reports"},
     # A scan ends with its figure.
     "scans/carry_out.py": {"plots"},

@@ -151,7 +151,9 @@ class TableData:
         return to_xarray(self.columns, self.header)
 
     def _repr_html_(self) -> str:
-        return to_html(self.columns, self.header, repr(self))
+        from gauge_mc.reports.cells import table_cell
+
+        return to_html(self.columns, self.header, repr(self)) + table_cell(self)
 
     def after(self, update: int, source: str) -> TableData:
         """Return the rows that were measured after an update.

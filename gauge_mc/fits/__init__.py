@@ -81,7 +81,11 @@ class FitResult(ABC):
         from gauge_mc.reports.markup import joined
         from gauge_mc.reports.rich_html import as_html
 
-        return joined(map(as_html, self.whole_report()))
+        return joined([*map(as_html, self.whole_report()), self._chart()])
+
+    def _chart(self) -> str:
+        """Return a chart of the result for notebooks, as HTML; empty if it has none."""
+        return ""
 
     @property
     def tag(self) -> str:

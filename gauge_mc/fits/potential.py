@@ -154,6 +154,11 @@ class PotentialResult(FitResult):
             fit_table(result) if result.fits else Text(caption(result)),
         ]
 
+    def _chart(self) -> str:
+        from gauge_mc.reports.cells import potential_cell
+
+        return potential_cell(self.potential)
+
     def write(self, path: Path) -> None:
         """Write the result to a JSON file, and samples to an HDF5 file beside it if wanted."""
         super().write(path)

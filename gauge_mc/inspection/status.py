@@ -82,7 +82,7 @@ class RunStatus(Status):
     all_sessions: int = result_field("Number of all sessions.")
     averages: Mapping[str, Average] = result_field("Averages by the label of the quantity.")
     starts: StartComparison | None = result_field(
-        "Comparison with a chain from another start; None if there is none.", None
+        "Comparison with a chain from another start; None if there is none."
     )
 
     def lines(self) -> dict[str, str]:

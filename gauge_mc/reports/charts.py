@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,40 @@ DIGITS = 7
 
 COLOURS = 8
 """Number of colours that the style sheet of a page has for lines."""
+
+PLAIN_COLOURS = (
+    "#3184c4", "#d0661c", "#1d9873", "#bd5b96", "#ab7c10", "#4a9bc9", "#808080", "#8b62b8"
+)  # fmt: skip
+"""Colours of lines where there is no style sheet, to be seen on white and on black."""
+
+PLAIN_LOOKS = {
+    "cut": {"fill": "currentColor", "fill_opacity": 0.12},
+    "frame": {"fill": "none", "stroke": "currentColor", "stroke_opacity": 0.6},
+    "tick": {"stroke": "currentColor", "stroke_opacity": 0.6},
+    "line": {"fill": "none", "stroke_width": 2},
+    "steps": {"fill": "none", "stroke_width": 2},
+    "thin": {"fill": "none", "stroke_width": 0.8, "stroke_opacity": 0.65},
+    "points": {"fill": "none", "stroke_width": 6, "stroke_linecap": "round"},
+    "band": {"stroke": "none", "fill_opacity": 0.25},
+}
+"""Attributes that take the place of the style sheet of a page, by class."""
+
+
+_Looks = Callable[[str], dict[str, object]]
+"""The attributes of an element of a drawing by its classes."""
+
+
+def _plain(words: str) -> dict[str, object]:
+    """Return the attributes of an element with these classes where there is no style sheet."""
+    look, _, colour = words.partition(" c")
+    painted = "fill" if look == "band" else "stroke"
+    own = {painted: PLAIN_COLOURS[int(colour)]} if colour else {}
+    return {**PLAIN_LOOKS[look], **own}
+
+
+def _named(words: str) -> dict[str, object]:
+    """Return the attributes of an element to which a style sheet gives its look."""
+    return {"class_": words}
 
 
 @dataclass(frozen=True)
@@ -97,7 +131,12 @@ class Chart:
             class_="chart",
         )
 
-    def _drawing(self) -> Markup:
+    def drawing(self) -> Markup:
+        """Return the chart as an SVG drawing that needs no style sheet, as for a notebook."""
+        size = {"font_size": 13, "fill": "currentColor", "style": f"max-width: {WIDTH}px"}
+        return self._drawing(_plain, **size)
+
+    def _drawing(self, look: _Looks = _named, **more: object) -> Markup:
         """Return the chart as an SVG drawing."""
         x = np.asarray(self.x, dtype=np.float64)
         values = [np.asarray(one.values, dtype=np.float64) for one in self.lines]
@@ -113,13 +152,13 @@ class Chart:
         if self.cut is not None and x.size and self.cut >= x[0]:
             end = min(across.place(self.cut), WIDTH - RIGHT)
             size = {"width": f"{end - LEFT:.1f}", "height": HEIGHT - TOP - BOTTOM}
-            parts.append(element("rect", x=LEFT, y=TOP, class_="cut", **size))
-        parts += self._frame(across, up)
+            parts.append(element("rect", x=LEFT, y=TOP, **look("cut"), **size))
+        parts += self._frame(across, up, look)
         places = across.places(x)
         ranges = [n for n, one in enumerate(self.lines) if one.look == "range"]
         for low, high in zip(ranges[::2], ranges[1::2], strict=True):
             band = _band(places, up.places(values[low]), up.places(values[high]))
-            parts.append(_path(band, f"band c{self.lines[low].colour % COLOURS}"))
+            parts.append(_path(band, look(f"band c{self.lines[low].colour % COLOURS}")))
         for one, own, error in zip(self.lines, values, errors, strict=True):
             colour = f"c{one.colour % COLOURS}"
             if one.error is not None and one.look == "points":
@@ -130,33 +169,38 @@ class Chart:
                     strict=True,
                 )
                 d = "".join(f"M{a:.1f} {b:.1f}V{c:.1f}" for a, b, c in whiskers if b == b)
-                parts.append(_path(d, f"thin {colour}"))
+                parts.append(_path(d, look(f"thin {colour}")))
             elif one.error is not None:
                 band = _band(places, up.places(own - error), up.places(own + error))
-                parts.append(_path(band, f"band {colour}"))
+                parts.append(_path(band, look(f"band {colour}")))
             if one.look != "range":
                 there = np.isfinite(own) if one.joined else np.full(own.size, True)
                 line = places[there], up.places(own[there])
                 d = _dots(*line) if one.look == "points" else _polyline(*line, one.look == "steps")
-                parts.append(_path(d, f"{one.look} {colour}"))
+                parts.append(_path(d, look(f"{one.look} {colour}")))
         names = {"x": LEFT + (WIDTH - RIGHT - LEFT) / 2, "y": HEIGHT - 4, "text_anchor": "middle"}
         parts.append(element("text", self.x_label, **names))
         turned = f"translate(12 {TOP + (HEIGHT - TOP - BOTTOM) / 2:g}) rotate(-90)"
         parts.append(element("text", self.y_label, transform=turned, text_anchor="middle"))
         return element(
-            "svg", *parts, viewBox=f"0 0 {WIDTH} {HEIGHT}", role="img", aria_label=self.description
+            "svg",
+            *parts,
+            viewBox=f"0 0 {WIDTH} {HEIGHT}",
+            role="img",
+            aria_label=self.description,
+            **more,
         )
 
     @staticmethod
-    def _frame(across: _Axis, up: _Axis) -> list[Markup]:
+    def _frame(across: _Axis, up: _Axis, look: _Looks) -> list[Markup]:
         right, bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
         box = {"width": right - LEFT, "height": bottom - TOP}
-        parts = [element("rect", x=LEFT, y=TOP, class_="frame", **box)]
+        parts = [element("rect", x=LEFT, y=TOP, **look("frame"), **box)]
         for at, word in across.ticks():
-            parts.append(element("path", d=f"M{at:.1f} {bottom}v-5", class_="tick"))
+            parts.append(element("path", d=f"M{at:.1f} {bottom}v-5", **look("tick")))
             parts.append(element("text", word, x=f"{at:.1f}", y=bottom + 15, text_anchor="middle"))
         for at, word in up.ticks():
-            parts.append(element("path", d=f"M{LEFT} {at:.1f}h5", class_="tick"))
+            parts.append(element("path", d=f"M{LEFT} {at:.1f}h5", **look("tick")))
             parts.append(element("text", word, x=LEFT - 5, y=f"{at + 4:.1f}", text_anchor="end"))
         return parts
 
@@ -200,8 +244,8 @@ class _Axis:
         return [(self.place(one), f"{one:.10g}".replace("-", "−")) for one in numbers]
 
 
-def _path(d: str, words: str) -> Markup:
-    return element("path", d=d, class_=words)
+def _path(d: str, look: dict[str, object]) -> Markup:
+    return element("path", d=d, **look)
 
 
 def _polyline(x: NDArray[np.float64], y: NDArray[np.float64], steps: bool = False) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from gauge_mc.analysis.timeseries.agreement import Chain, agreement
+from gauge_mc.analysis.timeseries.agreement import SampledChain, agreement
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import read_table
 from gauge_mc.results import documented, result_field
@@ -123,7 +123,7 @@ def _compared(
     return StartComparison(str(run), start, str(other), other_start, update, named, agree)
 
 
-def _series(files: Stamps) -> dict[str, Chain]:
+def _series(files: Stamps) -> dict[str, SampledChain]:
     """Return the series of all tables by quantity and name of the file."""
     found = {}
     for path, *_ in files:
@@ -132,5 +132,5 @@ def _series(files: Stamps) -> dict[str, Chain]:
         except GaugeError:
             continue
         for name, sweeps, values in series_of(table):
-            found[f"{name} in {path.name}"] = Chain(sweeps, values)
+            found[f"{name} in {path.name}"] = SampledChain(sweeps, values)
     return found

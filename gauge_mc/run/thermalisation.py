@@ -54,7 +54,7 @@ class Thermalisation:
 
     @property
     def sentence(self) -> str:
-        """What is left out, and how the run agrees with another start, in sentences."""
+        """Sentences about what is left out, and about the agreement with another start."""
         if self.thermalised is None:
             words = (
                 f"Nothing of {self.run} is left out: it is too short to tell whether it has "

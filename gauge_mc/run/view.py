@@ -19,6 +19,7 @@ from gauge_mc.results import documented, result_field
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run, newest_run
 from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.thermalisation import found_thermalisation
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,7 +54,15 @@ class RunView:
             for label, found in self.averages.items()
         ]
         names = ("average", "value", "tau_int [measurements]", "measurements")
-        return f"{escape(repr(self))}{html_table(names, rows) if rows else ''}"
+        return f"{escape(repr(self))}{html_table(names, rows) if rows else ''}{self._chart()}"
+
+    def _chart(self) -> str:
+        """Return the first quantity along the chain for notebooks; empty if there is none."""
+        from gauge_mc.reports.cells import table_cell
+
+        found = found_thermalisation(self.path)
+        charts = (table_cell(table, found.update) for table in self.tables.values())
+        return next((f"<p>{escape(found.sentence)}</p>{one}" for one in charts if one), "")
 
     def __fspath__(self) -> str:
         return str(self.path)

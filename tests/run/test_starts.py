@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import gauge_mc
-from gauge_mc.analysis.timeseries.agreement import Chain, agreement
+from gauge_mc.analysis.timeseries.agreement import SampledChain, agreement
 from gauge_mc.files.table import read_table
 from gauge_mc.run.directory import Run
 from gauge_mc.run.starts import compared_starts
@@ -31,7 +31,7 @@ TINY = {
 
 
 def of(values, every=1, first=1):
-    return Chain(first + every * np.arange(len(values)), np.asarray(values, dtype=float))
+    return SampledChain(first + every * np.arange(len(values)), np.asarray(values, dtype=float))
 
 
 @pytest.mark.parametrize("rho", [0.0, 9 / 11])

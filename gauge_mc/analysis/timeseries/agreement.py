@@ -16,7 +16,7 @@ DISAGREEMENT = 4.0
 """Difference of two means, in standard errors, from which on chains disagree."""
 
 
-class Chain(NamedTuple):
+class SampledChain(NamedTuple):
     """A quantity along a chain."""
 
     sweeps: NDArray[np.int64]
@@ -34,7 +34,7 @@ class Agreement(NamedTuple):
     """Whether they agree in the last half of the updates that both have done."""
 
 
-def agreement(first: Chain, second: Chain) -> Agreement | None:
+def agreement(first: SampledChain, second: SampledChain) -> Agreement | None:
     """Return from where two chains agree.
 
     The updates that both have done are divided into stretches, of which each is as long as all
@@ -46,7 +46,7 @@ def agreement(first: Chain, second: Chain) -> Agreement | None:
 
     Parameters
     ----------
-    first, second : Chain
+    first, second : SampledChain
         A quantity along two chains with the same parameters.
 
     Returns
@@ -82,6 +82,6 @@ def agreement(first: Chain, second: Chain) -> Agreement | None:
     return Agreement(0, True)
 
 
-def _within(chain: Chain, low: int, high: int) -> NDArray[np.float64]:
+def _within(chain: SampledChain, low: int, high: int) -> NDArray[np.float64]:
     """Return the values after an update, up to another one."""
     return chain.values[(chain.sweeps > low) & (chain.sweeps <= high)]
