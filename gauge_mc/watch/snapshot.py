@@ -22,11 +22,11 @@ from gauge_mc.inspection.status import COMPLETE, FAILED, RUNNING, STOPPED, WAITI
 from gauge_mc.observables import table_name
 from gauge_mc.reports.subject import columns_of, declared_columns, single
 from gauge_mc.results import documented, result_field
+from gauge_mc.run.chain_series import series_of
 from gauge_mc.run.directory import Run
 from gauge_mc.run.display import describe
 from gauge_mc.run.log import LogEntry, LogTail
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.chain_series import series_of
 from gauge_mc.run.thermalisation import thermalisation_of
 from gauge_mc.scans.display import point_name
 from gauge_mc.scans.scan import Member, Scan
