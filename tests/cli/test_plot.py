@@ -210,7 +210,7 @@ def test_thermalisation_in_averages(tmp_path, sketched):
         assert "--skip N" in caution
         assert caution.count("gauge-mc: ") == caution.count("\n") == 2
         for found in (caution, plot(what, hot, "--skip", 4)[1]):
-            assert re.search(r"plaquette.* τ_int long, and 50 τ_int are needed", found)
+            assert re.search(r"csv: The series is only \d+ τ_int long, and 50 τ_int", found)
     assert "--skip 99 leaves no measurements" in call("plot", "history", hot, "--skip", 99)[0]
     assert "--skip 99 leaves nothing of" in call("plot", "averages", hot, "--skip", 99)[0]
     assert (
