@@ -27,6 +27,7 @@ class ParameterKeywords(TypedDict, total=False):
     luxury: int
     algorithm: Algorithm | str
     chain_version: int
+    strict: bool
     tempering: bool
     exchange_every: int
     thermalize: int
@@ -42,6 +43,7 @@ class BenchKeywords(TypedDict, total=False):
     action: Action | str | None
     rng: str
     luxury: int | None
+    strict: bool
     seconds: float
     observables: bool | Sequence[str] | str
     quarks: bool
@@ -100,6 +102,7 @@ class GenerateKeywords(TypedDict, total=False):
     luxury: int
     algorithm: Algorithm | str
     chain_version: int
+    strict: bool
     tempering: bool
     exchange_every: int
     thermalize: int
@@ -237,6 +240,7 @@ class ScanKeywords(TypedDict, total=False):
     luxury: int
     algorithm: Algorithm | str
     chain_version: int
+    strict: bool
     tempering: bool
     exchange_every: int
     thermalize: int

@@ -8,6 +8,8 @@
 //   REAL_BYTES  4 or 8: single or double precision
 //   LANES       sites in a SIMD register (1 on a GPU)
 //   LARGE       1 if a field has 2^32 or more packets, so that packet numbers need 64 bits (GPU)
+//   STRICT      1 if all machines must compute the same bits. The compiler then fuses no multiplication with an addition
+//               by itself, and divisions and roots are those of IEEE 754; what is fused, is fused everywhere
 //
 // Every machine defines
 //   real, scalar           a number per lane, and one number for all lanes
@@ -29,6 +31,10 @@ typedef float scalar;
 typedef double scalar;
 #endif
 
+#ifndef STRICT
+#define STRICT 0
+#endif
+
 #ifdef __CUDACC__
 #include "arch/gpu.h"
 #else
@@ -37,6 +43,28 @@ typedef double scalar;
 
 INLINE real square(real x) { return x * x; }
 
+// c + a b and c - a b with one rounding. Unless STRICT, the compiler decides where to fuse.
+INLINE real fused(real a, real b, real c) {
+#if STRICT
+    return fused_exactly(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+INLINE real fused_minus(real a, real b, real c) {
+#if STRICT
+    return fused_minus_exactly(a, b, c);
+#else
+    return c - a * b;
+#endif
+}
+
+#if REAL_BYTES == 4
+INLINE real real_from_31_bits(word n, scalar scale, scalar shift) {
+    return fused(to_real((real_bits)n), broadcast(scale), broadcast(shift));
+}
+#endif
+
 // Raise a word of memory to the bits of the largest lane of x, in single precision, unless it is larger already. The
 // bits of floats that are not negative are in the order of the floats.
 INLINE void raise_largest(unsigned* at, real x) {
@@ -44,6 +72,22 @@ INLINE void raise_largest(unsigned* at, real x) {
     unsigned bits;
     memcpy(&bits, &most, sizeof bits);
     if (bits > *(const volatile unsigned*)at) max_atomically(at, bits);  // most values are smaller
+}
+
+// Whether lanes whose iteration has converged keep what they have while others go on, so that results do not depend on
+// which sites share a register.
+constexpr bool KEEPS_CONVERGED = STRICT && LANES > 1;
+
+// Return the lanes whose iteration goes on, of those in which it did, given those that have not converged now.
+INLINE mask still(mask going, mask moving) { return KEEPS_CONVERGED ? going & moving : moving; }
+
+// Return u in these lanes, and v in the others.
+template <class T> INLINE T select_lanes(mask lanes, const T& u, const T& v) {
+    T chosen = v;
+    real* to = (real*)&chosen;
+    const real* from = (const real*)&u;
+    UNROLL for (unsigned i = 0; i < sizeof(T) / sizeof(real); i++) to[i] = select(lanes, from[i], to[i]);
+    return chosen;
 }
 
 // A number to be added to a sum of staples, so that it can be divided by its norm even if the staples

@@ -95,6 +95,45 @@ INLINE real root(real x) {
 }
 
 INLINE real inverse_root(real x) { return scalar(1) / root(x); }
+
+// c + a b and c - a b with one rounding. Without an instruction for it, the C library computes them.
+#if STRICT
+INLINE scalar fused_exactly(scalar a, scalar b, scalar c) {
+    return REAL_BYTES == 4 ? (scalar)__builtin_fmaf((float)a, (float)b, (float)c) : (scalar)__builtin_fma(a, b, c);
+}
+#if defined(__FMA__) && LANES > 1 && REGISTER_BYTES >= 16
+#if REAL_BYTES == 4
+#define OF_THIS_SIZE(PREFIX) PREFIX##_ps
+#else
+#define OF_THIS_SIZE(PREFIX) PREFIX##_pd
+#endif
+INLINE real fused_exactly(real a, real b, real c) {
+#if defined(__AVX512F__) && REGISTER_BYTES == 64
+    return OF_THIS_SIZE(_mm512_fmadd)(a, b, c);
+#elif REGISTER_BYTES == 32
+    return OF_THIS_SIZE(_mm256_fmadd)(a, b, c);
+#else
+    return OF_THIS_SIZE(_mm_fmadd)(a, b, c);
+#endif
+}
+INLINE real fused_minus_exactly(real a, real b, real c) {
+#if defined(__AVX512F__) && REGISTER_BYTES == 64
+    return OF_THIS_SIZE(_mm512_fnmadd)(a, b, c);
+#elif REGISTER_BYTES == 32
+    return OF_THIS_SIZE(_mm256_fnmadd)(a, b, c);
+#else
+    return OF_THIS_SIZE(_mm_fnmadd)(a, b, c);
+#endif
+}
+#else
+INLINE real fused_exactly(real a, real b, real c) {
+    real y;
+    for (int lane = 0; lane < LANES; lane++) y[lane] = fused_exactly(a[lane], b[lane], c[lane]);
+    return y;
+}
+INLINE real fused_minus_exactly(real a, real b, real c) { return fused_exactly(-a, b, c); }
+#endif
+#endif
 INLINE real smaller(real a, real b) { return a < b ? a : b; }
 INLINE real larger(real a, real b) { return a > b ? a : b; }
 INLINE real magnitude(real x) { return larger(x, -x); }
@@ -134,9 +173,6 @@ INLINE word gather(const wide (&half)[HALVES]) {
 INLINE real_bits bits_of(real x) { return (real_bits)x; }
 INLINE real from_bits(real_bits x) { return (real)x; }
 #if REAL_BYTES == 4
-INLINE real real_from_31_bits(word n, scalar scale, scalar shift) {
-    return __builtin_convertvector((real_bits)n, real) * scale + shift;
-}
 INLINE real to_real(real_bits x) { return __builtin_convertvector(x, real); }
 #endif
 
@@ -146,10 +182,10 @@ template <class F> INLINE real lanewise(real x, F f) {
     return y;
 }
 
-// Sum over the lanes in double precision, as a binary tree with a fixed order.
-INLINE double lane_sum(real x) {
+// Sum over the lanes in double precision, as a binary tree with a fixed order; of(value) is what a lane adds.
+template <class F> INLINE double lane_sum(real x, F of) {
     double part[LANES];
-    for (int lane = 0; lane < LANES; lane++) part[lane] = (double)x[lane];
+    for (int lane = 0; lane < LANES; lane++) part[lane] = of((double)x[lane]);
     for (int width = LANES / 2; width > 0; width /= 2)
         for (int lane = 0; lane < width; lane++) part[lane] += part[lane + width];
     return part[0];

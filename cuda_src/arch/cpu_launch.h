@@ -23,6 +23,11 @@ INLINE void each_item(const Work& work, int first, int items, long long begin, l
     }
 }
 
+// Return the sum of what the sites of a slot add to a sum over a slice.
+INLINE double slot_sum(const Geometry& g, real values) {
+    return lane_sum(values, [&](double value) { return summand(g, value); });
+}
+
 // Return whether a site is in one of the rows of the work; launches have all rows.
 INLINE bool launched_row(const Work& w, const Site& site) { return site.y % w.rows_y == 0 && site.z % w.rows_z == 0; }
 
@@ -50,7 +55,7 @@ template <int K, class A, class Body> INLINE void run_sums(const A* steps, int c
                 for (int i = part * SLOTS_PER_PART; i < (part + 1) * SLOTS_PER_PART && i < a.geometry.slots; i++) {
                     real values[K] = {};
                     body(a, locate(a.geometry, t, parity, i), values);
-                    for (int k = 0; k < K; k++) sum[k] += lane_sum(values[k]);
+                    for (int k = 0; k < K; k++) sum[k] += slot_sum(a.geometry, values[k]);
                 }
                 for (int k = 0; k < K; k++) a.sums[n * K + k] = sum[k];
             });
@@ -59,8 +64,9 @@ template <int K, class A, class Body> INLINE void run_sums(const A* steps, int c
 
 // The sums of a part's values in several time slices.
 template <int SLICES, int K> struct SliceValues {
+    const Geometry& geometry;
     double sums[SLICES][K] = {};
-    INLINE void add(int slice, int k, real value) { sums[slice][k] += lane_sum(value); }
+    INLINE void add(int slice, int k, real value) { sums[slice][k] += slot_sum(geometry, value); }
 };
 
 template <int SLICES, int K, class A, class Body>
@@ -71,7 +77,7 @@ INLINE void run_slice_sums(const A* steps, int count, Team& team, Body body) {
             const A a = steps[step];
             const int parts = parts_of(a);
             each_item(a.work, 0, parts, begin, end, [&](long long, int t, int parity, int part) {
-                SliceValues<SLICES, K> values;
+                SliceValues<SLICES, K> values = {a.geometry};
                 for (int i = part * SLOTS_PER_PART; i < (part + 1) * SLOTS_PER_PART && i < a.geometry.slots; i++)
                     body(a, locate(a.geometry, t, parity, i), values);
                 for (int slice = 0; slice < SLICES && t + slice < a.slices; slice++) {

@@ -29,7 +29,13 @@ INLINE bool any_lane(mask m) { return m; }
 INLINE real root(real x) { return sqrt(x); }
 INLINE real exponential(real x) { return exp(x); }
 INLINE real arctangent(real x) { return atan(x); }
+#if STRICT
+INLINE real inverse_root(real x) { return scalar(1) / root(x); }
+INLINE real fused_exactly(real a, real b, real c) { return fma(a, b, c); }
+INLINE real fused_minus_exactly(real a, real b, real c) { return fma(-a, b, c); }
+#else
 INLINE real inverse_root(real x) { return rsqrt(x); }
+#endif
 INLINE real smaller(real a, real b) { return a < b ? a : b; }
 INLINE real larger(real a, real b) { return a > b ? a : b; }
 INLINE real magnitude(real x) { return fabs(x); }
@@ -51,7 +57,6 @@ INLINE word gather(const wide (&half)[HALVES]) { return (word)half[0]; }
 
 #if REAL_BYTES == 4
 typedef int real_bits;
-INLINE real real_from_31_bits(word n, scalar scale, scalar shift) { return fmaf((float)(int)n, scale, shift); }
 INLINE real_bits bits_of(real x) { return __float_as_int(x); }
 INLINE real from_bits(real_bits x) { return __int_as_float(x); }
 INLINE real to_real(real_bits x) { return (float)x; }
@@ -62,11 +67,10 @@ INLINE real from_bits(real_bits x) { return __longlong_as_double(x); }
 #endif
 
 template <class F> INLINE real lanewise(real x, F f) { return f(x); }
-INLINE double lane_sum(real x) { return (double)x; }
 INLINE scalar lane_max(real x) { return x; }
 
 // The GPU has an instruction for the logarithm in single precision.
-#if REAL_BYTES == 4
+#if REAL_BYTES == 4 && !STRICT
 constexpr bool HAS_FAST_LOG = true;
 INLINE real fast_log(real x) { return __logf(x); }
 #else

@@ -47,11 +47,11 @@ template <class A> INLINE bool in_work(const A& a, const Site& site) {
 }
 
 // Add up the values of a block's threads as a binary tree, and store the partial sum.
-template <int K> INLINE void store_block_sums(const real (&values)[K], double* sums) {
+template <int K> INLINE void store_block_sums(const Geometry& g, const real (&values)[K], double* sums) {
     __shared__ double tree[K][MAX_THREADS];
     const int me = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
     const int threads = blockDim.x * blockDim.y * blockDim.z;
-    UNROLL for (int k = 0; k < K; k++) tree[k][me] = values[k];
+    UNROLL for (int k = 0; k < K; k++) tree[k][me] = summand(g, values[k]);
     for (int width = 512; width > 0; width /= 2) {
         __syncthreads();
         if (me < width && me + width < threads)
@@ -67,6 +67,7 @@ constexpr int SUBSETS = 4;  // threads that add up one value of a block together
 // The values of a block's sites in several time slices, in shared memory. Every row is permuted, so that threads that
 // add up different values read different banks.
 template <int SLICES, int K> struct SliceValues {
+    const Geometry& geometry;
     real (*rows)[MAX_THREADS];
     INLINE real& at(int row, int thread) const { return rows[row][thread ^ (row % 8 * SUBSETS)]; }
     INLINE void add(int slice, int k, real value) {
@@ -94,7 +95,7 @@ template <int SLICES, int K> struct SliceValues {
 // store_block_sums.
 template <int WIDTH, class V> INLINE double tree_sum(const V& values, int row, int first, int threads) {
     if constexpr (WIDTH >= MAX_THREADS) {
-        return first < threads ? (double)values.at(row, first) : 0.0;
+        return first < threads ? summand(values.geometry, values.at(row, first)) : 0.0;
     } else {
         const double low = tree_sum<2 * WIDTH>(values, row, first, threads);
         return low + tree_sum<2 * WIDTH>(values, row, first + WIDTH, threads);
@@ -231,14 +232,14 @@ template <class A> struct Steps {
         NAME(const Arguments a, const Tile tile) {                                             \
         real values[K] = {};                                                                   \
         BODY(a, my_site(a, tile), values);                                                     \
-        store_block_sums<K>(values, a.sums);                                                   \
+        store_block_sums<K>(a.geometry, values, a.sums);                                       \
     }
 
 #define SLICES_SUM_KERNEL(NAME, SLICES, K, BLOCKS, BODY)                                       \
     extern "C" __global__ void __launch_bounds__(MAX_THREADS, BLOCKS)                          \
         NAME(const Arguments a, const Tile tile) {                                             \
         __shared__ real memory[SLICES * K][MAX_THREADS];                                       \
-        SliceValues<SLICES, K> values = {memory};                                              \
+        SliceValues<SLICES, K> values = {a.geometry, memory};                                  \
         const Columns columns = my_columns(a, tile);                                           \
         BODY(a, columns.site, values);                                                         \
         store_slice_sums(a, columns, values);                                                  \

@@ -10,15 +10,15 @@ struct complex {
 INLINE complex operator+(const complex& a, const complex& b) { return {a.re + b.re, a.im + b.im}; }
 INLINE complex operator-(const complex& a, const complex& b) { return {a.re - b.re, a.im - b.im}; }
 INLINE complex operator*(const complex& a, const complex& b) {
-    return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+    return {fused_minus(a.im, b.im, a.re * b.re), fused(a.im, b.re, a.re * b.im)};
 }
 INLINE complex conj(const complex& a) { return {a.re, -a.im}; }
 // s += a b and s += a b^*
 INLINE void add_product(complex& s, const complex& a, const complex& b) {
-    s.re += a.re * b.re; s.re -= a.im * b.im;
-    s.im += a.re * b.im; s.im += a.im * b.re;
+    s.re = fused_minus(a.im, b.im, fused(a.re, b.re, s.re));
+    s.im = fused(a.im, b.re, fused(a.re, b.im, s.im));
 }
 INLINE void add_product_conj(complex& s, const complex& a, const complex& b) {
-    s.re += a.re * b.re; s.re += a.im * b.im;
-    s.im += a.im * b.re; s.im -= a.re * b.im;
+    s.re = fused(a.im, b.im, fused(a.re, b.re, s.re));
+    s.im = fused_minus(a.re, b.im, fused(a.im, b.re, s.im));
 }

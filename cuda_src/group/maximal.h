@@ -20,11 +20,14 @@ struct Ascent {
 // quaternions of a step have squared lengths of at most `tolerance`, at most 500 times.
 template <class Group>
 INLINE typename Group::Link maximised(typename Group::Link u, const typename Group::Matrix& m, scalar tolerance) {
+    mask going = everywhere(true);
     ROLLED
     for (int step = 0; step < 500; step++) {
         Ascent ascent;
-        u = Group::normalised(Group::rotated(u, m, ascent));
-        if (!any_lane(ascent.moved2 > broadcast(tolerance))) break;
+        const typename Group::Link next = Group::normalised(Group::rotated(u, m, ascent));
+        u = KEEPS_CONVERGED ? select_lanes(going, next, u) : next;
+        going = still(going, ascent.moved2 > broadcast(tolerance));
+        if (!any_lane(going)) break;
     }
     return u;
 }
@@ -32,6 +35,10 @@ INLINE typename Group::Link maximised(typename Group::Link u, const typename Gro
 // The complex conjugate of the principal N-th root of a phase: the angle over pi is from tan(phase/2) = im / (1 + re).
 template <int N> INLINE complex conj_root(const complex& phase, scalar tiny) {
     const real tangent = phase.im / larger(scalar(1) + phase.re, broadcast(tiny));
+#if STRICT
+    const real angle = arctangent_over_pi(tangent) * scalar(2.0 / N);
+#else
     const real angle = lanewise(tangent, [](scalar t) { return arctangent(t); }) * scalar(2.0 / N / 3.14159265358979324);
+#endif
     return {cos_pi(angle), -sin_pi(angle)};
 }

@@ -8,7 +8,9 @@ struct Quaternion {
     real a[4];
 
     INLINE Quaternion conj() const { return {{a[0], -a[1], -a[2], -a[3]}}; }
-    INLINE real norm2() const { return a[0] * a[0] + a[1] * a[1] + a[2] * a[2] + a[3] * a[3]; }
+    INLINE real norm2() const {
+        return fused(a[3], a[3], fused(a[2], a[2], fused(a[1], a[1], a[0] * a[0])));
+    }
     INLINE Quaternion times(real s) const { return {{a[0] * s, a[1] * s, a[2] * s, a[3] * s}}; }
     INLINE Quaternion normalised() const { return times(inverse_root(norm2())); }
     INLINE Quaternion reunitarised() const {
@@ -19,8 +21,9 @@ struct Quaternion {
 };
 
 INLINE Quaternion operator*(const Quaternion& p, const Quaternion& q) {
-    return {{p.a[0] * q.a[0] - p.a[1] * q.a[1] - p.a[2] * q.a[2] - p.a[3] * q.a[3],
-             p.a[0] * q.a[1] + p.a[1] * q.a[0] - p.a[2] * q.a[3] + p.a[3] * q.a[2],
-             p.a[0] * q.a[2] + p.a[2] * q.a[0] - p.a[3] * q.a[1] + p.a[1] * q.a[3],
-             p.a[0] * q.a[3] + p.a[3] * q.a[0] - p.a[1] * q.a[2] + p.a[2] * q.a[1]}};
+    const real (&x)[4] = p.a, (&y)[4] = q.a;
+    return {{fused_minus(x[3], y[3], fused_minus(x[2], y[2], fused_minus(x[1], y[1], x[0] * y[0]))),
+             fused(x[3], y[2], fused_minus(x[2], y[3], fused(x[1], y[0], x[0] * y[1]))),
+             fused(x[1], y[3], fused_minus(x[3], y[1], fused(x[2], y[0], x[0] * y[2]))),
+             fused(x[2], y[1], fused_minus(x[1], y[2], fused(x[3], y[0], x[0] * y[3])))}};
 }

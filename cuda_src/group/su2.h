@@ -60,7 +60,8 @@ struct SU2 {
     static INLINE real trace_re(const Matrix& a) { return a.a[0] + a.a[0]; }
     static INLINE real trace_im(const Matrix&) { return broadcast(0); }
     static INLINE real overlap(const Matrix& a, const Matrix& b) {
-        const real half = a.a[0] * b.a[0] + a.a[1] * b.a[1] + a.a[2] * b.a[2] + a.a[3] * b.a[3];
+        const real (&x)[4] = a.a, (&y)[4] = b.a;
+        const real half = fused(x[3], y[3], fused(x[2], y[2], fused(x[1], y[1], x[0] * y[0])));
         return half + half;
     }
     static INLINE Link normalised(const Link& u) { return u.normalised(); }
@@ -92,8 +93,8 @@ struct SU2 {
         const real minus2 = -(square(x.a[1]) + square(x.a[2]) + square(x.a[3]));
         real cosine = broadcast(0), sine = broadcast(0);
         UNROLL for (int n = EXPONENTIAL_TERMS; n >= 0; n -= 2) {
-            cosine = cosine * minus2 + scalar(inverse_factorial(n));
-            sine = sine * minus2 + scalar(inverse_factorial(n + 1));
+            cosine = fused(cosine, minus2, broadcast(scalar(inverse_factorial(n))));
+            sine = fused(sine, minus2, broadcast(scalar(inverse_factorial(n + 1))));
         }
         const Quaternion e = {{cosine, sine * x.a[1], sine * x.a[2], sine * x.a[3]}};
         return e * u;

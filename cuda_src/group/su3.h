@@ -150,8 +150,8 @@ struct SU3 {
     static INLINE real overlap(const Matrix& a, const Matrix& b) {
         real sum = broadcast(0);
         UNROLL for (int i = 0; i < 9; i++) {
-            sum = sum + a.row[i / 3].c[i % 3].re * b.row[i / 3].c[i % 3].re;
-            sum = sum + a.row[i / 3].c[i % 3].im * b.row[i / 3].c[i % 3].im;
+            sum = fused(a.row[i / 3].c[i % 3].re, b.row[i / 3].c[i % 3].re, sum);
+            sum = fused(a.row[i / 3].c[i % 3].im, b.row[i / 3].c[i % 3].im, sum);
         }
         return sum;
     }
@@ -159,8 +159,8 @@ struct SU3 {
     static INLINE real trace_im(const Matrix& a) { return a.row[0].c[0].im + a.row[1].c[1].im + a.row[2].c[2].im; }
 
     static INLINE real norm2(const Row& a) {
-        real n = square(a.c[0].re) + square(a.c[0].im);
-        UNROLL for (int i = 1; i < 3; i++) n = n + square(a.c[i].re) + square(a.c[i].im);
+        real n = fused(a.c[0].im, a.c[0].im, square(a.c[0].re));
+        UNROLL for (int i = 1; i < 3; i++) n = fused(a.c[i].im, a.c[i].im, fused(a.c[i].re, a.c[i].re, n));
         return n;
     }
     static INLINE Row scaled(const Row& a, real s) {
@@ -222,9 +222,12 @@ struct SU3 {
         // A singular matrix has no inverse: `tiny` limits 1 / |determinant| to 1e15 or 1e145, whose squares are finite.
         const scalar tiny = scalar(REAL_BYTES == 4 ? 1e-30 : 1e-290);
         Matrix x = m;
-        complex determinant;
+        complex determinant = {broadcast(1), broadcast(0)};
+        mask going = everywhere(true);
         ROLLED
         for (int step = 0; step < 40; step++) {
+            const Matrix x_before = x;
+            const complex determinant_before = determinant;
             Matrix y;
             UNROLL for (int i = 0; i < 3; i++) y.row[i] = third(x.row[(i + 1) % 3], x.row[(i + 2) % 3]);
             determinant = {broadcast(0), broadcast(0)};
@@ -244,7 +247,12 @@ struct SU3 {
                 distance2 = distance2 + square(p.re - q.re) + square(p.im - q.im);
                 a = {scalar(0.5) * (p.re + q.re), scalar(0.5) * (p.im + q.im)};
             }
-            if (!any_lane(distance2 > broadcast(tolerance))) break;
+            if (KEEPS_CONVERGED) {
+                x = select_lanes(going, x, x_before);
+                determinant = select_lanes(going, determinant, determinant_before);
+            }
+            going = still(going, distance2 > broadcast(tolerance));
+            if (!any_lane(going)) break;
         }
         const complex back = conj_root<3>(determinant, tiny);
         Link u;
@@ -349,8 +357,8 @@ struct SU3 {
 
 private:
     static INLINE real overlap_re(const Row& a, const Row& b) {
-        real s = a.c[0].re * b.c[0].re + a.c[0].im * b.c[0].im;
-        UNROLL for (int i = 1; i < 3; i++) s = s + a.c[i].re * b.c[i].re + a.c[i].im * b.c[i].im;
+        real s = fused(a.c[0].im, b.c[0].im, a.c[0].re * b.c[0].re);
+        UNROLL for (int i = 1; i < 3; i++) s = fused(a.c[i].im, b.c[i].im, fused(a.c[i].re, b.c[i].re, s));
         return s;
     }
     // Row i of a^dagger p.

@@ -188,11 +188,13 @@ template <int COLOURS> struct SUN {
     static LONG_CODE Link polar(const Matrix& m) {
         const scalar tolerance = scalar(REAL_BYTES == 4 ? 1e-7 : 1e-16);
         Matrix x = m;
-        complex phase;
+        complex phase = {broadcast(1), broadcast(0)};
+        mask going = everywhere(true);
         ROLLED
         for (int step = 0; step < 40; step++) {
+            const Matrix x_before = x;
             Matrix inverse = one(), triangle = x;
-            const complex determinant = eliminate<true>(triangle, inverse);
+            const complex determinant = eliminate<true>(triangle, inverse), phase_before = phase;
             phase = unit(determinant, determinant);
             const Matrix y = adjoint(inverse);
             const real s = root(root(overlap(y, y) / (overlap(x, x) + TINY))), other = scalar(1) / s;
@@ -206,7 +208,12 @@ template <int COLOURS> struct SUN {
                 add(q, scaled(p, broadcast(-1)));
                 distance2 = distance2 + norm2(q);
             }
-            if (!any_lane(distance2 > broadcast(tolerance))) break;
+            if (KEEPS_CONVERGED) {
+                x = select_lanes(going, x, x_before);
+                phase = select_lanes(going, phase, phase_before);
+            }
+            going = still(going, distance2 > broadcast(tolerance));
+            if (!any_lane(going)) break;
         }
         const complex back = conj_root<N>(phase, TINY);
         ROWS for (int i = 0; i < N; i++)
@@ -278,11 +285,15 @@ template <int COLOURS> struct SUN {
         const scalar tolerance = scalar(REAL_BYTES == 4 ? 9e-16 : 3e-33);
         const Matrix m = matrix(x);
         Link sum = u, term = u;
+        mask going = everywhere(true);
         ROLLED
         for (int n = 1; n <= EXPONENTIAL_TERMS; n++) {
             term = scaled(product(m, term), scalar(1) / (scalar)n);
+            const Link before = sum;
             add(sum, term);
-            if (!any_lane(overlap(term, term) > broadcast(tolerance))) break;
+            if (KEEPS_CONVERGED) sum = select_lanes(going, sum, before);
+            going = still(going, overlap(term, term) > broadcast(tolerance));
+            if (!any_lane(going)) break;
         }
         return sum;
     }
@@ -359,7 +370,7 @@ private:
         INLINE OverlapSum() { UNROLL for (int j = 0; j < N; j++) column[j] = broadcast(0); }
         INLINE void add(const Row& a, const Row& b) {
             UNROLL for (int j = 0; j < N; j++)
-                column[j] = column[j] + a.c[j].re * b.c[j].re + a.c[j].im * b.c[j].im;
+                column[j] = fused(a.c[j].im, b.c[j].im, fused(a.c[j].re, b.c[j].re, column[j]));
         }
         INLINE real total() const {
             real sum = column[0];
@@ -403,7 +414,7 @@ private:
     }
     static INLINE real norm2(const Row& a) {
         real re = square(a.c[0].re), im = square(a.c[0].im);
-        UNROLL for (int j = 1; j < N; j++) re = re + square(a.c[j].re), im = im + square(a.c[j].im);
+        UNROLL for (int j = 1; j < N; j++) re = fused(a.c[j].re, a.c[j].re, re), im = fused(a.c[j].im, a.c[j].im, im);
         return re + im;
     }
     static INLINE real norm2(const complex& z) { return square(z.re) + square(z.im); }

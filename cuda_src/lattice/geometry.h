@@ -36,6 +36,7 @@ struct Geometry {
     int slots;                  // number of slots of one parity in a slice
     const void* lane_orders;    // [27][LANES]: the lane of a neighbour across sub-lattice edges
     const unsigned* lane_site;  // [LANES]: number of the first site of a sub-lattice
+    double sum_shift;           // see `summand`
 };
 
 // The sites on which a launch works: `slices` time slices t_begin, t_begin + t_step, ... of all replicas and
@@ -79,6 +80,22 @@ struct Site {
 INLINE int lattice_t(const Geometry& g, int t) {
     const int there = g.first + t;
     return there >= g.full[3] ? there - g.full[3] : there;
+}
+
+// The largest absolute value of a site that STRICT sums take.
+constexpr int LARGEST_SUMMAND = 1024;
+
+// Return what a value of a site adds to a sum over a slice. With STRICT it is rounded to a multiple of a unit, which is so
+// large that sums of a slice's values are exact in double precision, whatever their order: sum_shift is 1.5 * 2^52 units
+// (gauge_mc/domain/layout.py). A value above LARGEST_SUMMAND, for which that is not so, becomes NaN.
+INLINE double summand(const Geometry& g, double value) {
+#if STRICT
+    const bool small = value <= LARGEST_SUMMAND && value >= -LARGEST_SUMMAND;
+    return small ? (value + g.sum_shift) - g.sum_shift : (value - value) / (value - value);
+#else
+    (void)g;
+    return value;
+#endif
 }
 
 // Return the number of a site's slice among those of all replicas.

@@ -23,15 +23,6 @@ INLINE void store_link(const typename G::Field& links, const HaloTargets& halo, 
     }
 }
 
-// Return u in these lanes, and v in the others.
-template <class Link> INLINE Link select_link(mask lanes, const Link& u, const Link& v) {
-    Link chosen = v;
-    real* to = (real*)&chosen;
-    const real* from = (const real*)&u;
-    UNROLL for (unsigned i = 0; i < sizeof(Link) / sizeof(real); i++) to[i] = select(lanes, from[i], to[i]);
-    return chosen;
-}
-
 // Update a link of direction mu with the function object that make() returns, which chooses the rotations.
 // It is created after the sum over the staples, when more registers are free. On a GPU, STORES_HALO is
 // false only if whole sweeps of a small lattice run in one launch. Then there are few threads, so each
@@ -46,7 +37,7 @@ INLINE void update_in_direction(const A& a, const ACTION::Coefficients& action, 
     const GROUP::Link u = GROUP::load(a.links, g, here);
     auto choose = make();
     GROUP::Link updated = NORMS::reunitarised(GROUP::rotated(u, s, choose));
-    if constexpr (COLOURING::COLOURS > 0 && LANES > 1) updated = select_link(lanes, updated, u);
+    if constexpr (COLOURING::COLOURS > 0 && LANES > 1) updated = select_lanes(lanes, updated, u);
     store_link<GROUP, STORES_HALO>(a.links, a.halo, g, site, here, updated);
     choose.end();
 }

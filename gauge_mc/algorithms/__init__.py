@@ -92,6 +92,10 @@ class Algorithm(Configurable, ABC):
     """Names of options that headers of files state only if they are not usual, because there were
     none in earlier versions.
     """
+    strict: bool = False
+    """Whether updates can compute the same bits on all machines: nothing but kernels and exact
+    arithmetic decides about the links.
+    """
     has_parts: bool = False
     """Whether updates are trajectories, with parts that can be timed; see `parts`."""
 

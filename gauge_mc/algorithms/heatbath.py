@@ -52,6 +52,7 @@ class Heatbath(Algorithm):
     name = "heatbath"
     summary = "heatbath sweeps, followed by overrelaxation sweeps"
     options = (SWEEPS, OVERRELAX)
+    strict = True
 
     @property
     def sweeps(self) -> int:

@@ -63,6 +63,7 @@ class BenchPlan:
     )
     rng: str = result_field("Random number generator.", defaults.RNG)
     luxury: int | None = result_field("Quality level of the generator.", None)
+    strict: bool = result_field("Compute the same bits as all machines, as in strict runs.", False)
     seconds: float = result_field("Approximate time for each kernel in seconds.", 1.0)
     observables: bool | Sequence[str] = result_field(
         "Time observables, smearings, temporal links and flows instead of updates: all, or those "
@@ -176,6 +177,7 @@ class BenchPlan:
         from gauge_mc.benchmarks.operators import TimedOperator, operator_time
         from gauge_mc.benchmarks.quarks import quarks_time
 
+        devices.compute(self.strict)
         kind = self.group, lattice, self.precision
         several = len(devices.devices) > 1 or devices.processes.size > 1
         if self.chains > 1 and several:

@@ -55,7 +55,7 @@ PLACE = ("backend", "devices", "threads", "share_gpus")
 
 SETTINGS = (
     *("group", "lattice", "precision", "action", *(one.name for one in couplings())),
-    *("rng", "luxury", *PLACE),
+    *("rng", "luxury", "strict", *PLACE),
 )
 """Options of runs that say what is timed, and where."""
 

@@ -165,6 +165,8 @@ class Device(Protocol):
     """Whether the device works in the memory of the host."""
     has_side_stream: bool
     """Whether kernels can run beside other work; such a device is a `StreamedDevice`."""
+    strict: bool
+    """Whether kernels of fields that are made from now on compute the same bits on all machines."""
     cache_bytes: int
     """Size of the largest cache, for wavefront blocking; 0 on a GPU, which does without it."""
     packet_bytes: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -122,6 +122,8 @@ class Variant(CachedHash):
     """Number of sites in a SIMD register; 1 on a GPU."""
     large: bool = False
     """Whether packets are numbered with 64 bits instead of 32 (GPU)."""
+    strict: bool = False
+    """Whether all machines compute the same bits."""
 
     __hash__ = CachedHash.__hash__
 
@@ -132,6 +134,7 @@ class Variant(CachedHash):
             "REAL_BYTES": str(REAL_BYTES[self.precision]),
             "LANES": str(self.lanes),
             "LARGE": str(int(self.large)),
+            "STRICT": str(int(self.strict)),
             **{key: value for choice in self.choices for key, value in choice.definitions},
         }
         return [f"-D{key}={value}" for key, value in values.items()]
@@ -294,7 +297,7 @@ def _narrowed(kernel: Kernel, variant: Variant) -> Variant:
     lacking = kernel.kinds - {choice.kind for choice in choices}
     if lacking:
         raise TypeError(f"The kernel {kernel.name} needs a choice of {', '.join(lacking)}.")
-    return Variant(variant.precision, choices, variant.lanes, variant.large)
+    return replace(variant, choices=choices)
 
 
 @dataclass(frozen=True)

@@ -203,6 +203,14 @@ class DeviceGroup:
             self.synchronize()
             self.processes.allgather(None)
 
+    def compute(self, strict: bool) -> None:
+        """Say whether fields that are made from now on are computed with the same bits everywhere.
+
+        Fields that were made before must not be used any longer if they differ in this.
+        """
+        for device in self.devices:
+            device.strict = strict
+
     def synchronize(self) -> None:
         """Wait until all devices of this process have finished their work."""
         for device in self.devices:

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.devices.structures import divisor, geometry_structure
+from gauge_mc.devices.source import constants
+from gauge_mc.devices.structures import GEOMETRY, divisor, geometry_structure
 from gauge_mc.domain.lattice import Lattice
 
 REALS = {"single": "float32", "double": "float64"}
@@ -57,6 +58,16 @@ def split_lanes(lattice: Lattice, most: int) -> tuple[int, int, int]:
     splits = [split for split in product(powers, repeat=3) if fits(split)]
     x, y, z = max(splits, key=lambda s: (np.prod(s), -s[0], -max(s[1], s[2]), -s[1]))
     return x, y, z
+
+
+def sum_shift(lattice: Lattice) -> float:
+    """Return 1.5 * 2**52 units of the values that strict sums over a time slice add up.
+
+    The unit is the smallest power of two for which sums of as many values as a slice has sites,
+    each of at most `LARGEST_SUMMAND`, are below 2**53 units and therefore exact in any order.
+    """
+    largest = constants(GEOMETRY)["LARGEST_SUMMAND"]
+    return 1.5 * 2.0 ** ((lattice.slice_sites * largest - 1).bit_length() - 1)
 
 
 @dataclass(frozen=True)
@@ -137,6 +148,7 @@ class Layout:
             slots=self.slots,
             lane_orders=self._lane_orders.ctypes.data,
             lane_site=self._lane_site.ctypes.data,
+            sum_shift=sum_shift(self.lattice),
         )
         return described
 

@@ -129,7 +129,8 @@ class Slab:
         sites = layout.lattice.slice_sites * layout.slices_in_memory
         largest = max(self.buffer.nbytes, WORD_BYTES * MOST_STATE_WORDS * sites)
         large = bool(layout.packet_bytes) and largest // layout.packet_bytes >= 2**32
-        return Variant(layout.precision, (*self.group.choices, *choices), layout.lanes, large)
+        chosen = (*self.group.choices, *choices)
+        return Variant(layout.precision, chosen, layout.lanes, large, self.device.strict)
 
     def kernel(self, kernel: Kernel, *choices: Choice) -> LoadedKernel:
         """Load a kernel for this slab, given the choices other than the group."""

@@ -241,6 +241,10 @@ class Observable:
     """Kernel whose number of registers benchmarks show."""
     bench_options: ClassVar[Mapping[str, object]] = {}
     """Options with which benchmarks measure it, if the default ones take too long."""
+    strict: ClassVar[bool] = False
+    """Whether its tables can have the same bits on all machines. Then its values are sums of
+    kernels whose lanes do not depend on each other, and what follows is rounded by IEEE 754.
+    """
     benched: ClassVar[bool] = True
     """Whether benchmarks time it although it is not named, since it does not take long."""
     formerly: ClassVar[Mapping[str, str]] = {}
@@ -291,6 +295,11 @@ class Observable:
         Summaries of runs warn if their autocorrelation is longer than that of the averages.
         """
         return {}
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether its table can have the same bits on all machines, with these options."""
+        return self.strict
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:

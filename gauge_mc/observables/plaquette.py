@@ -32,6 +32,7 @@ class LoopAverages(SummedObservable):
     A subclass declares the columns, of which the first one is the average over all.
     """
 
+    strict: ClassVar[bool] = True
     loops: ClassVar[Loops]
     """The loops, with their kinds."""
     normalisation: ClassVar[str] = "Re Tr / N averaged over the lattice"
@@ -53,7 +54,8 @@ class LoopAverages(SummedObservable):
     @classmethod
     def _mean(cls, kinds: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the average over all loops, given those of each kind along the last axis."""
-        return np.asarray(kinds @ np.array(cls.loops.kinds) / sum(cls.loops.kinds))
+        weighted = kinds * np.array(cls.loops.kinds)
+        return np.asarray(sum(np.moveaxis(weighted, -1, 0)) / sum(cls.loops.kinds))
 
     @classmethod
     def of_sums(

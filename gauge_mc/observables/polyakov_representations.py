@@ -54,6 +54,7 @@ class PolyakovRepresentations(SummedObservable):
         Column("symmetric3_im", help="symmetric tensors of rank three, imaginary part"),
     )
     normalisation: ClassVar[str] = "traces divided by the dimension of the representation"
+    strict: ClassVar[bool] = True
     links_moved: ClassVar[float | None] = 0.25
     main_kernel: ClassVar[Kernel | None] = REPRESENTATIONS
 

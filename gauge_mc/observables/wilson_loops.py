@@ -68,6 +68,7 @@ class WilsonLoops(LoopSet, ReducedNoise):
     normalisation: ClassVar[str] = "Re Tr / N averaged over sites and equivalent directions"
     units: ClassVar[str] = "r in steps along path, such as (1,1,0); t in lattice units"
     smears: ClassVar[bool] = True
+    strict: ClassVar[bool] = True
     options: ClassVar[tuple[Option, ...]] = (
         Option("r_max", int, "Largest distance R.", f"{EXTENT}, or half the lattice"),
         Option("t_max", int, "Largest time T.", f"{EXTENT}, or half the lattice"),
@@ -146,6 +147,11 @@ class WilsonLoops(LoopSet, ReducedNoise):
             given.get("orderings", next(iter(ORDERINGS))),
             noise,
         )
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether there are neither multilevel averages nor means of links."""
+        return not self.noise
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:

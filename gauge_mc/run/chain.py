@@ -78,14 +78,15 @@ class Chain:
         GaugeError
             If the start file cannot be read or is damaged, or if there is not enough memory.
         """
-        p = parameters
+        p, devices = parameters, DeviceGroup.of(device)
+        devices.compute(p.strict)
         if p.start == "hot":
-            field = Field.hot(p.lattice, p.group, p.precision, device, p.seed)
+            field = Field.hot(p.lattice, p.group, p.precision, devices, p.seed)
         elif p.start == "cold":
-            field = Field.cold(p.lattice, p.group, p.precision, device)
+            field = Field.cold(p.lattice, p.group, p.precision, devices)
         else:
             check_start(p)
-            field = Field.load(p.start, p.precision, device)
+            field = Field.load(p.start, p.precision, devices)
         return cls(p, field, Random.for_field(field, p.rng, p.seed, p.luxury))
 
     @classmethod
@@ -112,6 +113,7 @@ class Chain:
         assert state is not None
         if not p.is_of(state.chain):
             raise GaugeError(f"The checkpoint {path} belongs to a run with other parameters.")
+        devices.compute(p.strict)
         field = Field.empty(p.lattice, p.group, p.precision, devices)
         random = Random.for_field(field, p.rng, p.seed, p.luxury)
         chain = cls(p, field, random, state.sweep, state.tuning)

@@ -13,7 +13,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.formats import FORMATS
-from gauge_mc.observables import AGAIN_SUFFIX, CONFIGS_SUFFIX, table_name
+from gauge_mc.observables import AGAIN_SUFFIX, CONFIGS_SUFFIX, Observable, table_name
 from gauge_mc.run.chain import provenance
 from gauge_mc.run.directory import Run, newest_run
 from gauge_mc.run.parameters import NO_FORMAT, Parameters
@@ -40,6 +40,10 @@ class Ensemble:
     """Default folder of the tables."""
     measured: tuple[str, ...] = ()
     """Observables that the run itself measures."""
+
+    def strictly(self, observable: Observable) -> bool:
+        """Return whether an observable is measured with the same bits on all machines."""
+        return observable.is_strict and self.metadata.get("strict") == str(True)
 
     def table(self, observable: str) -> Path:
         """Return the default path of a table. It differs from the tables that the run writes."""
@@ -136,7 +140,9 @@ def _ensemble_of_files(paths: Sequence[Path]) -> Ensemble:
             )
         files[number] = path
     metadata = {"group": first.group, "lattice": str(first.lattice)}
-    metadata |= {key: first.provenance[key] for key in ("beta",) if key in first.provenance}
+    metadata |= {
+        key: first.provenance[key] for key in ("beta", "strict") if key in first.provenance
+    }
     files = dict(sorted(files.items()))
     return Ensemble(files, first.group, first.lattice, first.precision, metadata, Path())
 

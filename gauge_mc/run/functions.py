@@ -236,6 +236,12 @@ def observable_along(item: Measurement, parameters: Parameters) -> Observable:
             f"measure: '{item}' depends on a stored configuration; measure it with gauge-mc "
             "measure, or choose other options."
         )
+    if parameters.strict and not observable.is_strict:
+        known = in_words([name for name, one in OBSERVABLES.items() if one.strict], "and")
+        raise UsageError(
+            f"measure: --strict does not hold for '{item}' yet, but for {known}, without "
+            "multilevel averages and multihit; measure it later, on stored configurations."
+        )
     return observable
 
 

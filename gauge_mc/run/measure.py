@@ -15,7 +15,7 @@ import numpy as np
 from gauge_mc import defaults
 from gauge_mc.console import Console
 from gauge_mc.devices.choice import AUTOMATIC, choose_devices, hint
-from gauge_mc.domain.device_group import open_device_group
+from gauge_mc.domain.device_group import DeviceGroup, open_device_group
 from gauge_mc.domain.device_pool import DevicePool, Devices, device_pool
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.layout import REALS
@@ -337,6 +337,7 @@ def _prepared(
     """Return the observable after a look at the first configuration."""
 
     def job(device: Devices, numbers: Sequence[int]) -> Generator[Observable, None, None]:
+        DeviceGroup.of(device).compute(ensemble.strictly(observable))
         for number in numbers:
             field, _ = ensemble.load(number, precision, device)
             yield observable.for_ensemble(ensemble.metadata, field)

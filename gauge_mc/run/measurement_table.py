@@ -19,6 +19,7 @@ import numpy as np
 
 from gauge_mc.actions import restated
 from gauge_mc.configurations.reading import open_configuration
+from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.device_pool import DevicePool, Devices
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import refuse_link
@@ -82,6 +83,7 @@ class MeasurementTask:
         self, precision: str, device: Devices, numbers: Sequence[int]
     ) -> Generator[tuple[list[Record], str], None, None]:
         """Measure configurations on one device; yield the records and the digest of each."""
+        DeviceGroup.of(device).compute(self.ensemble.strictly(self.observable))
         measure: Measurer | None = None
         for number in numbers:
             field, digest = self.ensemble.load(number, precision, device)
@@ -117,7 +119,8 @@ def measuring(
     GaugeError
         If the table is damaged or cannot be written, or another process is writing to it.
     """
-    header = {**observable.header, **ensemble.metadata, "measured in": f"{precision} precision"}
+    how = f"{precision} precision{', strictly' * ensemble.strictly(observable)}"
+    header = {**observable.header, **ensemble.metadata, "measured in": how}
     if not path.parent.is_dir():
         raise UsageError(
             f"There is no folder {path.parent} for the table {path.name}; create it, or choose "

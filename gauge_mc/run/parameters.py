@@ -57,6 +57,7 @@ USUAL_BETA = float("nan")
 
 UNSTATED: Mapping[str, object] = {
     "chain_version": FIRST,
+    "strict": False,
     "tempering": False,
     "exchange_every": defaults.EXCHANGE_EVERY,
 }
@@ -158,6 +159,12 @@ class Parameters:
         least=FIRST,
         most=LATEST,
     )
+    strict: bool = setting(
+        False,
+        PHYSICS,
+        "Compute the same bits on all machines: with every compiler, processor, register width, "
+        "number of threads and GPU. See the reference page on it for what it costs.",
+    )
     tempering: bool = setting(
         False,
         PHYSICS,
@@ -227,6 +234,12 @@ class Parameters:
         self.algorithm.check().check_run(self.thermalize, self.precision)
         GENERATORS.check(self.rng, "rng")
         self._check_luxury()
+        if self.strict and not self.algorithm.strict:
+            known = [name for name, one in ALGORITHMS.items() if one.strict]
+            raise UsageError(
+                f"--strict does not hold for {self.algorithm.name} yet; choose --algorithm "
+                f"{in_words(known, 'or')}, or leave out --strict."
+            )
         if self.exchange_every != defaults.EXCHANGE_EVERY and not self.tempering:
             raise UsageError(
                 f"--exchange-every is {self.exchange_every}, but has an effect only with "
@@ -430,6 +443,7 @@ class Parameters:
             "action": "_".join(self.action.tags(defaults.ACTION)),
             "algorithm": "_".join(self.algorithm.tags(defaults.ALGORITHM)),
             "start": start,
+            "strict": "strict",
             "tempering": TEMPERING,
         }
         changed = [
@@ -448,6 +462,7 @@ NAMING = (
     "rng",
     "luxury",
     "algorithm",
+    "strict",
     "tempering",
     "exchange_every",
 )

@@ -55,6 +55,7 @@ def compile_kernels(
         If a kernel cannot be compiled.
     """
     p, device = parameters, devices.devices[0]
+    devices.compute(p.strict)
     # Extents in space decide about the lanes; few time slices take next to no memory.
     few = Lattice(*p.lattice.extents[:3], LEAST_SLICES * sum(devices.counts))
     slab = Field.empty(few, p.group, p.precision, replace(devices, slices=None)).slabs[0]

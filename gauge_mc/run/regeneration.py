@@ -152,6 +152,7 @@ class StoredChain:
         if place == START:
             return Chain.begin(p, devices)
         self.check(place)
+        devices.compute(p.strict)
         field = Field.load(self.files[place], p.precision, devices)
         random = Random.for_field(field, p.rng, p.seed, p.luxury)
         random.step = place * p.algorithm.draws

@@ -24,7 +24,7 @@
 #define MAX_THREADS 1024
 #endif
 
-using std::sqrt;
+using std::fma, std::sqrt;
 
 struct dim3 { unsigned x, y, z; };
 struct alignas(16) float4 { float x, y, z, w; };

@@ -20,8 +20,7 @@ FLAGS = [
     "-std=c++17",
     "-O3",
     "-march=native",
-    # Fuse multiplications and additions. Options that could hide a NaN are not used.
-    "-ffp-contract=fast",
+    # Options that could hide a NaN are not used.
     "-fno-math-errno",
     "-fno-trapping-math",
     "-shared",
@@ -32,6 +31,12 @@ FLAGS = [
     "-x",
     "c++",
 ]
+
+
+CONTRACTIONS = {False: "-ffp-contract=fast", True: "-ffp-contract=off"}
+"""Options for fusing multiplications and additions wherever possible, or, if kernels are strict,
+only where the source says so.
+"""
 
 
 @dataclass(frozen=True)

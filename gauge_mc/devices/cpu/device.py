@@ -114,6 +114,7 @@ class CpuDevice:
         self.compiler = compiler.find_compiler()
         self.compiler_name = self.compiler.version.partition("\n")[0]
         self.cache_bytes, self.own_cache_bytes = team_caches(self.threads)
+        self.strict = False
         self._lanes = lanes
         self._kernels: dict[tuple[Kernel, Variant], CpuKernel] = {}
         self._files: dict[tuple[Kernel, Variant], str] = {}
@@ -173,7 +174,8 @@ class CpuDevice:
     def _compiled_file(self, kernel: Kernel, variant: Variant) -> str:
         key = (kernel, variant)
         if key not in self._files:
-            command = [*self.compiler.words, *compiler.FLAGS, *variant.definitions]
+            flags = [*compiler.FLAGS, compiler.CONTRACTIONS[variant.strict]]
+            command = [*self.compiler.words, *flags, *variant.definitions]
             identity = self.compiler.version + repr(sorted(compiler.processor()[1]))
             self._files[key] = str(compiled(*key, command, identity, ".so")[0])
         return self._files[key]

@@ -103,6 +103,7 @@ class CudaDevice:
         self._device = device
         self._reached: dict[int, bool] = {}
         self.ordinal = ordinal
+        self.strict = False
         try:
             self._context = self._contexts.of(device, ordinal)
             self.activate()
