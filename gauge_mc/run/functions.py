@@ -237,9 +237,9 @@ def observable_along(item: Measurement, parameters: Parameters) -> Observable:
             "measure, or choose other options."
         )
     if parameters.strict and not observable.is_strict:
-        known = in_words([name for name, one in OBSERVABLES.items() if one.strict], "and")
+        others = in_words([name for name, one in OBSERVABLES.items() if one.strict], "and")
         raise UsageError(
-            f"measure: --strict does not hold for '{item}' yet, but for {known}, without "
+            f"measure: --strict does not hold for '{item}' yet, but for {others}, without "
             "multilevel averages and multihit; measure it later, on stored configurations."
         )
     return observable

@@ -55,6 +55,7 @@ def test_card_round_trip(tmp_path, another_action):
         "measure": "polyakov:10,plaquette",
         "format": "nersc",
         "chain_version": 2,
+        "strict": True,
         "tempering": True,
         "exchange_every": 4,
     }

@@ -1,0 +1,185 @@
+"""Strict runs have the same bits with every compiler, register width, number of threads and GPU.
+
+The digests of links and tables are stored, so that every machine on which the tests run is compared
+with all others.
+"""
+
+import hashlib
+import json
+import random as shuffling
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gauge_mc import Field, Lattice, Random, heatbath, measure, overrelax
+from gauge_mc.devices.cpu import compiler
+from gauge_mc.devices.cpu.device import CpuDevice
+from gauge_mc.devices.source import constants
+from gauge_mc.devices.structures import GEOMETRY
+from gauge_mc.domain.layout import sum_shift
+from gauge_mc.errors import UsageError
+from gauge_mc.files.table import read_table
+from gauge_mc.run.directory import Run
+from gauge_mc.run.parameters import Parameters
+from tests.calls import call
+
+STORED = json.loads((Path(__file__).parent / "pins" / "strict.json").read_text())
+"""Digests by group, precision, action and generator; see `found`."""
+
+SMEARED = {"r_max": 2, "t_max": 2, "smear": ["hyp:0.75,0.6,0.3x1"], "temporal": "hyp2"}
+TABLES = {"plaquette": {}, "polyakov": {}, "polyakov-representations": {}, "wilson-loops": SMEARED}
+BETA = {"su2": 2.3, "su3": 5.7, "su4": 11.0}
+QUICK = "su3 single wilson philox"
+CPU = ("--backend", "cpu", "--threads", "2", "--quiet")
+
+
+def digest(data):
+    return hashlib.sha256(np.ascontiguousarray(data).tobytes()).hexdigest()[:16]
+
+
+def found(device, case):
+    """Return the digests of links after some sweeps, and of tables of these."""
+    group, precision, action, rng = case.split()
+    device.strict = True
+    more = {"u0": 0.9} if action == "luscher-weisz" else {}
+    field = Field.hot(Lattice(8, 8, 8, 8), group, precision, device, 5)
+    random = Random.for_field(field, rng, 7)
+    heatbath(field, BETA[group], random, sweeps=20, action=action, **more)
+    overrelax(field, sweeps=20, action=action, **more)
+    result = {"links": digest(field.to_numpy())}
+    for name, options in TABLES.items() if action == "wilson" and rng == "philox" else ():
+        columns = measure(field, name, progress=False, **options).columns.values()
+        numbers = [one.astype(float) for one in columns if one.dtype.kind in "if"]
+        assert np.isfinite(numbers).all()
+        result[name] = digest(np.concatenate(numbers))
+    return result
+
+
+@pytest.fixture(params=["g++", "clang++", "ziglang"])
+def compiled_by(request, monkeypatch):
+    """Each compiler that is installed."""
+    name = request.param
+    command = shutil.which(name) or next((c for c in compiler.candidates() if name in c), None)
+    if command is None:
+        pytest.skip(f"{name} is not installed")
+    monkeypatch.setenv("CXX", command)
+    compiler.find_compiler.cache_clear()
+    yield
+    compiler.find_compiler.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("case", "lanes", "threads"),
+    [
+        (QUICK, 16, 1),
+        (QUICK, 4, 2),
+        *(pytest.param(QUICK, lanes, 1, marks=pytest.mark.slow) for lanes in (1, 2, 8)),
+        *(pytest.param(case, 16, 2, marks=pytest.mark.slow) for case in STORED if case != QUICK),
+    ],
+)
+def test_links_and_tables_are_those_of_all_machines(case, lanes, threads):
+    device = CpuDevice(threads, lanes)
+    assert found(device, case) == STORED[case]
+    device.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", STORED)
+def test_compilers_agree(compiled_by, case):
+    device = CpuDevice(2)
+    assert found(device, case) == STORED[case]
+    device.close()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    "case",
+    [case if case == QUICK else pytest.param(case, marks=pytest.mark.slow) for case in STORED],
+)
+def test_gpus_agree_with_cpus(case):
+    from gauge_mc.devices.cuda.device import CudaDevice
+
+    device = CudaDevice(0)
+    assert found(device, case) == STORED[case]
+    device.close()
+
+
+@pytest.mark.parametrize("extents", [(4, 4, 4, 8), (6, 2, 10, 4), (48, 48, 48, 96)])
+def test_sums_of_rounded_values_do_not_depend_on_the_order(extents):
+    lattice, largest = Lattice(*extents), constants(GEOMETRY)["LARGEST_SUMMAND"]
+    shift = sum_shift(lattice)
+    values = np.random.default_rng(1).uniform(0.5, 1.0, lattice.slice_sites) * largest
+    rounded = (values + shift) - shift
+    total = sum(rounded.tolist())
+    shuffled = rounded.tolist()
+    shuffling.Random(2).shuffle(shuffled)
+    assert sum(shuffled) == total == rounded.sum()
+    assert abs(total - values.sum()) <= 1e-12 * total
+    # Values near 1 keep as many digits as the sum of a slice has.
+    assert np.spacing(shift) <= 2.0**-52 * largest * 2 * lattice.slice_sites
+
+
+def generated(folder, *more):
+    words = ["--lattice=4x4x4x4", "--thermalize=2", "--separation=2", "--strict", "--start=hot"]
+    out, code = call("generate", *words, *more, *CPU, "--output", folder)
+    assert code == 0, out
+
+
+def test_a_strict_run_says_so_and_stays_strict(tmp_path):
+    """In its record, headers and tables; when it goes on; and in what is measured or made again."""
+    generated(tmp_path / "whole", "--configs=3")
+    generated(tmp_path / "parts", "--configs=1")
+    generated(tmp_path / "parts", "--configs=3")
+    whole, parts = Run(tmp_path / "whole"), Run(tmp_path / "parts")
+    assert whole.read()[0].strict
+    for one in ("plaquette.csv", "polyakov.csv", "configs/0000008.lime"):
+        assert (whole.path / one).read_bytes() == (parts.path / one).read_bytes()
+    assert b"strict" in (whole.path / "configs" / "0000008.lime").read_bytes()
+    assert call("measure", "plaquette", whole.path, *CPU[:-1])[1] == 0
+    stored, along = (read_table(whole.path / f"plaquette{end}.csv") for end in ("_configs", ""))
+    assert stored.header["measured in"] == "single precision, strictly"
+    both = np.isin(along.columns["sweep"], stored.columns["sweep"])
+    assert stored.columns["plaquette"].tolist() == along.columns["plaquette"][both].tolist()
+    removed = whole.path / "configs" / "0000006.lime"
+    before = removed.read_bytes()
+    removed.unlink()
+    assert call("regenerate", whole.path, "--at", "6", *CPU[:-1])[1] == 0
+    assert removed.read_bytes() == before
+    assert call("verify", whole.path)[1] == 0
+
+
+def test_strict_links_differ_from_usual_ones(tmp_path):
+    generated(tmp_path / "strict", "--configs=1")
+    words = ["--lattice=4x4x4x4", "--thermalize=2", "--separation=2", "--start=hot", "--configs=1"]
+    assert call("generate", *words, *CPU, "--output", tmp_path / "usual")[1] == 0
+    tables = [read_table(tmp_path / one / "plaquette.csv") for one in ("strict", "usual")]
+    assert not np.array_equal(*(one.columns["plaquette"] for one in tables))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--algorithm=hmc"], "--strict does not hold for hmc yet"),
+        (["--measure=flow:10"], "--strict does not hold for 'flow:10' yet"),
+        (["--measure=wilson-loops:1:multilevel=2,5"], "without multilevel averages"),
+    ],
+)
+def test_what_is_not_the_same_everywhere_is_refused(words, message, tmp_path):
+    out, code = call(
+        "generate", "--strict", "--lattice=4", *words, *CPU, "--output", tmp_path / "run"
+    )
+    assert code == 2
+    assert message in out
+    assert not (tmp_path / "run").exists()
+
+
+def test_names_of_directories_and_earlier_runs():
+    assert Parameters(strict=True).name.endswith("_strict")
+    stated = Parameters().fixed()
+    del stated["strict"]
+    assert Parameters().is_of(stated)
+    assert not Parameters(strict=True).is_of(stated)
+    with pytest.raises(UsageError, match="strict must be true or false"):
+        Parameters.from_values({"strict": "yes"})
