@@ -97,9 +97,9 @@ def test_the_tables_beside_that_of_the_correlators(best_device, rng):
     assert [one.name for one in others.secondary_tables] == ["solves"]
 
 
-@pytest.mark.parametrize(("options", "group"), [({}, 4), ({"together": 3}, 3)])
+@pytest.mark.parametrize(("options", "columns"), [({}, 4), ({"together": 3}, 3)])
 def test_lines_about_the_columns_that_are_solved_for(
-    options, group, best_device, rng, monkeypatch, capsys
+    options, columns, best_device, rng, monkeypatch, capsys
 ):
     """They are only there if work takes long; by default four columns of SU(2) have a chirality."""
     field, _ = field_of(rng, best_device)
@@ -111,7 +111,7 @@ def test_lines_about_the_columns_that_are_solved_for(
     rows(Mesons.for_lattice(LATTICE, quark=words, tolerance=1e-2, **options), field)
     prepared, first, *_, last = capsys.readouterr().err.splitlines()
     assert re.fullmatch(r"gauge-mc: operator: overlap, prepared in \d+\.\d s", prepared)
-    assert f": {group} of 8 columns, the last {group} with " in first
+    assert f": {columns} of 8 columns, the last {columns} with " in first
     assert ": 8 of 8 columns, the last " in last
 
 
