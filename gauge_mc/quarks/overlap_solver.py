@@ -153,22 +153,23 @@ class OverlapSolver:
             raise ConvergenceError("The source contains a value that is not a number.")
         self._norms = np.where(norms > 0, norms, 1.0)
         self._rest.copy(self.b)
-        self._begin(TIGHTER * self.request.tolerance)
+        looser = LOOSER if self._relaxed else 0.0
+        self._improve(self._different, TIGHTER * self.request.tolerance, looser)
         for mass, y in self._y.items():
             self._times_adjoint(mass, y)  # y becomes x
             self._x.copy(y)
             self.first[mass] = self.residuals[mass] = self._residuals(mass)
-            self._refine(mass, y)
+            self._refine(mass, y, looser)
         return self._y
 
-    def _begin(self, tolerance: float) -> None:
-        """Set y of all masses to the first solutions of D^dagger D y = b."""
+    def _improve(self, masses: Sequence[float], tolerance: float, looser: float) -> None:
+        """Carry out `_add`, and again with the smallest errors of A if larger ones make it fail."""
         try:
-            self._add(self._different, tolerance, LOOSER if self._relaxed else 0)
+            self._add(masses, tolerance, looser)
         except ConvergenceError:
-            if not self._relaxed:
+            if not looser:
                 raise
-            self._add(self._different, tolerance, 0)
+            self._add(masses, tolerance, 0)
 
     def _add(self, masses: Sequence[float], tolerance: float, looser: float) -> None:
         """Set y of some masses to the solutions of D^dagger D y = rest.
@@ -213,8 +214,11 @@ class OverlapSolver:
         _set(self._rest, self.b, 1, 1)
         return norms_of(self._rest) / self._norms
 
-    def _refine(self, mass: float, y: SpinorField) -> None:
-        """Correct x until its true residuals are small enough."""
+    def _refine(self, mass: float, y: SpinorField, looser: float) -> None:
+        """Correct x until its true residuals are small enough.
+
+        Errors of A are the smallest ones once a correction with larger ones has not sufficed.
+        """
         wanted = self.request.tolerance
         for _ in range(ATTEMPTS):
             before = self.residuals[mass]
@@ -224,12 +228,14 @@ class OverlapSolver:
             self.updates += 1
             _set(self._rest, self._rest, left.astype(np.float64), 0)  # others stay as they are
             reduction = max(LEAST_TOLERANCE, TIGHTER * wanted / float(before.max()))
-            self._add((mass,), reduction, looser=0)
+            self._improve((mass,), reduction, looser)
             self._times_adjoint(mass, y)
             _set(self._x, y, 1, 1)
             self.residuals[mass] = self._residuals(mass)
             if (self.residuals[mass] > SMALLER * before)[left].any():
-                break
+                if not looser:
+                    break
+                looser = 0.0
         largest = float(self.residuals[mass].max())
         if largest > wanted:
             raise ConvergenceError(

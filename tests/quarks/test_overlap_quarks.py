@@ -284,29 +284,31 @@ def test_vectors_that_are_solved_for_at_once(links, best_device):
     assert [line.split(",")[0] for line in lines] == [f"{done} of 5 columns" for done in (2, 4, 5)]
 
 
-def test_only_vectors_that_need_it_are_corrected(links, monkeypatch):
-    """The residual of a vector that is good enough is no right-hand side of a correction."""
+def test_corrections(links, monkeypatch):
+    """Only vectors that need it are corrected, and with exact products if others do not suffice."""
     quarks = operator_on(links, (0.3,), accuracy=1e-3, modes=4)
     source = SpinorField.from_numpy(quarks.field, point(quarks.field).to_numpy()[:2])
     request = SolverParameters(1e-2)
     solver = overlap_solver.OverlapSolver(quarks.overlap, source, quarks.masses, request)
     solver.b.copy(source)
-    residuals, add, norms = solver._residuals, solver._add, []
+    residuals, add, seen, said = solver._residuals, solver._add, [], [1.0, 0.9]
 
-    def said(mass):
+    def not_better(mass):
         found = residuals(mass)
-        return found if len(norms) > 1 else np.array([1.0, 0.0])
+        return np.array([said.pop(0), 0.0]) if said else found
 
-    def seen(masses, tolerance, looser):
-        norms.append(norms_of(solver._rest))
+    def watched(masses, tolerance, looser):
+        seen.append((looser, norms_of(solver._rest)))
         add(masses, tolerance, looser)
 
-    monkeypatch.setattr(solver, "_residuals", said)
-    monkeypatch.setattr(solver, "_add", seen)
+    monkeypatch.setattr(solver, "_residuals", not_better)
+    monkeypatch.setattr(solver, "_add", watched)
     solver.solve()
-    assert solver.updates == 1
+    assert solver.updates == 2
+    errors, norms = zip(*seen, strict=True)
+    assert errors == (overlap_solver.LOOSER, overlap_solver.LOOSER, 0)
     assert norms[0] == pytest.approx([1, 1])
-    assert norms[1][0] > 0 == norms[1][1]
+    assert all(one[0] > 0 == one[1] for one in norms[1:])
 
 
 def test_a_residual_that_is_out_of_reach(operator):
