@@ -125,12 +125,20 @@ class Configuration:
         GaugeError
             See `load`.
         """
-        if self.stated_digest:
-            return self.stated_digest
+        return self.stated_digest or self.identified()[1]
+
+    def identified(self) -> tuple[Averages, str]:
+        """Check the file, and return the averages over its links and their digest.
+
+        Raises
+        ------
+        GaugeError
+            See `load`.
+        """
         window = SliceWindow(self.stored.identified, self.header.precision, open_host())
         for _ in self.passing(window):
             pass
-        return _digest(self.stored.identified, window.found.checksums)
+        return window.averages, _digest(self.stored.identified, window.found.checksums)
 
     def check(self, wrap: Wrap = unwrapped) -> Averages:
         """Check the file, without keeping it in memory, and return the averages over its links.

@@ -65,11 +65,9 @@ class PublishedConfiguration:
         GaugeError
             If it is damaged.
         """
-        configuration = open_configuration(path)
-        plaquette = configuration.check().mean
+        averages, links = open_configuration(path).identified()
         place = path.relative_to(run.path).as_posix()
-        size, links = path.stat().st_size, configuration.digest()
-        return cls(update, place, size, sha256(path), links, plaquette)
+        return cls(update, place, path.stat().st_size, sha256(path), links, averages.mean)
 
 
 def sha256(path: Path) -> str:

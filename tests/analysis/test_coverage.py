@@ -50,3 +50,15 @@ def test_the_susceptibility_has_no_bias(tau):
     assert abs(values.mean() - 7) < 7 * 0.02 + 3 * error
     plain = 7 * x[:, :1500].var(axis=0)
     assert plain.mean() < 7 * 0.96 + 3 * error
+
+
+def test_errors_of_small_susceptibilities_are_not_too_small():
+    """Without `RAISED`, 68 and 91.5 % would be within one and two errors on these series."""
+    rng, pulls = np.random.default_rng(9), []
+    noise, tau = KINDS["one time scale, τ = 1"]
+    for one in noise(rng, round(40 * tau), 2000).T:
+        value, error = susceptibility(one, volume=1)
+        pulls.append((value - 1) / error)
+    within = [np.mean(np.abs(pulls) < sigma) for sigma in (1, 2)]
+    assert 0.69 < within[0] < 0.75
+    assert within[1] > 0.923
