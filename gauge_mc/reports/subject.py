@@ -78,7 +78,7 @@ class Quantity:
     def name(self) -> str:
         """Name for readers."""
         one = self.column
-        return one.average or (f"{one.short}: {one.help}" if one.help else one.short)
+        return one.average or (f"{one.short}: {one.help.rstrip('.')}" if one.help else one.short)
 
 
 @dataclass(frozen=True)

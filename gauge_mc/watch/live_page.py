@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 
 from gauge_mc import __version__
+from gauge_mc.inspection.status import COMPLETE, STOPPED, WAITING
 from gauge_mc.reports.charts import Chart, ChartLine
 from gauge_mc.reports.markup import Markup, element, table
 from gauge_mc.reports.page import SCRIPTS, STYLES, asset
@@ -29,6 +30,14 @@ CAPTION = "Without what has not thermalised; errors include autocorrelations"
 
 MEMBERS = ("run", "couplings and lattice", "state", "updates", "speed")
 """Headings of the table of the runs of a scan."""
+
+
+ENDS = {
+    COMPLETE: "; it has ended, and this page stays until the server ends",
+    STOPPED: "; it has been stopped, and can be continued",
+    WAITING: "; it has not begun yet",
+}
+"""Words about states in which nothing happens."""
 
 
 def live_page(parts: Parts) -> str:
@@ -76,7 +85,13 @@ def parts_of(found: LiveSnapshot) -> Parts:
     parts["warnings"] = _part("warnings", *_headed("Warnings", cautions))
     if found.is_scan:
         rows = [
-            (one.name, one.point, one.state, _of(one.sweep, one.sweeps), _speed(one.links_per_s))
+            (
+                one.name,
+                one.point,
+                one.state,
+                _of(one.sweep, one.sweeps),
+                link_rate(one.links_per_s or 0),
+            )
             for one in found.members
         ]
         parts["members"] = _part("members", element("h2", "Runs"), table(MEMBERS, rows, "Runs"))
@@ -89,22 +104,22 @@ def parts_of(found: LiveSnapshot) -> Parts:
 
 
 def _run_parts(run: RunSnapshot, several: bool) -> Iterator[tuple[str, Markup]]:
-    """Yield the averages and the histories of a run, with its name if there are several runs."""
+    """Yield the histories and the averages of a run, with its name if there are several runs."""
     of = f" of {run.name}" if several else ""
+    for one in sorted(run.histories, key=lambda one: not one.main):
+        name = f"history {run.path} {one.table} {one.column}"
+        chart = history_chart(one, f"{one.name}{of} ({one.table})")
+        yield name, _part(name, chart.html(), class_="live-series")
     rows = [(one.name, *_numbers(one)) for one in run.histories]
     name, title = f"averages {run.path}", f"Averages{of} so far"
     known = [table(AVERAGES, rows, CAPTION)] if rows else []
     yield name, _part(name, *_headed(title, known))
-    for one in run.histories:
-        name = f"history {run.path} {one.table} {one.column}"
-        chart = history_chart(one, f"{one.name}{of} ({one.table})")
-        yield name, _part(name, chart.html(), class_="live-series")
 
 
 def history_chart(history: LiveSeries, title: str) -> Chart:
     """Return the chart of a quantity along a run, with its average so far and the error of it."""
     several = history.per_point > 1
-    label = f"mean of {history.per_point} measurements" if several else "value"
+    label = f"mean of {history.per_point}" if several else "value"
     lines = [ChartLine(label, history.values, look="thin")]
     words, found = f"{history.name} along the run", history.average
     if found is not None:
@@ -129,22 +144,25 @@ def _numbers(history: LiveSeries) -> tuple[str, str, str, str]:
 def _state(found: LiveSnapshot) -> Markup:
     """Return the state and the progress of a run or a scan."""
     run = None if found.is_scan else found.runs[0]
-    title = (run.chain if run else "") or found.path
-    left = found.remaining_seconds
+    left, share = found.remaining_seconds, f"{found.done:.1%}"
     rows = {
-        "directory": found.path,
+        "updates": f"{_of(run.sweep, run.sweeps)}, {run.phase}" if run and run.phase else "",
         "remaining": "" if left is None else duration(left),
-        "speed": _speed(found.links_per_s),
+        "speed": "" if found.links_per_s is None else link_rate(found.links_per_s),
         **(_progress(run) if run else {}),
     }
-    share = f"{found.done:.1%}"
     return _part(
         "state",
-        element("h1", title),
-        element("p", element("strong", found.state, role="status"), f", {share} done"),
+        element("h1", found.path),
+        element("p", run.chain if run else f"scan of {len(found.members)} runs", class_="summary"),
+        element(
+            "p",
+            element("strong", found.state, role="status"),
+            f", {share} done{ENDS.get(found.state, '')}",
+        ),
         element("progress", share, max=1, value=f"{found.done:.4f}", aria_label="Progress"),
         element("dl", *(_fact(*row) for row in rows.items() if row[1])),
-        data_title=f"{share} {found.state}: {title}",
+        data_title=f"{share} {found.state}: {found.path}",
     )
 
 
@@ -154,10 +172,10 @@ def _fact(name: str, value: str) -> Markup:
 
 def _progress(run: RunSnapshot) -> dict[str, str]:
     """Return what is known of a run, in words; empty words are not shown."""
-    found, age = run.acceptance, run.checkpoint_seconds
+    found, age, ns = run.acceptance, run.checkpoint_seconds, run.ns_per_link
     checkpoint = "" if age is None else f"after update {run.checkpoint_sweep}, {duration(age)} ago"
     return {
-        "updates": f"{_of(run.sweep, run.sweeps)}, {run.phase}" if run.phase else "",
+        "time per link update": "" if ns is None else _time(ns),
         found.name if found else "": found.average.format() if found and found.average else "",
         "configurations": run.configurations,
         "checkpoint": checkpoint,
@@ -171,10 +189,8 @@ def _of(sweep: int, sweeps: int) -> str:
     return f"{sweep} of {sweeps}"
 
 
-def _speed(links_per_s: float | None) -> str:
-    if not links_per_s:
-        return ""
-    return f"{link_rate(links_per_s)}, {1e9 / links_per_s:.3g} ns per link update"
+def _time(ns: float) -> str:
+    return f"{ns:.3g} ns" if ns < 1000 else f"{ns / 1000:.3g} µs"
 
 
 def _headed(title: str, content: list[Markup]) -> list[Markup]:

@@ -33,8 +33,9 @@ class ParametersSection(Section):
             )
         states = [run_status(one.run).lines() for one in subject.runs]
         values = [{k: str(v) for k, v in one.parameters.values().items()} for one in subject.runs]
-        parts.append(side_by_side(subject.runs, states, "State"))
-        parts.append(side_by_side(subject.runs, values, "Parameters", mark=len(values) > 1))
+        state = side_by_side(subject.runs, states, "State")
+        chosen = side_by_side(subject.runs, values, "Parameters", mark=len(values) > 1)
+        parts.append(element("div", state, chosen, class_="beside"))
         for one in subject.runs:
             command = f"gauge-mc generate --card card.toml --output {quote(str(one.path))}"
             parts.append(

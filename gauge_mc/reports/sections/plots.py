@@ -136,7 +136,8 @@ def _figure(one: Plot, paths: Sequence[Path], labels: dict[Path, str], subject: 
     names = ", ".join(labels.get(path, path.name) for path in paths)
     source = f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
     notes = [element("p", line, class_="caution") for line in subject.not_yet_said(cautions)]
-    caption = f"{one.summary[:1].upper()}{one.summary[1:]}: {names}"
+    word = one.summary[:2].isalpha()  # and no symbol such as t²
+    caption = f"{one.summary[:1].upper() if word else one.summary[:1]}{one.summary[1:]}: {names}"
     picture = element("img", src=source, alt=caption)
     charts = [chart.html() for chart in charts_of(figures[0], caption)]
     live = folded("Values, to zoom and to read", *charts) if charts else ""
