@@ -25,7 +25,7 @@ from gauge_mc.results import documented, result_field
 from gauge_mc.run.chain_series import series_of
 from gauge_mc.run.directory import Run
 from gauge_mc.run.display import describe
-from gauge_mc.run.log import LogEntry, LogTail
+from gauge_mc.run.log import LOG, LogEntry, LogTail
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.thermalisation import thermalisation_of
 from gauge_mc.scans.display import point_name
@@ -282,15 +282,22 @@ def _detailed(members: Sequence[MemberSnapshot]) -> list[str]:
     return working[:DETAILED] or begun[-DETAILED:]
 
 
+def _leads_out(path: Path) -> bool:
+    """Return whether a file of a run is a link out of its directory, of which no view shows any."""
+    return path.is_symlink() and path.resolve().parent != path.parent.resolve()
+
+
 class _LogLines:
     """The last lines of a log."""
 
     def __init__(self, folder: Path) -> None:
+        self._path = folder / LOG
         self._tail = LogTail(folder)
         self._lines: deque[LogEntry] = deque(maxlen=LOG_LINES)
 
     def last(self) -> tuple[LogEntry, ...]:
-        self._lines.extend(self._tail.new())
+        if not _leads_out(self._path):
+            self._lines.extend(self._tail.new())
         return tuple(self._lines)
 
 
@@ -352,6 +359,9 @@ class _WatchedRun:
         """Read what is new in the tables; return them, and sentences about damaged ones."""
         found, damaged = [], []
         for path in self.run.tables():
+            if _leads_out(path):
+                damaged.append(f"{path} is a link to another folder, so that it is not shown.")
+                continue
             table = self._tables.setdefault(path, _WatchedTable(path))
             try:
                 table.read()

@@ -384,9 +384,10 @@ def test_figures_of_fits_are_drawn_without_files_of_results(tmp_path):
     page = read_page(tmp_path / "page.html")
     pictures = [one["alt"] for one in page.attributes("img")]
     label = "SU(3), β = 5.7, 4³×8"
-    for name in ("potential", "static-force", "wilson-loops"):
+    for name in ("potential", "wilson-loops"):
         summary = PLOTS[name].summary
         assert f"{summary[:1].upper()}{summary[1:]}: {label}" in pictures
+    assert f"{PLOTS['static-force'].summary}: {label}" in pictures  # r² is no word
     assert "Plateaus in t" in page.text
     assert str(run) in page.text
     scratch = str(Path(tempfile.gettempdir(), tempfile.gettempprefix()))

@@ -11,6 +11,7 @@ from gauge_mc.watch import server as module
 from gauge_mc.watch.live_page import parts_of
 from gauge_mc.watch.server import LiveServer
 from gauge_mc.watch.snapshot import Watcher
+from tests.calls import make_run
 from tests.reports.pages import HOSTILE, write_run
 
 playwright = pytest.importorskip("playwright.sync_api")
@@ -99,7 +100,7 @@ def test_all_charts_are_drawn_and_words_are_words(run, width):
     assert all(painted)
     assert needed <= there
     assert HOSTILE in words
-    assert title.startswith("0.0% stopped: su3")
+    assert title == f"0.0% stopped: {run}"
 
 
 def follow(run):
@@ -174,6 +175,25 @@ def opened_again(page, address):
 
 def test_several_pages_follow_and_a_run_may_go_away(run):
     assert apart(end, run) == []
+
+
+def from_the_beginning(path):
+    with serving(path) as server, opened(server.address) as (page, wrong):
+        page.locator("main:has-text('waiting, 0.0% done; it has not begun yet')").wait_for()
+        make_run(path)
+        page.locator("main:has-text('complete, 100.0% done; it has ended')").wait_for()
+        drawn(page)
+        shown = page.locator("figcaption").all_inner_texts()
+        return shown, page.locator("progress").get_attribute("value"), page.title(), wrong
+
+
+def test_the_page_shows_a_run_from_before_it_begins_until_it_has_ended(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "SECONDS", 0.05)
+    path = tmp_path / "new"
+    shown, value, title, wrong = apart(from_the_beginning, path)
+    assert wrong == []
+    assert {"plaquette (plaquette.csv)", "Polyakov loop, modulus (polyakov.csv)"} <= {*shown}
+    assert (value, title) == ("1.0000", f"100.0% complete: {path}")
 
 
 def reconnect(run):

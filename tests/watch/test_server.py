@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import re
+import select
 import signal
 import socket
 import subprocess
@@ -32,10 +33,11 @@ REFUSED = (404, b"There is nothing here.\n")
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("watched")
-    (folder / "secret.txt").write_text("SECRET")
+    (folder / "secret.txt").write_text("# note: SECRET\nsweep,SECRET\n1,0.5\n2,0.25\n")
     path = write_run(folder / "run", 60, device=HOSTILE)
     (path / "mine.csv").write_text(f"# observable: {HOSTILE[:40]}\nsweep,x\n1,2\n2,4\n3,3\n")
     (path / "link.csv").symlink_to(folder / "secret.txt")
+    (path / "within.csv").symlink_to("mine.csv")
     message = json.dumps({"time": "now", "level": "info", "event": "end", "message": HOSTILE})
     (path / "run.log").write_text(f"{message}\n")
     return path
@@ -209,7 +211,22 @@ def test_what_comes_from_a_run_is_text(started):
         assert {tag for tag, _ in page.tags} & {"img", "iframe", "object", "style", "form"} == set()
         for _, attributes in page.tags:
             assert not [one for one in attributes if one.startswith("on")]
-    assert "SECRET" not in content
+
+
+def test_links_out_of_the_run_are_not_followed(run, tmp_path):
+    found = Watcher(run).snapshot()
+    shown = "".join(parts_of(found).values())
+    assert "SECRET" not in shown
+    assert f"{run}/link.csv is a link to another folder, so that it is not shown." in shown
+    assert "(within.csv)" in shown
+    entry = json.dumps({"time": "now", "level": "info", "event": "end", "message": "SECRET"})
+    (tmp_path / "log").write_text(f"{entry}\n")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.log").symlink_to(tmp_path / "log")
+    assert Watcher(tmp_path / "run").snapshot().log == ()
+    (tmp_path / "run" / "run.log").unlink()
+    (tmp_path / "run" / "run.log").write_text(f"{entry}\n")
+    assert len(Watcher(tmp_path / "run").snapshot().log) == 1
 
 
 def test_events_have_what_has_changed(started, run):
@@ -326,6 +343,7 @@ def test_the_command_prints_the_address_and_ends_by_ctrl_c(run, tmp_path):
     with subprocess.Popen(
         arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     ) as process:
+        assert select.select([process.stdout], [], [], 30)[0]  # nothing waits in a buffer
         address = process.stdout.readline()
         found = re.fullmatch(rf"http://127\.0\.0\.1:(\d+)/{'x' * 32}/\n", address)
         link = http.client.HTTPConnection("127.0.0.1", int(found[1]), timeout=10)
