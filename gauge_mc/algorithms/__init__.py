@@ -9,7 +9,7 @@ proposal was accepted. The records are the rows of a table that is named after t
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gauge_mc import defaults
@@ -167,6 +167,14 @@ class Algorithm(Configurable, ABC):
     def caution(self, precision: str) -> str:
         """Return a caution for runs in a precision, in one sentence; or nothing."""
         return ""
+
+    @property
+    def timed_sweeps(self) -> Mapping[str, int]:
+        """Numbers of the sweeps in an update, by the names that `timed` gives them.
+
+        They are empty if an update has other parts, so that its time does not follow from theirs.
+        """
+        return {}
 
     def timed(self, field: Field, coupling: Coupling, random: Random) -> Iterator[TimedSweep]:
         """Yield what ``gauge-mc bench`` times; by default an update, if no option must be given."""

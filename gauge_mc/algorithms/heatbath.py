@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from gauge_mc import defaults
 from gauge_mc.actions import Coupling
@@ -96,6 +96,11 @@ class Heatbath(Algorithm):
             return ()
 
         return update
+
+    @property
+    def timed_sweeps(self) -> Mapping[str, int]:
+        """Numbers of sweeps of both kinds in an update."""
+        return {HEATBATH.name: self.draws, OVERRELAXATION.name: self.values[OVERRELAX.name]}
 
     def timed(self, field: Field, coupling: Coupling, random: Random) -> Iterator[TimedSweep]:
         """Yield a sweep of each kind; see `Algorithm.timed`."""

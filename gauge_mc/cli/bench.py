@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as text
-import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -15,14 +14,14 @@ import typer
 from gauge_mc import defaults
 from gauge_mc.actions import Action, couplings, parse
 from gauge_mc.benchmarks import BenchPlan
+from gauge_mc.benchmarks.saved import MAX_SAVED, SavedBenchmark
 from gauge_mc.cli import options as o
 from gauge_mc.cli.document import print_document, prints
 from gauge_mc.cli.settings import with_settings
 from gauge_mc.devices.choice import BACKENDS
-from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.errors import UsageError
 from gauge_mc.files.atomic import FileKind, replacing
-from gauge_mc.files.input import read_text
-from gauge_mc.files.structured import json_with, parse_json
+from gauge_mc.files.structured import json_with
 from gauge_mc.flows import FLOWS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.smearing import SMEARINGS
@@ -43,9 +42,6 @@ if TYPE_CHECKING:
     from gauge_mc.domain.lattice import Lattice
     from gauge_mc.run.parameters import Parameters
 
-
-MAX_SAVED = 2**20
-"""Maximum size of a saved result in bytes."""
 
 SAVED = FileKind("a result of bench", json_with(("device", "group", "lattice"), MAX_SAVED))
 """Kind of the files that ``--save`` writes."""
@@ -190,7 +186,7 @@ def bench(
     plan = BenchPlan.from_values(
         settings | chosen | dict(hmc=_run_of(card, settings) or hmc, operator=operator)
     )
-    before = _saved(compare) if compare else None
+    before = SavedBenchmark.read(compare).times if compare else None
     if save:
         SAVED.check(save)
     console = Console(stderr=json)
@@ -280,20 +276,6 @@ def _tune(
         console.print(f"{timing.kernel:14}  {timing.choice}  {registers}  {spilled}  {time}")
 
 
-def _saved(path: Path) -> dict[str, float]:
-    """Read saved times in ns per link, by kernel."""
-    try:
-        kernels = parse_json(read_text(path, MAX_SAVED))["kernels"]
-        times = {str(kernel["name"]): float(kernel["ns_per_link"]) for kernel in kernels}
-        if not all(0 < time < math.inf for time in times.values()):
-            raise ValueError
-        return times
-    except (GaugeError, ValueError, KeyError, TypeError, OverflowError) as error:
-        raise UsageError(
-            f"{path} is not a result of gauge-mc bench; write one with --save."
-        ) from error
-
-
 def _show(
     found: EndToEnd
     | ObservablesTime
@@ -302,7 +284,7 @@ def _show(
     | ChiralTime
     | HmcTime
     | Benchmark,
-    before: dict[str, float] | None,
+    before: Mapping[str, float] | None,
     console: Console,
 ) -> None:
     """Print the results of a benchmark."""
@@ -330,7 +312,7 @@ def _show(
             _show_updates(found, before, console)
 
 
-def _show_updates(result: Benchmark, before: dict[str, float] | None, console: Console) -> None:
+def _show_updates(result: Benchmark, before: Mapping[str, float] | None, console: Console) -> None:
     """Print the times of the updates."""
     lanes = f"{result.lanes} site{'s' * (result.lanes > 1)} per register"
     console.print(
@@ -351,7 +333,7 @@ def _show_updates(result: Benchmark, before: dict[str, float] | None, console: C
         console.print(f"energy: counters of {result.energy_source}")
 
 
-def _table(result: Benchmark, before: dict[str, float] | None) -> Table:
+def _table(result: Benchmark, before: Mapping[str, float] | None) -> Table:
     from rich.table import Table
 
     table = Table()

@@ -29,6 +29,13 @@ def watch(
     port: Annotated[
         int | None, o.option("Port of the page.", "one that is free", metavar="PORT")
     ] = None,
+    bench: Annotated[
+        Path | None,
+        o.option(
+            "Compare the speed with that of the sweeps in a file written by gauge-mc bench --save.",
+            metavar="FILE",
+        ),
+    ] = None,
     json: o.Json = False,
 ) -> None:
     """Follow a run or a scan: progress, speed, histories of what is measured, warnings, log.
@@ -39,6 +46,8 @@ def watch(
     """
     if port is not None and not serve:
         raise UsageError("--port is that of the page; give --serve as well.")
+    if bench is not None and serve:
+        raise UsageError("--bench is for the terminal; leave out --serve.")
     chosen = path or newest_run_or_scan()
     if serve:
         from gauge_mc.watch.server import TOKEN
@@ -46,15 +55,16 @@ def watch(
 
         serve_page(chosen, port or 0, token=os.environ.get(TOKEN), announce=_announce)
         return
-    if json:
-        from gauge_mc.watch.snapshot import Watcher
-
-        print_document("watch", Watcher(chosen).snapshot())
-        return
+    from gauge_mc.benchmarks.saved import SavedBenchmark
     from gauge_mc.console import Console
+    from gauge_mc.watch.snapshot import Watcher
     from gauge_mc.watch.terminal import watch_in_terminal
 
-    watch_in_terminal(chosen, Console())
+    watcher = Watcher(chosen, SavedBenchmark.read(bench) if bench else None)
+    if json:
+        print_document("watch", watcher.snapshot())
+    else:
+        watch_in_terminal(watcher, Console())
 
 
 def _announce(line: str) -> None:

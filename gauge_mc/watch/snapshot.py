@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from gauge_mc.algorithms import ALGORITHMS
 from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.analysis.timeseries.gamma_method import estimate
+from gauge_mc.benchmarks.saved import SavedBenchmark
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.columns import SWEEP, Column
 from gauge_mc.files.table import TableData, TableTail
@@ -110,6 +111,14 @@ class RunSnapshot:
     remaining_seconds: float | None = result_field(
         "Time to the end of the run in seconds; None if unknown.", None
     )
+    times: Mapping[str, float] = result_field(
+        "Shares of the time of the process at work by name, in seconds.", dict
+    )
+    benched: float | None = result_field(
+        "Speed divided by that of the sweeps alone as ``gauge-mc bench`` has measured it; None if "
+        "unknown.",
+        None,
+    )
     joules: float | None = result_field(
         "Energy that the devices have used, in joules; None if unknown.", None
     )
@@ -186,10 +195,12 @@ class Watcher:
     ----------
     path : Path
         Directory of the run or the scan, which need not exist yet.
+    bench : SavedBenchmark, optional
+        What ``gauge-mc bench`` has measured on the same devices.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, bench: SavedBenchmark | None = None) -> None:
+        self.path, self.bench = path, bench
         self._runs: dict[Path, _WatchedRun] = {}
         self._members: dict[Path, tuple[tuple[int, int], int]] = {}
         self._log = _LogLines(path)
@@ -224,7 +235,7 @@ class Watcher:
         )
 
     def _run(self, path: Path) -> RunSnapshot:
-        return self._runs.setdefault(path, _WatchedRun(path)).snapshot()
+        return self._runs.setdefault(path, _WatchedRun(path, self.bench)).snapshot()
 
     def _of_scan(self, scan: Scan) -> LiveSnapshot:
         failures, members = scan.failures(), scan.members()
@@ -304,8 +315,8 @@ class _LogLines:
 class _WatchedRun:
     """A run, of which only what has changed is read."""
 
-    def __init__(self, path: Path) -> None:
-        self.run = Run(path)
+    def __init__(self, path: Path, bench: SavedBenchmark | None = None) -> None:
+        self.run, self.bench = Run(path), bench
         self._tables: dict[Path, _WatchedTable] = {}
         self._log = _LogLines(path)
         self._measured, self._cut = -1, 0
@@ -332,6 +343,7 @@ class _WatchedRun:
         self._judge(tables)
         histories = tuple(one for table in tables for one in table.histories(self._cut))
         of_algorithm = (one for one in histories if one.main and Path(one.table).stem in ADVANCES)
+        device = sessions[-1].device if sessions else ""
         return RunSnapshot(
             str(self.run.path),
             self.run.path.resolve().name,
@@ -344,16 +356,23 @@ class _WatchedRun:
             sweeps=now.sweeps,
             thermalize=p.thermalize,
             process=f"{now.process} on {now.host} since {now.since}" if now.process else "",
-            device=sessions[-1].device if sessions else "",
+            device=device,
             configurations=f"{now.configurations} of {p.configs}" if p.keeps_configs else "",
             checkpoint_sweep=now.checkpoint_sweep,
             checkpoint_seconds=now.checkpoint_seconds,
             links_per_s=now.links_per_s,
             remaining_seconds=now.remaining_seconds,
+            times=now.times,
+            benched=self._benched(p, device, now.links_per_s),
             joules=now.joules,
             acceptance=next(of_algorithm, None),
             histories=histories,
         )
+
+    def _benched(self, p: Parameters, device: str, rate: float | None) -> float | None:
+        """Return the speed divided by that of the sweeps alone, if both are known."""
+        alone = self.bench.ns_per_link(p, device) if self.bench else None
+        return alone * rate / 1e9 if alone and rate else None
 
     def _read(self) -> tuple[list[_WatchedTable], list[str]]:
         """Read what is new in the tables; return them, and sentences about damaged ones."""
@@ -380,9 +399,10 @@ class _WatchedRun:
         self._measured = rows
         every = [(one.path.name, series) for one in tables for series in series_of(one.data)]
         found = thermalisation_of(self.run.path, every)
-        self._cut, self._warnings = found.update, found.cautions
-        for table in tables:
-            self._warnings += table.average(self._cut)
+        self._cut = found.update
+        slowest = [one for table in tables if (one := table.average(self._cut))]
+        worst = max(slowest, key=lambda one: one.tau_int / one.samples, default=None)
+        self._warnings = [*found.cautions, *(worst.cautions if worst else ())]
 
 
 @dataclass
@@ -401,8 +421,8 @@ class _WatchedTable:
         """Read the new rows."""
         self.data = self._tail.read()
 
-    def average(self, cut: int) -> list[str]:
-        """Average the columns after an update; return a caution if the series are short."""
+    def average(self, cut: int) -> Estimate | None:
+        """Average the columns after an update; return the average of the slowest one."""
         averages = {
             column.name: estimate(values[sweeps > cut])
             for column, sweeps, values in _series(self.data)
@@ -410,8 +430,7 @@ class _WatchedTable:
         }
         self._averages = averages
         known = [one for one in averages.values() if math.isfinite(one.tau_int)]
-        slowest = max(known, key=lambda one: one.tau_int / one.samples, default=None)
-        return [f"{self.path.name}: {words}" for words in (slowest.cautions if slowest else ())]
+        return max(known, key=lambda one: one.tau_int / one.samples, default=None)
 
     def histories(self, cut: int) -> list[LiveSeries]:
         """Return the histories of the columns."""

@@ -7,8 +7,7 @@ import textwrap
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 
 import numpy as np
 from rich.cells import cell_len, set_cell_size
@@ -19,6 +18,7 @@ from rich.text import Text
 from gauge_mc.inspection.status import COMPLETE, FAILED, RUNNING, STOPPED, WAITING
 from gauge_mc.quoting import printable
 from gauge_mc.run.display import duration, energy_text, link_rate
+from gauge_mc.run.log import LogEntry
 from gauge_mc.watch.snapshot import LiveSeries, LiveSnapshot, MemberSnapshot, RunSnapshot, Watcher
 
 SECONDS = 1.0
@@ -43,13 +43,13 @@ WIDEST = 200
 """Number of columns beyond which lines are not made longer."""
 
 
-def watch_in_terminal(path: Path, console: Console) -> None:
+def watch_in_terminal(watcher: Watcher, console: Console) -> None:
     """Show snapshots of a run or a scan until it is complete, or until Ctrl-C.
 
     Parameters
     ----------
-    path : Path
-        Directory of the run or the scan, which need not exist yet.
+    watcher : Watcher
+        Source of the snapshots.
     console : Console
         Where to show them. If it is not a terminal, one snapshot is shown.
 
@@ -58,7 +58,6 @@ def watch_in_terminal(path: Path, console: Console) -> None:
     UsageError, GaugeError
         See `Watcher.snapshot`.
     """
-    watcher = Watcher(path)
     if not console.is_terminal:
         console.print(SnapshotView(watcher.snapshot(), whole=True), soft_wrap=True)
         return
@@ -98,7 +97,7 @@ class _Page:
     def lines(self, snapshot: LiveSnapshot, room: float) -> Iterator[RenderableType]:
         """Yield the lines, of which as many histories are left out as there is no room for."""
         own = [*self._head(snapshot), *self._cautions(snapshot)]
-        log = [self._line(str(one), "dim") for one in snapshot.log[-LOG_SHOWN:]]
+        log = [self._line(_brief(one), "dim") for one in snapshot.log[-LOG_SHOWN:]]
         log = [self._line("log", "bold"), *log] if log else []
         room -= len(own) + len(log)
         middle: list[Text] = []
@@ -110,7 +109,7 @@ class _Page:
     def _head(self, snapshot: LiveSnapshot) -> Iterator[Text]:
         """Yield the lines about the state, the progress and the speed."""
         if snapshot.is_scan:
-            yield self._line(f"{snapshot.path}: {_state(snapshot)}", "bold")
+            yield self._title(snapshot)
             yield self._progress("", snapshot.done, "", snapshot.remaining_seconds)
             counts = {state: 0 for state in (COMPLETE, RUNNING, FAILED, STOPPED, WAITING)}
             for member in snapshot.members:
@@ -125,7 +124,7 @@ class _Page:
                 yield self._line(f"and {len(working) - MEMBERS_SHOWN} more at work", "dim")
             return
         (run,) = snapshot.runs
-        yield self._line(f"{snapshot.path}: {_state(snapshot)}", "bold")
+        yield self._title(snapshot)
         if run.chain:
             yield self._line(run.chain)
         if run.process:
@@ -141,7 +140,12 @@ class _Page:
         facts = []
         if run.links_per_s and run.ns_per_link:
             pace = f"{run.ns_per_link:.3g} ns per link update"
-            facts.append(f"speed {link_rate(run.links_per_s)}, {pace}")
+            share = f", {run.benched:.0%} of the sweeps alone" if run.benched else ""
+            facts.append(f"speed {link_rate(run.links_per_s)}, {pace}{share}")
+        if total := sum(run.times.values()):
+            longest = sorted(run.times.items(), key=lambda pair: -pair[1])
+            shares = (f"{name} {spent / total:.0%}" for name, spent in longest if spent > 0)
+            facts.append(f"time: {', '.join(shares)}")
         if run.acceptance and run.acceptance.average:
             facts.append(f"{run.acceptance.name} {run.acceptance.average.format()}")
         if run.configurations:
@@ -183,9 +187,9 @@ class _Page:
         numbers = [
             one.average.format() if one.average else f"{one.latest:.6g}" for one in histories
         ]
-        first = min(max(map(cell_len, names), default=0), max(12, self.width * 2 // 5))
+        first = min(max(map(cell_len, names), default=0), max(6, self.width * 2 // 5))
         second = max(map(cell_len, numbers), default=0)
-        left = max(8, self.width - first - second - 4)
+        left = max(1, self.width - first - second - 4)
         lines = []
         for one, name, number in zip(histories, names, numbers, strict=True):
             line = Text(_fitted(name, first))
@@ -206,10 +210,11 @@ class _Page:
         room = max(0, self.width - cell_len(phase) - cell_len(words) - 3)
         full = round(done * room)
         unicode = self.heights is BLOCKS
-        line = Text(f"{phase} ", "bold")
+        line = Text(f"{phase} " if phase else "", "bold")
         line.append(("━" if unicode else "#") * full, "green")
         line.append(("━" if unicode else "-") * (room - full), "bright_black")
         line.append(f"  {words}")
+        line.truncate(self.width, overflow="ellipsis")
         return line
 
     def _wrapped(self, phrases: Sequence[str]) -> Iterator[Text]:
@@ -223,8 +228,22 @@ class _Page:
             line = longer
         yield self._line(line)
 
+    def _title(self, snapshot: LiveSnapshot) -> Text:
+        """Return the line with the path, of which the beginning may be left out, and the state."""
+        state, path = f": {_state(snapshot)}", printable(snapshot.path)
+        room = max(8, self.width - cell_len(state))
+        while cell_len(path) > room:
+            path = f"…{path[2:]}"
+        return self._line(f"{path}{state}", "bold")
+
     def _line(self, words: str, style: str = "") -> Text:
         return Text(_fitted(printable(words), self.width).rstrip(), style)
+
+
+def _brief(entry: LogEntry) -> str:
+    """Return an entry of a log with a shorter time."""
+    moment = entry.time[5:19].replace("T", " ")
+    return str(replace(entry, time=moment))
 
 
 def _state(snapshot: LiveSnapshot) -> str:

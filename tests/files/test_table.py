@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gauge_mc.errors import GaugeError
-from gauge_mc.files.table import Table, read_heading, read_table, write_table
+from gauge_mc.files.table import Table, TableTail, read_heading, read_table, write_table
 
 HEADER = {"observable": "plaquette", "normalisation": "Re Tr / N", "beta": "2.5"}
 COLUMNS = ("sweep", "plaquette", "path")
@@ -118,6 +118,44 @@ def test_appending_removes_the_seal_and_finishing_puts_it_back(path):
     fresh = path.with_name("fresh.csv")
     write(fresh, 1, 5)
     assert path.read_bytes() == fresh.read_bytes()
+
+
+def test_a_tail_reads_what_is_new_whatever_the_writer_does(path):
+    write(path, 1, 5)
+    tail = TableTail(path)
+
+    def check():
+        found, whole = tail.read(), read_table(path)
+        assert found.header == whole.header
+        assert {name: list(found[name]) for name in found} == {n: list(whole[n]) for n in whole}
+
+    check()
+    write(path, 6, 9)  # without the seal, and with a new one
+    check()
+    with Table(path, HEADER, COLUMNS) as table:
+        table.append(rows(10, 12))
+        check()
+        with path.open("ab") as file:
+            file.write(b"13,0.")  # torn
+        check()
+        os.truncate(path, path.stat().st_size - len(b"13,0."))
+    with Table(path, HEADER, COLUMNS) as table:
+        table.truncate(after=8, expected=8)
+        check()
+        table.append(rows(9, 20))
+        check()
+    path.unlink()
+    write(path, 2, 3)
+    check()
+
+
+def test_a_tail_of_a_long_table_begins_near_its_end(path, monkeypatch):
+    monkeypatch.setattr("gauge_mc.files.table.MOST_TAIL", 200)
+    write(path, 1, 100)
+    tail = TableTail(path)
+    found, whole = tail.read(), read_table(path)
+    assert 2 < len(found) < 10
+    assert found["plaquette"].tolist() == whole["plaquette"].tolist()[-len(found) :]
 
 
 def test_a_table_without_a_seal_is_read(path):
