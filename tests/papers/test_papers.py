@@ -22,6 +22,7 @@ from gauge_mc.papers.comparison import (
 )
 from gauge_mc.papers.reproduce import TIME_LIMIT, compare_kept, parse_budget, reproduce
 from gauge_mc.run.generate import generate
+from gauge_mc.run.parameters import UNSTATED
 from gauge_mc.run.view import open_run
 from tests.calls import call, call_apart, make_run
 from tests.reference.distributions import su2_strong_coupling_plaquette
@@ -404,7 +405,8 @@ def test_cards_of_the_program_are_sound_and_their_results_are_of_them(root):
             found.append(read_comparison(made))
             for one in found[-1].ensembles:
                 wanted = card.ensembles[one.name].parameters.fixed()
-                theirs = {key: one.parameters[key] for key in wanted}
+                theirs = {**UNSTATED, **one.parameters}
+                theirs = {key: str(theirs[key]) for key in wanted}
                 assert theirs == {key: str(value) for key, value in wanted.items()}
         if any(one.results for one in card.ensembles.values()):
             found.append(compare_kept(card))
