@@ -1,10 +1,11 @@
 """MkDocs hook: the parts of the reference that follow from what gauge_mc declares.
 
-A page may have two kinds of places, each on a line of its own:
+A page may have three kinds of places, each on a line of its own:
 
 - ``<!-- generated: NAME -->`` is replaced by what the function of that name in `PARTS` returns;
 - ``<!-- attributes: MODULE.CLASS -->`` is replaced by a table of the attributes of a class, as its
-  docstring describes them.
+  docstring describes them;
+- ``<!-- notebook: PATH -->`` is replaced by the cells of a notebook and their stored outputs.
 
 The pages of ``runs/`` become pages of the site, where the pages of ``docs/`` are beside them.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import json
 import math
 import re
 import sys
@@ -85,6 +87,7 @@ MERMAID = "vendor/mermaid/mermaid.tiny.js"
 """The library that draws diagrams, as the site has it."""
 
 GENERATED = re.compile(r"^<!-- generated: (\w+) -->$", re.MULTILINE)
+NOTEBOOK = re.compile(r"^<!-- notebook: ([\w./-]+) -->$", re.MULTILINE)
 ATTRIBUTES = re.compile(r"^<!-- attributes: ([\w.]+)\.(\w+) -->$", re.MULTILINE)
 
 TOML_TYPES = {int: "integer", float: "float", str: "string", bool: "boolean"}
@@ -128,8 +131,31 @@ def filled(markdown: str) -> str:
     KeyError
         If the page asks for an unknown part.
     """
+    markdown = NOTEBOOK.sub(lambda match: notebook(ROOT / "docs" / match[1]), markdown)
     markdown = GENERATED.sub(lambda match: PARTS[match[1]](), markdown)
     return ATTRIBUTES.sub(lambda match: attribute_table(match[1], match[2]), markdown)
+
+
+def notebook(path: Path) -> str:
+    """Return the cells of a notebook with their stored outputs as Markdown."""
+    parts = []
+    for cell in json.loads(path.read_text())["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            parts.append(source)
+        else:
+            parts += [f"```python\n{source}\n```", *map(cell_output, cell["outputs"])]
+    return "\n\n".join(parts)
+
+
+def cell_output(output: dict[str, Any]) -> str:
+    """Return an output of a cell as Markdown, as HTML on one line if it has HTML."""
+    data = output.get("data", {})
+    if "text/html" not in data:
+        text = "".join(output.get("text") or data["text/plain"]).rstrip("\n")
+        return f"```text\n{text}\n```"
+    shown = "".join(data["text/html"]).replace("\n", "&#10;")
+    return f'<div class="output">{shown}</div>'
 
 
 def part(function: Callable[[], str]) -> Callable[[], str]:

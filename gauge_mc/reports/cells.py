@@ -9,7 +9,7 @@ import numpy as np
 
 from gauge_mc.analysis.potential.static_potential import StaticPotential
 from gauge_mc.files.table import TableData
-from gauge_mc.reports.charts import Chart, ChartLine
+from gauge_mc.reports.charts import WIDTH, Chart, ChartLine
 from gauge_mc.reports.markup import Markup, element
 from gauge_mc.reports.sections.series import history_chart
 from gauge_mc.reports.subject import ChainSeries, Quantity, columns_of
@@ -20,7 +20,9 @@ CURVE = 60
 
 def cell(chart: Chart) -> Markup:
     """Return a chart with its title, as a part of the output of a cell."""
-    return element("figure", element("figcaption", chart.title), chart.drawing(), style="margin: 0")
+    place = f"margin: 0; width: 100%; max-width: {WIDTH}px"
+    title = element("figcaption", chart.title)
+    return element("figure", title, chart.drawing(), style=place)
 
 
 def table_cell(table: TableData, cut: int = 0) -> Markup:

@@ -133,8 +133,7 @@ class Chart:
 
     def drawing(self) -> Markup:
         """Return the chart as an SVG drawing that needs no style sheet, as for a notebook."""
-        size = {"font_size": 13, "fill": "currentColor", "style": f"max-width: {WIDTH}px"}
-        return self._drawing(_plain, **size)
+        return self._drawing(_plain, width="100%", font_size=13, fill="currentColor")
 
     def _drawing(self, look: _Looks = _named, **more: object) -> Markup:
         """Return the chart as an SVG drawing."""

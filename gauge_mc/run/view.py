@@ -62,7 +62,14 @@ class RunView:
 
         found = found_thermalisation(self.path)
         charts = (table_cell(table, found.update) for table in self.tables.values())
-        return next((f"<p>{escape(found.sentence)}</p>{one}" for one in charts if one), "")
+        chart = next(filter(None, charts), "")
+        words = found.cautions
+        if chart and found.update:
+            words = [
+                f"The shaded updates, up to {found.update}, are those that skip='auto' leaves out.",
+                *words,
+            ]
+        return f"{chart}{''.join(f'<p>{escape(one)}</p>' for one in words)}"
 
     def __fspath__(self) -> str:
         return str(self.path)
