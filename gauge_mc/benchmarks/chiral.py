@@ -22,6 +22,7 @@ from gauge_mc.quarks.kernel_modes import KernelModes
 from gauge_mc.quarks.linear import EVEN, ODD
 from gauge_mc.quarks.low_modes import random_vector
 from gauge_mc.quarks.operators import Wilson
+from gauge_mc.quarks.overlap_solver import TOGETHER
 from gauge_mc.quarks.sign_function import APPROXIMATIONS, SignFunction
 from gauge_mc.quarks.spinors import SpinorField
 from gauge_mc.results import documented, result_field
@@ -48,6 +49,7 @@ class HermitianTime:
     """The time of an application of H on a lattice."""
 
     lattice: str = result_field("Extents of the lattice.")
+    vectors: int = result_field("Number of vectors at once, for each of which times are.")
     hop_ns: float = result_field("Time of the hopping term alone in ns per site.")
     kernel_ns: float = result_field("Time of an application of H in ns per site.")
     ratio: float = result_field("The second time divided by the first.")
@@ -62,9 +64,10 @@ class SignTime:
     accuracy: float = result_field("Its largest error.")
     size: int = result_field("Its degree, or its number of poles.")
     modes: int = result_field("Number of modes that are projected.")
+    vectors: int = result_field("Number of vectors at once, for each of which times are.")
     steps: int = result_field("Number of applications of H^2.")
-    ns: float = result_field("Time in ns per site.")
-    ns_per_step: float = result_field("Time in ns per site and step.")
+    ns: float = result_field("Time in ns per site and vector.")
+    ns_per_step: float = result_field("Time in ns per site, vector and step.")
     share: float = result_field("Part of the time that its applications of H take alone.")
     model: float = result_field(
         "Vectors that it reads or writes by the model of the cost, divided by those of the first "
@@ -81,7 +84,9 @@ class ChiralTime:
     device: str = result_field("Names of the devices.")
     group: str = result_field("Gauge group.")
     lattice: str = result_field("Extents of the lattice.")
-    kernels: list[HermitianTime] = result_field("Times of H, the largest lattice first.")
+    kernels: list[HermitianTime] = result_field(
+        "Times of H, the largest lattice first, and then those of several vectors on it."
+    )
     signs: list[SignTime] = result_field("Times of sign functions.")
     ns_per_mode: float = result_field("Time of the projection in ns per site and mode.")
 
@@ -119,18 +124,21 @@ def chiral_time(
     """
     devices = DeviceGroup.of(device)
     lattices = smaller_lattices(lattice)
-    signs = [("polynomial", error, n) for error in ACCURACIES for n in MODES]
-    signs += [(name, ACCURACIES[-1], 0) for name in APPROXIMATIONS if name != signs[0][0]]
-    total = 2 * len(lattices) + len(signs)
+    signs = [("polynomial", error, n, 1) for error in ACCURACIES for n in MODES]
+    signs += [("polynomial", ACCURACIES[-1], n, TOGETHER) for n in MODES]
+    signs += [(name, ACCURACIES[-1], 0, 1) for name in APPROXIMATIONS if name != signs[0][0]]
+    volumes = [(one, 1) for one in lattices] + [(lattice, TOGETHER)]
+    total = len(volumes) + len(signs)
     kernels = []
-    for one in lattices:
-        progress(f"H on {one}", total)
-        kernels.append(_kernel_time(devices, group, one, seconds))
+    for one, count in volumes:
+        progress(f"H on {one}, vectors {count}", total)
+        kernels.append(_kernel_time(devices, group, one, seconds, count))
     field = Field.hot(lattice, group, "double", devices)
     found: list[SignTime] = []
-    for name, error, number in signs:
-        progress(f"{name}, error {error:g}, {number} modes", total)
-        found.append(_sign_time(field, name, error, number, seconds, kernels[0], found[:1]))
+    for name, error, number, count in signs:
+        progress(f"{name}, error {error:g}, {number} modes, vectors {count}", total)
+        kernel = kernels[0 if count == 1 else -1]
+        found.append(_sign_time(field, name, error, number, seconds, kernel, found[:1]))
     with_modes, without = found[1], found[0]
     return ChiralTime(
         devices.name,
@@ -143,12 +151,12 @@ def chiral_time(
 
 
 def _kernel_time(
-    devices: DeviceGroup, group: str, lattice: Lattice, seconds: float
+    devices: DeviceGroup, group: str, lattice: Lattice, seconds: float, count: int
 ) -> HermitianTime:
     """Return the time of H, and that of the hopping term alone."""
     field = Field.hot(lattice, group, "double", devices)
     prepared = Wilson(field, 1 / (8 - 2 * RHO)).prepared()
-    source = random_vector(SpinorField.empty(field))
+    source = _random_vectors(field, count)
     target = source.like()
     hops = [prepared.prepare(target, source, parity) for parity in (EVEN, ODD)]
 
@@ -157,10 +165,10 @@ def _kernel_time(
             hop()
 
     hop, kernel = (
-        1e9 * seconds_of(devices, partial(_repeat, call), seconds)[0] / lattice.sites
+        1e9 * seconds_of(devices, partial(_repeat, call), seconds)[0] / lattice.sites / count
         for call in (both, HermitianOperator(prepared).apply(target, source))
     )
-    return HermitianTime(str(lattice), hop, kernel, kernel / hop)
+    return HermitianTime(str(lattice), count, hop, kernel, kernel / hop)
 
 
 def _sign_time(
@@ -174,7 +182,7 @@ def _sign_time(
 ) -> SignTime:
     """Return the time of a sign function with modes that only take the time of modes."""
     operator = HermitianOperator(Wilson(field, 1 / (8 - 2 * RHO)).prepared())
-    source = random_vector(SpinorField.empty(field))
+    source = _random_vectors(field, kernel.vectors)
     modes = _modes(source, number)
     sign = SignFunction(operator, modes, error, name)
     target = source.like()
@@ -182,7 +190,7 @@ def _sign_time(
     call()
     steps = sign.approximation.steps
     median, _ = seconds_of(field.devices, partial(_repeat, call), seconds)
-    ns = 1e9 * median / field.lattice.sites
+    ns = 1e9 * median / field.lattice.sites / kernel.vectors
     begin = (first[0].approximation, first[0].accuracy) if first else (name, error)
     cost, unit = (APPROXIMATIONS[kind].cost(modes, one) for kind, one in ((name, error), begin))
     return SignTime(
@@ -190,6 +198,7 @@ def _sign_time(
         error,
         sign.approximation.size,
         number,
+        kernel.vectors,
         steps,
         ns,
         ns / steps,
@@ -197,6 +206,14 @@ def _sign_time(
         cost / unit,
         ns / first[0].ns if first else 1.0,
     )
+
+
+def _random_vectors(field: Field, count: int) -> SpinorField:
+    """Return so many equal random vectors."""
+    vectors, one = SpinorField.empty(field, count=count), random_vector(SpinorField.empty(field))
+    for n in range(count):
+        vectors.copy(one, to=n)
+    return vectors
 
 
 def _modes(like: SpinorField, number: int) -> KernelModes:

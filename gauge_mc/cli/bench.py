@@ -408,22 +408,26 @@ def _chiral(found: ChiralTime) -> list[Any]:
 
     kernels, signs = Table(), Table()
     kernels.add_column("lattice", no_wrap=True)
-    for heading in ("hop\nns/site", "H\nns/site", "ratio"):
+    for heading in ("vectors", "hop\nns/site", "H\nns/site", "ratio"):
         kernels.add_column(heading, justify="right")
     for one in found.kernels:
         times = (one.hop_ns, one.kernel_ns, one.ratio)
-        kernels.add_row(one.lattice, *(f"{value:.4g}" for value in times))
+        kernels.add_row(one.lattice, f"{one.vectors}", *(f"{value:.4g}" for value in times))
     signs.add_column("sign\nfunction", no_wrap=True)
-    headings = ("error", "size", "modes", "steps", "ns/site\nand step", "share\nof H")
+    headings = ("error", "size", "modes", "steps", "ns per\nstep", "part\nof H")
     for heading in (*headings, "time", "model"):
         signs.add_column(heading, justify="right")
     for sign in found.signs:
         row = (f"{sign.accuracy:g}", str(sign.size), str(sign.modes), str(sign.steps))
         values = (f"{sign.ns_per_step:.4g}", f"{sign.share:.0%}")
         ratios = (f"{sign.measured:.3g}", f"{sign.model:.3g}")
-        signs.add_row(sign.approximation, *row, *values, *ratios)
+        several = f" ×{sign.vectors}" if sign.vectors > 1 else ""
+        signs.add_row(sign.approximation + several, *row, *values, *ratios)
     what = f"sign function of overlap quarks, {found.group.upper()} {found.lattice}"
-    modes = f"a projected mode takes {found.ns_per_mode:.3g} ns per site"
+    modes = (
+        f"a projected mode takes {found.ns_per_mode:.3g} ns per site; times are those per site "
+        f"and vector, and ×n says that n are computed at once"
+    )
     return [f"{what} on {found.device}, double precision", kernels, signs, modes]
 
 

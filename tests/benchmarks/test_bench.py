@@ -121,19 +121,23 @@ def test_the_sign_function_of_overlap_quarks_is_timed(monkeypatch):
     monkeypatch.setattr(chiral, "ACCURACIES", (0.3, 0.03))
     lattice = ("--lattice", "8x8x8x8", "--seconds", "0.05", "--backend", "cpu", "--threads", "1")
     found = json.loads(call("bench", "--chiral", *lattice, "--json")[0])
-    assert [one["lattice"] for one in found["kernels"]] == ["8x8x8x8", "4x4x4x4"]
+    volumes = [(one["lattice"], one["vectors"]) for one in found["kernels"]]
+    assert volumes == [("8x8x8x8", 1), ("4x4x4x4", 1), ("8x8x8x8", 6)]
     kernel = found["kernels"][0]
+    assert 0.3 < found["kernels"][-1]["kernel_ns"] / kernel["kernel_ns"] < 1.5
     assert kernel["ratio"] == pytest.approx(kernel["kernel_ns"] / kernel["hop_ns"])
     names = [one["approximation"] for one in found["signs"]]
     assert set(names) == set(APPROXIMATIONS)
     for one in found["signs"]:
         assert one["ns_per_step"] * one["steps"] == pytest.approx(one["ns"])
-        share = (2 * one["steps"] + 1) * kernel["kernel_ns"] / one["ns"]
+        own = kernel if one["vectors"] == 1 else found["kernels"][-1]
+        share = (2 * one["steps"] + 1) * own["kernel_ns"] / one["ns"]
         assert one["share"] == pytest.approx(share)
         assert one["measured"] == pytest.approx(one["ns"] / found["signs"][0]["ns"])
         if one["approximation"] == "polynomial":
             assert one["steps"] == one["size"]
-    rough, fine = found["signs"][0], found["signs"][2]
+    rough, fine, several = (found["signs"][n] for n in (0, 2, 4))
+    assert (several["vectors"], several["size"]) == (6, fine["size"])
     assert fine["size"] > 1.5 * rough["size"]
     assert fine["model"] == pytest.approx(fine["size"] / rough["size"])
     with pytest.raises(UsageError, match="leave out --observables, --quarks, --chiral"):
