@@ -258,15 +258,15 @@ STUDIES = {
         ("energy_clover", "charge"),
     ),
     "potential": Study(
-        "SU(2), 8⁴, β = 2.3",
+        "SU(2), 8³×16, β = 2.3",
         [
             {
                 **COMMON,
                 "beta": 2.3,
-                "lattice": "8x8x8x8",
+                "lattice": "8x8x8x16",
                 "configs": 220,
                 "separation": 5,
-                "measure": "wilson-loops:5:r-max=4:t-max=4:smear=ape:0.2x10:iterations=10",
+                "measure": "wilson-loops:5:r-max=4:t-max=7:smear=ape:0.2x25",
             }
         ],
         read_potential,
@@ -274,12 +274,12 @@ STUDIES = {
         ("loops",),
     ),
     "hadrons": Study(
-        "SU(2), 4³×12, β = 2.4, κ = 0.125, 0.135",
+        "SU(2), 4³×16, β = 2.4, κ = 0.125, 0.135",
         [
             {
                 **COMMON,
                 "beta": 2.4,
-                "lattice": "4x4x4x12",
+                "lattice": "4x4x4x16",
                 "configs": 230,
                 "separation": 5,
                 "measure": "mesons:5:kappa=0.125;0.135:source=gauss:2;10",
