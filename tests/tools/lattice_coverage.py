@@ -162,11 +162,11 @@ def read_potential(run: Path) -> tuple[Any, Series]:
 
 
 def of_hadrons(shared: list[Any], series: list[Series]) -> Iterator[Found]:
-    """Yield effective masses, masses of fits, the PCAC mass and κ_c."""
+    """Yield an effective mass, masses of fits to fixed times, the PCAC mass and κ_c."""
     (own,), (table,) = series, shared
     count = len(own["correlators"])
     values = np.moveaxis(own["correlators"], 0, 1)
-    found = meson_series(replace(table, sweeps=np.arange(count), values=values), Ranges())
+    found = meson_series(replace(table, sweeps=np.arange(count), values=values), Ranges(3, 7))
     (pion,) = [one for one in found.correlators if one.name == "pion"][:1]
     effective = found.correlators[pion].effective()
     mass = estimate(effective.series[:, 0, 2])
