@@ -174,10 +174,10 @@ def of_hadrons(shared: list[Any], series: list[Series]) -> Iterator[Found]:
     yield "effective mass of π, t = 3", mass.value, mass.error, caution
     for name, symbol in (("pion", "π"), ("rho", "ρ")):
         for state, (fit, _) in found.masses.items():
-            if (state.name, state.quarks[0]) == (name, pion.quarks[0]):
+            if (state.name, state.quarks) == (name, pion.quarks):
                 yield f"mass of {symbol}", fit.mass.value, fit.mass.error, caution
     for state, (pcac, _) in found.pcac.items():
-        if state.quarks[0] == pion.quarks[0]:
+        if state.quarks == pion.quarks:
             yield "PCAC mass", pcac.mass.value, pcac.mass.error, caution
     for line in chiral_fits(found, found):
         if line.kappa_c:
