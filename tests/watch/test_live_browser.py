@@ -7,6 +7,7 @@ import time
 import numpy as np
 import pytest
 
+from gauge_mc.watch import feed
 from gauge_mc.watch import server as module
 from gauge_mc.watch.live_page import parts_of
 from gauge_mc.watch.server import LiveServer
@@ -40,7 +41,7 @@ def opened(address, width=WIDTHS[0], **context):
     with playwright.sync_playwright() as tool:
         browser = tool.chromium.launch(executable_path=FOUND, args=OPTIONS)
         page = browser.new_context(viewport={"width": width, "height": 900}, **context).new_page()
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(20_000)
         wrong = []
         page.on("console", lambda one: wrong.append(one.text))
         page.on("pageerror", lambda one: wrong.append(str(one)))
@@ -50,9 +51,15 @@ def opened(address, width=WIDTHS[0], **context):
         browser.close()
 
 
+def quick(monkeypatch):
+    """Look at the run all the time, also on a busy machine."""
+    monkeypatch.setattr(module, "SECONDS", 0.05)
+    monkeypatch.setattr(feed, "SHARE", 1)
+
+
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "SECONDS", 0.05)
+    quick(monkeypatch)
     path = write_run(tmp_path / "run", 60, device=HOSTILE)
     rows = "".join(f"{n},{np.sin(n)}\n" for n in range(1, 41))
     (path / TABLE).write_text(f"# observable: {HOSTILE[:40]}\nsweep,x\n{rows}")
@@ -149,6 +156,25 @@ def test_the_page_follows_the_run_and_keeps_what_was_chosen(run):
     assert "taken" not in title
 
 
+def hide(page, hidden):
+    """Let the page believe that its tab is in the background, or no longer is."""
+    page.evaluate(
+        """hidden => {
+        Object.defineProperty(document, "hidden", {value: hidden, configurable: true});
+        document.dispatchEvent(new Event("visibilitychange"));
+    }""",
+        hidden,
+    )
+
+
+def until(true):
+    """Wait until something is true."""
+    end = time.monotonic() + 20
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
 def end(run):
     with serving(run) as server, opened(server.address) as (page, wrong):
         page.locator("[role=status]:text-is('stopped')").wait_for()
@@ -157,6 +183,12 @@ def end(run):
             count(other, 40)
             count(page, add(run, 1.0))
             count(other, 41)
+        free = server._places._value
+        hide(page, True)
+        until(lambda: server._places._value == free + 1)  # nobody looks, nothing is read
+        add(run, 1.5)
+        hide(page, False)
+        count(page, 42)
         run.rename(run.with_name("gone"))
         page.locator("[role=status]:text-is('waiting')").wait_for()
         run.with_name("gone").rename(run)
@@ -188,7 +220,7 @@ def from_the_beginning(path):
 
 
 def test_the_page_shows_a_run_from_before_it_begins_until_it_has_ended(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "SECONDS", 0.05)
+    quick(monkeypatch)
     path = tmp_path / "new"
     shown, value, title, wrong = apart(from_the_beginning, path)
     assert wrong == []

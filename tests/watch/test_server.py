@@ -18,6 +18,7 @@ import pytest
 
 from gauge_mc.errors import UsageError
 from gauge_mc.reports.markup import element
+from gauge_mc.watch import feed as feeding
 from gauge_mc.watch import server as module
 from gauge_mc.watch.feed import SHARE, TROUBLE, Feed
 from gauge_mc.watch.live_page import parts_of
@@ -46,6 +47,7 @@ def run(tmp_path_factory):
 @pytest.fixture
 def started(run, monkeypatch):
     monkeypatch.setattr(module, "SECONDS", 0.05)
+    monkeypatch.setattr(feeding, "SHARE", 1)
     watcher = Watcher(run)
     with LiveServer(lambda: parts_of(watcher.snapshot())) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
@@ -182,7 +184,7 @@ def test_requests_that_are_not_http_are_refused(started):
     assert ask(started, f"/{started.token}/")[0].status == 200  # it still answers
 
 
-def events(server, seconds=10):
+def events(server, seconds=20):
     """The connection to the events, and a function that returns the next parts."""
     link = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=seconds)
     link.request("GET", f"/{server.token}/events", headers={"Host": "localhost"})
@@ -344,7 +346,7 @@ def test_the_command_prints_the_address_and_ends_by_ctrl_c(run, tmp_path):
         arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     ) as process:
         assert select.select([process.stdout], [], [], 30)[0]  # nothing waits in a buffer
-        address = process.stdout.readline()
+        address, about = process.stdout.readline(), process.stdout.readline()
         found = re.fullmatch(rf"http://127\.0\.0\.1:(\d+)/{'x' * 32}/\n", address)
         link = http.client.HTTPConnection("127.0.0.1", int(found[1]), timeout=10)
         link.request("GET", f"/{'x' * 32}/")
@@ -355,14 +357,13 @@ def test_the_command_prints_the_address_and_ends_by_ctrl_c(run, tmp_path):
     assert code == 2
     assert said.count("\n") == 1
     assert f"Port {found[1]} is in use by another program" in said
-    assert out == (
-        f"This page follows {run}, for browsers on this machine, until Ctrl-C.\n"
-        "The page has ended; it has not changed anything.\n"
-    )
+    assert about == f"This page follows {run}, for browsers on this machine, until Ctrl-C.\n"
+    assert out == "The page has ended; it has not changed anything.\n"
     assert (error, process.returncode) == ("", 0)
 
 
 def test_what_cannot_be_served_is_refused_in_a_sentence(run, monkeypatch):
+    monkeypatch.setattr(LiveServer, "serve_forever", lambda *_, **__: pytest.fail("served"))
     for port in ("-1", "65536"):
         said, code = call("watch", run, "--serve", "--port", port)
         assert (code, said) == (2, f"gauge-mc: --port is {port}; give a number from 1 to 65535.\n")
