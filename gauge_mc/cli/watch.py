@@ -46,22 +46,18 @@ def watch(
     """
     if port is not None and not serve:
         raise UsageError("--port is that of the page; give --serve as well.")
-    if bench is not None and serve:
-        raise UsageError("--bench is for the terminal; leave out --serve.")
-    chosen = path or newest_run_or_scan()
-    if serve:
-        from gauge_mc.watch.server import TOKEN
-        from gauge_mc.watch.server import serve as serve_page
-
-        serve_page(chosen, port or 0, token=os.environ.get(TOKEN), announce=_announce)
-        return
     from gauge_mc.benchmarks.saved import SavedBenchmark
     from gauge_mc.console import Console
+    from gauge_mc.watch.server import TOKEN
+    from gauge_mc.watch.server import serve as serve_page
     from gauge_mc.watch.snapshot import Watcher
     from gauge_mc.watch.terminal import watch_in_terminal
 
+    chosen = path or newest_run_or_scan()
     watcher = Watcher(chosen, SavedBenchmark.read(bench) if bench else None)
-    if json:
+    if serve:
+        serve_page(watcher, port or 0, token=os.environ.get(TOKEN), announce=_announce)
+    elif json:
         print_document("watch", watcher.snapshot())
     else:
         watch_in_terminal(watcher, Console())

@@ -12,7 +12,7 @@ from gauge_mc.inspection.status import COMPLETE, STOPPED, WAITING
 from gauge_mc.reports.charts import Chart, ChartLine
 from gauge_mc.reports.markup import Markup, element, table
 from gauge_mc.reports.page import SCRIPTS, STYLES, asset
-from gauge_mc.run.display import duration, energy_text, link_rate
+from gauge_mc.run.display import duration, energy_text, link_rate, spent
 from gauge_mc.watch.feed import TROUBLE, Parts
 from gauge_mc.watch.snapshot import LiveSeries, LiveSnapshot, RunSnapshot
 
@@ -90,11 +90,11 @@ def parts_of(found: LiveSnapshot) -> Parts:
                 one.point,
                 one.state,
                 _of(one.sweep, one.sweeps),
-                link_rate(one.links_per_s or 0),
+                _speed(one.links_per_s),
             )
             for one in found.members
         ]
-        parts["members"] = _part("members", element("h2", "Runs"), table(MEMBERS, rows, "Runs"))
+        parts["members"] = _part("members", element("h2", "Runs"), table(MEMBERS, rows, "Progress"))
     for run in found.runs:
         parts.update(_run_parts(run, found.is_scan))
     lines = [element("p", str(one)) for one in reversed(found.log)]
@@ -104,24 +104,25 @@ def parts_of(found: LiveSnapshot) -> Parts:
 
 
 def _run_parts(run: RunSnapshot, several: bool) -> Iterator[tuple[str, Markup]]:
-    """Yield the histories and the averages of a run, with its name if there are several runs."""
-    of = f" of {run.name}" if several else ""
+    """Yield the histories and the averages of a run, below its name if there are several runs."""
+    if several:
+        name = f"run {run.path}"
+        yield name, _part(name, element("h2", run.name), element("p", run.chain, class_="summary"))
     for one in sorted(run.histories, key=lambda one: not one.main):
         name = f"history {run.path} {one.table} {one.column}"
-        chart = history_chart(one, f"{one.name}{of} ({one.table})")
+        chart = history_chart(one, f"{one.name} ({one.table})", run.name)
         yield name, _part(name, chart.html(), class_="live-series")
     rows = [(one.name, *_numbers(one)) for one in run.histories]
-    name, title = f"averages {run.path}", f"Averages{of} so far"
-    known = [table(AVERAGES, rows, CAPTION)] if rows else []
-    yield name, _part(name, *_headed(title, known))
+    name, title = f"averages {run.path}", element("h3" if several else "h2", "Averages so far")
+    yield name, _part(name, *([title, table(AVERAGES, rows, CAPTION)] if rows else []))
 
 
-def history_chart(history: LiveSeries, title: str) -> Chart:
+def history_chart(history: LiveSeries, title: str, run: str) -> Chart:
     """Return the chart of a quantity along a run, with its average so far and the error of it."""
     several = history.per_point > 1
     label = f"mean of {history.per_point}" if several else "value"
     lines = [ChartLine(label, history.values, look="thin")]
-    words, found = f"{history.name} along the run", history.average
+    words, found = f"{history.name} along {run}", history.average
     if found is not None:
         same = np.ones(len(history.values))
         lines.append(ChartLine("average", found.value * same, found.error * same, colour=1))
@@ -148,7 +149,7 @@ def _state(found: LiveSnapshot) -> Markup:
     rows = {
         "updates": f"{_of(run.sweep, run.sweeps)}, {run.phase}" if run and run.phase else "",
         "remaining": "" if left is None else duration(left),
-        "speed": "" if found.links_per_s is None else link_rate(found.links_per_s),
+        "speed": _speed(found.links_per_s),
         **(_progress(run) if run else {}),
     }
     return _part(
@@ -176,6 +177,8 @@ def _progress(run: RunSnapshot) -> dict[str, str]:
     checkpoint = "" if age is None else f"after update {run.checkpoint_sweep}, {duration(age)} ago"
     return {
         "time per link update": "" if ns is None else _time(ns),
+        "of the speed of the sweeps alone": f"{run.benched:.0%}" if run.benched else "",
+        "time spent": spent(run.times),
         found.name if found else "": found.average.format() if found and found.average else "",
         "configurations": run.configurations,
         "checkpoint": checkpoint,
@@ -187,6 +190,10 @@ def _progress(run: RunSnapshot) -> dict[str, str]:
 
 def _of(sweep: int, sweeps: int) -> str:
     return f"{sweep} of {sweeps}"
+
+
+def _speed(links_per_s: float | None) -> str:
+    return link_rate(links_per_s) if links_per_s else ""
 
 
 def _time(ns: float) -> str:

@@ -9,14 +9,12 @@ from __future__ import annotations
 import errno
 import hmac
 import json
-import os
 import re
 import secrets
 import sys
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from socketserver import TCPServer
 from typing import Any
 
@@ -223,7 +221,7 @@ class _Answer(BaseHTTPRequestHandler):
 
 
 def serve(
-    path: str | os.PathLike[str],
+    watcher: Watcher,
     port: int = 0,
     *,
     token: str | None = None,
@@ -236,8 +234,8 @@ def serve(
 
     Parameters
     ----------
-    path : path
-        Directory of the run or the scan, which need not exist yet.
+    watcher : Watcher
+        Source of snapshots of the run or the scan.
     port : int
         Port; 0 for one that is free.
     token : str, optional
@@ -256,7 +254,6 @@ def serve(
         raise UsageError(f"--port is {port}; give a number from 1 to {MOST_PORTS}.")
     if token is not None and not TOKEN_FORM.fullmatch(token):
         raise UsageError(f"{TOKEN} has a bad value; give {TOKEN_WORDS}, chosen at random.")
-    watcher = Watcher(Path(path))
     watcher.snapshot()
     with LiveServer(lambda: parts_of(watcher.snapshot()), port, token) as server:
         announce(server.address)

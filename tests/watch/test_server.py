@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -23,7 +24,7 @@ from gauge_mc.watch import server as module
 from gauge_mc.watch.feed import SHARE, TROUBLE, Feed
 from gauge_mc.watch.live_page import parts_of
 from gauge_mc.watch.server import HEADERS, MOST_READERS, TOKEN, LiveServer, serve
-from gauge_mc.watch.snapshot import Watcher
+from gauge_mc.watch.snapshot import MemberSnapshot, Watcher
 from tests.calls import call
 from tests.reports.pages import HOSTILE, write_run
 from tests.reports.test_page import Reader
@@ -298,7 +299,7 @@ def test_the_port_is_local_and_may_be_in_use(started, run):
     assert started.server_address[0] == "127.0.0.1"
     assert started.address == f"http://127.0.0.1:{started.server_port}/{started.token}/"
     with pytest.raises(UsageError, match=f"^Port {started.server_port} is in use by another"):
-        serve(run, started.server_port)
+        serve(Watcher(run), started.server_port)
 
 
 def test_a_run_that_cannot_be_read_leaves_the_page(tmp_path):
@@ -372,6 +373,26 @@ def test_what_cannot_be_served_is_refused_in_a_sentence(run, monkeypatch):
     assert "--serve" in said
     for token in ("", "x" * 31, "x" * 40 + "/", "x" * 40 + "\n", "é" * 40):
         with pytest.raises(UsageError, match=f"^{TOKEN} has a bad value; give 32 to 128"):
-            serve(run, token=token)
+            serve(Watcher(run), token=token)
     with pytest.raises(UsageError, match="is a file; name the directory"):
-        serve(run / "run.toml")
+        serve(Watcher(run / "run.toml"))
+
+
+def test_a_scan_has_its_runs_with_their_histories(run):
+    one = Watcher(run).snapshot()
+    members = [
+        MemberSnapshot(HOSTILE, "beta = 5.7", "running", 7, 60, 1e9),
+        MemberSnapshot("b5.8", "beta = 5.8", "waiting", 0, 60, None),
+    ]
+    working = replace(one.runs[0], links_per_s=2e9, benched=0.5, times={"update": 6.0})
+    scan = replace(one, is_scan=True, members=members, runs=[working, replace(working, path="b")])
+    parts = parts_of(scan)
+    assert [*parts][:4] == [TROUBLE, "state", "warnings", "members"]
+    page = Reader("".join(parts.values()))
+    assert f"{HOSTILE} beta = 5.7 running 7 of 60 1 Glink/s b5.8 beta = 5.8 waiting 0 of 60" in (
+        page.text
+    )
+    assert len(page.charts) == 2 * len(one.runs[0].histories)
+    alone = Reader("".join(parts_of(replace(one, runs=[working])).values())).text
+    assert "time per link update 0.5 ns of the speed of the sweeps alone 50%" in alone
+    assert "time spent update 6.0 s" in alone
