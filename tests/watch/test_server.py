@@ -343,9 +343,13 @@ def test_reading_takes_a_small_share_of_the_time():
 def test_the_command_prints_the_address_and_ends_by_ctrl_c(run, tmp_path):
     arguments = [sys.executable, "-m", "gauge_mc", "watch", str(run), "--serve"]
     environment = {**os.environ, TOKEN: "x" * 32}
-    with subprocess.Popen(
-        arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    ) as process:
+    with (
+        subprocess.Popen(
+            arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        ) as process,
+        contextlib.ExitStack() as last,
+    ):
+        last.callback(process.kill)
         assert select.select([process.stdout], [], [], 30)[0]  # nothing waits in a buffer
         address, about = process.stdout.readline(), process.stdout.readline()
         found = re.fullmatch(rf"http://127\.0\.0\.1:(\d+)/{'x' * 32}/\n", address)
