@@ -23,6 +23,7 @@ from gauge_mc.errors import UsageError
 from gauge_mc.files.table import read_table
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
+from tests import qemu
 from tests.calls import call
 
 STORED = json.loads((Path(__file__).parent / "pins" / "strict.json").read_text())
@@ -89,6 +90,15 @@ def test_links_and_tables_are_those_of_all_machines(case, lanes, threads):
 @pytest.mark.parametrize("case", STORED)
 def test_compilers_agree(compiled_by, case):
     device = CpuDevice(2)
+    assert found(device, case) == STORED[case]
+    device.close()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not qemu.AVAILABLE, reason="needs g++-aarch64-linux-gnu and qemu-user")
+@pytest.mark.parametrize("case", STORED)
+def test_arm_processors_agree_with_others(case):
+    device = qemu.ArmDevice()
     assert found(device, case) == STORED[case]
     device.close()
 

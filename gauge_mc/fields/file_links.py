@@ -181,7 +181,7 @@ class SlabBlocks:
     def _described(self, kernel: Kernel, t: int, address: int) -> ctypes.Structure:
         stored, layout = self.stored, self.slab.layout
         kind = kernel.part("FileLinks", self.slab.variant(*self._choices))
-        lanes = layout.lane_origin.ctypes.data if self.slab.device.in_host_memory else None
+        lanes = None if layout.packet_bytes else layout.lane_origin.ctypes.data
         described: ctypes.Structure = kind(
             words=address,
             sites_before=t * stored.lattice.slice_sites,
