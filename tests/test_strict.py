@@ -33,6 +33,10 @@ SMEARED = {"r_max": 2, "t_max": 2, "smear": ["hyp:0.75,0.6,0.3x1"], "temporal": 
 TABLES = {"plaquette": {}, "polyakov": {}, "polyakov-representations": {}, "wilson-loops": SMEARED}
 BETA = {"su2": 2.3, "su3": 5.7, "su4": 11.0}
 QUICK = "su3 single wilson philox"
+CASES = [
+    pytest.param(case, marks=getattr(pytest.mark, "slow" if "wilson philox" in case else "every"))
+    for case in STORED
+]
 CPU = ("--backend", "cpu", "--threads", "2", "--quiet")
 
 
@@ -58,7 +62,7 @@ def found(device, case):
     return result
 
 
-@pytest.fixture(params=["g++", "clang++", "ziglang"])
+@pytest.fixture(params=["g++", "clang++", pytest.param("ziglang", marks=pytest.mark.every)])
 def compiled_by(request, monkeypatch):
     """Each compiler that is installed."""
     name = request.param
@@ -76,8 +80,9 @@ def compiled_by(request, monkeypatch):
     [
         (QUICK, 16, 1),
         (QUICK, 4, 2),
-        *(pytest.param(QUICK, lanes, 1, marks=pytest.mark.slow) for lanes in (1, 2, 8)),
-        *(pytest.param(case, 16, 2, marks=pytest.mark.slow) for case in STORED if case != QUICK),
+        pytest.param(QUICK, 1, 1, marks=pytest.mark.slow),
+        *(pytest.param(QUICK, lanes, 1, marks=pytest.mark.every) for lanes in (2, 8)),
+        *(pytest.param(*one.values, 16, 2, marks=one.marks) for one in CASES),
     ],
 )
 def test_links_and_tables_are_those_of_all_machines(case, lanes, threads):
@@ -86,15 +91,14 @@ def test_links_and_tables_are_those_of_all_machines(case, lanes, threads):
     device.close()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("case", STORED)
+@pytest.mark.parametrize("case", CASES)
 def test_compilers_agree(compiled_by, case):
     device = CpuDevice(2)
     assert found(device, case) == STORED[case]
     device.close()
 
 
-@pytest.mark.slow
+@pytest.mark.every
 @pytest.mark.skipif(not qemu.AVAILABLE, reason="needs g++-aarch64-linux-gnu and qemu-user")
 @pytest.mark.parametrize("case", STORED)
 def test_arm_processors_agree_with_others(case):
@@ -104,10 +108,7 @@ def test_arm_processors_agree_with_others(case):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize(
-    "case",
-    [case if case == QUICK else pytest.param(case, marks=pytest.mark.slow) for case in STORED],
-)
+@pytest.mark.parametrize("case", ["su2 single wilson philox", *CASES[1:]])
 def test_gpus_agree_with_cpus(case):
     from gauge_mc.devices.cuda.device import CudaDevice
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from decimal import Decimal
 
 from gauge_mc.actions import ACTIONS, Action
 from gauge_mc.devices.kernels import Choice
@@ -71,7 +72,7 @@ class LuscherWeisz(Action):
 
     @property
     def _alpha(self) -> float:
-        return -4 * math.log(self.u0) / 3.06839
+        return -4 * float(Decimal(self.u0).ln()) / 3.06839  # math.log may differ between machines
 
     @property
     def formula(self) -> str:  # type: ignore[override]
