@@ -162,8 +162,8 @@ class Parameters:
     strict: bool = setting(
         False,
         PHYSICS,
-        "Compute the same bits on all machines, with every compiler, processor and GPU. Sweeps take "
-        "up to 6 % longer.",
+        "Compute the same bits on all machines, with every compiler, processor and GPU. Sweeps "
+        "take up to 6 % longer.",
     )
     tempering: bool = setting(
         False,
