@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.columns import TableColumns
 from gauge_mc.files.given_paths import Paths, paths_of
-from gauge_mc.files.table import noted_tables
+from gauge_mc.files.table import TableData, noted_tables
 from gauge_mc.options import check_options
 from gauge_mc.plots.figures.files import (
     STYLE_DPI,
@@ -133,18 +133,28 @@ def plot(
 
 
 def draw(
-    chosen: Plot, runs: Sequence[Path], file: Path, given: Mapping[str, Any]
+    chosen: Plot,
+    runs: Sequence[Path],
+    file: Path,
+    given: Mapping[str, Any],
+    judged: Callable[[TableData], bool] = lambda table: False,
 ) -> tuple[list[Any], list[str]]:
     """Draw a figure; return the tables to print, and cautions about what it shows.
 
     The cautions are those of the plot itself, and those about the tables that it has read; see
     `chain_cautions`. The parameters and errors are those of `Plot.draw`.
+
+    Parameters
+    ----------
+    judged : callable
+        Whether the reader knows already whether a table has thermalised and is long enough.
     """
     with noted_cautions() as cautions, noted_tables() as tables:
         shown = chosen.draw(runs, file, **given)
     skip = given.get(SKIP.name, 0) if SKIP in chosen.options else None
     chains = [] if chosen.of_scans else runs
-    cautions += chain_cautions(chains, tables, skip)
+    left = {path: table for path, table in tables.items() if not judged(table)}
+    cautions += chain_cautions(chains, left, skip)
     return shown, [*dict.fromkeys(cautions)]
 
 

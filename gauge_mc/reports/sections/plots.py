@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,13 +13,14 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.libraries import load
 from gauge_mc.plots import PLOTS, Plot
 from gauge_mc.plots.figures.files import FigureFormat, drawn_as, figure_bytes, kept_figures
 from gauge_mc.plots.runs.drawing import draw, options_to_draw
 from gauge_mc.reports import SECTIONS, Section
 from gauge_mc.reports.figures import charts_of
 from gauge_mc.reports.markup import Markup, element, folded
-from gauge_mc.reports.subject import Subject
+from gauge_mc.reports.subject import Subject, single
 from gauge_mc.run.thermalisation import SKIP
 
 if TYPE_CHECKING:
@@ -29,6 +31,9 @@ LARGEST = 120_000
 
 MOST_POINTS = 8000
 """Number of points of a figure above which it is not tried as a drawing."""
+
+PICTURE_COLOURS = 64
+"""Number of colours of such pictures."""
 
 DPI = 130
 """Pixels per inch of such pictures."""
@@ -127,12 +132,12 @@ def _figure(one: Plot, paths: Sequence[Path], labels: dict[Path, str], subject: 
         drawn_as(FigureFormat(dpi=DPI)),
         kept_figures() as figures,
     ):
-        _, cautions = draw(one, paths, Path(f"{one.name}.svg"), given)
+        _, cautions = draw(one, paths, Path(f"{one.name}.svg"), given, single)
         kind, content = "svg+xml", b""
         if _points(figures[0]) <= MOST_POINTS:
             content = figure_bytes(figures[0], "svg")
         if not content or len(content) > LARGEST:
-            kind, content = "png", figure_bytes(figures[0], "png")
+            kind, content = "png", _with_few_colours(figure_bytes(figures[0], "png"))
     names = ", ".join(labels.get(path, path.name) for path in paths)
     source = f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
     notes = [element("p", line, class_="caution") for line in subject.not_yet_said(cautions)]
@@ -142,6 +147,15 @@ def _figure(one: Plot, paths: Sequence[Path], labels: dict[Path, str], subject: 
     charts = [chart.html() for chart in charts_of(figures[0], caption)]
     live = folded("Values, to zoom and to read", *charts) if charts else ""
     return element("figure", picture, element("figcaption", caption), live, *notes)
+
+
+def _with_few_colours(picture: bytes) -> bytes:
+    """Return a picture with `PICTURE_COLOURS`, which makes it smaller by a factor of four or so."""
+    image = load("PIL.Image")
+    with image.open(io.BytesIO(picture)) as whole, io.BytesIO() as file:
+        few = whole.convert("RGB").quantize(PICTURE_COLOURS, image.Quantize.FASTOCTREE, dither=0)
+        few.save(file, "png", optimize=True)
+        return file.getvalue()
 
 
 def _points(figure: Figure) -> int:

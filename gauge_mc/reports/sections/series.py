@@ -16,10 +16,13 @@ from gauge_mc.reports.markup import Markup, element
 from gauge_mc.reports.subject import ChainSeries, Quantity, Subject
 
 MOST_PLACES = 800
-"""Number of updates of a chart up to which every measurement is drawn."""
+"""Number of updates of a chart up to which every measurement of a run is drawn."""
 
 PIECES = 400
 """Number of pieces into which a longer series is divided, each drawn as a range."""
+
+MANY_RUNS = 3
+"""Number of runs in a chart from which on each has fewer places, so that the page stays small."""
 
 MOST_LAGS = 200
 """Largest lag of an autocorrelation function, in measurements."""
@@ -51,8 +54,9 @@ def history_chart(quantity: Quantity) -> Chart:
     Long series are drawn as the range from the smallest to the largest value in each piece.
     """
     updates = np.unique(np.concatenate([one.sweeps for one in quantity.series]))
-    whole = updates.size <= MOST_PLACES
-    edges = np.linspace(updates[0], updates[-1] + 1, PIECES + 1)
+    share = max(1, len(quantity.series) / MANY_RUNS)
+    whole = updates.size <= MOST_PLACES / share
+    edges = np.linspace(updates[0], updates[-1] + 1, int(PIECES / share) + 1)
     x = updates if whole else (edges[:-1] + edges[1:]) / 2
     lines: list[ChartLine] = []
     for number, one in enumerate(quantity.series):
@@ -65,10 +69,10 @@ def history_chart(quantity: Quantity) -> Chart:
             lines.append(ChartLine(f"{name}value", values, colour=number, look="thin"))
         else:
             piece = np.searchsorted(edges, one.sweeps, side="right") - 1
-            low, high = _ranges(piece, one.values)
+            low, high = _ranges(piece, one.values, x.size)
             lines.append(ChartLine(f"{name}smallest", low, colour=number, look="range"))
             lines.append(ChartLine(f"{name}largest", high, colour=number, look="range"))
-            means, errors = (_last(piece, own) for own in (mean, error))
+            means, errors = (_last(piece, own, x.size) for own in (mean, error))
         lines.append(ChartLine(f"{name}running average", means, errors, colour=number))
     cut = max(one.cut for one in quantity.series)
     what = f"{quantity.name} after each update of {_runs(quantity)}, with its running average."
@@ -145,10 +149,10 @@ def _runs(quantity: Quantity) -> str:
 
 
 def _ranges(
-    piece: NDArray[np.int64], values: NDArray[np.float64]
+    piece: NDArray[np.int64], values: NDArray[np.float64], pieces: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the smallest and the largest value in each piece; NaN in empty ones."""
-    low, high = np.full(PIECES, math.inf), np.full(PIECES, -math.inf)
+    low, high = np.full(pieces, math.inf), np.full(pieces, -math.inf)
     np.minimum.at(low, piece, values)
     np.maximum.at(high, piece, values)
     empty = low > high
@@ -156,8 +160,10 @@ def _ranges(
     return low, high
 
 
-def _last(piece: NDArray[np.int64], values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _last(
+    piece: NDArray[np.int64], values: NDArray[np.float64], pieces: int
+) -> NDArray[np.float64]:
     """Return the last value in each piece; NaN in empty ones."""
-    found = np.full(PIECES, math.nan)
+    found = np.full(pieces, math.nan)
     found[piece] = values  # of several values for one place, NumPy keeps the last
     return found
