@@ -1,5 +1,6 @@
 """`report`: what a page shows, that nothing in a run can become a part of it, size and time."""
 
+import io
 import json
 import math
 import re
@@ -16,10 +17,18 @@ import gauge_mc
 from gauge_mc.analysis.timeseries.gamma_method import autocorrelation, estimate
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
+from gauge_mc.files.columns import Column
 from gauge_mc.files.table import each_table_once, read_table, write_table
 from gauge_mc.fits import FITS, Fit, FitResult
+from gauge_mc.libraries import load
 from gauge_mc.plots import PLOTS, Plot
-from gauge_mc.plots.figures.files import figure_file
+from gauge_mc.plots.figures.files import (
+    FigureFormat,
+    drawn_as,
+    figure_bytes,
+    figure_file,
+    kept_figures,
+)
 from gauge_mc.reports import SECTIONS, Section
 from gauge_mc.reports.charts import Chart, ChartLine
 from gauge_mc.reports.figures import charts_of, plain
@@ -27,7 +36,10 @@ from gauge_mc.reports.markup import Markup, data, element, table, text
 from gauge_mc.reports.page import MARK
 from gauge_mc.reports.rich_html import as_html
 from gauge_mc.reports.sections.mean_values import MOST_ROWS
-from gauge_mc.reports.sections.series import PIECES
+from gauge_mc.reports.sections.plots import _with_few_colours
+from gauge_mc.reports.sections.provenance import ProvenanceSection
+from gauge_mc.reports.sections.series import PIECES, history_chart
+from gauge_mc.reports.subject import ChainSeries, Quantity, Subject
 from gauge_mc.run.directory import SessionRecord
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.thermalisation import found_thermalisation
@@ -419,3 +431,43 @@ def test_a_scan_is_fitted_and_drawn_as_a_whole(tmp_path, monkeypatch):
     assert "transition, scan:" in page.text  # why it is not possible
     assert "energy-momentum:" in page.text
     assert "my-fit my summary scan the number is 42" in page.text
+
+
+def test_a_page_shows_the_commands_of_the_log_as_text(tmp_path):
+    run = write_run(tmp_path / "run", samples=30)
+    ends = {"time": "2026-01-01T00:02:00+00:00", "level": "info", "event": "end"}
+    begins = {**ends, "event": "session", "command": HOSTILE, "devices": "a CPU"}
+    lines = [begins, {**ends, "ended": "complete", "seconds": 61.0}, begins]
+    (run / "run.log").write_text("".join(json.dumps(one) + "\n" for one in lines))
+    (rows,) = ProvenanceSection().content(Subject.of([run], tmp_path, 0))[-1:]
+    assert rows.count(f"<code>{text(HOSTILE)}</code>") == 2
+    assert rows.count("<td>complete</td><td>0:01:01</td>") == 1
+    assert HOSTILE not in rows
+
+
+def test_charts_of_many_runs_have_as_many_numbers_as_those_of_three():
+    def numbers(runs, samples=1000):
+        one = ChainSeries("a run", np.arange(1, samples + 1), np.arange(samples) % 7.0, 0)
+        chart = history_chart(Quantity("x.csv", Column("value", float), [one] * runs))
+        return sum(len(line.values) for line in chart.lines)
+
+    assert numbers(12) == numbers(3) == 3 * numbers(1)
+    assert numbers(12, samples=300) < 2.1 * numbers(3, samples=300)
+
+
+def test_pictures_of_many_points_have_few_colours():
+    def picture(points):
+        with drawn_as(FigureFormat(dpi=100)), kept_figures() as figures:
+            with figure_file(Path("x.png"), (4, 3)) as figure:
+                axes = figure.subplots()
+                x, y = np.random.default_rng(1).normal(size=(2, points))
+                axes.scatter(x, y, s=9, alpha=0.6, linewidth=0)
+            return figure_bytes(figures[0], "png")
+
+    whole = picture(3000)
+    small = _with_few_colours(whole)
+    assert len(small) < len(whole) / 2
+    image = load("PIL.Image")
+    one, two = (image.open(io.BytesIO(each)).convert("RGB") for each in (whole, small))
+    assert one.size == two.size
+    assert np.abs(np.asarray(one, float) - np.asarray(two, float)).mean() < 4

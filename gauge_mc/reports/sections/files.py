@@ -11,7 +11,7 @@ from gauge_mc.reports import SECTIONS, Section
 from gauge_mc.reports.markup import Markup, element, joined, table
 from gauge_mc.reports.subject import ReportedRun, Subject
 
-ENDINGS = (".csv", ".json", ".pdf", ".png", ".svg", ".toml")
+ENDINGS = (".csv", ".json", ".log", ".pdf", ".png", ".svg", ".toml")
 """Endings of the files that are listed one by one."""
 
 
