@@ -6,7 +6,7 @@ import atexit
 import math
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -42,7 +42,7 @@ class _Contexts(threading.local):
 
     def __init__(self) -> None:
         self._retained: dict[int, Any] = {}
-        self._current: Any = None
+        self.current: Any = None
 
     def of(self, device: Any, ordinal: int) -> Any:
         """Return a GPU's context, which is retained by the first call."""
@@ -55,11 +55,11 @@ class _Contexts(threading.local):
 
         PyCUDA aborts the process if a context is still current when the thread ends.
         """
-        if context is self._current:
+        if context is self.current:
             return
-        if self._current is not None:
-            self._current.pop()
-        self._current = context
+        if self.current is not None:
+            self.current.pop()
+        self.current = context
         if context is not None:
             context.push()
 
@@ -102,6 +102,7 @@ class CudaDevice:
         device = self._driver.Device(ordinal)
         self._device = device
         self._reached: dict[int, bool] = {}
+        self._users: WeakSet[CudaDevice] = WeakSet()
         self.ordinal = ordinal
         self.strict = False
         try:
@@ -249,7 +250,7 @@ class CudaDevice:
         self._driver.memset_d8(allocation, 0, max(nbytes, LEAST_BYTES))
         # Another GPU, which does not wait for the streams of this one, may write there next.
         self._driver.Context.synchronize()
-        buffer = CudaBuffer(allocation, nbytes)
+        buffer = CudaBuffer(allocation, nbytes, partial(_wait_for, self._users, self._contexts))
         self._buffers.add(buffer)
         return buffer
 
@@ -342,6 +343,8 @@ class CudaDevice:
                 with suppress(self._driver.LogicError):
                     self._driver.Context.enable_peer_access(other._context)
             self._reached[other.ordinal] = reached
+            self._users.add(self)
+            other._users.update((self, other))
         return self._reached[other.ordinal]
 
     def share(self, buffer: Buffer) -> CudaSharedBuffer | None:
@@ -397,10 +400,20 @@ class CudaDevice:
         """Release all resources of the GPU, in the thread that opened it; see `Device.close`."""
         atexit.unregister(self.close)
         self.synchronize()
+        self._users.clear()
         for items in (self._kernels, self._modules, self._scratch):
             items.clear()
         self.stream = self.side_stream = self._arriving = self._forked = self._joined = None
         self._contexts.make_current(None)
+
+
+def _wait_for(users: Iterable[CudaDevice], contexts: _Contexts) -> None:
+    """Wait for GPUs, and leave the current context as it is."""
+    before = contexts.current
+    for device in users:
+        with suppress(device._driver.Error):  # which the next call reports
+            device.synchronize()
+    contexts.make_current(before)
 
 
 def _is_shared_with_processes() -> bool:

@@ -6,7 +6,7 @@ import ctypes
 import functools
 import math
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby, product
@@ -150,12 +150,19 @@ def best_tile(extents: tuple[int, int, int], slices: int, threads: int, shares: 
 
 
 class CudaBuffer:
-    """Memory of a GPU."""
+    """Memory of a GPU, which is freed after a call that waits for all GPUs that access it.
 
-    def __init__(self, allocation: Any, nbytes: int):
+    When the driver frees memory, it does not wait for the copies of other GPUs.
+    """
+
+    def __init__(self, allocation: Any, nbytes: int, wait: Callable[[], object]):
         self.allocation = allocation
         self.nbytes = nbytes
         self.address = int(allocation)
+        self._wait = wait
+
+    def __del__(self) -> None:
+        self._wait()
 
 
 @dataclass
