@@ -28,6 +28,7 @@ from gauge_mc.run.directory import Run
 from gauge_mc.run.display import describe
 from gauge_mc.run.log import LOG, LogEntry, LogTail
 from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.starts import compared_starts
 from gauge_mc.run.thermalisation import thermalisation_of
 from gauge_mc.scans.display import point_name
 from gauge_mc.scans.scan import Member, Scan
@@ -398,7 +399,7 @@ class _WatchedRun:
             return
         self._measured = rows
         every = [(one.path.name, series) for one in tables for series in series_of(one.data)]
-        found = thermalisation_of(self.run.path, every)
+        found = thermalisation_of(self.run.path, every, compared_starts(self.run.path))
         self._cut = found.update
         slowest = [one for table in tables if (one := table.average(self._cut))]
         worst = max(slowest, key=lambda one: one.tau_int / one.samples, default=None)

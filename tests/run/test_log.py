@@ -185,6 +185,9 @@ def test_a_refused_run_leaves_no_log(tmp_path):
     with pytest.raises(UsageError):
         make_run(tmp_path / "run", start="nowhere")
     assert not list(tmp_path.iterdir())
+    with Run(tmp_path / "run").locked():
+        RunLog(tmp_path / "run").add("session")  # which fails before it has results
+    assert not list(tmp_path.iterdir())
 
 
 def test_measurements_on_a_run_are_logged_in_it(tmp_path, monkeypatch):

@@ -193,6 +193,8 @@ def test_a_scan_consists_of_its_runs(tmp_path, made):
     whole = watcher.snapshot()
     assert (whole.state, whole.over) == ("stopped", False)
     assert [one.name for one in whole.runs] == [first.name, second.name]
+    make_run(second.run.path, **_values(second))
+    assert watcher.snapshot().members[1].state == "complete"
 
 
 def _values(member):
