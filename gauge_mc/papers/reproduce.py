@@ -119,14 +119,31 @@ class _Work:
         return done, found.stopped
 
     def _scan(self, one: PaperEnsemble, limit: float | None) -> tuple[UsedEnsemble, str | None]:
-        options = self._options(one, limit)
-        found = scan(dict(one.values), progress=self.progress, **options)
-        members = ScanRequest.of({**one.values, "output": str(found.path)}).scan().members()
+        """Carry out a scan, smaller lattices first, each within its share of the time."""
+        output = {**one.values, "output": str(self.path(one))}
+        members = ScanRequest.of(output).scan().members()
+        costs: dict[str, float] = {}
+        for each in sorted(members, key=lambda member: member.parameters.lattice.sites):
+            lattice = str(each.parameters.lattice)
+            costs[lattice] = costs.get(lattice, 0.0) + _links(each.parameters)
+        end = None if limit is None else time.monotonic() + limit
+        stopped = None
+        for lattice in [*costs]:
+            share = None
+            if end is not None:
+                left = costs[lattice] / sum(costs.values())
+                share = max(LEAST_SECONDS, left * (end - time.monotonic()))
+            del costs[lattice]
+            options = self._options(one, share)
+            found = scan({**one.values, "lattice": lattice}, progress=self.progress, **options)
+            stopped = found.stopped or stopped
+            if found.stopped not in (None, TIME_LIMIT):
+                break
         wanted = sum(each.parameters.updates for each in members)
         done = sum(_sweep(each.run) for each in members)
         values = one.parameters.values()
-        used = UsedEnsemble(one.name, str(found.path), values, False, done, wanted)
-        return used, found.stopped
+        used = UsedEnsemble(one.name, str(self.path(one)), values, False, done, wanted)
+        return used, stopped
 
     def path(self, one: PaperEnsemble) -> Path:
         """Return the run directory of an ensemble, which all cards share."""

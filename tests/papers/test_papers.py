@@ -4,6 +4,7 @@ import json
 import math
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -420,3 +421,43 @@ def test_cards_of_the_program_are_sound_and_their_results_are_of_them(root):
 def test_results_of_papers_have_cards(root):
     kept = (root / "runs" / "results" / "papers").glob("*.json")
     assert {one.stem for one in kept} <= {one.stem for one in cards(root)}
+
+
+def test_every_volume_of_a_scan_gets_its_share_of_the_time(folder, monkeypatch):
+    """Scans begin with the largest lattices, on which alone nothing can be extrapolated."""
+    text = (
+        CARD[: CARD.index("[shared]")]
+        + """
+[scans.both]
+group = "su2"
+beta = "1.86:1.88:0.02"
+lattice = "6x6x6x2,4x4x4x2"
+thermalize = 10
+configs = 1000
+separation = 1
+measure = "plaquette,polyakov"
+format = "none"
+
+[[entries]]
+name = "β_c"
+ensemble = "both"
+fit = "transition"
+value = "critical[0].beta"
+published = 1.88
+error = 0.01
+"""
+    )
+    path = Path("scan.toml")
+    path.write_text(text)
+    asked = []
+
+    def scan(values, **options):
+        asked.append((values["lattice"], parse_budget(options["time_limit"])))
+        return SimpleNamespace(stopped=TIME_LIMIT)
+
+    monkeypatch.setattr(module, "scan", scan)
+    found = reproduce(read_paper(path), budget=87.0, **CPU)
+    assert [lattice for lattice, _ in asked] == ["4x4x4x2", "6x6x6x2"]
+    assert asked[0][1] == pytest.approx(87 * 64 / (64 + 216), abs=1.5)
+    assert asked[1][1] == pytest.approx(87, abs=2)  # nothing of it was used
+    assert found.ensembles[0].reduced
