@@ -343,8 +343,8 @@ class CudaDevice:
                 with suppress(self._driver.LogicError):
                     self._driver.Context.enable_peer_access(other._context)
             self._reached[other.ordinal] = reached
-            self._users.add(self)
-            other._users.update((self, other))
+        self._users.add(self)
+        other._users.update((self, other))
         return self._reached[other.ordinal]
 
     def share(self, buffer: Buffer) -> CudaSharedBuffer | None:
