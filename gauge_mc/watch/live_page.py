@@ -12,7 +12,7 @@ from gauge_mc.inspection.status import COMPLETE, STOPPED, WAITING
 from gauge_mc.reports.charts import Chart, ChartLine
 from gauge_mc.reports.markup import Markup, element, table
 from gauge_mc.reports.page import SCRIPTS, STYLES, asset
-from gauge_mc.run.display import duration, energy_text, link_rate, spent
+from gauge_mc.run.display import duration, energy_text, link_rate
 from gauge_mc.watch.feed import TROUBLE, Parts
 from gauge_mc.watch.snapshot import LiveSeries, LiveSnapshot, RunSnapshot
 
@@ -31,6 +31,9 @@ CAPTION = "Without what has not thermalised; errors include autocorrelations"
 MEMBERS = ("run", "couplings and lattice", "state", "updates", "speed")
 """Headings of the table of the runs of a scan."""
 
+
+LEAST = 0.005
+"""Fraction of the time of a process below which a part of it is not shown."""
 
 ENDS = {
     COMPLETE: "; it has ended, and this page stays until the server ends",
@@ -110,25 +113,27 @@ def _run_parts(run: RunSnapshot, several: bool) -> Iterator[tuple[str, Markup]]:
         yield name, _part(name, element("h2", run.name), element("p", run.chain, class_="summary"))
     for one in sorted(run.histories, key=lambda one: not one.main):
         name = f"history {run.path} {one.table} {one.column}"
-        chart = history_chart(one, f"{one.name} ({one.table})", run.name)
+        chart = history_chart(one, run)
         yield name, _part(name, chart.html(), class_="live-series")
     rows = [(one.name, *_numbers(one)) for one in run.histories]
     name, title = f"averages {run.path}", element("h3" if several else "h2", "Averages so far")
     yield name, _part(name, *([title, table(AVERAGES, rows, CAPTION)] if rows else []))
 
 
-def history_chart(history: LiveSeries, title: str, run: str) -> Chart:
+def history_chart(history: LiveSeries, run: RunSnapshot) -> Chart:
     """Return the chart of a quantity along a run, with its average so far and the error of it."""
-    several = history.per_point > 1
-    label = f"mean of {history.per_point}" if several else "value"
+    label = f"mean of {history.per_point}" if history.per_point > 1 else "value"
     lines = [ChartLine(label, history.values, look="thin")]
-    words, found = f"{history.name} along {run}", history.average
+    words, found = f"{history.name} along {run.name}", history.average
     if found is not None:
         same = np.ones(len(history.values))
         lines.append(ChartLine("average", found.value * same, found.error * same, colour=1))
         words += f", with the average {found.format()}"
+        words += f" without updates up to {run.left_out}" if run.left_out else ""
     axis = f"{history.symbol} [{history.unit}]" if history.unit else history.symbol
-    return Chart(title, "update", axis, history.sweeps, lines, f"{words}.")
+    shaded = float(run.left_out) if history.sweeps and run.left_out >= history.sweeps[0] else None
+    title = f"{history.name} ({history.table})"
+    return Chart(title, "update", axis, history.sweeps, lines, f"{words}.", shaded)
 
 
 def _numbers(history: LiveSeries) -> tuple[str, str, str, str]:
@@ -175,16 +180,20 @@ def _progress(run: RunSnapshot) -> dict[str, str]:
     """Return what is known of a run, in words; empty words are not shown."""
     found, age, ns = run.acceptance, run.checkpoint_seconds, run.ns_per_link
     checkpoint = "" if age is None else f"after update {run.checkpoint_sweep}, {duration(age)} ago"
+    total = sum(run.times.values()) or 1
+    parts = sorted(
+        ((name, one / total) for name, one in run.times.items()), key=lambda one: -one[1]
+    )
     return {
         "time per link update": "" if ns is None else _time(ns),
         "of the speed of the sweeps alone": f"{run.benched:.0%}" if run.benched else "",
-        "time spent": spent(run.times),
         found.name if found else "": found.average.format() if found and found.average else "",
         "configurations": run.configurations,
         "checkpoint": checkpoint,
         "energy": "" if run.joules is None else energy_text(run.joules),
         "process": run.process,
         "device": run.device,
+        "time for": ", ".join(f"{name} {part:.0%}" for name, part in parts if part >= LEAST),
     }
 
 

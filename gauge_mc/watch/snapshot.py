@@ -128,6 +128,9 @@ class RunSnapshot:
         "none.",
         None,
     )
+    left_out: int = result_field(
+        "Last update that averages leave out, since the run has not thermalised there.", 0
+    )
     histories: tuple[LiveSeries, ...] = result_field(
         "Quantities of all tables with averages, in the order of tables and columns.", ()
     )
@@ -367,6 +370,7 @@ class _WatchedRun:
             benched=self._benched(p, device, now.links_per_s),
             joules=now.joules,
             acceptance=next(of_algorithm, None),
+            left_out=self._cut,
             histories=histories,
         )
 

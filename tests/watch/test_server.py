@@ -388,7 +388,12 @@ def test_a_scan_has_its_runs_with_their_histories(run):
         MemberSnapshot(HOSTILE, "beta = 5.7", "running", 7, 60, 1e9),
         MemberSnapshot("b5.8", "beta = 5.8", "waiting", 0, 60, None),
     ]
-    working = replace(one.runs[0], links_per_s=2e9, benched=0.5, times={"update": 6.0})
+    working = replace(
+        one.runs[0],
+        links_per_s=2e9,
+        benched=0.5,
+        times={"wait": 0.01, "measure": 2.0, "update": 6.0},
+    )
     scan = replace(one, is_scan=True, members=members, runs=[working, replace(working, path="b")])
     parts = parts_of(scan)
     assert [*parts][:4] == [TROUBLE, "state", "warnings", "members"]
@@ -399,4 +404,8 @@ def test_a_scan_has_its_runs_with_their_histories(run):
     assert len(page.charts) == 2 * len(one.runs[0].histories)
     alone = Reader("".join(parts_of(replace(one, runs=[working])).values())).text
     assert "time per link update 0.5 ns of the speed of the sweeps alone 50%" in alone
-    assert "time spent update 6.0 s" in alone
+    assert "time for update 75%, measure 25%" in alone
+    assert "wait" not in alone
+    shaded = replace(working, left_out=9)
+    chart = Reader("".join(parts_of(replace(one, runs=[shaded])).values())).charts[1]
+    assert (chart["cut"], chart["lines"][1]["label"]) == (9, "average")
