@@ -5,12 +5,14 @@ of the Chebyshev polynomial of the interval.
 """
 
 import re
+import subprocess
 from collections.abc import Callable
 from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
 
+from gauge_mc.devices.cpu import compiler
 from gauge_mc.devices.source import source_folder
 
 PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459")
@@ -52,6 +54,11 @@ def sine(w2: Decimal) -> Decimal:
 def cosine(w2: Decimal) -> Decimal:
     """cos(pi w) as a function of w^2."""
     return alternating(PI * PI * w2, 0)
+
+
+def arctangent(z: Decimal) -> Decimal:
+    """atan(y)/(pi y) as a function of z = y^2."""
+    return horner([Decimal((-1) ** k) / (2 * k + 1) for k in range(80)], z) / PI
 
 
 def log_single(f: Decimal) -> Decimal:
@@ -97,11 +104,18 @@ def coefficients(function: str, single: bool) -> list[Decimal]:
     return [Decimal(one) for one in re.findall(r"scalar\(([^)]*)\)", polynomial[1])]
 
 
+INTERVALS = {
+    "natural_log": log_interval,
+    "arctangent_over_pi": lambda _: (Decimal(0), (Decimal(2).sqrt() - 1) ** 2),
+}
+
 CASES = [
     ("sin_pi", True, sine, 6.7e-9),
     ("sin_pi", False, sine, 3.3e-19),
     ("cos_pi", True, cosine, 2.3e-10),
     ("cos_pi", False, cosine, 6.4e-21),
+    ("arctangent_over_pi", True, arctangent, 6.3e-10),
+    ("arctangent_over_pi", False, arctangent, 1.3e-18),
     ("natural_log", True, log_single, 2.1e-8),
     ("natural_log", False, log_double, 4.6e-18),
 ]
@@ -110,14 +124,14 @@ CASES = [
 @pytest.mark.parametrize(("name", "single", "function", "stated"), CASES)
 def test_coefficients_interpolate_at_chebyshev_nodes(name, single, function, stated):
     given = coefficients(name, single)
-    low, high = log_interval(single) if name == "natural_log" else (Decimal(0), QUARTER)
+    low, high = INTERVALS.get(name, lambda _: (Decimal(0), QUARTER))(single)
     expected = interpolation(function, low, high, len(given))
     real = np.float32 if single else np.float64
     assert [real(one) for one in given] == [real(one) for one in expected]
 
     def error(x: Decimal) -> float:
         difference = horner(expected, x) - function(x)
-        if name == "sin_pi":
+        if name in ("sin_pi", "arctangent_over_pi"):
             return abs(float(difference / function(x)))
         if name == "cos_pi":
             return abs(float(difference))
@@ -136,3 +150,49 @@ def test_exponents_are_split_off_at_the_square_root_of_one_half():
     for literal, value in bits.items():
         assert literal in SOURCE
         assert f"0x{int.from_bytes(value.tobytes(), 'little'):x}" == literal
+
+
+PROGRAM = r"""
+#include <cmath>
+#include <cstdio>
+#include "arch/maths.h"
+
+static double worst;
+static const long double PI = std::acos(-1.0L);
+using Exact = long double (*)(long double);
+template <class F> void compare(const char* name, double low, double high, F of, Exact exact) {
+    worst = 0;
+    for (int i = 0; i < 200000; i++) {
+        const scalar x = scalar(low + (high - low) * (i + 0.5) / 200000);
+        const scalar found = of(broadcast(x))[0];
+        const long double right = exact(x);
+        const scalar nearest = scalar(std::fabs((double)right));
+        const double unit = std::nextafter(nearest, scalar(INFINITY)) - nearest;
+        worst = std::fmax(worst, std::fabs((double)((long double)found - right)) / unit);
+    }
+    std::printf("%s %.3f\n", name, worst);
+}
+
+int main() {
+    compare("natural_log", 1e-6, 0.5, natural_log, [](long double x) { return std::log(x); });
+    compare("sin_pi", -0.5, 0.5, sin_pi, [](long double x) { return std::sin(PI * x); });
+    compare("cos_pi", -0.33, 0.33, cos_pi, [](long double x) { return std::cos(PI * x); });
+    compare("arctangent_over_pi", -20, 20, arctangent_over_pi,
+            [](long double x) { return std::atan(x) / PI; });
+}
+"""
+
+
+@pytest.mark.parametrize("real_bytes", [4, 8])
+def test_functions_are_accurate_when_fused_as_in_strict_runs(real_bytes, tmp_path):
+    """Compared with the C library in higher precision, in units of the last place."""
+    source, program = tmp_path / "accuracy.cpp", tmp_path / "accuracy"
+    source.write_text(PROGRAM)
+    flags = [one for one in compiler.FLAGS if one not in ("-shared", "-fPIC")]
+    defined = [f"-DREAL_BYTES={real_bytes}", "-DLANES=4", "-DLARGE=0", "-DSTRICT=1"]
+    command = [*compiler.find_compiler().words, *flags, compiler.CONTRACTIONS[True], *defined]
+    subprocess.run([*command, f"-I{source_folder()}", source, "-o", program, "-lm"], check=True)
+    found = subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()
+    errors = dict(zip(found[::2], map(float, found[1::2]), strict=True))
+    assert len(errors) == 4
+    assert all(0.4 < error < 3 for error in errors.values()), errors
