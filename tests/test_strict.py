@@ -19,7 +19,9 @@ from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.devices.source import constants
 from gauge_mc.devices.structures import GEOMETRY
 from gauge_mc.domain.layout import sum_shift
+from gauge_mc.domain.loops import PLAQUETTES
 from gauge_mc.errors import UsageError
+from gauge_mc.fields.sums import lattice_sums
 from gauge_mc.files.table import read_table
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
@@ -194,3 +196,18 @@ def test_names_of_directories_and_earlier_runs():
     assert not Parameters(strict=True).is_of(stated)
     with pytest.raises(UsageError, match="strict must be true or false"):
         Parameters.from_values({"strict": "yes"})
+
+
+def test_values_too_large_for_exact_sums_become_nan():
+    """Links that are far from the group have plaquettes above 1024."""
+    device = CpuDevice(1)
+    device.strict = True
+    lattice = Lattice(4, 4, 4, 4)
+    field = Field.cold(lattice, "su3", "single", device)
+    one = lattice_sums(field, PLAQUETTES.kernel, 2)
+    assert one.tolist() == [9.0 * lattice.sites] * 2
+    buffer = field.slabs[0].buffer
+    links = device.read(buffer, 0, buffer.nbytes).view(np.float32)
+    device.write(buffer, 0, 10 * links)
+    assert np.isnan(lattice_sums(field, PLAQUETTES.kernel, 2)).all()
+    device.close()
