@@ -48,6 +48,11 @@ ADVANCES = {table_name(name) for name in ALGORITHMS}
 GROWTH = 1.1
 """Factor by which a table grows before averages and warnings are computed again."""
 
+UNFIT_BENCH = (
+    "The benchmark does not fit the run: it is of other devices, another group, precision, action "
+    "or random number generator, or the run's algorithm is not one of sweeps."
+)
+
 
 @documented
 @dataclass(frozen=True)
@@ -348,11 +353,13 @@ class _WatchedRun:
         histories = tuple(one for table in tables for one in table.histories(self._cut))
         of_algorithm = (one for one in histories if one.main and Path(one.table).stem in ADVANCES)
         device = sessions[-1].device if sessions else ""
+        alone = self.bench.ns_per_link(p, device) if self.bench else None
+        others = (UNFIT_BENCH,) if self.bench and sessions and not alone else ()
         return RunSnapshot(
             str(self.run.path),
             self.run.path.resolve().name,
             state=now.state,
-            warnings=(*damaged, *self._warnings),
+            warnings=(*damaged, *others, *self._warnings),
             log=log,
             chain=describe(p),
             phase="generating" if now.sweep > p.thermalize else "thermalising",
@@ -367,17 +374,12 @@ class _WatchedRun:
             links_per_s=now.links_per_s,
             remaining_seconds=now.remaining_seconds,
             times=now.times,
-            benched=self._benched(p, device, now.links_per_s),
+            benched=alone * now.links_per_s / 1e9 if alone and now.links_per_s else None,
             joules=now.joules,
             acceptance=next(of_algorithm, None),
             left_out=self._cut,
             histories=histories,
         )
-
-    def _benched(self, p: Parameters, device: str, rate: float | None) -> float | None:
-        """Return the speed divided by that of the sweeps alone, if both are known."""
-        alone = self.bench.ns_per_link(p, device) if self.bench else None
-        return alone * rate / 1e9 if alone and rate else None
 
     def _read(self) -> tuple[list[_WatchedTable], list[str]]:
         """Read what is new in the tables; return them, and sentences about damaged ones."""

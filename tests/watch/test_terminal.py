@@ -14,7 +14,14 @@ from gauge_mc.run.directory import Run
 from gauge_mc.run.log import LogEntry
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.watch import follow, terminal
-from gauge_mc.watch.snapshot import LiveSeries, LiveSnapshot, MemberSnapshot, RunSnapshot, Watcher
+from gauge_mc.watch.snapshot import (
+    UNFIT_BENCH,
+    LiveSeries,
+    LiveSnapshot,
+    MemberSnapshot,
+    RunSnapshot,
+    Watcher,
+)
 from tests.calls import call, make_run
 
 WORDS = "averages of something with a long name"
@@ -239,6 +246,10 @@ def test_the_speed_is_compared_with_that_of_a_benchmark(run, tmp_path):
         (one,) = Watcher(run, replace(bench, device=device)).snapshot().runs
         expected = bench.ns_per_link(p, "D") * p.links_per_update / 1e9
         assert one.benched == pytest.approx(expected)
+        assert UNFIT_BENCH not in one.warnings
+        (one,) = Watcher(run, bench).snapshot().runs
+        assert one.benched is None
+        assert UNFIT_BENCH in one.warnings
 
 
 def test_new_entries_of_a_log_are_shown_until_the_run_ends(run):
