@@ -9,7 +9,7 @@ import traceback
 import numpy as np
 import pytest
 
-from gauge_mc.cli.bench import _saved
+from gauge_mc.benchmarks.saved import NAMES, SavedBenchmark
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.console import Console
 from gauge_mc.devices import cache
@@ -176,10 +176,11 @@ class FitResult(Kind):
 class BenchResult(Kind):
     def make(self):
         kernels = [{"name": "heatbath", "ns_per_link": 12.5}, {"name": "copy", "ns_per_link": 1}]
-        self.path.write_text(json.dumps({"kernels": kernels}, indent=2))
+        words = dict.fromkeys(NAMES, "a word")
+        self.path.write_text(json.dumps({**words, "kernels": kernels}, indent=2))
 
     def read(self):
-        _saved(self.path)
+        SavedBenchmark.read(self.path)
 
 
 class KernelObject(Kind):
