@@ -57,27 +57,34 @@ def drawn(page):
     return every.count(), page.locator("figure.chart.drawn canvas").count()
 
 
+SIZES = "[document.documentElement.scrollWidth, innerWidth]"
+
+
+def painted(page):
+    """Return for every canvas whether something is painted on it."""
+    return page.evaluate(
+        """() => [...document.querySelectorAll("canvas")].map(one => {
+            const {data} = one.getContext("2d").getImageData(0, 0, one.width, one.height);
+            return data.some(value => value);
+        })"""
+    )
+
+
 def look(path, width):
     scheme = "dark" if width == WIDTHS[1] else "light"
     with opened(path, width, color_scheme=scheme) as (page, wrong):
         count, live = drawn(page)
-        painted = page.evaluate(
-            """() => [...document.querySelectorAll("canvas")].map(one => {
-                const {data} = one.getContext("2d").getImageData(0, 0, one.width, one.height);
-                return data.some(value => value);
-            })"""
-        )
-        sizes = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+        filled, sizes = painted(page), page.evaluate(SIZES)
         hidden = page.locator("figure.drawn .static:visible").count()
-        return count, live, painted, sizes, hidden, page.title(), wrong
+        return count, live, filled, sizes, hidden, page.title(), wrong
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_all_charts_are_drawn(path, width):
-    count, live, painted, (needed, there), hidden, title, wrong = apart(look, path, width)
+    count, live, filled, (needed, there), hidden, title, wrong = apart(look, path, width)
     assert wrong == []
-    assert count == live == len(painted) >= 15
-    assert all(painted)
+    assert count == live == len(filled) >= 15
+    assert all(filled)
     assert needed <= there
     assert hidden == 0
     assert title.startswith("Report: SU(3)")

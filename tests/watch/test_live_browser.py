@@ -17,7 +17,7 @@ from tests.reports.pages import HOSTILE, write_run
 
 playwright = pytest.importorskip("playwright.sync_api")
 
-from tests.reports.test_browser import FOUND, apart, drawn  # noqa: E402 - which needs it too
+from tests.reports.test_browser import FOUND, SIZES, apart, drawn, painted  # noqa: E402
 from tests.tools.check_site import OPTIONS, WIDTHS  # noqa: E402
 
 pytestmark = pytest.mark.skipif(FOUND is None, reason="there is no Chromium")
@@ -88,23 +88,17 @@ def look(run, width):
     ):
         page.locator("text=This page follows the run.").wait_for()
         count, live = drawn(page)
-        painted = page.evaluate(
-            """() => [...document.querySelectorAll("canvas")].map(one => {
-                const {data} = one.getContext("2d").getImageData(0, 0, one.width, one.height);
-                return data.some(value => value);
-            })"""
-        )
-        sizes = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+        filled, sizes = painted(page), page.evaluate(SIZES)
         words = page.locator("main").inner_text()
-        return count, live, painted, sizes, words, page.title(), wrong
+        return count, live, filled, sizes, words, page.title(), wrong
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_all_charts_are_drawn_and_words_are_words(run, width):
-    count, live, painted, (needed, there), words, title, wrong = apart(look, run, width)
+    count, live, filled, (needed, there), words, title, wrong = apart(look, run, width)
     assert wrong == []
-    assert count == live == len(painted) == 6
-    assert all(painted)
+    assert count == live == len(filled) == 6
+    assert all(filled)
     assert needed <= there
     assert HOSTILE in words
     assert title == f"0.0% stopped: {run}"
