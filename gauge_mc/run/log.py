@@ -174,12 +174,12 @@ def logged_session(logs: Sequence[RunLog], **fields: Any) -> Iterator[dict[str, 
     logs : sequence of RunLog
         Logs of the runs of the session.
     **fields : object
-        What else is known when it begins.
+        Further facts that are known when it begins.
 
     Yields
     ------
     dict of str to object
-        What is known when it ends, which the context completes. Its key ``ended`` says how.
+        Facts that are known when it ends, to which the context adds. The key ``ended`` says how.
     """
     program, *arguments = sys.argv
     itself = Path(program).parts[-2:] == ("gauge_mc", "__main__.py")

@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -332,22 +333,15 @@ class _WatchedRun:
         self._warnings: list[str] = []
 
     def snapshot(self) -> RunSnapshot:
-        log = self._log.last()
+        path = self.run.path
+        named = partial(RunSnapshot, str(path), path.resolve().name, log=self._log.last())
         if not self.run.exists():
-            return RunSnapshot(
-                str(self.run.path), self.run.path.resolve().name, state=WAITING, log=log
-            )
+            return named(state=WAITING)
         try:
             now = run_status(self.run)
             p, sessions = self.run.read()
         except GaugeError as error:
-            return RunSnapshot(
-                str(self.run.path),
-                self.run.path.resolve().name,
-                state=STOPPED,
-                warnings=(str(error),),
-                log=log,
-            )
+            return named(state=STOPPED, warnings=(str(error),))
         tables, damaged = self._read()
         self._judge(tables)
         histories = tuple(one for table in tables for one in table.histories(self._cut))
@@ -355,12 +349,9 @@ class _WatchedRun:
         device = sessions[-1].device if sessions else ""
         alone = self.bench.ns_per_link(p, device) if self.bench else None
         others = (UNFIT_BENCH,) if self.bench and sessions and not alone else ()
-        return RunSnapshot(
-            str(self.run.path),
-            self.run.path.resolve().name,
+        return named(
             state=now.state,
             warnings=(*damaged, *others, *self._warnings),
-            log=log,
             chain=describe(p),
             phase="generating" if now.sweep > p.thermalize else "thermalising",
             sweep=now.sweep,
@@ -492,8 +483,7 @@ Series = tuple[Column, NDArray[np.int64], NDArray[np.float64]]
 def _series(table: TableData) -> Iterator[Series]:
     """Yield the columns of a table that are shown, with the updates and the values.
 
-    Of a table with several rows per measurement, the mean over the rows of each measurement is
-    shown.
+    The mean over the rows of each measurement is shown if a table has several.
     """
     yield from columns_of(table)
     if len(table) and SWEEP in table and not single(table):

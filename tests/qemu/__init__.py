@@ -1,6 +1,6 @@
 """ARM processors emulated by QEMU: kernels are compiled for ARM, and run by a process of QEMU.
 
-That process maps the memory of the device at the same addresses, loads kernels and runs them.
+The process maps the memory of the device at the same addresses, loads kernels and runs them.
 """
 
 import ctypes

@@ -1,4 +1,4 @@
-"""What notebooks show of runs, tables and potentials: charts without scripts, strings as text."""
+"""Runs, tables and potentials in notebooks: charts without scripts, strings as text."""
 
 import re
 

@@ -46,7 +46,7 @@ def test_stationary_chains_agree_from_the_start(rho):
 
 @pytest.mark.parametrize(("size", "time"), [(20, 20), (5, 100)])
 def test_chains_agree_after_an_exponential_approach(size, time):
-    """What is then left of the approach moves averages by hardly more than their error."""
+    """The rest of the approach moves averages by hardly more than their error."""
     chains = autoregressive(np.random.default_rng(2), 2000, 100, 9 / 11).T
     decay = size * np.exp(-np.arange(2000) / time)
     pairs = zip(chains[::2], chains[1::2], strict=True)

@@ -47,7 +47,7 @@ from gauge_mc.scans.thermal_runs import read_thermal_chain
 from tests.tools.coverage import NUMBERS, Table, missed, show
 
 Series = dict[str, np.ndarray]
-"""What was measured along a chain, the measurements first."""
+"""Quantities measured along a chain, of shape (measurements, …)."""
 
 Found = tuple[str, float, float, bool]
 """A quantity, its value and error, and whether a caution is shown."""

@@ -64,7 +64,7 @@ def view(count=3, **more):
 
 
 def lines(snapshot, width=80, height=24, whole=False, encoding="utf-8"):
-    """What a terminal shows."""
+    """Lines of a terminal."""
     out = io.TextIOWrapper(io.BytesIO(), encoding, "backslashreplace")
     console = Console(file=out, width=width, height=height, force_terminal=True, color_system=None)
     console.print(terminal.SnapshotView(snapshot, whole), soft_wrap=True)
