@@ -137,7 +137,7 @@ INLINE real fused_minus_exactly(real a, real b, real c) { return fused_exactly(-
 INLINE real smaller(real a, real b) { return a < b ? a : b; }
 INLINE real larger(real a, real b) { return a > b ? a : b; }
 INLINE real magnitude(real x) { return larger(x, -x); }
-INLINE real larger_or_nan(real a, real b) { return a >= b ? a : (b != b) | (a == a) ? b : a; }
+INLINE real larger_or_nan(real a, real b) { return a >= b ? a : ((b != b) | (a == a)) ? b : a; }
 
 // Multiply the low 32 bits of every element by b, with a 64-bit result.
 INLINE wide product32(wide a, uint32_t b) {
