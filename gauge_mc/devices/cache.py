@@ -201,7 +201,9 @@ def compiled(
     """
     unit = kernel.translation_unit(variant, *checked)
     digest = hashlib.sha256(kernel.digest(variant))
-    digest.update("\0".join([unit, *command, identity]).encode(errors="surrogateescape"))
+    # The same sources in another folder, as in another virtual environment, give the same object.
+    text = "\0".join([unit, *command, identity]).replace(f"{source_folder()}/", "")
+    digest.update(text.encode(errors="surrogateescape"))
     path = cache_folder() / f"{kernel.name}-{digest.hexdigest()[:24]}{suffix}"
     found = _report(path)
     if found is not None:

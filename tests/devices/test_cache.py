@@ -2,9 +2,13 @@
 
 import fcntl
 import os
+import shutil
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -79,6 +83,28 @@ def test_a_kernel_is_compiled_anew_for_whatever_it_depends_on(compilations):
     ]
     paths = [cache.compiled(GOOD, *way)[0] for way in ways for _ in range(2)]
     assert len(set(paths)) == len(compilations) == len(ways)
+
+
+def test_a_copy_of_the_package_has_the_same_objects(root, tmp_path):
+    """So that another environment finds what has been compiled: by name, and the same bytes."""
+    program = (
+        "from gauge_mc.devices.cpu.device import CpuDevice\n"
+        "from gauge_mc.devices.kernels import Kernel, Variant\n"
+        "from gauge_mc.groups import GROUPS\n"
+        "variant = Variant('single', (GROUPS['su3'].choice,))\n"
+        "print(CpuDevice(threads=1)._compiled_file(Kernel('plaquette'), variant))"
+    )
+    for name in ("gauge_mc", "cuda_src"):
+        shutil.copytree(root / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    found = []
+    for folder in (root, tmp_path):
+        kernels = tmp_path / f"kernels-{len(found)}"
+        environment = {**os.environ, "GAUGE_MC_CACHE": str(kernels), "PYTHONPATH": str(folder)}
+        command = [sys.executable, "-c", program]
+        printed = subprocess.check_output(command, cwd=folder, env=environment, text=True)
+        found.append(kernels / Path(printed.strip()).name)
+    assert found[0].name == found[1].name
+    assert found[0].read_bytes() == found[1].read_bytes()
 
 
 def test_clearing_removes_everything(compilations):
