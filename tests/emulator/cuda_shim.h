@@ -20,9 +20,6 @@
 #define __launch_bounds__(...)
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))
-#ifndef MAX_THREADS
-#define MAX_THREADS 1024
-#endif
 
 using std::fma, std::sqrt;
 
