@@ -85,7 +85,6 @@ def test_nothing_in_the_code_has_the_name_of_the_toy(kind):
 @pytest.mark.slow
 def test_their_tests_pass_and_their_code_is_clean(copy):
     pytest.importorskip("ruff")
-    pytest.importorskip("mypy")
     folder, written = copy
     tests = [str(path) for path in written if path.name.startswith("test_")]
     assert len(tests) == len(NAMES)
@@ -95,7 +94,13 @@ def test_their_tests_pass_and_their_code_is_clean(copy):
     code = [str(path) for path in written if path.suffix == ".py"]
     python(folder, "-m", "ruff", "check", *code)
     python(folder, "-m", "ruff", "format", "--check", *code)
-    python(folder, "-m", "mypy")
+
+
+@pytest.mark.every
+def test_types_of_new_things_agree(copy):
+    """Those of the package itself, on which they depend, are checked with every change."""
+    pytest.importorskip("mypy")
+    python(copy[0], "-m", "mypy")
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ MORE = {
     "pending": ("--instants=40",),
     "scan": ("--actions=kill,full --every=30 --first=5",),
 }
-"""Further trials of the slow tests."""
+"""Further trials, marked `every`."""
 
 EVERYTHING = "--actions=kill,torn,full,broken"
 
@@ -94,7 +94,7 @@ def attempt(library, name, words):
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [*trials(QUICK), *trials(SHORT, pytest.mark.slow), *trials(MORE, pytest.mark.slow)],
+    [*trials(QUICK), *trials(SHORT, pytest.mark.slow), *trials(MORE, pytest.mark.every)],
 )
 def test_nothing_is_lost_at_some_points(library, name, words):
     outcome = attempt(library, name, f"{words} --verify-every=6")
@@ -166,7 +166,7 @@ def children_of(process):
 
 @pytest.mark.parametrize(
     "times",
-    [1, pytest.param(10, marks=pytest.mark.slow), pytest.param(60, marks=pytest.mark.faults)],
+    [1, pytest.param(10, marks=pytest.mark.every), pytest.param(60, marks=pytest.mark.faults)],
 )
 def test_a_scan_that_is_killed_leaves_no_orphans(tmp_path, times):
     """At any time: while its children start, or while they are at work."""

@@ -216,7 +216,7 @@ def test_a_run_that_is_stopped_and_continued_writes_the_same(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("multihit", [False, True])
+@pytest.mark.parametrize("multihit", [pytest.param(False, marks=pytest.mark.every), True])
 def test_multilevel_and_plain_loops_agree(multihit):
     """On 8^4, with smaller errors of large loops."""
     lattice, beta = Lattice(8, 8, 8, 8), 2.2

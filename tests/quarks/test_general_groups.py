@@ -13,7 +13,7 @@ LATTICE = Lattice(4, 4, 4, 4)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["su4", "su5"])
+@pytest.mark.parametrize("name", ["su4", pytest.param("su5", marks=pytest.mark.every)])
 def test_wilson_clover(name, best_device, rng):
     links = random_field(LATTICE.extents, name, rng)
     psi = dirac.random_spinor(LATTICE.extents, COLOURS[name], rng)

@@ -368,7 +368,10 @@ def averages(samples: list[float], bins: int = 20) -> tuple[float, float]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("group", "beta", "sweeps"), [("su2", 2.3, 400), ("su3", 5.7, 120)])
+@pytest.mark.parametrize(
+    ("group", "beta", "sweeps"),
+    [("su2", 2.3, 400), pytest.param("su3", 5.7, 120, marks=pytest.mark.every)],
+)
 def test_heatbath_obeys_the_schwinger_dyson_identity(
     group: str, beta: float, sweeps: int, rng: np.random.Generator
 ) -> None:

@@ -206,8 +206,13 @@ def kills_until_done(dice, words):
     raise AssertionError("The run never ended.")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("rng", GENERATORS)
+@pytest.mark.parametrize(
+    "rng",
+    [
+        pytest.param(one, marks=pytest.mark.slow if one == "ranlux" else pytest.mark.every)
+        for one in GENERATORS
+    ],
+)
 def test_killed_at_many_instants_the_run_is_the_same(folder, rng):
     """Kills come at random times, and just before random accesses to files."""
     gauge_mc(*command(output="whole", rng=rng, configs=10))

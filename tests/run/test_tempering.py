@@ -266,7 +266,10 @@ def test_runs_that_do_not_fit_into_the_memory_are_refused(tmp_path, monkeypatch)
     "values",
     [
         {"group": "su2", "lattice": "4x4x4x2", "beta": 1.8, "precision": "single"},
-        {"lattice": "4x4x4x2", "beta": 5.0, "algorithm": "hmc", "steps": 5},
+        pytest.param(
+            {"lattice": "4x4x4x2", "beta": 5.0, "algorithm": "hmc", "steps": 5},
+            marks=pytest.mark.every,
+        ),
     ],
     ids=["su2", "hmc"],
 )

@@ -62,7 +62,8 @@ def test_the_derivative_is_that_of_the_scale():
     ("replicas", "samples", "rho"),
     [
         (250, 300, 0.5),
-        pytest.param(2000, 400, 0.5, marks=pytest.mark.slow),
+        pytest.param(600, 400, 0.5, marks=pytest.mark.slow),
+        pytest.param(2000, 400, 0.5, marks=pytest.mark.every),
         pytest.param(2000, 1000, 0.8, marks=pytest.mark.every),
     ],
 )

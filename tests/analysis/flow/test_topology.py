@@ -141,7 +141,8 @@ def test_kurtosis_of_known_distributions(name, draw, kurtosis):
     ("replicas", "samples", "rho"),
     [
         (150, 400, 0.5),
-        pytest.param(1500, 400, 0.5, marks=pytest.mark.slow),
+        pytest.param(500, 400, 0.5, marks=pytest.mark.slow),
+        pytest.param(1500, 400, 0.5, marks=pytest.mark.every),
         pytest.param(1500, 1000, 0.8, marks=pytest.mark.every),
     ],
 )

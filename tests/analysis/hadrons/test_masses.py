@@ -72,7 +72,8 @@ def test_correlators_that_do_not_decay_have_no_effective_mass():
     [
         (100, 400, {"rho": 0.4}),
         pytest.param(150, 100, {}, marks=pytest.mark.slow),
-        pytest.param(1500, 400, {}, marks=pytest.mark.slow),
+        pytest.param(400, 400, {}, marks=pytest.mark.slow),
+        pytest.param(1500, 400, {}, marks=pytest.mark.every),
         pytest.param(1500, 800, {"rho": 0.4}, marks=pytest.mark.every),
     ],
 )
@@ -89,7 +90,7 @@ def test_one_standard_deviation_covers_two_thirds(trials, samples, options):
 
 @pytest.mark.parametrize(
     ("excited", "trials"),
-    [(0.3, 16), *(pytest.param(one, 40, marks=pytest.mark.slow) for one in (0.0, 0.3, 0.8))],
+    [(0.3, 16), *(pytest.param(one, 40, marks=pytest.mark.every) for one in (0.0, 0.3, 0.8))],
 )
 def test_automatic_ranges_leave_little_of_excited_states(excited, trials):
     """The plateau rule alone lets an excited state of 0.3 move the mass by 1.2 errors."""

@@ -615,7 +615,11 @@ def test_forces_off_axis():
 
 @pytest.mark.parametrize(
     ("samples", "trials"),
-    [(20, 12), *(pytest.param(one, 60, marks=pytest.mark.slow) for one in (20, 100))],
+    [
+        (20, 12),
+        pytest.param(100, 30, marks=pytest.mark.slow),
+        *(pytest.param(one, 60, marks=pytest.mark.every) for one in (20, 100)),
+    ],
 )
 def test_one_standard_deviation_covers_two_thirds(samples, trials):
     rng, pulls, scales = np.random.default_rng(24), [], []

@@ -142,7 +142,6 @@ def compare(case, group, device, trajectories, ratio=False):
 @pytest.mark.parametrize(
     ("case", "ratio", "trajectories"),
     [
-        pytest.param("periodic", False, 1000, marks=pytest.mark.slow),
         pytest.param("clover", True, 500, marks=pytest.mark.slow),
         *(
             pytest.param(*one, 1500, marks=pytest.mark.every)
@@ -158,15 +157,10 @@ def test_two_flavours_have_the_averages_of_the_reweighted_ensemble(case, ratio, 
         assert abs(pull) < SIGMAS, name
 
 
-@pytest.mark.parametrize(
-    ("case", "trajectories"),
-    [
-        pytest.param("one_flavour_clover", 600, marks=pytest.mark.slow),
-        *(pytest.param(case, 1500, marks=pytest.mark.every) for case in ONE_FLAVOUR),
-    ],
-)
-def test_one_flavour_has_the_averages_of_the_reweighted_ensemble(case, trajectories):
-    found, acceptance = compare(case, "su2", CpuDevice(1), trajectories)
+@pytest.mark.every
+@pytest.mark.parametrize("case", ONE_FLAVOUR)
+def test_one_flavour_has_the_averages_of_the_reweighted_ensemble(case):
+    found, acceptance = compare(case, "su2", CpuDevice(1), 1500)
     assert 0.6 < acceptance < 0.999
     for name, (_, _, _, pull) in found.items():
         assert abs(pull) < SIGMAS, name
