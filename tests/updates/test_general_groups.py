@@ -25,11 +25,13 @@ from tests.updates.test_heatbath import SEED, STEP, PhiloxDraws
 
 LATTICE = Lattice(8, 4, 4, 6)
 ENSEMBLES = Lattice(4, 6, 8, 8)
-SLOW = pytest.mark.slow
+SLOW, EVERY = pytest.mark.slow, pytest.mark.every
 KINDS = [
     ("su4", "single"),
-    *(pytest.param(f"su{n}", "double", marks=SLOW) for n in (4, 5, 6, 7, 8)),
-    *(pytest.param(f"su{n}", "single", marks=SLOW) for n in (5, 8)),
+    *(pytest.param(f"su{n}", "double", marks=SLOW) for n in (4, 7)),
+    pytest.param("su5", "single", marks=SLOW),
+    *(pytest.param(f"su{n}", "double", marks=EVERY) for n in (5, 6, 8)),
+    pytest.param("su8", "single", marks=EVERY),
 ]
 kinds = pytest.mark.parametrize(("name", "real"), KINDS)
 
@@ -73,7 +75,7 @@ def test_overrelaxation(name, real, best_device):
 
 @SLOW
 @pytest.mark.parametrize("lattice", [Lattice(4, 8, 4, 4), Lattice(4, 6, 4, 8)], ids=str)
-@pytest.mark.parametrize("name", ["su4", "su5"])
+@pytest.mark.parametrize("name", ["su4", pytest.param("su5", marks=EVERY)])
 def test_updates_by_four_and_six_colours(name, lattice, best_device):
     """A heatbath sweep and an overrelaxation sweep with rectangles."""
     beta, c1, real = GROUPS[name].beta / 2, ACTIONS["iwasaki"].rectangle, "double"
@@ -200,7 +202,13 @@ def strong_coupling_plaquette(n, beta):
 
 
 @SLOW
-@pytest.mark.parametrize(("name", "x"), [("su4", 0.1), ("su5", 0.1), ("su6", 0.15)])
+@pytest.mark.parametrize(
+    ("name", "x"),
+    [
+        ("su4", 0.1),
+        *(pytest.param(*one, marks=EVERY) for one in (("su5", 0.1), ("su6", 0.15))),
+    ],
+)
 def test_plaquette_at_strong_coupling(name, x, best_device):
     n = COLOURS[name]
     series = [plaquette(field) for field in chain(name, 2 * n**2 * x, best_device, 200)]
@@ -210,7 +218,7 @@ def test_plaquette_at_strong_coupling(name, x, best_device):
 
 
 @SLOW
-@pytest.mark.parametrize("name", ["su4", "su6"])
+@pytest.mark.parametrize("name", ["su4", pytest.param("su6", marks=EVERY)])
 def test_schwinger_dyson_identity(name, best_device):
     """Exact at any volume, and broken at once by another beta."""
     beta = GROUPS[name].beta
@@ -240,7 +248,7 @@ def weak_coupling_plaquette(n, beta):
 
 
 @SLOW
-@pytest.mark.parametrize("name", ["su3", "su4", "su6"])
+@pytest.mark.parametrize("name", ["su3", "su4", pytest.param("su6", marks=EVERY)])
 def test_plaquette_at_weak_coupling(name, best_device):
     """The next term is about 5e-5; the zero modes of the finite volume are fewer than 1 in 4000."""
     n = COLOURS[name]
