@@ -112,7 +112,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             choice = (*kind, values.get("device"))
             if choice in LANES_OF_OTHERS or choice[1:] == SAME_LANES:
                 left_out.append(item)
-            elif choice in GROUPS_FOR_EVERY or choice[2] == LANES_FOR_EVERY:
+            elif choice[2] in FEW_LANES | {"cpu-8"} and (
+                choice in GROUPS_FOR_EVERY
+                or choice[2] == LANES_FOR_EVERY
+                or values.get("storage") == "single"
+            ):
                 item.add_marker(pytest.mark.every)
     without = {*left_out}
     items[:] = [item for item in items if item not in without]
