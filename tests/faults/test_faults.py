@@ -166,7 +166,7 @@ def children_of(process):
 
 @pytest.mark.parametrize(
     "times",
-    [1, pytest.param(10, marks=pytest.mark.every), pytest.param(60, marks=pytest.mark.faults)],
+    [1, pytest.param(10, marks=pytest.mark.slow), pytest.param(60, marks=pytest.mark.faults)],
 )
 def test_a_scan_that_is_killed_leaves_no_orphans(tmp_path, times):
     """At any time: while its children start, or while they are at work."""
