@@ -24,7 +24,7 @@ UPWARDS = {
 """Modules that may import from above, within functions only."""
 
 LEAVES = {"console", "defaults", "errors", "interruption", "libraries", "notebook_bar", "numbers"}
-LEAVES |= {"quoting"}
+LEAVES |= {"quoting", "rounded"}
 """Modules below the tree, which import nothing but each other."""
 
 

@@ -4,7 +4,6 @@ The digests of links and tables are stored, so that every machine on which the t
 with all others.
 """
 
-import hashlib
 import json
 import random as shuffling
 import shutil
@@ -27,23 +26,34 @@ from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
 from tests import qemu
 from tests.calls import call
+from tests.strictness import BETA, digest, measurements, table_digests, trajectory_digests
 
-STORED = json.loads((Path(__file__).parent / "pins" / "strict.json").read_text())
+PINS = json.loads((Path(__file__).parent / "pins" / "strict.json").read_text())
+STORED = PINS["sweeps"]
 """Digests by group, precision, action and generator; see `found`."""
+
+OF_TABLES, OF_TRAJECTORIES = PINS["tables"], PINS["trajectories"]
+"""Digests of `table_digests` by group and precision, and of `trajectory_digests` by group,
+precision, action and generator.
+"""
 
 SMEARED = {"r_max": 2, "t_max": 2, "smear": ["hyp:0.75,0.6,0.3x1"], "temporal": "hyp2"}
 TABLES = {"plaquette": {}, "polyakov": {}, "polyakov-representations": {}, "wilson-loops": SMEARED}
-BETA = {"su2": 2.3, "su3": 5.7, "su4": 11.0}
 QUICK = "su3 single wilson philox"
 CASES = [
     pytest.param(case, marks=getattr(pytest.mark, "slow" if "wilson philox" in case else "every"))
     for case in STORED
 ]
+SMALL = "su2 single"
+SMALL_CASES = [
+    pytest.param(case, marks=pytest.mark.slow if case == SMALL else pytest.mark.every)
+    for case in OF_TABLES
+]
+TRAJECTORY_CASES = [
+    pytest.param(case, marks=() if case.startswith(SMALL) else pytest.mark.every)
+    for case in OF_TRAJECTORIES
+]
 CPU = ("--backend", "cpu", "--threads", "2", "--quiet")
-
-
-def digest(data):
-    return hashlib.sha256(np.ascontiguousarray(data).tobytes()).hexdigest()[:16]
 
 
 def found(device, case):
@@ -93,10 +103,60 @@ def test_links_and_tables_are_those_of_all_machines(case, lanes, threads):
     device.close()
 
 
+@pytest.mark.parametrize(
+    ("case", "lanes", "threads"),
+    [
+        *(pytest.param(*one.values, 16, 1, marks=one.marks) for one in SMALL_CASES),
+        pytest.param(SMALL, 4, 2, marks=pytest.mark.slow),
+        pytest.param(SMALL, 1, 1, marks=pytest.mark.every),
+    ],
+)
+def test_tables_are_those_of_all_machines(case, lanes, threads):
+    """Of all observables that are strict, which is what the stored digests are of."""
+    device = CpuDevice(threads, lanes)
+    assert table_digests(device, *case.split()) == OF_TABLES[case]
+    device.close()
+
+
+@pytest.mark.parametrize(
+    ("case", "lanes", "threads"),
+    [
+        *(pytest.param(*one.values, 16, 1, marks=one.marks) for one in TRAJECTORY_CASES),
+        pytest.param(f"{SMALL} wilson philox", 4, 2, marks=pytest.mark.slow),
+        pytest.param(f"{SMALL} wilson philox", 1, 1, marks=pytest.mark.every),
+    ],
+)
+def test_trajectories_are_those_of_all_machines(case, lanes, threads):
+    device = CpuDevice(threads, lanes)
+    assert trajectory_digests(device, *case.split()) == OF_TRAJECTORIES[case]
+    device.close()
+
+
+def test_all_strict_observables_have_digests():
+    assert {name for name, _ in measurements()} == {
+        one.split()[0] for one in OF_TABLES[SMALL] if one != "links"
+    }
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_compilers_agree(compiled_by, case):
     device = CpuDevice(2)
     assert found(device, case) == STORED[case]
+    device.close()
+
+
+@pytest.mark.parametrize("case", SMALL_CASES)
+def test_compilers_agree_on_tables(compiled_by, case):
+    device = CpuDevice(2)
+    assert table_digests(device, *case.split()) == OF_TABLES[case]
+    device.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", TRAJECTORY_CASES)
+def test_compilers_agree_on_trajectories(compiled_by, case):
+    device = CpuDevice(2)
+    assert trajectory_digests(device, *case.split()) == OF_TRAJECTORIES[case]
     device.close()
 
 
@@ -106,6 +166,44 @@ def test_compilers_agree(compiled_by, case):
 def test_arm_processors_agree_with_others(case):
     device = qemu.ArmDevice()
     assert found(device, case) == STORED[case]
+    device.close()
+
+
+@pytest.mark.every
+@pytest.mark.skipif(not qemu.AVAILABLE, reason="needs g++-aarch64-linux-gnu and qemu-user")
+@pytest.mark.parametrize("case", OF_TABLES)
+def test_arm_processors_agree_on_tables(case):
+    device = qemu.ArmDevice()
+    assert table_digests(device, *case.split()) == OF_TABLES[case]
+    device.close()
+
+
+@pytest.mark.every
+@pytest.mark.skipif(not qemu.AVAILABLE, reason="needs g++-aarch64-linux-gnu and qemu-user")
+@pytest.mark.parametrize("case", OF_TRAJECTORIES)
+def test_arm_processors_agree_on_trajectories(case):
+    device = qemu.ArmDevice()
+    assert trajectory_digests(device, *case.split()) == OF_TRAJECTORIES[case]
+    device.close()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("case", SMALL_CASES)
+def test_gpus_agree_on_tables(case):
+    from gauge_mc.devices.cuda.device import CudaDevice
+
+    device = CudaDevice(0)
+    assert table_digests(device, *case.split()) == OF_TABLES[case]
+    device.close()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("case", TRAJECTORY_CASES)
+def test_gpus_agree_on_trajectories(case):
+    from gauge_mc.devices.cuda.device import CudaDevice
+
+    device = CudaDevice(0)
+    assert trajectory_digests(device, *case.split()) == OF_TRAJECTORIES[case]
     device.close()
 
 
@@ -174,9 +272,11 @@ def test_strict_links_differ_from_usual_ones(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--algorithm=hmc"], "--strict does not hold for hmc yet"),
-        (["--measure=flow:10"], "--strict does not hold for 'flow:10' yet"),
-        (["--measure=wilson-loops:1:multilevel=2,5"], "without multilevel averages"),
+        (
+            ["--algorithm=hmc", "--quarks=wilson:kappa=0.15", "--precision=double"],
+            "--strict does not hold for hmc with these options yet",
+        ),
+        (["--measure=mesons:10:kappa=0.1"], "--strict does not hold for 'mesons:10:kappa=0.1' yet"),
     ],
 )
 def test_what_is_not_the_same_everywhere_is_refused(words, message, tmp_path):

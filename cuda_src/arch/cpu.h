@@ -323,6 +323,14 @@ typedef double double_real __attribute__((vector_size(LANES * 8)));
 typedef uint64_t double_word __attribute__((vector_size(LANES * 8)));
 typedef float float_real __attribute__((vector_size(LANES * 4)));
 
+INLINE double_real select_double(mask m, const double_real& a, const double_real& b) {
+    typedef int64_t wide_mask __attribute__((vector_size(LANES * 8)));
+    return __builtin_convertvector(m, wide_mask) ? a : b;
+}
+// 2^n with the integer n nearest to x, for |x| < 1022: the last bits of x + 1.5 * 2^52 are those of n.
+INLINE double_real power_of_two(const double_real& x) {
+    return (double_real)(((double_word)(x + 6755399441055744.0) + 1023) << 52);
+}
 INLINE double_real to_double(real x) { return __builtin_convertvector(x, double_real); }
 INLINE real from_double(const double_real& x) { return __builtin_convertvector(x, real); }
 INLINE word float_bits(const double_real& x) { return (word)__builtin_convertvector(x, float_real); }

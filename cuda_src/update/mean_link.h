@@ -28,23 +28,30 @@ template <int N> struct MeanLink {
     }
 };
 
+constexpr scalar TERMS_BEYOND = scalar(REAL_BYTES == 4 ? 2.2 : 2.6);
+
 // The number of terms that are needed for all lanes, if the largest one is that of k = `largest`.
-INLINE int terms_for(real largest) {
-    const scalar most = lane_max(largest);
-    return FEWEST_TERMS + (int)(scalar(REAL_BYTES == 4 ? 2.2 : 2.6) * most);
+INLINE int terms_for(real largest) { return FEWEST_TERMS + (int)(TERMS_BEYOND * lane_max(largest)); }
+
+// Return the first term that is left out, or 0 in lanes that need term number k, so that sums do not depend on which
+// sites share a register.
+INLINE real needed(int k, real largest, real term) {
+    if (!KEEPS_CONVERGED) return term;
+    return select(TERMS_BEYOND * largest >= broadcast((scalar)(k + 1 - FEWEST_TERMS)), term, broadcast(0));
 }
 
 template <> struct MeanLink<2> {
     template <class G> static INLINE typename G::Matrix of(const typename G::Matrix& s, real weight) {
         const typename G::Matrix j = s.times(scalar(0.5) * weight);
         const real w = scalar(4) * j.norm2();
-        const int terms = terms_for(root(w));
+        const real size = root(w);
+        const int terms = terms_for(size);
         real term = broadcast(1), f1 = broadcast(0), f2 = broadcast(0);
         ROLLED
         for (int k = 0; k < terms; k++) {
             f1 = f1 + term;
             f2 = f2 + term * (scalar(1) / (scalar)(k + 2));
-            term = term * w * (scalar(1) / ((scalar)(k + 1) * (scalar)(k + 2)));
+            term = needed(k + 1, size, term * w * (scalar(1) / ((scalar)(k + 1) * (scalar)(k + 2))));
         }
         return j.times(scalar(2) * f2 / f1);
     }
@@ -69,7 +76,8 @@ template <> struct MeanLink<3> {
         const real x = G::overlap(j, j), y = G::overlap(cofactor, cofactor);
         const real z = square(det.re) + square(det.im), d = det.re + det.re;
         const real radius = scalar(1) / (x + scalar(1)), bound = x + x + scalar(1) + x * scalar(0.38);
-        const int terms = terms_for(root(bound)), powers = terms_for(larger(d, -d) * radius);
+        const real size = root(bound), other_size = larger(d, -d) * radius;
+        const int terms = terms_for(size), powers = terms_for(other_size);
 
         real sum = broadcast(0), of_x = sum, of_y = sum, of_z = sum, of_d = sum;
         ROLLED
@@ -86,7 +94,7 @@ template <> struct MeanLink<3> {
                 f1 = f1 + term;
                 f2.re = f2.re + term.re * next, f2.im = f2.im + term.im * next;
                 const number product = term * w;
-                term = {product.re * both, product.im * both};
+                term = {needed(k + 1, size, product.re * both), needed(k + 1, size, product.im * both)};
             }
             const number exponent = {d * at.re, d * at.im};
             number factor = {broadcast(0), broadcast(0)};
@@ -96,7 +104,7 @@ template <> struct MeanLink<3> {
                 factor = factor + term;
                 const number product = term * exponent;
                 const scalar next = scalar(1) / (scalar)(k + 1);
-                term = {product.re * next, product.im * next};
+                term = {needed(k + 1, other_size, product.re * next), needed(k + 1, other_size, product.im * next)};
             }
             // dx is proportional to x times the step of the angle.
             const number g1 = at * factor * f1, g2 = at * factor * f2;

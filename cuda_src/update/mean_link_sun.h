@@ -20,6 +20,9 @@
 #include "arch/maths.h"
 #include "group/complex.h"
 
+constexpr int FEWEST_CHARGES = 4;
+template <int N> constexpr int FEWEST_SERIES_TERMS = 16 + 2 * N;
+
 template <int N> struct MeanFactors {
     double_real re[N], im[N];  // m_i rho^2
     double_real y[N], rho, det_re, det_im;  // y_i, rho, and det J / rho^N
@@ -27,6 +30,7 @@ template <int N> struct MeanFactors {
     double_real moments[N][N];  // [k][i], then the inverse
     double_real z;
     int terms;
+    real longest;  // the last of the square roots
 
     // `s` are the square roots of x, in ascending order.
     INLINE void compute(const real (&s)[N]) {
@@ -34,21 +38,30 @@ template <int N> struct MeanFactors {
         UNROLL for (int i = 0; i < N; i++) sum = sum + s[i];
         const real average = sum * scalar(1.0 / N);
         // The largest terms are those of n = s_(N-1), and F_q falls about as exp(-(q N)^2 / (4 sum)).
-        terms = 16 + 2 * N + (int)(scalar(2.6) * lane_max(s[N - 1]));
-        const int charges = 4 + (int)(root(scalar(REAL_BYTES == 4 ? 120 : 296) * lane_max(sum)) / N);
+        longest = s[N - 1];
+        terms = FEWEST_SERIES_TERMS<N> + (int)(scalar(2.6) * lane_max(longest));
+        const real extra = root(scalar(REAL_BYTES == 4 ? 120 : 296) * sum) / scalar(N);
+        const int charges = FEWEST_CHARGES + (int)lane_max(extra);
 
         const double_real zero = to_double(broadcast(0));
         double_real cofactor_re = zero, cofactor_im = zero, power_re = zero + 1.0, power_im = zero;
         UNROLL for (int i = 0; i < N; i++) re[i] = im[i] = zero;
         z = zero;
+#if STRICT
+        first = power_of_two(to_double(longest) * (-2 / 0.693147180559945309));
+#else
         first = to_double(lanewise(s[N - 1] * scalar(-2), [](scalar t) { return exponential(t); }));
+#endif
         ROLLED
         for (int q = 0; q < charges; q++) {
             const real half = broadcast(scalar(0.5) * (scalar)q);
             centre = to_double(root(square(half) + square(average)) - half);
             add_up(q);
-            const double_real f = invert(), weight = (q ? power_re * 2.0 : power_re);
-            add_derivatives(q, weight * f);
+            // Charges that other lanes need change nothing.
+            const mask counts = extra >= broadcast((scalar)(q + 1 - FEWEST_CHARGES));
+            const double_real determinant = invert(), f = needed(counts, determinant);
+            const double_real weight = (q ? power_re * 2.0 : power_re);
+            add_derivatives(q, weight * f, counts);
             z = z + weight * f;
             cofactor_re = cofactor_re + power_re * f * (double)q;
             cofactor_im = cofactor_im - power_im * f * (double)q;
@@ -66,6 +79,11 @@ template <int N> struct MeanFactors {
     }
 
   private:
+    // Return 0 in lanes in which a term does not count, so that sums do not depend on which sites share a register.
+    static INLINE double_real needed(const mask& counts, const double_real& term) {
+        return KEEPS_CONVERGED ? select_double(counts, term, to_double(broadcast(0))) : term;
+    }
+
     // Call use(term times powers of n - c, h_(n-i), its derivatives [i][j] by y_j, if they are wanted) for every n.
     template <bool DERIVATIVES, class Use> INLINE void series(int q, Use use) {
         const double_real zero = to_double(broadcast(0));
@@ -91,7 +109,8 @@ template <int N> struct MeanFactors {
                 }
                 h[i] = i ? h[i - 1] + y[i] * h[i] : y[i] * h[i];
             }
-            term = term * rho2 * (1.0 / ((double)(n + 1) * (double)(n + 1 + q)));
+            const mask counts = scalar(2.6) * longest >= broadcast((scalar)(n + 2 - FEWEST_SERIES_TERMS<N>));
+            term = needed(counts, term * rho2 * (1.0 / ((double)(n + 1) * (double)(n + 1 + q))));
         }
     }
 
@@ -126,13 +145,13 @@ template <int N> struct MeanFactors {
     }
 
     // The derivative of the logarithm of the determinant is the trace of the inverse and the derivatives.
-    INLINE void add_derivatives(int q, const double_real& weight) {
+    INLINE void add_derivatives(int q, const double_real& weight, const mask& counts) {
         series<true>(q, [&](const auto& power, const auto&, const auto& derivative) {
             ROLLED
             for (int i = 0; i < N; i++) {
                 double_real share = moments[i][0] * power[0];
                 UNROLL for (int k = 1; k < N; k++) share = share + moments[i][k] * power[k];
-                share = share * weight;
+                share = needed(counts, share * weight);
                 ROLLED for (int j = 0; j <= i; j++) re[j] = re[j] + share * derivative[i][j];
             }
         });
@@ -181,8 +200,10 @@ template <class G> struct GeneralMeanLink {
     // iteration: Hestenes, J. SIAM 6 (1958) 51).
     static INLINE void make_rows_orthogonal(Matrix& r, Matrix& v) {
         const scalar tolerance = scalar(REAL_BYTES == 4 ? 1e-13 : 1e-30), tiny = scalar(REAL_BYTES == 4 ? 1e-37 : 1e-300);
+        mask going = everywhere(true);
         ROLLED
         for (int sweep = 0; sweep < 12; sweep++) {
+            const Matrix r_before = r, v_before = v;
             mask rotated = everywhere(false);
             ROLLED for (int i = 0; i < N - 1; i++)
                 ROLLED for (int j = i + 1; j < N; j++) {
@@ -200,7 +221,12 @@ template <class G> struct GeneralMeanLink {
                     rotate_rows(v.row[i], v.row[j], tangent, cosine);
                     rotated = rotated | (overlap2 > tolerance * small * large);
                 }
-            if (!any_lane(rotated)) break;
+            if (KEEPS_CONVERGED) {
+                r = select_lanes(going, r, r_before);
+                v = select_lanes(going, v, v_before);
+            }
+            going = still(going, rotated);
+            if (!any_lane(going)) break;
         }
     }
 

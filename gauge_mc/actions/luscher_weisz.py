@@ -58,12 +58,12 @@ class LuscherWeisz(Action):
     @property
     def c1(self) -> float:
         """Coefficient of the rectangles."""
-        return -(1 + 0.4805 * self._alpha) / (20 * self.u0**2)
+        return -(1 + 0.4805 * self._alpha) / (20 * (self.u0 * self.u0))
 
     @property
     def c2(self) -> float:
         """Coefficient of the parallelograms."""
-        return -0.03325 * self._alpha / self.u0**2
+        return -0.03325 * self._alpha / (self.u0 * self.u0)
 
     @property
     def loops(self) -> Mapping[Loops, float]:

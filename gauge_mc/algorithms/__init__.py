@@ -92,10 +92,6 @@ class Algorithm(Configurable, ABC):
     """Names of options that headers of files state only if they are not usual, because there were
     none in earlier versions.
     """
-    strict: bool = False
-    """Whether updates can compute the same bits on all machines: nothing but kernels and exact
-    arithmetic decides about the links.
-    """
     has_parts: bool = False
     """Whether updates are trajectories, with parts that can be timed; see `parts`."""
 
@@ -103,6 +99,14 @@ class Algorithm(Configurable, ABC):
     @abstractmethod
     def sweeps(self) -> int:
         """Number of times that an update changes every link, for rates in links per second."""
+
+    @property
+    def strict(self) -> bool:
+        """Whether updates with these options can compute the same bits on all machines.
+
+        Then nothing but kernels and numbers that are rounded once decides about the links.
+        """
+        return False
 
     @property
     def moves_together(self) -> bool:

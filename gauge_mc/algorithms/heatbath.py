@@ -52,12 +52,16 @@ class Heatbath(Algorithm):
     name = "heatbath"
     summary = "heatbath sweeps, followed by overrelaxation sweeps"
     options = (SWEEPS, OVERRELAX)
-    strict = True
 
     @property
     def sweeps(self) -> int:
         """Number of sweeps in an update."""
         return sum(self.values.values())
+
+    @property
+    def strict(self) -> bool:
+        """All updates are; see `Algorithm.strict`."""
+        return True
 
     @property
     def draws(self) -> int:

@@ -177,6 +177,11 @@ class HybridMonteCarlo(Algorithm):
         return 1
 
     @property
+    def strict(self) -> bool:
+        """Those without quarks are; see `Algorithm.strict`."""
+        return not self.values[QUARKS.name]
+
+    @property
     def columns(self) -> TableColumns:  # type: ignore[override]
         """The columns of all runs, and those of the terms of the action of quarks."""
         terms = [column for one in self.terms for column in columns_of(one)]

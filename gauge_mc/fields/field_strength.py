@@ -22,6 +22,10 @@ the combination with c5 = 1/10 of P. de Forcrand, M. Garcia Perez and I.-O. Stam
 hep-lat/9701012."""
 
 
+CHARGE_NORM = 4 * math.pi * math.pi
+"""Denominator of the charge density -Tr (F_01 F_23 - F_02 F_13 + F_03 F_12)."""
+
+
 @dataclass(frozen=True)
 class FieldStrength:
     """Action density and topological charge of the time slices of a field."""
@@ -97,10 +101,10 @@ def field_strength(
     sums = [SlabSums(slab, 3, 1) for slab in field.slabs]
     for n, one in enumerate(sums):
         addresses = {"links": one.slab.buffer.address, "largest": largest.address(n)}
-        one.launch(CLOVER, addresses | {"along_t": anisotropy**2})
+        one.launch(CLOVER, addresses | {"along_t": anisotropy * anisotropy})
     by_slice = slices_of_all_slabs(field.devices, [one.by_slice() for one in sums])[0]
     plaquette, clover, charge = by_slice.T
-    return FieldStrength(2 * plaquette, clover, charge / (4 * math.pi**2), largest.by_slice())
+    return FieldStrength(2 * plaquette, clover, charge / CHARGE_NORM, largest.by_slice())
 
 
 def improved_charge(field: Field, spare: Field, charge: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -133,5 +137,5 @@ def improved_charge(field: Field, spare: Field, charge: NDArray[np.float64]) -> 
         for one, slab in zip(sums, spare.slabs, strict=True):
             one.launch(LONG_CLOVER, {"lines": slab.buffer.address, "length": length})
         by_slice = slices_of_all_slabs(field.devices, [one.by_slice() for one in sums])[0, :, 0]
-        total = total + IMPROVED[length] * by_slice / (4 * math.pi**2 * length**4)
+        total = total + IMPROVED[length] * by_slice / (CHARGE_NORM * length**4)
     return total

@@ -21,6 +21,7 @@ from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_strength import LargestValues
 from gauge_mc.flows import Flow
+from gauge_mc.rounded import power
 
 FLOW_STAGE = Kernel("flow_stage")
 FLOW_FORCE = Kernel("flow_force")
@@ -172,7 +173,7 @@ class GradientFlow:
             last = size == to - self.t
             error = self._try(size)
             factor = min(
-                SAFETY * (tolerance / error) ** (1 / 3) if error else math.inf, LARGEST_FACTOR
+                SAFETY * power(tolerance / error, 1 / 3) if error else math.inf, LARGEST_FACTOR
             )
             proposed = min(size * factor, largest_step(self.flow))
             if error > tolerance:
@@ -221,7 +222,7 @@ class GradientFlow:
         values = {
             "keep": KEEP[stage],
             "step": size,
-            "step_along_t": size / self.flow.anisotropy**2,
+            "step_along_t": size / (self.flow.anisotropy * self.flow.anisotropy),
             "move": MOVE[stage],
             "last": stage == STAGES - 1,
         }

@@ -101,6 +101,11 @@ class SlabSums:
         sums = self.partial_sums(row)
         return self.slab.arguments(kernel, self._over, *self._choices, sums=sums, **values)
 
+    @property
+    def strict(self) -> bool:
+        """Whether they are the same on all machines."""
+        return self.slab.variant().strict
+
     def partial_sums(self, row: int) -> int:
         """Return the address at which a launch stores its partial sums."""
         return self._memory.address + row * self._row_bytes

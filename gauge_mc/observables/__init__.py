@@ -297,11 +297,6 @@ class Observable:
         return {}
 
     @property
-    def is_strict(self) -> bool:
-        """Whether its table can have the same bits on all machines, with these options."""
-        return self.strict
-
-    @property
     def kernels(self) -> tuple[Kernel, ...]:
         """The kernels that `measure` calls, which are compiled side by side before a run begins.
 

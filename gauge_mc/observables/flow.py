@@ -132,6 +132,7 @@ class GradientFlowObservable(Observable):
         "improved: 3/2 Q_1x1 - 3/5 Q_2x2 + 1/10 Q_3x3 (hep-lat/9701012)"
     )
     units: ClassVar[str] = "lattice units"
+    strict: ClassVar[bool] = True
     main_kernel: ClassVar[Kernel | None] = CLOVER
     bench_options: ClassVar[Mapping[str, object]] = {"to": 0.0, "every": 1.0}
     options: ClassVar[tuple[Option, ...]] = (
@@ -268,7 +269,7 @@ class GradientFlowObservable(Observable):
             return self
         longest = replace(self, to=self.every * (MOST_RECORDS - 1), slices=False)
         for flowed in longest.along(field):
-            if flowed.t**2 * flowed.energy_clover >= BEYOND * self.until:
+            if (flowed.t * flowed.t) * flowed.energy_clover >= BEYOND * self.until:
                 return replace(self, to=flowed.t)
             if 8 * flowed.t > max(self.lattice.extents) ** 2:
                 break

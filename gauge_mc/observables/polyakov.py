@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +20,7 @@ from gauge_mc.fields.time_lines import TIME_LINE, time_lines
 from gauge_mc.files.columns import Column, TableColumns
 from gauge_mc.groups import Group
 from gauge_mc.observables import OBSERVABLES, Columns, DerivedQuantity, Record, SummedObservable
+from gauge_mc.rounded import modulus
 
 POLYAKOV = Kernel("polyakov")
 
@@ -43,18 +43,6 @@ def _binder(chains: Sequence[Columns], lattice: Lattice) -> tuple[float, float]:
     """Return 1 - <|L|^4> / (3 <|L|^2>^2) and its error."""
     value, error = _kurtosis(chains, lattice)
     return 1 - value / 3, error / 3
-
-
-@partial(np.vectorize, otypes=[float])
-def modulus(re: float, im: float) -> float:
-    """Return the modulus of a complex number, correctly rounded and so the same on all machines."""
-    if not (math.isfinite(re) and math.isfinite(im)):
-        return math.hypot(re, im)
-    (a, b), (c, d) = float(re).as_integer_ratio(), float(im).as_integer_ratio()
-    scale = max(b, d) << 64
-    square = (a * (scale // b)) ** 2 + (c * (scale // d)) ** 2
-    root = math.isqrt(square)
-    return (2 * root + (root * root < square)) / (2 * scale)
 
 
 @OBSERVABLES.register
@@ -127,7 +115,7 @@ class Polyakov(SummedObservable):
     ) -> NDArray[np.float64]:
         """Return L and its modulus, given the sums of the real and imaginary parts of traces."""
         re, im = np.moveaxis(sums, -1, 0) / (group.colours * lattice.slice_sites)
-        return np.stack([re, im, modulus(re, im)], axis=-1)
+        return np.stack([re, im, np.vectorize(modulus, otypes=[float])(re, im)], axis=-1)
 
     @classmethod
     def live(cls, record: Record) -> str:

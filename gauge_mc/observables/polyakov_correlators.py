@@ -69,6 +69,7 @@ class PolyakovCorrelators(ReducedNoise):
         "Re P(x) P(x + R)^*, P = Tr / N, averaged over space and equivalent directions"
     )
     units: ClassVar[str] = "r in steps along path, such as (1,1,0)"
+    strict: ClassVar[bool] = True
     main_kernel: ClassVar[Kernel | None] = POLYAKOV_CORRELATORS
     options: ClassVar[tuple[Option, ...]] = (
         Option("r_max", int, "Largest distance R.", "half the lattice"),

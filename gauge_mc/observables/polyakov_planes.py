@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -11,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.analysis.thermodynamics.screening import AXES, COLUMNS
-from gauge_mc.analysis.transition.volume import centre_sector
 from gauge_mc.arrays import Array
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
@@ -23,6 +21,7 @@ from gauge_mc.fields.time_lines import TIME_LINE, complete_lines
 from gauge_mc.files.columns import TableColumns
 from gauge_mc.observables import OBSERVABLES, Measurer, Observable, Record
 from gauge_mc.options import check_options
+from gauge_mc.rounded import root_of_unity
 
 POLYAKOV_PLANES = Kernel("polyakov_planes")
 
@@ -49,6 +48,7 @@ class PolyakovPlanes(Observable):
         "the planes"
     )
     units: ClassVar[str] = "r in lattice units"
+    strict: ClassVar[bool] = True
     main_kernel: ClassVar[Kernel | None] = POLYAKOV_PLANES
 
     @classmethod
@@ -75,12 +75,19 @@ class PolyakovPlanes(Observable):
 def _records(field: Field) -> Iterator[Record]:
     """Yield axis, distance and both correlators of a field."""
     planes = polyakov_planes(field)
-    sector = centre_sector(np.array(planes[0].mean()), field.group.colours)
-    turn = np.exp(-2j * math.pi * sector / field.group.colours) if sector else 1.0
+    c, s = _sector(planes[0], field.group.colours)
     for axis, own in zip(AXES, planes, strict=True):
-        turned = own * turn
+        # Products of complex numbers are fused differently by different builds of NumPy.
+        turned = (own.real * c + own.imag * s, own.imag * c - own.real * s)
         for r in range(own.size // 2 + 1):
-            yield axis, r, *(_correlator(part, r) for part in (turned.real, turned.imag))
+            yield axis, r, *(_correlator(part, r) for part in turned)
+
+
+def _sector(loops: NDArray[np.complex128], colours: int) -> tuple[float, float]:
+    """Return the element of the centre, cos + i sin, to which the mean of loops is closest."""
+    re, im = float(loops.real.mean()), float(loops.imag.mean())
+    centre = [root_of_unity(number, colours) for number in range(colours)]
+    return max(centre, key=lambda one: re * one[0] + im * one[1])
 
 
 def _correlator(values: Array, r: int) -> float:

@@ -149,11 +149,6 @@ class WilsonLoops(LoopSet, ReducedNoise):
         )
 
     @property
-    def is_strict(self) -> bool:
-        """Whether there are neither multilevel averages nor means of links."""
-        return not self.noise
-
-    @property
     def kernels(self) -> tuple[Kernel, ...]:
         """The kernels of the gauge, of the lines and of the loops, or of multilevel averages."""
         if self.noise:

@@ -43,7 +43,7 @@ class Ensemble:
 
     def strictly(self, observable: Observable) -> bool:
         """Return whether an observable is measured with the same bits on all machines."""
-        return observable.is_strict and self.metadata.get("strict") == str(True)
+        return observable.strict and self.metadata.get("strict") == str(True)
 
     def table(self, observable: str) -> Path:
         """Return the default path of a table. It differs from the tables that the run writes."""

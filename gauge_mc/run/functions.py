@@ -236,11 +236,11 @@ def observable_along(item: Measurement, parameters: Parameters) -> Observable:
             f"measure: '{item}' depends on a stored configuration; measure it with gauge-mc "
             "measure, or choose other options."
         )
-    if parameters.strict and not observable.is_strict:
+    if parameters.strict and not observable.strict:
         others = in_words([name for name, one in OBSERVABLES.items() if one.strict], "and")
         raise UsageError(
-            f"measure: --strict does not hold for '{item}' yet, but for {others}, without "
-            "multilevel averages and multihit; measure it later, on stored configurations."
+            f"measure: --strict does not hold for '{item}' yet, but for {others}; measure it "
+            "later, on stored configurations."
         )
     return observable
 

@@ -236,9 +236,11 @@ class Parameters:
         self._check_luxury()
         if self.strict and not self.algorithm.strict:
             known = [name for name, one in ALGORITHMS.items() if one.strict]
+            these = " with these options" * (self.algorithm.name in known)
             raise UsageError(
-                f"--strict does not hold for {self.algorithm.name} yet; choose --algorithm "
-                f"{in_words(known, 'or')}, or leave out --strict."
+                f"--strict does not hold for {self.algorithm.name}{these} yet, but for "
+                f"{in_words(known, 'and')} with their usual ones; choose those, or leave out "
+                "--strict."
             )
         if self.exchange_every != defaults.EXCHANGE_EVERY and not self.tempering:
             raise UsageError(

@@ -15,6 +15,7 @@ import numpy as np
 
 from gauge_mc.files.columns import Column, TableColumns
 from gauge_mc.files.table import Value
+from gauge_mc.rounded import exponential
 
 KEY = 0x65786368616E6765
 """Second word of the key of the random numbers, the letters ``exchange``; the first is the seed."""
@@ -92,7 +93,7 @@ def acceptance(change: float) -> float:
     Detailed balance holds for the joint distribution of all rungs (K. Hukushima and K. Nemoto,
     J. Phys. Soc. Jpn. 65 (1996) 1604).
     """
-    return math.exp(-max(change, 0.0)) if math.isfinite(change) else 0.0
+    return exponential(-max(change, 0.0)) if math.isfinite(change) else 0.0
 
 
 class ReplicaExchange:

@@ -38,7 +38,9 @@ class Forces(NamedTuple):
 
     def mean(self, name: str) -> float:
         """Return the root mean square of a force, over links and kicks."""
-        return math.sqrt(math.fsum(one.mean**2 for one in self.of[name]) / len(self.of[name]))
+        return math.sqrt(
+            math.fsum(one.mean * one.mean for one in self.of[name]) / len(self.of[name])
+        )
 
     def largest(self, name: str) -> float:
         """Return the largest force on a link."""

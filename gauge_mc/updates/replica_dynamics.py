@@ -364,7 +364,7 @@ class ReplicaDynamics:
                 found = replica_sums(links.devices, [sums], len(numbers))
                 largest = self._largest.by_slice().reshape(len(self._couplings), -1)
                 forces = [
-                    gauge_force(own, largest[n], lattice)
+                    gauge_force(own, largest[n], lattice, sums.strict)
                     for own, n in zip(found, numbers, strict=True)
                 ]
                 return {

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from functools import cache
+
+from gauge_mc.rounded import complementary_error_function, power
 
 FIRST = 8
 """Number of steps of the first trajectory, unless the step would be too large."""
@@ -80,21 +83,24 @@ class StepTuner:
         numbers = self._numbers
         size = min(abs(change), LARGEST_CHANGE) if math.isfinite(change) else LARGEST_CHANGE
         numbers["trajectories"] += 1
-        numbers["squares"] += size**2
+        numbers["squares"] += size * size
         last = done == self.updates
         if done & (done - 1) == 0 or (last and numbers["trajectories"] >= WINDOW):
             mean = math.sqrt(1 + numbers["squares"] / numbers["trajectories"]) - 1
-            factor = (mean / self._goal) ** self._power
+            factor = power(mean / self._goal, self._power) if mean else 0.0
             low, high = FACTORS
             wanted = math.ceil(self.steps * min(max(factor, low), high))
             chosen = min(max(wanted, self._least), max(MOST, self._least))
             numbers.update(steps=chosen, trajectories=0, squares=0.0)
 
 
+@cache
 def mean_change(acceptance: float) -> float:
     """Return the mean m of dH with which the acceptance erfc(sqrt(m) / 2) is the given one."""
-    low, high = 0.0, 10.0
+    low, high = 0.0, 5.0
     while high - low > 1e-12:
         middle = (low + high) / 2
-        low, high = (middle, high) if math.erfc(middle) > acceptance else (low, middle)
-    return (2 * low) ** 2
+        low, high = (
+            (middle, high) if complementary_error_function(middle) > acceptance else (low, middle)
+        )
+    return 4 * low * low

@@ -89,7 +89,8 @@ def _scaled(one: Move, length: float, steps: int) -> Move:
     """Return a part of one of the steps of a trajectory."""
     scaled = replace(one, size=one.size * length / steps)
     if isinstance(scaled, Kick) and scaled.shift:
-        return replace(scaled, shift=scaled.shift * (length / steps) ** 2)
+        step = length / steps
+        return replace(scaled, shift=scaled.shift * (step * step))
     return scaled
 
 

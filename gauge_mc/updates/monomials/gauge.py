@@ -105,7 +105,9 @@ def begin_actions(
     return actions
 
 
-def gauge_force(sums: NDArray[np.float64], largest: NDArray[np.float64], lattice: Lattice) -> Force:
+def gauge_force(
+    sums: NDArray[np.float64], largest: NDArray[np.float64], lattice: Lattice, strict: bool
+) -> Force:
     """Return what the kernel `KICK` has found.
 
     Parameters
@@ -116,8 +118,11 @@ def gauge_force(sums: NDArray[np.float64], largest: NDArray[np.float64], lattice
         The largest |F| of every time slice.
     lattice : Lattice
         The lattice.
+    strict : bool
+        Whether the sums are strict, and those of |F|^2 in units of ``FORCE_UNIT``.
     """
-    mean = math.sqrt(exact_sum(sums[..., 1]) / lattice.links)
+    unit = KICK.constant("FORCE_UNIT") if strict else 1
+    mean = math.sqrt(unit * exact_sum(sums[..., 1]) / lattice.links)
     return Force(Energy.of(sums[..., 0]), mean, float(largest.max()))
 
 
@@ -185,7 +190,7 @@ class GaugeMonomial(Monomial):
 
         def force() -> Force:
             found, largest = block_sums(links.devices, sums), self._largest.by_slice()
-            return gauge_force(found, largest, links.lattice)
+            return gauge_force(found, largest, links.lattice, any(one.strict for one in sums))
 
         return force
 

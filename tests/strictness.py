@@ -1,0 +1,81 @@
+"""What strict runs compute, as digests: all that declares itself strict."""
+
+import hashlib
+
+import numpy as np
+
+from gauge_mc import Field, Lattice, Random, heatbath, measure
+from gauge_mc.actions import Coupling
+from gauge_mc.algorithms import ALGORITHMS, Tuning
+from gauge_mc.defaults import CHAIN_VERSION
+from gauge_mc.flows import FLOWS
+from gauge_mc.observables import OBSERVABLES
+from gauge_mc.smearing import SMEARINGS
+from gauge_mc.temporal_links import TEMPORAL_LINKS
+
+BETA = {"su2": 2.3, "su3": 5.7, "su4": 11.0}
+LATTICE = Lattice(8, 8, 4, 4)
+"""The smallest lattice on which registers have 16 lanes."""
+
+REDUCED = {"multilevel": "2,3", "multihit": True}
+LOOPS = {"r_max": 2, "t_max": 2}
+OPTIONS = {
+    "flow": [
+        *({"to": 0.1, "flow": flow} for flow in FLOWS),
+        {"to": 0.3, "every": 0.3, "tolerance": 1e-3, "slices": True},
+        {"to": 0.1, "anisotropy": 1.3},
+    ],
+    "thermal-flow": [{"to": 0.1}],
+    "field-correlators": [{"to": 0.1, "every": 0.1}],
+    "polyakov-correlators": [{"off_axis": True}, REDUCED],
+    "wilson-loops": [
+        *({**LOOPS, "smear": [f"{smearing}x1"]} for smearing in SMEARINGS),
+        *({**LOOPS, "smear": "none", "temporal": links} for links in TEMPORAL_LINKS),
+        {**LOOPS, **REDUCED, "smear": "none"},
+    ],
+}
+"""Options of observables, several times each."""
+
+INTEGRATORS = {"wilson": "omf4", "luscher-weisz": "leapfrog", "iwasaki": "force-gradient"}
+"""Integrators of trajectories, by action."""
+
+
+def digest(data):
+    return hashlib.sha256(np.ascontiguousarray(data).tobytes()).hexdigest()[:16]
+
+
+def measurements():
+    """All observables that are strict, with options."""
+    for name, kind in OBSERVABLES.items():
+        if kind.strict:
+            yield from ((name, options) for options in OPTIONS.get(name, [{}]))
+
+
+def table_digests(device, group, precision):
+    """Return the digests of all tables of some links."""
+    device.strict = True
+    field = Field.hot(LATTICE, group, precision, device, 5)
+    heatbath(field, BETA[group], Random.for_field(field, "philox", 7), sweeps=3)
+    result = {"links": digest(field.to_numpy())}
+    for name, options in measurements():
+        own = {**options, "beta": BETA[group]} if "multilevel" in options else options
+        columns = measure(field, name, progress=False, **own).columns.values()
+        numbers = [one.astype(float) for one in columns if one.dtype.kind in "if"]
+        assert np.isfinite(numbers).all()
+        words = " ".join(f"{key}={value}" for key, value in options.items())
+        result[f"{name} {words}".strip()] = digest(np.concatenate(numbers))
+    return result
+
+
+def trajectory_digests(device, group, precision, action, rng):
+    """Return the digests of the links after some trajectories, and of their records."""
+    device.strict = True
+    options = {"u0": 0.9} if action == "luscher-weisz" else {}
+    coupling = Coupling.of(BETA[group], action, **options)
+    field = Field.hot(LATTICE, group, precision, device, 5)
+    random = Random.for_field(field, rng, 7)
+    hmc = ALGORITHMS["hmc"].with_options(integrator=INTEGRATORS[action], length=0.5)
+    update = hmc.prepare(field, [coupling], [random], CHAIN_VERSION, [Tuning(updates=6)])
+    records = np.array([update()[0] for _ in range(9)], float)
+    assert np.isfinite(records).all()
+    return {"links": digest(field.to_numpy()), "records": digest(records)}
