@@ -14,9 +14,12 @@ from gauge_mc.quoting import shortened
 
 N = TypeVar("N", int, float)
 
+MOST_DIGITS = 19
+"""Largest number of digits of a whole number."""
+
 
 def whole_number(text: str | int) -> int:
-    """Read a whole number of at most 19 digits.
+    """Read a whole number of at most `MOST_DIGITS` digits.
 
     Raises
     ------
@@ -24,8 +27,10 @@ def whole_number(text: str | int) -> int:
         If the text is something else.
     """
     word = str(text).strip()
-    if not re.fullmatch("[+-]?[0-9]{1,19}", word):
+    if not re.fullmatch("[+-]?[0-9]+", word):
         raise ValueError(f"'{shortened(word, 80)}' is not a whole number.")
+    if len(word.lstrip("+-")) > MOST_DIGITS:
+        raise ValueError(f"'{shortened(word, 80)}' has more than {MOST_DIGITS} digits.")
     return int(word)
 
 
@@ -40,9 +45,16 @@ def number(text: str | float) -> float:
     word = str(text).strip()
     digits = r"([0-9]{1,40}\.?[0-9]{0,40}|\.[0-9]{1,40})"
     plain = re.fullmatch(rf"[+-]?{digits}([eE][+-]?[0-9]{{1,3}})?", word)
-    if not plain or not math.isfinite(value := float(word)):
+    if not plain:
         raise ValueError(f"'{shortened(word, 80)}' is not a number.")
+    if not math.isfinite(value := float(word)):
+        raise ValueError(f"'{shortened(word, 80)}' is too large.")
     return value
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with a noun that has a regular plural, such as ``2 updates``."""
+    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def listed(text: str, read: Callable[[str], N], separators: str = ",;") -> tuple[N, ...]:

@@ -11,6 +11,7 @@ from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.cli.settings import with_settings
 from gauge_mc.cli.updates import AT, after
 from gauge_mc.formats import FORMATS
+from gauge_mc.numbers import counted
 
 
 @prints("gauge_mc.run.regenerate:RegenerationReport")
@@ -63,13 +64,13 @@ def regenerate(
     if quiet and not dry_run:
         return
     if found.there:
-        say(f"there already: {len(found.there)} configurations{after(found.there)}")
+        say(f"there already: {counted(len(found.there), 'configuration')}{after(found.there)}")
     if found.made and found.compared is None:
         say(f"{found.run} has no configuration with which this device could be compared")
     elif found.made:
         will = "would be made again first" if dry_run else "made again, with the same links"
         say(f"configuration {found.compared}: {will}")
     verb = "would be made" if dry_run else "made"
-    work = f", {found.updates} updates" if found.made else ""
-    say(f"{verb}: {len(found.made)} configurations{work}{after(found.made)}")
+    work = f", {counted(found.updates, 'update')}" if found.made else ""
+    say(f"{verb}: {counted(len(found.made), 'configuration')}{work}{after(found.made)}")
     say(found.folder)

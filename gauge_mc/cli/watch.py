@@ -18,7 +18,7 @@ from gauge_mc.scans.scan import newest_run_or_scan
 def watch(
     path: Annotated[
         Path | None,
-        o.argument("Run or scan, which need not have begun.", o.NEWEST, metavar="RUN|SCAN"),
+        o.argument("Run or scan.", o.NEWEST, metavar="RUN|SCAN"),
     ] = None,
     serve: Annotated[
         bool,
@@ -29,6 +29,9 @@ def watch(
     port: Annotated[
         int | None, o.option("Port of the page.", "one that is free", metavar="PORT")
     ] = None,
+    wait: Annotated[
+        bool, o.option("Wait for a run or a scan that has not begun.", flag="--wait")
+    ] = False,
     bench: Annotated[
         Path | None,
         o.option(
@@ -55,6 +58,8 @@ def watch(
 
     chosen = path or newest_run_or_scan()
     watcher = Watcher(chosen, SavedBenchmark.read(bench) if bench else None)
+    if not wait:
+        watcher.check_begun()
     if serve:
         serve_page(watcher, port or 0, token=os.environ.get(TOKEN), announce=_announce)
     elif json:

@@ -56,7 +56,7 @@ def check_threads(threads: int | None) -> None:
         If the number is below 1 or above `MAX_THREADS`.
     """
     if threads is not None and not 1 <= threads <= MAX_THREADS:
-        raise UsageError(f"threads must lie between 1 and {MAX_THREADS}, not {threads}.")
+        raise UsageError(f"--threads is {threads}; give a whole number from 1 to {MAX_THREADS}.")
 
 
 def choose_devices(

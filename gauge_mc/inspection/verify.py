@@ -24,7 +24,7 @@ from gauge_mc.publication.checks import check_file, check_kernels, is_publicatio
 from gauge_mc.publication.crate import published_files
 from gauge_mc.publication.record import CONFIGURATIONS, KERNELS
 from gauge_mc.run import checkpoint
-from gauge_mc.run.directory import Run, ambiguous
+from gauge_mc.run.directory import Run, ambiguous, missing_run
 from gauge_mc.run.functions import observable_along
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import Parameters
@@ -156,7 +156,7 @@ def checks_of(path: Path, regenerate: int = 0) -> list[Check]:
         return _scan_checks(path)
     run = Run(path)
     if not run.exists():
-        raise UsageError(f"There is no run in {path}: it has no run.toml.")
+        raise missing_run(path)
     return _run_checks(run)
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from gauge_mc.algorithms import ALGORITHMS
 from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.analysis.timeseries.gamma_method import estimate
-from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.errors import GaugeError
 from gauge_mc.files.columns import SWEEP, Column, TableColumns
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.fits import FitResult
@@ -24,7 +24,7 @@ from gauge_mc.observables import OBSERVABLES
 from gauge_mc.plots.runs.drawing import runs_of
 from gauge_mc.plots.runs.labels import labels_of
 from gauge_mc.reports.markup import Markup, element, text
-from gauge_mc.run.directory import Run, SessionRecord
+from gauge_mc.run.directory import Run, SessionRecord, missing_run
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.thermalisation import Skip, Thermalisation, found_thermalisation
 from gauge_mc.scans.scan import Scan
@@ -166,7 +166,7 @@ class Subject:
         """
         for path in paths:
             if not path.is_dir():
-                raise UsageError(f"There is no run {path}.")
+                raise missing_run(path)
         every = runs_of(paths)
         shown = every[:MOST_RUNS]
         runs = [

@@ -31,6 +31,7 @@ from gauge_mc.files.input import read_text
 from gauge_mc.files.structured import parse_toml, typed
 from gauge_mc.formats import FORMATS
 from gauge_mc.observables import table_name
+from gauge_mc.registry import similar
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.cards import MAX_CARD, RECORD, flat
 from gauge_mc.run.lock import Holder, RunLock, is_locked, now, read_holder
@@ -173,7 +174,7 @@ class Run:
             If run.toml is damaged.
         """
         if not self.exists():
-            raise UsageError(f"There is no run in {self.path}: it has no run.toml.")
+            raise missing_run(self.path)
         try:
             values = parse_toml(read_text(self.toml, MAX_CARD))
             sessions = typed(values.pop(RECORD, []), list[SessionRecord])
@@ -287,6 +288,22 @@ def ambiguous(number: int, first: Path, second: Path) -> GaugeError:
         f"{first} and {second} both have the number {number}, which must identify a configuration; "
         "move one of them out of the run."
     )
+
+
+def missing_run(path: Path) -> UsageError:
+    """Return the error for a path that is not a run directory, with what is there instead."""
+    if not path.exists():
+        near = similar(path.name, [one.parent.name for one in path.parent.glob("*/run.toml")])
+        return UsageError(f"There is no run {path}{f'; did you mean {near!r}?' if near else '.'}")
+    if not path.is_dir():
+        return UsageError(f"There is no run in {path}, which is a file; name the run's directory.")
+    inside = sorted(path.glob("*/run.toml"))
+    if inside:
+        runs = f"the {len(inside)} runs" if len(inside) > 1 else "the run"
+        return UsageError(
+            f"There is no run in {path} itself; name {runs} in it, such as {inside[0].parent}."
+        )
+    return UsageError(f"There is no run in {path}: it has no run.toml.")
 
 
 def newest_run(root: Path = RUNS) -> Run:

@@ -94,7 +94,8 @@ class Forecast:
         end = datetime.datetime.now() + datetime.timedelta(seconds=self.seconds)
         until = end.isoformat(" ", "minutes")
         words = f"{duration(self.seconds)} for {self.updates_left} updates, until {until}"
-        table.add_row("time", f"{words}, if the disk keeps up")
+        words = f"{words}, if the disk keeps up" if self.updates_left else "the run is complete"
+        table.add_row("time", words)
         return table
 
 

@@ -43,8 +43,9 @@ FAILURE = "failure"
 failed."""
 
 COMPLETE, INCOMPLETE, INTERRUPTED = "complete", "incomplete", "interrupted"
-"""How a session has ended: with nothing left to do, with runs of a scan that have failed, or at
-once by a signal. Otherwise the reason is stated.
+SUBMITTED = "submitted"
+"""How a session has ended: with nothing left to do, with runs of a scan that are not complete, at
+once by a signal, or with jobs that a batch system will carry out. Otherwise the reason is stated.
 """
 
 LONGEST_LINE = 2**16

@@ -14,13 +14,13 @@ from gauge_mc.algorithms import ALGORITHMS, Algorithm, algorithm_options
 from gauge_mc.configurable import Configurable
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.layout import REALS
-from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.errors import GaugeError, UnknownNameError, UsageError
 from gauge_mc.formats import FORMATS, check_writable, writable_formats
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import Option
 from gauge_mc.random import GENERATORS
-from gauge_mc.registry import in_words
+from gauge_mc.registry import in_words, nearest
 from gauge_mc.results import documented
 from gauge_mc.run.measurement import MAX_UPDATES, NO_MEASUREMENT, Measurement
 from gauge_mc.run.settings import (
@@ -255,7 +255,9 @@ class Parameters:
             raise UsageError(f"start must be {choices}.")
         check_bounds(self)
         if self.format != NO_FORMAT:
-            FORMATS.check(self.format, "format")
+            if self.format not in FORMATS:
+                close = nearest(self.format, (*writable_formats(), NO_FORMAT))
+                raise UnknownNameError(f"format: There is no format '{self.format}'{close}")
             check_writable(self.format, self.group, self.precision)
 
     def _check_luxury(self) -> None:

@@ -11,6 +11,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from gauge_mc.domain.energy import EnergyUse
+from gauge_mc.numbers import counted
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.chain import Chain
 from gauge_mc.run.directory import Run
@@ -99,7 +100,9 @@ def summary(run: Run, parameters: Parameters, averages: RenderableType, table: T
         Times and rates of the session, to which the files are added; see `session_table`.
     """
     p = parameters
-    configs = f"{len(run.configs())} configurations" if p.keeps_configs else "no configurations"
+    configs = (
+        counted(len(run.configs()), "configuration") if p.keeps_configs else "no configurations"
+    )
     table.add_row("files", f"{run.path} ({configs})")
     return Group(averages, table)
 

@@ -60,7 +60,7 @@ def _cautions(table: TableData, averages: Mapping[str, Average]) -> list[str]:
     """Return cautions about averages: the chain is short, or has not thermalised."""
     if not averages:
         return []
-    slowest = max(one.tau_int for one in averages.values())
+    slowest = max(one.tau_int + one.tau_int_error for one in averages.values())
     series = [table[name] for name in averages]
     unequal = [UNEQUAL] if len({*np.diff(table[SWEEP]).tolist()}) > 1 else []
     return unequal + caution_short(len(table), slowest) + caution_series(table[SWEEP], *series)

@@ -14,7 +14,6 @@ from gauge_mc.files.frames import html_table
 from gauge_mc.files.mapping import FileMapping, SuggestingDict, unknown
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.observables import OBSERVABLES, table_name
-from gauge_mc.registry import nearest
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run, newest_run
@@ -215,9 +214,6 @@ def open_run(path: str | os.PathLike[str] | None = None) -> RunView:
     run = newest_run() if path is None else Run(Path(path))
     if not run.exists() and (run.path / "scan.toml").is_file():
         raise UsageError(f"{run.path} is a scan; open one of the runs in its folder.")
-    if not run.path.exists():
-        others = [one.parent.name for one in run.path.parent.glob("*/run.toml")]
-        raise UsageError(f"There is no run {run.path}{nearest(run.path.name, others)}")
     parameters = run.read()[0]
     return RunView(run.path, parameters, _updates_done(run))
 

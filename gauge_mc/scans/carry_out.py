@@ -17,7 +17,7 @@ from gauge_mc.options import Option
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.cards import ParametersLike, named_values
 from gauge_mc.run.execution import Execution
-from gauge_mc.run.log import COMPLETE, INCOMPLETE, RunLog, logged_session
+from gauge_mc.run.log import COMPLETE, INCOMPLETE, SUBMITTED, RunLog, logged_session
 from gauge_mc.run.parameters import Parameters, run_options
 from gauge_mc.run.stop import Stop
 from gauge_mc.run.thermalisation import Skip
@@ -279,10 +279,13 @@ def gather(asked: ScanRequest) -> ScanResult:
     console, tally = Console(quiet=asked.execution.quiet), Tally(scan.members())
     averages = ScanAverages(scan, asked.skip)
     console.print(f"{scan.path}: {tally}", soft_wrap=True)
-    _finish(averages, console)
-    for failure in averages.failures.values():
-        raise GaugeError(failure)
     complete = sum(map(tally.done, tally.members))
+    with logged_session([RunLog(scan.path)], runs=len(tally.members)) as ended:
+        _finish(averages, console)
+        for failure in averages.failures.values():
+            raise GaugeError(failure)
+        whole = complete == len(tally.members)
+        ended |= {"ended": COMPLETE if whole else INCOMPLETE, "complete": complete}
     return ScanResult(scan.path, len(tally.members), complete, None, {})
 
 
@@ -324,10 +327,14 @@ def submit(asked: ScanRequest, system: str, words: Sequence[str]) -> Submission:
         tally = Tally(scan.members())
         left = [one for one in tally.members if not (tally.done(one) or one.run.holder()[1])]
         tasks = [slurm.task(member, asked.execution) for member in left]
-        jobs = slurm.submit(job, tasks, scan.jobs.absolute(), options) if tasks else []
+        logs = [RunLog(scan.path)] if tasks else []
+        with logged_session(logs, devices=system, runs=len(tasks)) as ended:
+            jobs = slurm.submit(job, tasks, scan.jobs.absolute(), options) if tasks else []
+            array = str(jobs[0].job_id).partition("_")[0] if jobs else None
+            ended |= {"ended": SUBMITTED, "job": array}
     return Submission(
         str(scan.path),
-        str(jobs[0].job_id).partition("_")[0] if jobs else None,
+        array,
         [str(one.run.path) for one in left],
         len(tally.members),
         sum(map(tally.done, tally.members)),

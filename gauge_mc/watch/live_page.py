@@ -8,7 +8,6 @@ from functools import cache
 import numpy as np
 
 from gauge_mc import __version__
-from gauge_mc.inspection.status import COMPLETE, STOPPED, WAITING
 from gauge_mc.reports.charts import Chart, ChartLine
 from gauge_mc.reports.markup import Markup, element, table
 from gauge_mc.reports.page import SCRIPTS, STYLES, asset
@@ -35,12 +34,8 @@ MEMBERS = ("run", "couplings and lattice", "state", "updates", "speed")
 LEAST = 0.005
 """Fraction of the time of a process below which a part of it is not shown."""
 
-ENDS = {
-    COMPLETE: "; it has ended, and this page stays until the server ends",
-    STOPPED: "; it has been stopped, and can be continued",
-    WAITING: "; it has not begun yet",
-}
-"""Words about states in which nothing happens."""
+ENDED = "this page stays until the server ends"
+"""Remark on a run or a scan that is complete."""
 
 
 def live_page(parts: Parts) -> str:
@@ -151,6 +146,7 @@ def _state(found: LiveSnapshot) -> Markup:
     """Return the state and the progress of a run or a scan."""
     run = None if found.is_scan else found.runs[0]
     left, share = found.remaining_seconds, f"{found.done:.1%}"
+    remark = ENDED if found.over else found.remark
     rows = {
         "updates": f"{_of(run.sweep, run.sweeps)}, {run.phase}" if run and run.phase else "",
         "remaining": "" if left is None else duration(left),
@@ -164,7 +160,7 @@ def _state(found: LiveSnapshot) -> Markup:
         element(
             "p",
             element("strong", found.state, role="status"),
-            f", {share} done{ENDS.get(found.state, '')}",
+            f", {share} done{f'; {remark}' if remark else ''}",
         ),
         element("progress", share, max=1, value=f"{found.done:.4f}", aria_label="Progress"),
         element("dl", *(_fact(*row) for row in rows.items() if row[1])),

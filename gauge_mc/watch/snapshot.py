@@ -25,7 +25,7 @@ from gauge_mc.observables import table_name
 from gauge_mc.reports.subject import columns_of, declared_columns, single
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.chain_series import series_of
-from gauge_mc.run.directory import Run
+from gauge_mc.run.directory import Run, missing_run
 from gauge_mc.run.display import describe
 from gauge_mc.run.log import LOG, LogEntry, LogTail
 from gauge_mc.run.parameters import Parameters
@@ -48,6 +48,9 @@ ADVANCES = {table_name(name) for name in ALGORITHMS}
 
 GROWTH = 1.1
 """Factor by which a table grows before averages and warnings are computed again."""
+
+REMARKS = {STOPPED: "it can be continued", WAITING: "it has not begun yet"}
+"""What live views add to a state."""
 
 UNFIT_BENCH = (
     "The benchmark does not fit the run: it is of other devices, another group, precision, action "
@@ -193,6 +196,11 @@ class LiveSnapshot:
     log: tuple[LogEntry, ...] = result_field("The last entries of the log of the run or the scan.")
 
     @property
+    def remark(self) -> str:
+        """Remark on the state, such as "it can be continued", or nothing."""
+        return REMARKS.get(self.state, "")
+
+    @property
     def over(self) -> bool:
         """Whether there is nothing to wait for: the work is complete."""
         return self.state == COMPLETE
@@ -214,6 +222,18 @@ class Watcher:
         self._runs: dict[Path, _WatchedRun] = {}
         self._members: dict[Path, tuple[tuple[int, int], int]] = {}
         self._log = _LogLines(path)
+
+    def check_begun(self) -> None:
+        """Refuse a path that is neither a run nor a scan, as one that is mistyped.
+
+        Raises
+        ------
+        UsageError
+            If there is no run and no scan yet.
+        """
+        if not Scan(self.path, Parameters()).exists() and not Run(self.path).exists():
+            words = str(missing_run(self.path))
+            raise UsageError(f"{words} To wait for one that begins there, add --wait.")
 
     def snapshot(self) -> LiveSnapshot:
         """Return a snapshot of this moment.

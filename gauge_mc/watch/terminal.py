@@ -230,7 +230,8 @@ class _Page:
 
     def _title(self, snapshot: LiveSnapshot) -> Text:
         """Return the line with the path, of which the beginning may be left out, and the state."""
-        state, path = f": {_state(snapshot)}", printable(snapshot.path)
+        remark = f"; {snapshot.remark}" if snapshot.remark else ""
+        state, path = f": {snapshot.state}{remark}", printable(snapshot.path)
         room = max(8, self.width - cell_len(state))
         while cell_len(path) > room:
             path = f"…{path[2:]}"
@@ -244,12 +245,6 @@ def _brief(entry: LogEntry) -> str:
     """Return an entry of a log with a shorter time."""
     moment = entry.time[5:19].replace("T", " ")
     return str(replace(entry, time=moment))
-
-
-def _state(snapshot: LiveSnapshot) -> str:
-    """Return the state in words."""
-    words = {WAITING: "has not begun yet", STOPPED: "stopped, and can be continued"}
-    return words.get(snapshot.state, snapshot.state)
 
 
 def _fitted(words: str, width: int) -> str:

@@ -212,8 +212,12 @@ def test_bench_prints_one_json_object(tmp_path):
         (["bench", "plaquette"], 2, "Names are for --observables"),
         (["bench", "--backend", "abacus"], 2, "no backend 'abacus'"),
         (["bench", "--compare", "/nonexistent"], 2, "not a result of gauge-mc bench"),
-        (["bench", "--threads", "0"], 2, "threads must lie between 1 and 1024, not 0"),
-        (["bench", "--threads", "1025"], 2, "threads must lie between 1 and 1024, not 1025"),
+        (["bench", "--threads", "0"], 2, "--threads is 0; give a whole number from 1 to 1024"),
+        (
+            ["bench", "--threads", "1025"],
+            2,
+            "--threads is 1025; give a whole number from 1 to 1024",
+        ),
     ],
 )
 def test_bad_input_ends_in_one_sentence(arguments, code, words):

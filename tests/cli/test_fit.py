@@ -75,6 +75,7 @@ def folders(tmp_path_factory):
         (("potential", "good", "--r-min", "6"), "contains 3 distances", 2),
         (("potential", "run/plaquette.csv"), "it is not a table of Wilson loops", 1),
         (("potential", "no"), "no", 2),
+        (("hmc", "."), "There is no run in . itself; name the run in it, such as run.", 2),
         (("creutz", "good", "--r-min", "2"), "--r-min is not an option of gauge-mc fit creutz", 2),
         (("creutz", "good", "--level", "x"), "--level", 2),
         (("xyz",), f"no fit 'xyz'; choose {in_words(list(FITS), 'or')}", 2),

@@ -28,7 +28,7 @@ def run(good, tmp_path, monkeypatch):
 @pytest.mark.parametrize("threads", [0, -3, 1025])
 @pytest.mark.parametrize("split", [(), ("--split",), ("--devices", "cpu:2")])
 def test_threads_have_the_same_bounds_as_in_other_commands(run, threads, split):
-    sentence = f"gauge-mc: threads must lie between 1 and 1024, not {threads}.\n"
+    sentence = f"gauge-mc: --threads is {threads}; give a whole number from 1 to 1024.\n"
     words = ("--backend", "cpu", "--threads", threads)
     assert call("measure", "plaquette", "run", *words, *split) == (sentence, 2)
     if not split:

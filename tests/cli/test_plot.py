@@ -122,6 +122,7 @@ def test_a_figure_lies_in_its_run(run, sketched):
         (("good",), "Name the plot before the run, as in gauge-mc plot plaquette good", 2),
         (("plaquete", "good"), "did you mean 'plaquette'", 2),
         (("history", "no"), "There is no run no", 2),
+        (("history", "."), "There is no run in . itself; name the run in it, such as run.", 2),
         (("history",), "There are no runs in runs", 2),
     ],
 )
@@ -200,6 +201,13 @@ def test_tables_of_functions_have_plots(tmp_path, monkeypatch, names):
     assert "no plot of the table both: it has several rows" in call("plot", "both", "run")[0]
     assert "did you mean 'half'" in call("plot", "halff", "run")[0]
     assert "There is no plot 'half'" in call("plot", "half", make_run(tmp_path / "other"))[0]
+
+
+def test_plots_and_status_agree_on_the_length_of_a_series(tmp_path, sketched):
+    run = make_run(tmp_path / "run", configs=8, format="none")
+    length = re.compile(r"The series is only (\d+) τ_int long")
+    shown, said = call("status", run)[0], plot("averages", run)[1]
+    assert length.search(shown).group(1) == length.search(said).group(1)
 
 
 def test_thermalisation_in_averages(tmp_path, sketched):

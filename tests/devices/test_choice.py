@@ -71,7 +71,7 @@ def test_one_device_by_default(four_gpus, monkeypatch):
         (("cpu:0",), "N in cpu:N must lie between 1 and 1024"),
         (("cpu:",), "N in cpu:N must lie between 1 and 1024"),
         (("cpu:two", "cpu"), "N in cpu:N must lie between 1 and 1024"),
-        (("cpu:2", "auto", 0), "threads must lie between 1 and 1024, not 0"),
+        (("cpu:2", "auto", 0), "--threads is 0; give a whole number from 1 to 1024"),
         (("cpu:2", "cuda"), "not possible with --backend cuda"),
         (("2", "cpu"), "not possible with --backend cpu"),
         (("gpu",), "--devices gpu is not possible"),

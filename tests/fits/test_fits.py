@@ -44,6 +44,9 @@ def test_other_tables_may_be_damaged(tmp_path):
 
 
 def test_a_missing_table_is_named(tmp_path):
+    with pytest.raises(GaugeError, match=f"There is no run in {tmp_path}: it has no run.toml"):
+        find_table_by_columns(tmp_path, LOOP_COLUMNS)
+    (tmp_path / "plaquette.csv").write_text("sweep,plaquette\n")
     with pytest.raises(GaugeError, match=f"make one with gauge-mc measure wilson-loops {tmp_path}"):
         find_table_by_columns(tmp_path, LOOP_COLUMNS)
     with pytest.raises(GaugeError, match="no table with the columns mass in"):

@@ -13,7 +13,7 @@ from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.plots.figures.labels import minus
 from gauge_mc.plots.figures.looks import COLOURS, SHADE
-from gauge_mc.plots.figures.series import History
+from gauge_mc.plots.figures.series import History, draw_distribution
 from gauge_mc.plots.figures.series import draw_history as draw_series
 from gauge_mc.plots.history import MOST_MEANS, plot_history
 from gauge_mc.plots.polyakov import plot_polyakov
@@ -132,6 +132,16 @@ def test_polyakov_loops_of_su2_are_a_distribution(tmp_path):
     loops = [History(one.label, one.sweeps, one.values + 0j) for one in histories()]
     plot_polyakov(loops, path)
     assert path.stat().st_size > 8000
+
+
+def test_a_single_value_has_no_histogram_that_would_set_the_scale():
+    look = {"color": "#0072B2"}
+    axes = Figure().subplots()
+    draw_distribution(axes, History("one", np.array([5]), np.array([0.5])), look)
+    assert (axes.patches[:], axes.get_ylim()) == ([], (0.0, 1.0))
+    draw_distribution(axes, History("two", np.array([5, 6]), np.array([0.5, 0.6])), look)
+    assert axes.patches
+    assert axes.dataLim.ymin == pytest.approx(0.5)
 
 
 @pytest.mark.filterwarnings("error")

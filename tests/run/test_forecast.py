@@ -1,6 +1,7 @@
 """Forecasts of the needs of a run, made without beginning it."""
 
 import json
+import re
 import shutil
 
 import pytest
@@ -85,6 +86,13 @@ def test_the_command_prints_it(tmp_path, monkeypatch):
     shown, code = call("generate", *options, "--start", "missing.lime")
     assert (code, shown.count("\n")) == (2, 1)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_complete_run_is_called_complete(tmp_path):
+    generate(**{**SMALL, "configs": 1}, output=tmp_path / "run", progress=False)
+    shown, code = call("generate", "--output", tmp_path / "run", "--backend", "cpu", "--dry-run")
+    assert code == 0
+    assert re.search("^time +the run is complete *$", shown, re.MULTILINE)
 
 
 def test_quarks_are_not_free(tmp_path, monkeypatch):

@@ -561,7 +561,7 @@ def test_the_default_place_is_that_of_the_command(folder):
         (lambda: fit("potential"), "There are no runs in runs"),
         (lambda: verify(), "There are no runs and no scans in runs"),
         (lambda: verify("none"), "There is no file or directory none"),
-        (lambda: export("none", "x.h5"), "There is no run in none"),
+        (lambda: export("none", "x.h5"), "There is no run none"),
     ],
 )
 def test_wrong_requests_are_refused_in_one_sentence(folder, call, sentence):

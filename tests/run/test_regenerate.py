@@ -106,7 +106,7 @@ def test_a_dry_run_says_what_it_takes(run):
     shown, code = call("regenerate", run, "--at", "8:17:3", "--dry-run")
     assert code == 0
     assert shown.splitlines() == [
-        "there already: 1 configurations (after updates 14)",
+        "there already: 1 configuration (after updates 14)",
         "configuration 5: would be made again first",  # 5 updates, 6 to 11, and 3 to 17
         "would be made: 3 configurations, 14 updates (after updates 8, 11, 17)",
         f"{run}/configs",

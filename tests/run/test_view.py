@@ -160,9 +160,20 @@ def test_a_misspelt_run_is_answered_with_the_nearest_one(copy):
         open_run(copy.with_name("onee"))
 
 
+def test_a_folder_of_runs_is_answered_with_one_of_them(copy):
+    with pytest.raises(UsageError, match=r"itself; name the run in it, such as .*/one\.$"):
+        open_run(copy.parent)
+    shutil.copytree(copy, copy.with_name("two"))
+    with pytest.raises(UsageError, match=r"itself; name the 2 runs in it, such as .*/one\.$"):
+        open_run(copy.parent)
+
+
 def test_what_is_no_run_is_refused(tmp_path):
     with pytest.raises(UsageError, match=r"There is no run in .*: it has no run.toml"):
         open_run(tmp_path)
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match=r"There is no run in .*file, which is a file; name"):
+        open_run(tmp_path / "file")
     with pytest.raises(UsageError, match=r"There is no run .*nothing\.$"):
         open_run(tmp_path / "nothing")
     (tmp_path / "scan.toml").touch()

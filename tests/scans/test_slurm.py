@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.run.log import LogTail
 from gauge_mc.scans.process import job
 from gauge_mc.scans.slurm import last_job, parse_minutes, parse_options, submit
 from tests.calls import call
@@ -81,6 +82,15 @@ def test_a_job_array_of_slurm(folder, monkeypatch, sketched):
     program(folder / "sbatch", "echo 'sbatch: error: Invalid account' >&2; exit 1")
     assert "rejected the jobs: sbatch: error: Invalid account." in scan(*words, expect=1)
     assert last_job(folder / "s" / "jobs") == "42"
+    log = [one.fields for one in LogTail(folder / "s").new()]
+    sessions, ends = log[::2], log[1::2]
+    assert [one.get("devices") for one in sessions] == ["slurm", None, "slurm", "slurm", "slurm"]
+    assert [one["runs"] for one in sessions] == [2, 2, 1, 1, 1]
+    words = [one["ended"] for one in ends]
+    assert words[:4] == ["submitted", "incomplete", "submitted", "submitted"]
+    assert "Invalid account" in words[4]
+    assert [one.get("job") for one in ends] == ["42", None, "42", "42", None]
+    assert ends[1]["complete"] == 1
 
 
 @pytest.mark.slow

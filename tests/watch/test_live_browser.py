@@ -207,7 +207,7 @@ def from_the_beginning(path):
     with serving(path) as server, opened(server.address) as (page, wrong):
         page.locator("main:has-text('waiting, 0.0% done; it has not begun yet')").wait_for()
         make_run(path)
-        page.locator("main:has-text('complete, 100.0% done; it has ended')").wait_for()
+        page.locator("main:has-text('complete, 100.0% done; this page stays')").wait_for()
         drawn(page)
         shown = page.locator("figcaption").all_inner_texts()
         return shown, page.locator("progress").get_attribute("value"), page.title(), wrong

@@ -197,7 +197,7 @@ def test_a_run_is_followed_to_its_end_in_a_terminal(run, monkeypatch):
     console = Console(file=out, force_terminal=True, width=80, height=30)
     terminal.watch_in_terminal(Watcher(run), console)
     assert ["running" in one for one in seen] == [True, False]
-    assert "stopped, and can be continued" in seen[1]
+    assert "stopped; it can be continued" in seen[1]
     assert "complete" in out.getvalue()
 
 
@@ -209,16 +209,27 @@ def test_ctrl_c_ends_the_view(tmp_path, monkeypatch):
     out = io.StringIO()
     console = Console(file=out, force_terminal=True, width=80, height=30)
     terminal.watch_in_terminal(Watcher(tmp_path / "later"), console)
-    assert "has not begun yet" in out.getvalue()
+    assert "later: waiting; it has not begun yet" in out.getvalue()
 
 
 def test_without_a_terminal_the_command_shows_the_state_once(run, tmp_path):
-    shown, code = call("watch", tmp_path / "later")
-    assert (shown.strip().endswith("later: has not begun yet"), code) == (True, 0)
+    shown, code = call("watch", tmp_path / "later", "--wait")
+    assert (shown.strip().endswith("later: waiting; it has not begun yet"), code) == (True, 0)
     shown, code = call("watch", run)
     assert (code, "11/11 updates" in shown, "plaquette" in shown) == (0, True, True)
     assert call("watch", run, "--port", 1)[1] == 2
     assert "result of gauge-mc bench" in call("watch", run, "--bench", run / "run.toml")[0]
+
+
+def test_a_path_without_a_run_is_refused_in_every_view(run, tmp_path):
+    """A mistyped name does not wait for ever, nor end as if all were well."""
+    for more in ((), ("--serve",), ("--json",)):
+        shown, code = call("watch", tmp_path / "rum", *more)
+        assert f"There is no run {tmp_path / 'rum'}; did you mean 'run'?" in shown
+        assert "add --wait" in shown
+        assert code == 2
+    shown, code = call("watch", tmp_path)
+    assert (f"name the run in it, such as {run}." in shown, code) == (True, 2)
 
 
 def test_the_speed_is_compared_with_that_of_a_benchmark(run, tmp_path):

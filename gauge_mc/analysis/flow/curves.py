@@ -90,7 +90,8 @@ class FlowCurve:
         if t.size < MIN_TIMES:
             raise GaugeError(
                 f"The interpolation needs at least {MIN_TIMES} flow times, but the table has "
-                f"{t.size}; measure the flow at more times."
+                f"{t.size}; measure the flow to a larger --to, or with a smaller "
+                "--every."
             )
         return cls(t, samples)
 

@@ -9,6 +9,7 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.table import read_heading
 from gauge_mc.observables import OBSERVABLES, table_name
+from gauge_mc.run.directory import Run, missing_run
 
 
 def find_table_by_columns(folder: Path, columns: Collection[str]) -> Path:
@@ -87,6 +88,8 @@ def tables_with_columns(
 
 def _missing_table(folder: Path, columns: Collection[str]) -> GaugeError:
     """Return the error for a folder without a table that has the given columns."""
+    if not Run(folder).exists() and not any(folder.glob("*.csv")):
+        return missing_run(folder)
     for name, observable in OBSERVABLES.items():
         if set(columns) <= {SWEEP, *observable.columns.names}:
             return GaugeError(

@@ -110,8 +110,10 @@ def draw_distribution(
     horizontal: bool = True,
     filled: bool = True,
 ) -> None:
-    """Draw a histogram of a series; for complex values, of their real parts."""
+    """Draw a histogram of a series that is not constant; for complex values, of real parts."""
     values = np.real(history.values)
+    if not np.ptp(values) > 0:  # one bin around a single value would set the scale
+        return
     bins = min(40, max(5, math.isqrt(values.size)))  # square-root rule, within legible limits
     density, edges = np.histogram(values, bins, density=True)
     orientation: Any = "horizontal" if horizontal else "vertical"

@@ -8,7 +8,6 @@ from contextvars import ContextVar
 from pathlib import Path
 
 from gauge_mc.analysis.timeseries.cautions import caution_skip
-from gauge_mc.analysis.timeseries.estimates import MIN_TAUS, caution_short
 from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.analysis.timeseries.transients import transient_end
 from gauge_mc.errors import GaugeError
@@ -63,9 +62,9 @@ def chain_cautions(
         for name, sweeps, values in series_of(table):
             kept = sweeps > cut
             found = estimate(values[kept]) if kept.any() else None
-            if found and found.samples < MIN_TAUS * found.tau_int:
-                words = caution_short(found.samples, found.tau_int)
-                short.append((found.samples / found.tau_int, f"{name} in {path}: {words[0]}"))
+            if found and found.cautions:
+                tau = found.tau_int + found.tau_int_error
+                short.append((found.samples / tau, f"{name} in {path}: {found.cautions[0]}"))
             last = max(last, transient_end(sweeps[kept], values[kept]))
     shortest = [words for _, words in sorted(short)[:1]]
     if skip is None:

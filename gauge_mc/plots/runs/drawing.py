@@ -21,7 +21,7 @@ from gauge_mc.plots.figures.files import (
     write_figure,
 )
 from gauge_mc.registry import nearest
-from gauge_mc.run.directory import newest_run
+from gauge_mc.run.directory import missing_run, newest_run
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.thermalisation import AUTO, SKIP, found_in, sentences_of
 from gauge_mc.scans.scan import Scan, newest_scan
@@ -219,7 +219,7 @@ def runs_to_draw(what: str, named: Sequence[Path]) -> tuple[list[Path], list[Pat
     paths = [*named] or [newest_scan().path if of_scans else newest_run().path]
     for one in paths:
         if not one.is_dir():
-            raise UsageError(f"There is no run {one}.")
+            raise missing_run(one)
     return paths, paths if of_scans else runs_of(paths)
 
 

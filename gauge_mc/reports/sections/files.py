@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from rich.filesize import decimal
 
+from gauge_mc.numbers import counted
 from gauge_mc.reports import SECTIONS, Section
 from gauge_mc.reports.markup import Markup, element, joined, table
 from gauge_mc.reports.subject import ReportedRun, Subject
@@ -38,6 +39,9 @@ def _files(run: ReportedRun, subject: Subject) -> Markup:
             words = "" if content is None else f"{len(content)} rows of {', '.join(content)}"
             rows.append((subject.link(path), decimal(path.stat().st_size), words))
     configs = run.run.configs()
-    place = [f"{len(configs)} configurations in ", subject.link(run.path / "configs", "configs")]
+    place = [
+        f"{counted(len(configs), 'configuration')} in ",
+        subject.link(run.path / "configs", "configs"),
+    ]
     listed = table(["file", "size", "content"], rows, f"Files of {run.label}, {run.path}")
     return joined([listed, element("p", joined(place)) if configs else ""])

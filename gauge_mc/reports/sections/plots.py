@@ -48,7 +48,7 @@ class PlotsSection(Section):
 
     def content(self, subject: Subject) -> Sequence[Markup]:
         """Return the figures, and why others were not possible."""
-        parts, missing = [], []
+        plots, missing = [], []
         runs = [one.path for one in subject.runs]
         labels = {one.path: one.label for one in subject.runs}
         for name, one in PLOTS.items():
@@ -60,7 +60,9 @@ class PlotsSection(Section):
                 except GaugeError as error:
                     missing.append(element("li", f"{name}: {error}"))
             if shown:
-                parts += [element("h3", name), element("div", *shown, class_="pictures")]
+                pictures = element("div", *shown, class_="pictures")
+                plots.append(element("div", element("h3", name), pictures, class_="plot"))
+        parts = [element("div", *plots, class_="plots")]
         if missing:
             parts.append(folded("Figures that these tables do not allow", element("ul", *missing)))
         return parts
