@@ -14,6 +14,9 @@ from gauge_mc.devices.structures import geometry_structure
 from gauge_mc.domain.layout import BOTH_PARITIES, WORD_BYTES, Layout
 from gauge_mc.groups import Group
 
+MOST_PACKETS = 2**32
+"""Number of packets of a field from which on kernels count them by integers of 64 bits."""
+
 MOST_STATE_WORDS = 20
 """Upper limit for the words per site of a random number generator's state."""
 
@@ -128,7 +131,7 @@ class Slab:
         layout = self.layout
         sites = layout.lattice.slice_sites * layout.slices_in_memory
         largest = max(self.buffer.nbytes, WORD_BYTES * MOST_STATE_WORDS * sites)
-        large = bool(layout.packet_bytes) and largest // layout.packet_bytes >= 2**32
+        large = bool(layout.packet_bytes) and largest // layout.packet_bytes >= MOST_PACKETS
         chosen = (*self.group.choices, *choices)
         return Variant(layout.precision, chosen, layout.lanes, large, self.device.strict)
 

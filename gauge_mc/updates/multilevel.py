@@ -22,7 +22,7 @@ from gauge_mc.actions import Coupling
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.halo import HaloExchange, SliceRange, transfers_above
 from gauge_mc.domain.layout import BOTH_PARITIES
-from gauge_mc.domain.slab import Slab, work
+from gauge_mc.domain.slab import MOST_PACKETS, Slab, work
 from gauge_mc.errors import GaugeError, NoMemoryError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.sums import SlabSums, add_slices
@@ -152,6 +152,13 @@ class _SlabMemory:
         self._average_bytes = places * self.product_bytes if two else 0
         operators = (layout.slices // inner.thickness if two else places) * self.product_bytes
         parts = (inner.values * self.lines_bytes, operators, vectors * self._average_bytes)
+        largest = max(operators, self._average_bytes)
+        if layout.packet_bytes and largest > MOST_PACKETS * layout.packet_bytes:
+            raise GaugeError(
+                f"Multilevel averages need {largest / 2**30:.3g} GiB for the operators of a "
+                f"device, and kernels find at most {MOST_PACKETS * layout.packet_bytes >> 30} GiB "
+                "of them: choose thicker slabs or more devices."
+            )
         try:
             self.lines, self.operators, averages = map(slab.device.allocate, parts)
         except NoMemoryError as error:

@@ -4,6 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from gauge_mc.devices import BACKENDS
+from gauge_mc.devices.base import Copy
 from gauge_mc.devices.cuda.device import CudaDevice
 from gauge_mc.errors import GaugeError
 
@@ -25,15 +27,35 @@ def test_a_gpu_whose_memory_is_full_works(gpu, monkeypatch):
 
 @pytest.mark.gpu
 def test_memory_is_freed_after_the_work_of_the_gpus_that_access_it(gpu, monkeypatch):
-    """The driver does not wait for the others."""
+    """The driver may wait for this GPU, and does not wait for the others."""
     other, waited = CudaDevice(gpu.ordinal), []
     monkeypatch.setattr(CudaDevice, "synchronize", lambda self: waited.append(self))
     buffer = gpu.allocate(64)
+    del buffer
+    assert waited == [gpu]
+    buffer = gpu.allocate(64)
     assert other.reaches(gpu)
     del buffer
-    assert set(waited) == {gpu, other}
+    assert set(waited[1:]) == {gpu, other}
+    buffer = other.allocate(64)
     waited.clear()
-    gpu._users.clear()
-    buffer = gpu.allocate(64)
     del buffer
-    assert not waited
+    assert waited == [other]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("between", [False, True])
+def test_memory_that_is_still_written_is_not_freed(between):
+    """Copies of a GPU are issued, and the memory to which they go is given up at once."""
+    if BACKENDS["cuda"].count() < 2:
+        pytest.skip("there is one GPU")
+    one, two = CudaDevice(0), CudaDevice(1)
+    target = two if between else one
+    source, to = one.allocate(2**20), target.allocate(2**20)
+    send = one.prepare_copies([Copy(source.address, target, to.address)], 2**20)
+    for _ in range(4):
+        send()
+    del to
+    assert not one.read(source, 0, 2**20).any()
+    for device in (one, two):
+        device.close()

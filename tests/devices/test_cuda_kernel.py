@@ -1,7 +1,15 @@
 """How kernels are divided into thread blocks on a GPU."""
 
+from types import SimpleNamespace
+
+import pytest
+
 from gauge_mc.devices.base import Registers
-from gauge_mc.devices.cuda.kernel import SweepFunction, Tile, best_tile
+from gauge_mc.devices.cuda.kernel import CudaKernel, SweepFunction, Tile, best_tile
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.domain.layout import Layout
+from gauge_mc.domain.slab import work
+from gauge_mc.errors import GaugeError
 
 
 def test_tiles_divide_the_lattice():
@@ -29,3 +37,23 @@ def test_partly_filled_multiprocessors_do_not_count_as_room():
     assert sweep.fits(132, 144)
     assert not sweep.fits(133, 144)
     assert sweep.fits(264, 128)
+
+
+@pytest.mark.parametrize(
+    ("vectors", "parities", "slices", "fits"),
+    [(72, 2, 48, True), (72, 0, 256, False), (1, 2, 2**16, False)],
+)
+def test_grids_with_too_many_blocks_are_refused(vectors, parities, slices, fits):
+    """Twelve right-hand sides have 72 parts of the work on a site."""
+    layout = Layout(Lattice(24, 24, 24, slices), "single", (1, 1, 1), 16, 0, slices)
+    step = SimpleNamespace(
+        geometry=layout.geometry,
+        work=work(0, 1, slices, parities),
+        shares=SimpleNamespace(threads=1, blocks=vectors),
+    )
+    kernel = CudaKernel(None, None, None, 128, None, sums=vectors == 1, shared=vectors > 1)
+    if fits:
+        assert kernel._shape([step], 128)[0][2] <= 65535
+    else:
+        with pytest.raises(GaugeError, match=f"on {slices} time slices of 24x24x24 .* 65535 along"):
+            kernel._shape([step], 128)

@@ -8,8 +8,10 @@ All code for GPUs is run: kernels as compiled with ``__CUDACC__``, the tiles and
 ``arch/gpu_launch.h``, the layout in packets of 16 bytes, barriers, and the calls of the driver. The
 threads of a launch run one after the other, in an order that changes from launch to launch. Work in
 streams is delayed until something waits for it. It is then done in a random order among those that
-streams and events allow, so that missing synchronisation leads to wrong results. New memory is
-filled with a nonzero value and ends at a page that cannot be accessed. A GPU's memory cannot be
+streams and events allow, so that missing synchronisation leads to wrong results. Extreme orders,
+such as all work of one GPU before that of the others, can be chosen instead; see
+`pycuda/driver.py`. New memory is filled with a nonzero value and ends at a page that cannot be
+accessed. It is freed at once, and work that still accesses it fails. A GPU's memory cannot be
 accessed by other GPUs unless they enable peer access.
 
 The following is not emulated: warps, caches, shared memory across a grid barrier, timing, the

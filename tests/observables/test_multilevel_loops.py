@@ -1,6 +1,7 @@
 """Wilson loops by multilevel averages against NumPy, and against plain Wilson loops."""
 
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,15 +11,19 @@ from gauge_mc.actions import Coupling
 from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice
+from gauge_mc.domain.layout import Layout
 from gauge_mc.domain.paths import PATHS, steps_along
-from gauge_mc.errors import UsageError
+from gauge_mc.domain.slab import Slab
+from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.averages import PLAQUETTE
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.fields.sums import lattice_sums
+from gauge_mc.groups import GROUPS
 from gauge_mc.observables.noise.noise_reduction import digest_of
 from gauge_mc.observables.wilson_loops import WilsonLoops
 from gauge_mc.updates.heatbath import heatbath
+from gauge_mc.updates.multilevel import Level, _SlabMemory
 from gauge_mc.updates.overrelaxation import overrelax
 from tests.observables.loops import (
     MANY_LANES,
@@ -245,3 +250,21 @@ def test_multilevel_and_plain_loops_agree(multihit):
             assert abs(difference.value) < 4.5 * difference.error
             if where == (4, 4):
                 assert errors[1] < 0.5 * errors[0]
+
+
+@pytest.mark.parametrize(("packet_bytes", "refused"), [(16, True), (0, False)])
+def test_operators_that_kernels_of_a_gpu_would_not_find(packet_bytes, refused):
+    """On 48^4 the operators of SU(8) are 80 GiB, whereas the links are 10 GiB."""
+    asked = []
+    device = SimpleNamespace(allocate=lambda nbytes: asked.append(nbytes) or SimpleNamespace())
+    layout = Layout(Lattice(48, 48, 48, 48), "single", (1, 1, 1), packet_bytes, 0, 48)
+    links = SimpleNamespace(nbytes=layout.field_bytes(GROUPS["su8"].components))
+    slab = Slab(GROUPS["su8"], device, layout, links)
+    levels = Level(8, 10), Level(2, 10)
+    if refused:
+        with pytest.raises(GaugeError, match="at most 64 GiB of them: choose thicker slabs or mor"):
+            _SlabMemory(slab, levels, 1, 1)
+        assert not asked
+    else:
+        _SlabMemory(slab, levels, 1, 1)
+        assert max(asked) > 2**36

@@ -102,7 +102,7 @@ class CudaDevice:
         device = self._driver.Device(ordinal)
         self._device = device
         self._reached: dict[int, bool] = {}
-        self._users: WeakSet[CudaDevice] = WeakSet()
+        self._users: WeakSet[CudaDevice] = WeakSet((self,))  # which access the GPU's memory
         self.ordinal = ordinal
         self.strict = False
         try:
@@ -343,8 +343,7 @@ class CudaDevice:
                 with suppress(self._driver.LogicError):
                     self._driver.Context.enable_peer_access(other._context)
             self._reached[other.ordinal] = reached
-        self._users.add(self)
-        other._users.update((self, other))
+        other._users.add(self)
         return self._reached[other.ordinal]
 
     def share(self, buffer: Buffer) -> CudaSharedBuffer | None:

@@ -16,6 +16,7 @@ from gauge_mc.devices.base import Launch, Registers
 from gauge_mc.devices.cuda.bounds import REGISTERS
 from gauge_mc.devices.source import constants, source_folder, structure
 from gauge_mc.devices.structures import divisor
+from gauge_mc.errors import GaugeError
 
 LAUNCH = source_folder() / "arch" / "gpu_launch.h"
 """The header that declares how kernels are launched on a GPU."""
@@ -37,6 +38,9 @@ PARTITIONS = 4
 
 MOST_THREADS_Z = 64
 """Maximum extent of a block along z (CUDA C++ Programming Guide, table of compute capabilities)."""
+
+MOST_BLOCKS_Z = 2**16 - 1
+"""Largest extent of a grid along y and z (table of compute capabilities, as above)."""
 
 MOST_SLICES = 16
 """Maximum extent of a tile along t."""
@@ -152,7 +156,8 @@ def best_tile(extents: tuple[int, int, int], slices: int, threads: int, shares: 
 class CudaBuffer:
     """Memory of a GPU, which is freed after a call that waits for all GPUs that access it.
 
-    When the driver frees memory, it does not wait for the copies of other GPUs.
+    The driver may wait for work when it frees memory, but does not promise it (CUDA Runtime API,
+    `cudaFree`), and it does not wait for other GPUs.
     """
 
     def __init__(self, allocation: Any, nbytes: int, wait: Callable[[], object]):
@@ -319,7 +324,13 @@ class CudaKernel:
         self._function._launch_kernel(grid, block, arguments, 0, stream)
 
     def _shape(self, steps: ctypes.Array[Any], threads: int) -> tuple[Extents, Extents, bytes]:
-        """Return grid, block and tile for launching steps, with at most `threads` per block."""
+        """Return grid, block and tile for launching steps, with at most `threads` per block.
+
+        Raises
+        ------
+        GaugeError
+            If there are more blocks along y or z than a grid can have.
+        """
         work = steps[0].work
         x, y, z = steps[0].geometry.extent
         extents = x, y // work.rows_y, z // work.rows_z
@@ -328,6 +339,13 @@ class CudaKernel:
         parities = 1 if work.parity < 2 or self._paired else 2
         blocks = extents[2] // tile.z * parities * -(-work.slices // tile.t)
         grid = (extents[0] // 2 // tile.half_x, extents[1] // tile.y, blocks * times)
+        if max(grid[1:]) > MOST_BLOCKS_Z:
+            raise GaugeError(
+                f"Work on {work.slices} time slices of {x}x{y}x{z} sites needs a grid of "
+                f"{grid[0]}x{grid[1]}x{grid[2]} thread blocks, but a GPU has at most "
+                f"{MOST_BLOCKS_Z} along y and z: share the lattice among more GPUs, or treat fewer "
+                "lattices or vectors together."
+            )
         block = (tile.half_x, tile.y, tile.z * tile.t * each)
         return grid, block, packed_tile(tile, extents[2], blocks)
 

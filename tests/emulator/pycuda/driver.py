@@ -1,7 +1,11 @@
 """`pycuda.driver` without a GPU. Work is delayed and done in any order that the program allows.
 
 Environment variables and their defaults: GAUGE_EMULATOR_GPUS, the number of GPUs (4);
-GAUGE_EMULATOR_BYTES, the memory per GPU (2^30); GAUGE_EMULATOR_SEED, the seed for the order (0).
+GAUGE_EMULATOR_BYTES, the memory per GPU (2^30); GAUGE_EMULATOR_SEED, the seed for the order (0);
+GAUGE_EMULATOR_ORDER, the order of work (random). The other orders are the extremes: nothing is done
+before somebody waits for it (lazy), except for all work of one GPU (its number), work in every
+second stream of a GPU (even, odd), or copies from one GPU to another (copies), which are done as
+soon as they may.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ import struct
 import sys
 import threading
 import warnings
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -28,6 +33,9 @@ from numpy.typing import NDArray
 POISON = 0xCD
 PAGE = 4096
 READ_WRITE, NOTHING = 3, 0
+DONT_NEED = 4
+RANDOM, COPIES = "random", "copies"
+STREAMS = ("even", "odd")
 NON_BLOCKING = 1
 OUTCOMES = {
     1: "its parameters have the wrong size",
@@ -40,6 +48,7 @@ _libc.mmap.restype = ctypes.c_void_p
 _libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
 _libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 _libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+_libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 
 
 class Error(Exception): ...
@@ -66,51 +75,76 @@ class _Operation:
 
     run: Callable[[], None]
     haste: float
+    before: tuple[_Operation, ...]
     waits: int = 0
     followers: list[_Operation] = field(default_factory=list)
     done: bool = False
 
 
 class _Schedule:
-    """Runs operations late, in a random order that respects streams and events."""
+    """Runs operations late, in an order that respects streams and events.
 
-    def __init__(self, seed: int):
+    Parameters
+    ----------
+    seed : int
+        Seed of random numbers.
+    order : str
+        The order: random, or an extreme one; see above.
+    """
+
+    def __init__(self, seed: int, order: str):
         self.lock = threading.RLock()
         self.random = random.Random(seed)
         self.ready: list[_Operation] = []
+        self.order = order
 
     def issue(
         self, run: Callable[[], None], haste: float, after: Sequence[_Operation | None]
     ) -> _Operation:
-        operation = _Operation(run, haste)
-        for before in {a for a in after if a and not a.done}:
+        undone = tuple(dict.fromkeys(a for a in after if a and not a.done))
+        operation = _Operation(run, haste, undone, len(undone))
+        for before in undone:
             before.followers.append(operation)
-            operation.waits += 1
         if not operation.waits:
             self.ready.append(operation)
         return operation
 
     def step(self) -> None:
-        """Run one operation."""
+        """Run one operation, which is chosen at random."""
         ready = tuple(self.ready)
         (operation,) = self.random.choices(ready, [o.haste for o in ready])
+        self._run(operation)
+
+    def _run(self, operation: _Operation) -> None:
         if operation not in self.ready:
             return  # already run, because memory was freed in this thread just now
         self.ready.remove(operation)
         try:
             operation.run()
         finally:
-            operation.done = True
+            operation.done, operation.before = True, ()
             for follower in operation.followers:
                 follower.waits -= 1
                 if not follower.waits:
                     self.ready.append(follower)
 
+    def force(self, operation: _Operation) -> None:
+        """Run an operation, and before it only those that must precede it."""
+        chain = [operation]
+        while chain:
+            before = next((one for one in chain[-1].before if not one.done), None)
+            if before:
+                chain.append(before)
+            else:
+                self._run(chain.pop())
+
     def wait(self, *operations: _Operation | None) -> None:
         for operation in operations:
             while operation and not operation.done:
                 with self.lock:
-                    if not operation.done:
+                    if self.order != RANDOM:
+                        self.force(operation)
+                    elif not operation.done:
                         self.step()
 
 
@@ -135,6 +169,11 @@ class _Region:
     def protect(self, protection: int) -> None:
         _libc.mprotect(self.mapping + PAGE, self.pages * PAGE, protection)
 
+    def close(self) -> None:
+        """Give the content back, so that each access fails; the addresses stay in use."""
+        self.protect(NOTHING)
+        _libc.madvise(self.mapping + PAGE, self.pages * PAGE, DONT_NEED)
+
     def free(self) -> None:
         _libc.munmap(self.mapping, (self.pages + 2) * PAGE)
 
@@ -150,9 +189,8 @@ class _Gpu:
         self.regions: dict[int, _Region] = {}
         self.peers: set[_Gpu] = set()
         self.streams: list[Stream] = []
-        self.default, self.frees = Stream.__new__(Stream), Stream.__new__(Stream)
+        self.default = Stream.__new__(Stream)
         self.default._join(self, 0)
-        self.frees._join(self, NON_BLOCKING)
 
     def at(self, address: Any, size: int) -> _Address:
         """Return a function that returns an address, if the bytes there belong to this GPU.
@@ -170,10 +208,23 @@ class _Gpu:
         return check
 
     def free(self, address: int) -> None:
-        """Free memory after all work issued so far."""
+        """Free memory at once. The driver may wait for work before that, but does not promise it.
+
+        The addresses are not used again before all work has ended that has been issued by now.
+        """
         with _schedule.lock:
-            before = [stream._last for stream in self.streams]
-            self.frees._issue(lambda: self.regions.pop(address).free(), *before)
+            region = self.regions.pop(address)
+            region.close()
+            pending = [one._last for gpu in _gpus for one in gpu.streams if one._last]
+            _freed.append((region, [one for one in pending if not one.done]))
+
+    @staticmethod
+    def use_addresses_again() -> None:
+        """Let addresses be used again that no work can refer to any more."""
+        for region, pending in tuple(_freed):
+            if all(one.done for one in pending):
+                _freed.remove((region, pending))
+                region.free()
 
     def unused(self) -> int:
         return _TOTAL - sum(region.size for region in self.regions.values())
@@ -237,6 +288,7 @@ class Stream:
         )  # some streams are much faster than others
         self._blocking = not flags & NON_BLOCKING
         self._last: _Operation | None = None
+        self._name = STREAMS[len(gpu.streams) % 2]
         gpu.streams.append(self)
 
     @staticmethod
@@ -247,7 +299,10 @@ class Stream:
             raise LogicError(f"invalid resource handle: a stream of {stream._gpu} on {gpu}")
         return stream or gpu.default
 
-    def _issue(self, run: Callable[[], None], *others: _Operation | None) -> _Operation:
+    def _issue(
+        self, run: Callable[[], None], *others: _Operation | None, between: bool = False
+    ) -> _Operation:
+        """Issue an operation, which may be a copy between GPUs."""
         with _schedule.lock:
             gpu = self._gpu
             after = [self._last, *others]
@@ -255,11 +310,14 @@ class Stream:
                 after += [stream._last for stream in gpu.streams if stream._blocking]
             elif self._blocking:
                 after.append(gpu.default._last)
-            self._last = _schedule.issue(run, self._haste, after)
-            return self._last
+            self._last = operation = _schedule.issue(run, self._haste, after)
+            kinds = (str(gpu.number), self._name, COPIES if between else RANDOM)
+            if _schedule.order != RANDOM and _schedule.order in kinds:
+                _schedule.force(operation)
+            return operation
 
-    def _copy(self, to: _Address, origin: _Address, size: int) -> None:
-        self._issue(lambda: ctypes.memmove(to(), origin(), size) and None)
+    def _copy(self, to: _Address, origin: _Address, size: int, between: bool = False) -> None:
+        self._issue(lambda: ctypes.memmove(to(), origin(), size) and None, between=between)
 
     def synchronize(self) -> None:
         _schedule.wait(self._last)
@@ -290,7 +348,9 @@ class Event:
 
     def query(self) -> bool:
         with _schedule.lock:
-            if _schedule.ready:
+            if _schedule.order != RANDOM:
+                _schedule.wait(self._operation)
+            elif _schedule.ready:
                 _schedule.step()
         return self._operation is None or self._operation.done
 
@@ -428,6 +488,7 @@ def mem_alloc(size: int) -> DeviceAllocation:
         raise MemoryError("cuMemAlloc failed: out of memory")
     region = _Region.allocate(size)
     with _schedule.lock:
+        _Gpu.use_addresses_again()
         _current().regions[region.address] = region
     return DeviceAllocation(region)
 
@@ -443,8 +504,8 @@ def pagelocked_empty(shape: Any, dtype: Any, order: str = "C", mem_flags: int = 
     return np.ndarray(shape, dtype, memory, order="C" if order == "C" else "F")
 
 
-def _host(data: Any) -> tuple[NDArray[np.uint8], bool]:
-    """Return the bytes of host data, and whether they are page-locked."""
+def _host(data: Any) -> tuple[NDArray[np.uint8], PagelockedHostAllocation | None]:
+    """Return the bytes of host data, and their page-locked memory if they have any."""
     array = data if isinstance(data, np.ndarray) else np.frombuffer(data, np.uint8)
     if not array.flags.forc:
         raise ValueError("ndarray is not contiguous")
@@ -452,7 +513,19 @@ def _host(data: Any) -> tuple[NDArray[np.uint8], bool]:
     while isinstance(base, np.ndarray | memoryview):
         base = base.obj if isinstance(base, memoryview) else base.base
     flat = array.ravel(order="K").view(np.uint8)
-    return flat, isinstance(base, PagelockedHostAllocation)
+    return flat, base if isinstance(base, PagelockedHostAllocation) else None
+
+
+def _page_locked(array: NDArray[np.uint8], memory: PagelockedHostAllocation) -> _Address:
+    """Return a function that returns the address of bytes, if their memory still exists then."""
+    number, exists = array.ctypes.data, weakref.ref(memory)
+
+    def check() -> int:
+        if exists() is None:
+            raise LogicError(f"invalid argument: page-locked memory at {number:#x} was freed")
+        return number
+
+    return check
 
 
 def memset_d8_async(dest: Any, data: int, count: int, stream: Stream | None = None) -> None:
@@ -468,21 +541,26 @@ def memset_d8(dest: Any, data: int, count: int) -> None:
 def memcpy_htod_async(dest: Any, src: Any, stream: Stream | None = None) -> None:
     stream = Stream._of(stream)
     array, pagelocked = _host(src)
-    data = array if pagelocked else array.copy()
-    stream._copy(stream._gpu.at(dest, data.size), lambda: data.ctypes.data, data.size)
+    if pagelocked is not None:
+        origin = _page_locked(array, pagelocked)
+    else:
+        copied = array.copy()
+        origin = lambda: copied.ctypes.data  # noqa: E731
+    stream._copy(stream._gpu.at(dest, array.size), origin, array.size)
 
 
 def memcpy_htod(dest: Any, src: Any) -> None:
     memcpy_htod_async(dest, src)
-    if _host(src)[1]:
+    if _host(src)[1] is not None:
         _current().default.synchronize()
 
 
 def memcpy_dtoh_async(dest: Any, src: Any, stream: Stream | None = None) -> None:
     stream = Stream._of(stream)
     data, pagelocked = _host(dest)
-    stream._copy(lambda: data.ctypes.data, stream._gpu.at(src, data.size), data.size)
-    if not pagelocked:
+    to = (lambda: data.ctypes.data) if pagelocked is None else _page_locked(data, pagelocked)
+    stream._copy(to, stream._gpu.at(src, data.size), data.size)
+    if pagelocked is None:
         stream.synchronize()
 
 
@@ -512,7 +590,7 @@ def memcpy_peer_async(
     if not dest_context or not src_context:
         raise LogicError("invalid device context: PyCUDA crashes without both")
     target, origin = dest_context._gpu.at(dest, size), src_context._gpu.at(src, size)
-    Stream._of(stream)._copy(target, origin, size)
+    Stream._of(stream)._copy(target, origin, size, between=True)
 
 
 class Function:
@@ -582,7 +660,11 @@ def module_from_file(path: str) -> Module:
 
 
 _TOTAL = int(os.environ.get("GAUGE_EMULATOR_BYTES", 2**30))
-_schedule = _Schedule(int(os.environ.get("GAUGE_EMULATOR_SEED", "0")))
+_schedule = _Schedule(
+    int(os.environ.get("GAUGE_EMULATOR_SEED", "0")),
+    os.environ.get("GAUGE_EMULATOR_ORDER", RANDOM),
+)
+_freed: list[tuple[_Region, list[_Operation]]] = []
 _gpus = [_Gpu(number) for number in range(int(os.environ.get("GAUGE_EMULATOR_GPUS", "4")))]
 _contexts = _Contexts()
 atexit.register(_contexts.sentinel.check)

@@ -1,0 +1,143 @@
+"""Calculations on several GPUs, and the orders in which emulated ones can do their work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from gauge_mc.actions import Coupling
+from gauge_mc.domain.device_group import DeviceGroup
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.gradient_flow import GradientFlow
+from gauge_mc.fields.random_field import Random
+from gauge_mc.flows import FLOWS
+from gauge_mc.quarks.linear import ODD
+from gauge_mc.quarks.operators import Wilson
+from gauge_mc.quarks.operators.domain_wall import DomainWall
+from gauge_mc.quarks.overlap import Overlap
+from gauge_mc.quarks.preconditioned import System
+from gauge_mc.quarks.spinors import SpinorField
+from gauge_mc.updates.heatbath import heatbath
+from gauge_mc.updates.integrators import INTEGRATORS
+from gauge_mc.updates.molecular_dynamics import MolecularDynamics
+from gauge_mc.updates.momenta import draw_momenta
+from gauge_mc.updates.monomials.gauge import GaugeMonomial
+from tests.reference import dirac, walls
+from tests.reference.fields import random_field
+
+LATTICE = Lattice(4, 4, 4, 12)
+
+EXTREMES = ("lazy", "copies", "0", "1", "even", "odd", "random")
+"""Orders that find a missing wait; see `tests/emulator/pycuda/driver.py`."""
+
+
+@contextmanager
+def order_of(driver: Any, order: str, seed: int = 1) -> Iterator[None]:
+    """Let emulated GPUs do their work in an order, and in the usual one afterwards."""
+    schedule = driver._schedule
+    before, schedule.order = schedule.order, order
+    schedule.random.seed(seed)
+    try:
+        yield
+    finally:
+        schedule.order = before
+
+
+def links_on(devices: DeviceGroup) -> Field:
+    """Return the same links on any devices."""
+    links = random_field(LATTICE.extents, "su2", np.random.default_rng(5))
+    return Field.from_slices(LATTICE, "su2", links, "double", devices)
+
+
+def updates(devices: DeviceGroup, action: str) -> bytes:
+    """Return the links after heatbath sweeps."""
+    field = links_on(devices)
+    heatbath(field, 2.3, Random.for_field(field, seed=3), 3, action)
+    return bytes(field.to_numpy())
+
+
+def flow(devices: DeviceGroup, kind: str) -> bytes:
+    """Return the links of a flow, which is not waited for meanwhile."""
+    field = links_on(devices)
+    one = GradientFlow(FLOWS[kind], field)
+    one.start(field)
+    for _ in range(3):
+        one.step(0.02)
+    return bytes(one.field.to_numpy())
+
+
+def dynamics(devices: DeviceGroup, integrator: str) -> bytes:
+    """Return the links after two trajectories."""
+    field = links_on(devices)
+    moving, monomial = MolecularDynamics(field), GaugeMonomial(Coupling.of(2.3), field)
+    random = Random.for_field(field, seed=9)
+    moving.start(field, monomial.halo_depth)
+    for _ in range(2):
+        draw_momenta(moving.momenta, random)
+        moving.begin([[monomial]], INTEGRATORS[integrator].trajectory(0.2, 3))()
+    return bytes(moving.links.to_numpy())
+
+
+def wilson(devices: DeviceGroup) -> bytes:
+    """Return a solution with Wilson quarks."""
+    psi = dirac.random_spinor(LATTICE.extents, 2, np.random.default_rng(6))
+    return bytes(Wilson(links_on(devices), 0.1).solve(psi, 1e-6, inner="double"))
+
+
+def domain_wall(devices: DeviceGroup) -> bytes:
+    """Return a solution with domain-wall quarks."""
+    psi = walls.random_spinor(LATTICE.extents, 4, 2, np.random.default_rng(7))
+    operator = DomainWall(links_on(devices), 0.1, 4, 1.7)
+    return bytes(operator.solve(psi, 1e-6, inner="double"))
+
+
+def reduction(devices: DeviceGroup) -> bytes:
+    """Return the reduced right-hand sides, for which vectors are needed only for a short time."""
+    psi = walls.random_spinor(LATTICE.extents, 4, 2, np.random.default_rng(7))
+    operator = DomainWall(links_on(devices), 0.1, 4, 1.7)
+    source = SpinorField.from_numpy(operator.field, psi, fifth=4)
+    return bytes(System(operator, source, True).reduced.to_numpy())
+
+
+def products(devices: DeviceGroup) -> bytes:
+    """Return products with vectors that change between them, which nobody waits for."""
+    psi = dirac.random_spinor(LATTICE.extents, 2, np.random.default_rng(6))
+    operator = Wilson(links_on(devices), 0.1)
+    prepared = operator.prepared()
+    even = SpinorField.from_numpy(operator.field, psi, parity=0)
+    sums = []
+    for n in range(4):
+        odd = even.like(parity=ODD)
+        prepared.hop(odd, even, ODD)
+        prepared.hop(even, odd, 0, factor=0.1 * n)
+        sums.append(odd)
+    return b"".join(bytes(one.to_numpy()) for one in (even, *sums))
+
+
+def overlap(devices: DeviceGroup) -> bytes:
+    """Return a product with the overlap operator."""
+    psi = dirac.random_spinor(LATTICE.extents, 2, np.random.default_rng(8))
+    phases = [1, 1, 1, -1]
+    return bytes(Overlap(links_on(devices), 1.4, 0.3, phases, 1e-2, 2).apply(psi, 0.1))
+
+
+SCENARIOS: dict[str, Callable[[DeviceGroup], bytes]] = {
+    "heatbath": lambda devices: updates(devices, "wilson"),
+    "rectangles": lambda devices: updates(devices, "iwasaki"),
+    "flow": lambda devices: flow(devices, "wilson"),
+    "zeuthen": lambda devices: flow(devices, "zeuthen"),
+    **{
+        f"hmc {name}": lambda devices, name=name: dynamics(devices, name)
+        for name in sorted(INTEGRATORS)
+    },
+    "wilson": wilson,
+    "domain-wall": domain_wall,
+    "reduction": reduction,
+    "products": products,
+    "overlap": overlap,
+}
+"""Calculations, which return bytes that do not depend on the devices."""
