@@ -113,6 +113,20 @@ class Algorithm(Configurable, ABC):
         """Whether several chains move together, instead of one after the other."""
         return True
 
+    def chains_at_once(self, count: int, sites: int, busy_sites: int) -> int:
+        """Return the largest number of chains that move together.
+
+        Parameters
+        ----------
+        count : int
+            Number of chains.
+        sites : int
+            Number of sites of the lattice.
+        busy_sites : int
+            See `gauge_mc.devices.base.Backend`.
+        """
+        return count if self.moves_together else 1
+
     @property
     def draws(self) -> int:
         """Number of steps of the random number generator in an update; see `Random.step`."""

@@ -36,10 +36,12 @@ from gauge_mc.updates.momenta import MOMENTA
 from gauge_mc.updates.monomials import Monomial
 from gauge_mc.updates.monomials.gauge import KICK, KICK_AND_DRIFT, GaugeMonomial
 from gauge_mc.updates.moving_chain import MovingChain, Outcome
+from gauge_mc.updates.moving_quarks import MovingQuarkReplicas
 from gauge_mc.updates.moving_replicas import MovingReplicas, divided
 from gauge_mc.updates.quark_links import PRECISION, QuarkLinks, inexact
 from gauge_mc.updates.quarks import DynamicalQuarks, QuarkTerm, quark_terms
 from gauge_mc.updates.replica_dynamics import COPY_REPLICAS, ReplicaDynamics
+from gauge_mc.updates.replica_quark_dynamics import QuarkReplicaDynamics, bytes_with_quarks
 from gauge_mc.updates.replicas import MANY_REPLICAS, ONE_REPLICA
 from gauge_mc.updates.steps import StepTuner
 from gauge_mc.updates.trajectory_parts import replica_parts, trajectory_parts
@@ -112,6 +114,10 @@ QUARKS = Option(
     items=DynamicalQuarks,
     tag="",
 )
+BUSY_WITH_QUARKS = 0.5
+"""Share of the `busy_sites` of a device that chains with quarks have together, whose vectors are to
+stay in the caches of a CPU."""
+
 FAILURES = Option(
     "failures",
     int,
@@ -214,8 +220,18 @@ class HybridMonteCarlo(Algorithm):
 
     @property
     def moves_together(self) -> bool:
-        """Whether several chains move together, as they do without quarks and shifted links."""
-        return not (self.terms or self.scales.shifted)
+        """Whether several chains move together, as they do without shifted links.
+
+        Quarks must be of a kind whose solutions are found together; see `QuarkTerm`.
+        """
+        return all(one.together for one in self.terms) and not self.scales.shifted
+
+    def chains_at_once(self, count: int, sites: int, busy_sites: int) -> int:
+        """Return the largest number of chains that move together; see the base class."""
+        if not self.moves_together:
+            return 1
+        share = BUSY_WITH_QUARKS if self.terms else 1.0
+        return min(count, max(1, int(share * busy_sites) // sites))
 
     @property
     def least_steps(self) -> int:
@@ -291,10 +307,11 @@ class HybridMonteCarlo(Algorithm):
     ) -> Update:
         """Return the update; see `Algorithm.prepare`.
 
-        Replicas move together, but with quarks or force gradients one after the other.
+        Replicas move together, but with force gradients, and with some kinds of quarks, one after
+        the other.
         """
-        if len(field.replicas) > 1 and self.moves_together:
-            return self._together(field, couplings, randoms, tunings)
+        if parts := self._groups(field):
+            return self._together(field, couplings, randoms, tunings, parts)
         like, terms, count = field.replicas[0], self.terms, max(len(self.levels), 1)
         quark_links = QuarkLinks(like) if terms else None
         others = [one.make(quark_links) for one in terms] if quark_links else []
@@ -333,30 +350,67 @@ class HybridMonteCarlo(Algorithm):
 
         return update
 
+    def _groups(self, field: Field) -> list[slice]:
+        """Return groups of replicas that move together; none if one moves after the other."""
+        if len(field.replicas) == 1 or not self.moves_together:
+            return []
+        if not self.terms:
+            return divided(field)
+        # Replicas that move one after the other share the memory for one.
+        parts = divided(field, bytes_with_quarks(field, len(self.terms)), BUSY_WITH_QUARKS)
+        return parts if len(parts) < len(field.replicas) else []
+
+    def _dynamics(
+        self,
+        field: Field,
+        couplings: Sequence[Coupling],
+        randoms: Sequence[Random],
+        parts: Sequence[slice],
+    ) -> Iterator[ReplicaDynamics]:
+        """Yield the dynamics of groups; with quarks those of a size share their memory."""
+        known: dict[int, QuarkReplicaDynamics] = {}
+        for some in parts:
+            count = some.stop - some.start
+            given = field.part(some.start, count), couplings[some], randoms[some]
+            if not self.terms:
+                yield ReplicaDynamics(*given)
+                continue
+            make = [one.together for one in self.terms if one.together]
+            known[count] = QuarkReplicaDynamics(*given, make, known.get(count))
+            yield known[count]
+
     def _together(
         self,
         field: Field,
         couplings: Sequence[Coupling],
         randoms: Sequence[Random],
         tunings: Sequence[Tuning],
+        parts: Sequence[slice],
     ) -> Update:
-        """Return the update of replicas without quarks, which move together."""
-        parts, groups = divided(field), []
-        for some in parts:
+        """Return the update of groups of replicas, each of which moves together."""
+        levels: list[list[str]] = [[] for _ in range(max(len(self.levels), 1))]
+        for term in self.terms:
+            levels[term.level].append(term.name)
+        levels[gauge_level(self.levels)].append(GaugeMonomial.name)
+        groups: list[MovingReplicas | MovingQuarkReplicas] = []
+        made = self._dynamics(field, couplings, randoms, parts)
+        for some, dynamics in zip(parts, made, strict=True):
             links = field.part(some.start, some.stop - some.start)
-            groups.append(
-                MovingReplicas(
-                    links,
-                    ReplicaDynamics(links, couplings[some], randoms[some]),
-                    self.scales,
-                    self.values[LENGTH.name],
-                    randoms[some],
-                    [self._tuner(one) for one in tunings[some]],
+            tuners = [self._tuner(one) for one in tunings[some]]
+            given = self.scales, self.values[LENGTH.name], randoms[some], tuners
+            if isinstance(dynamics, QuarkReplicaDynamics):
+                numbers, failures = (
+                    [one.numbers for one in tunings[some]],
+                    self.values[FAILURES.name],
                 )
-            )
+                own = dynamics, *given, levels, numbers, failures
+                groups.append(MovingQuarkReplicas(links, *own))
+            else:
+                groups.append(MovingReplicas(links, dynamics, *given))
 
         def update() -> Records:
             for group, some in zip(groups, parts, strict=True):
+                group.check()
                 if taken(tunings[some]):
                     group.actions = None
             return [self._record(field, one) for group in groups for one in group.update()]
@@ -372,8 +426,9 @@ class HybridMonteCarlo(Algorithm):
         """
         steps, level = self._tuner(Tuning()).steps, gauge_level(self.levels)
         moves, chains = self.scales.trajectory(self.values[LENGTH.name], steps), field.replicas
-        if len(chains) > 1 and self.moves_together:
-            yield from replica_parts(field, couplings, randoms, moves, level)
+        if parts := self._groups(field):
+            groups = list(self._dynamics(field, couplings, randoms, parts))
+            yield from replica_parts(field, randoms, moves, level, groups, self.terms)
             return
         first = chains[0], couplings[0], randoms[0]
         for one in trajectory_parts(*first, moves, level, self.terms):

@@ -60,7 +60,9 @@ class HmcTime:
     action: str = result_field("Gauge action.")
     algorithm: str = result_field("The algorithm with its options.")
     links: int = result_field("Number of links of the lattice.")
-    chains: int = result_field("Number of chains; those without quarks move together.")
+    chains: int = result_field(
+        "Number of chains, most of which move together; see `PartTime.chains`."
+    )
     flow: str = result_field(
         "Name of a gradient flow: that with the staples of the action, or the Wilson flow."
     )

@@ -145,8 +145,8 @@ def bench(
     chains: Annotated[
         int | None,
         o.option(
-            "With --hmc: time the trajectories of so many chains, which move together unless "
-            "there are quarks.",
+            "With --hmc: time the trajectories of so many chains, which move together, but with "
+            "some kinds of quarks one after the other.",
             1,
         ),
     ] = None,

@@ -89,9 +89,13 @@ class Slab:
         slices = self.layout.replicas * self.layout.slices
         return BufferPart(self.buffer, 0, slices * self.slice_bytes)
 
-    def whole(self, parity: int = BOTH_PARITIES, mu: int = 0) -> ctypes.Structure:
-        """Return the work on all time slices of all replicas, without the halo."""
-        return work(0, 1, self.layout.replicas * self.layout.slices, parity, mu)
+    def whole(
+        self, parity: int = BOTH_PARITIES, mu: int = 0, some: range | None = None
+    ) -> ctypes.Structure:
+        """Return the work on all time slices, without the halo, of all replicas or of `some`."""
+        layout = self.layout
+        chosen = range(layout.replicas) if some is None else some
+        return work(chosen.start * layout.period, 1, len(chosen) * layout.slices, parity, mu)
 
     def first_slices(self) -> ctypes.Structure:
         """Return the work on the first time slice of every replica."""

@@ -107,6 +107,8 @@ class _LaunchSet:
 class _VectorGroup:
     """Vectors of some fields that a launch treats together, as replicas of the slab's geometry.
 
+    They may be vectors on one lattice or on several replicas.
+
     Parameters
     ----------
     first, count : int
@@ -138,13 +140,13 @@ class _VectorGroup:
         if kernel.sums:
             self._sums.append(SlabSums(slab, PRODUCTS, 1, over, own_memory=True))
             row["sums"] = self._sums[-1].partial_sums(0)
-        kind = type(like.structure(slab))
+        kind = type(like.by_vector(slab))
         arguments = kernel.arguments(
             slab.variant(choice),
             geometry=_vectors_as_replicas(slab.layout, self._count).geometry,
             work=over,
             **{
-                name: one.structure(one.slabs[n], self._first) if one else kind()
+                name: one.by_vector(one.slabs[n], self._first) if one else kind()
                 for name, one in fields.items()
             },
             **{name: (0.0,) * 2 * MOST_VECTORS for name in factors},

@@ -56,8 +56,8 @@ class DiagonalDerivative:
         weights : sequence of float
             The weight of every pair.
         """
-        for first in range(0, x.count, MOST_PAIRS):
-            own = list(weights[first : min(first + MOST_PAIRS, x.count)])
+        for first in range(0, x.per_site, MOST_PAIRS):
+            own = list(weights[first : min(first + MOST_PAIRS, x.per_site)])
             for slab, one, other in zip(self.blocks, x.slabs, y.slabs, strict=True):
                 slab.launch(
                     PAIR_DERIVATIVE,

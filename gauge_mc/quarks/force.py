@@ -49,9 +49,9 @@ class HoppingForce:
         # The cache of a GPU holds what the threads of a block share for one pair only.
         most = MOST_PAIRS if x.slabs[0].device.in_host_memory else 1
         self._extent = x.fifth or 1
-        for first in range(0, x.vectors, most):
+        for first in range(0, x.per_site, most):
             for n in range(len(x.slabs)):
-                self._prepare(operator, n, first, min(most, x.vectors - first))
+                self._prepare(operator, n, first, min(most, x.per_site - first))
 
     def _prepare(self, operator: PreparedOperator, n: int, first: int, pairs: int) -> None:
         """Prepare the launch for some pairs from `first` on, on slab number n of this process."""

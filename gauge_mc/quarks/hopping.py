@@ -236,6 +236,22 @@ class PreparedOperator(LinearOperator):
         """Return a call that carries out `hop`, given the factor, for repeated use."""
         return Hop(self, target, source, parity, form, other or target, dagger)
 
+    def prepare_on(
+        self,
+        some: range,
+        target: SpinorField,
+        source: SpinorField,
+        parity: int,
+        form: int = DIVIDED,
+        other: SpinorField | None = None,
+        dagger: bool = False,
+    ) -> PreparedHop:
+        """Return a call that carries out `hop` on some replicas only.
+
+        Where A acts along a fifth direction it is left out.
+        """
+        return Hop(self, target, source, parity, form, other or target, dagger, some=some)
+
     def prepare_recurrence(
         self,
         target: SpinorField,
@@ -282,6 +298,8 @@ class Hop:
         See `PreparedOperator.hop`.
     more : Completion, optional
         Last step, which takes the result.
+    some : range, optional
+        The replicas on which to do it; by default all.
     """
 
     def __init__(
@@ -294,16 +312,17 @@ class Hop:
         other: SpinorField,
         dagger: bool,
         more: Completion | None = None,
+        some: range | None = None,
     ) -> None:
         self._fields, self._more = (target, source, other), more  # which own the memory
         self._operator = operator
-        self._vectors = operator.vectors(source.vectors)
+        self._vectors = operator.vectors(source.per_site)
         reflection = more.reflection if more else KERNELS.get(form, DIRECT)
         self._choices = (*operator.choices, self._vectors.choice, reflection)
         self._values = {
             "s": -1.0 if dagger else 1.0,
             "form": WHOLE if form in KERNELS else form,
-            "vectors": source.vectors,
+            "vectors": source.per_site,
         }
         self._steps: list[Any] = []
         self._added: list[Any] = []
@@ -313,7 +332,7 @@ class Hop:
         if len(source.layouts) > 1:
             self._halo, self._window = source.halo, source.window(1 - parity)
         else:
-            self._first = [self._launch(n, source.slabs[n].whole(parity)) for n in slabs]
+            self._first = [self._launch(n, source.slabs[n].whole(parity, some=some)) for n in slabs]
             return
         devices = [slab.device for slab in source.slabs]
         self._streamed = [cast(StreamedDevice, one) for one in devices if one.has_side_stream]
@@ -328,7 +347,7 @@ class Hop:
         target, source, other = self._fields
         slab = source.slabs[n]
         sites = part.slices * slab.layout.slots * (2 if part.parity == BOTH_PARITIES else 1)
-        threads, blocks = self._vectors.shares(source.vectors, sites)
+        threads, blocks = self._vectors.shares(source.per_site, sites)
         if self._more:
             threads, blocks = self._more.shares((threads, blocks), sites)
         arguments = slab.arguments(

@@ -333,7 +333,7 @@ class QuarkSystem:
         self._reduced: dict[str, PreconditionedOperator] = {}
         self._normal: RepeatedSystem | None = None
         self._direct: tuple[RepeatedSystem, RepeatedSystem] | None = None
-        self._pairs = NormalPairs(operator, self.x, self.y)
+        self.pairs = NormalPairs(operator, self.x, self.y)
 
     def reduced(self, precision: str = EXACT) -> PreconditionedOperator:
         """Return Mh for spinors of some precision."""
@@ -377,7 +377,7 @@ class QuarkSystem:
             return given_up + self._solve_normal(tolerance, extrapolated=False)
         first.copy_to(self.y)
         second.copy_to(self.x)
-        self._pairs.lift()
+        self.pairs.lift()
         return iterations
 
     def solve_half(self, tolerance: float) -> int:
@@ -408,7 +408,7 @@ class QuarkSystem:
                 "choose a larger tolerance."
             ) from error
         self._normal.copy_to(self.x)
-        self._pairs.complete()
+        self.pairs.complete()
         return iterations
 
     def _two_systems(self) -> tuple[RepeatedSystem, RepeatedSystem]:

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.quarks.algebra import Advance, Combine, Multiply
-from gauge_mc.quarks.hopping import ADDED, DIVIDED, SOLVED, WHOLE, HoppingOperator, PreparedOperator
+from gauge_mc.quarks.hopping import (
+    ADDED,
+    DIVIDED,
+    SOLVED,
+    WHOLE,
+    HoppingOperator,
+    PreparedHop,
+    PreparedOperator,
+)
 from gauge_mc.quarks.linear import EVEN, ODD, Apply, ReducedOperator
 from gauge_mc.quarks.spinors import SpinorField
 
@@ -45,12 +56,28 @@ class PreconditionedOperator(ReducedOperator):
         ValueError
             If the adjoint is asked of the first form.
         """
+        return self._product(self._prepared.prepare, target, source, dagger)
+
+    def apply_on(
+        self, some: range, target: SpinorField, source: SpinorField, dagger: bool = False
+    ) -> Apply:
+        """Return a call that computes the product on some replicas only; see `apply`."""
+        return self._product(partial(self._prepared.prepare_on, some), target, source, dagger)
+
+    def _product(
+        self,
+        prepare: Callable[..., PreparedHop],
+        target: SpinorField,
+        source: SpinorField,
+        dagger: bool,
+    ) -> Apply:
+        """Return a call that computes the product by hops, given a function that prepares them."""
         if dagger and self.divided:
             raise ValueError("The form of this operator has no adjoint; declare that it is used.")
         odd = self._odd(source)
-        first = self._prepared.prepare(odd, source, ODD, DIVIDED, dagger=dagger)
+        first = prepare(odd, source, ODD, DIVIDED, dagger=dagger)
         form = ADDED if self.divided else WHOLE
-        second = self._prepared.prepare(target, odd, EVEN, form, source, dagger)
+        second = prepare(target, odd, EVEN, form, source, dagger)
         kappa = self._prepared.operator.kappa
 
         def call() -> None:

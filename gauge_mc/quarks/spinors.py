@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.devices.base import repeated
+from gauge_mc.devices.base import BufferPart, repeated
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.devices.source import source_folder, structure
 from gauge_mc.domain.halo import HaloExchange, SliceRange, transfers_of
@@ -48,7 +48,7 @@ class SpinorField:
     parities: tuple[int, ...]
     """The parities of the sites: ``(0,)``, ``(1,)`` or ``(0, 1)``."""
     count: int
-    """Number of vectors (right-hand sides), which kernels treat together."""
+    """Number of vectors (right-hand sides), which kernels treat together, on all replicas."""
     slabs: tuple[StoredSlab, ...]
     """The slabs of this process, one per device."""
     layouts: tuple[Layout, ...]
@@ -74,7 +74,7 @@ class SpinorField:
         precision : str
             ``double``, ``single`` or ``half``, which is independent of that of the links.
         count : int
-            Number of vectors.
+            Number of vectors, on each replica of the field of links.
         parity : int, optional
             0 or 1 for a field on the even or odd sites; by default it is on all sites.
         fifth : int, optional
@@ -93,7 +93,7 @@ class SpinorField:
         reals = 2 * SPINS * field.group.colours
         bytes_per_site = len(parities) * count * (fifth or 1) * storage.bytes(reals) / 2
         slabs = empty_slabs(field, layouts, bytes_per_site)
-        return cls(field, storage, parities, count, slabs, layouts, fifth)
+        return cls(field, storage, parities, count * layouts[0].replicas, slabs, layouts, fifth)
 
     @classmethod
     def from_numpy(
@@ -132,7 +132,23 @@ class SpinorField:
         if parity is None and len(self.parities) == 1:
             parity = self.parities[0]
         name = precision or self.storage.name
-        return SpinorField.empty(self.field, name, self.count, parity, self.fifth)
+        count = self.count // self.replicas
+        return SpinorField.empty(self.field, name, count, parity, self.fifth)
+
+    @property
+    def replicas(self) -> int:
+        """Number of lattices, each with vectors of its own, which follow each other in memory."""
+        return self.layouts[0].replicas
+
+    def part(self, some: range) -> SpinorField:
+        """Return the vectors on consecutive replicas as a field in the same memory."""
+        layout = replace(self.layouts[0], replicas=len(some))
+        old, period = self.slabs[0], layout.period * self.slabs[0].slice_bytes
+        memory = BufferPart(old.buffer, some.start * period, len(some) * period)
+        slab = replace(old, layout=layout, buffer=memory)
+        count = self.count // self.replicas * len(some)
+        field = self.field.part(some.start, len(some))
+        return replace(self, field=field, count=count, slabs=(slab,), layouts=(layout,))
 
     @property
     def launched(self) -> int:
@@ -147,6 +163,11 @@ class SpinorField:
         """
         return self.count * (self.fifth or 1)
 
+    @property
+    def per_site(self) -> int:
+        """Number of vectors on each replica, which are those of a site to a kernel."""
+        return self.vectors // self.replicas
+
     def __repr__(self) -> str:
         names = ("even sites", "odd sites", "all sites")
         sites = names[2 if len(self.parities) == 2 else self.parities[0]]
@@ -158,11 +179,28 @@ class SpinorField:
     def structure(self, slab: StoredSlab, first: int = 0) -> ctypes.Structure:
         """Return the structure ``Spinors`` of the vectors from `first` on for kernels on a slab."""
         parity = slab.slice_bytes // len(self.parities)
-        vector = parity // self.vectors
+        return self._structure(slab, first, parity // self.per_site)
+
+    def by_vector(self, slab: StoredSlab, first: int = 0) -> ctypes.Structure:
+        """Return the same for kernels of linear algebra, to which all vectors are replicas.
+
+        Raises
+        ------
+        ValueError
+            If there are several vectors on each of several replicas.
+        """
+        if self.replicas == 1:
+            return self.structure(slab, first)
+        if self.per_site > 1:
+            raise ValueError("Vectors of several replicas are not equally far apart in memory.")
+        return self._structure(slab, first, slab.layout.period * slab.slice_bytes)
+
+    def _structure(self, slab: StoredSlab, first: int, vector: int) -> ctypes.Structure:
+        """Return the structure of vectors that are so many bytes apart."""
         made: ctypes.Structure = structure("Spinors", (SPINORS,))(
             data=slab.buffer.address + first * vector,
             slice=slab.slice_bytes,
-            parity=parity if len(self.parities) == 2 else 0,
+            parity=slab.slice_bytes // 2 if len(self.parities) == 2 else 0,
             vector=vector,
         )
         return made
@@ -198,7 +236,7 @@ class SpinorField:
     def copying(self, source: SpinorField, first: int = 0, to: int = 0) -> Callable[[], None]:
         """Return a call that does `copy`, for repeated use."""
         extent, choice, launches = self.fifth or 1, self.storage.choice, []
-        vectors = min(source.count - first, self.count - to) * extent
+        vectors = min(source.count - first, self.count - to) * extent // self.replicas
         parities = [one for one in self.parities if one in source.parities]
         if len(parities) > 1:
             parities = [BOTH_PARITIES]

@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gauge_mc.console import Console
-from gauge_mc.devices import choose_devices
+from gauge_mc.devices import BACKENDS, choose_devices
 from gauge_mc.devices.base import ThreadedDevice
 from gauge_mc.devices.choice import AUTOMATIC, hint
 from gauge_mc.domain.device_group import DeviceGroup, open_device_group
@@ -291,7 +291,9 @@ class _Conductor:
         first, last = batch[0], batch[-1]
         lines = opening(first.run, first.parameters, session, self._hint())
         if len(batch) > 1:
-            how = "together" if first.parameters.algorithm.moves_together else "one after the other"
+            p, backend = first.parameters, BACKENDS[self.devices.devices[0].backend]
+            given = len(batch), p.lattice.sites, backend.busy_sites
+            how = "together" if p.algorithm.chains_at_once(*given) > 1 else "one after the other"
             lines.insert(1, f"... {last.run.path}: {len(batch)} chains are updated {how}")
         self.console.print(*lines, sep="\n", soft_wrap=True)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from gauge_mc.devices.base import Launch, repeated
 from gauge_mc.devices.kernels import Kernel
@@ -21,6 +21,8 @@ DRIFT = Kernel("drift")
 
 MOST_PREPARED = 1024
 """Number of moves whose launches are kept; trajectories repeat few of them."""
+
+Term = TypeVar("Term")
 
 Levels = Sequence[Sequence[Monomial]]
 """The terms of the action on every level, the outermost first."""
@@ -47,21 +49,21 @@ class Forces(NamedTuple):
         return max(one.largest for one in self.of[name])
 
 
-class _ShiftedKick(NamedTuple):
+class ShiftedKick(NamedTuple, Generic[Term]):
     """A kick with the force of shifted links; see `Kick.shift`."""
 
-    terms: Sequence[Monomial]
+    terms: Sequence[Term]
     """The terms of the action whose force it is, and which shift the links."""
     size: float
     shift: float
 
 
-class _KicksAndDrift(NamedTuple):
+class KicksAndDrift(NamedTuple, Generic[Term]):
     """Kicks at one time, and the drift after them."""
 
-    shifted: list[_ShiftedKick]
+    shifted: list[ShiftedKick[Term]]
     """Kicks with the force of shifted links, which are done first."""
-    kicks: list[tuple[Monomial, float]]
+    kicks: list[tuple[Term, float]]
     """Terms of the action other than the gauge action, with the sizes of their kicks."""
     gauge: float | None
     """The kick of the gauge action, if there is one."""
@@ -138,12 +140,12 @@ class MolecularDynamics:
             be called before the next trajectory.
         """
         gauge = [one for level in levels for one in level if isinstance(one, GaugeMonomial)][-1]
-        stages = list(_stages(levels, gauge, moves))
-        last = max(n for n, one in enumerate(stages) if one.gauge is not None)
-        ends = not any(one.kicks or one.shifted for one in stages[last + 1 :])
+        done = list(stages(levels, gauge, moves))
+        last = max(n for n, one in enumerate(done) if one.gauge is not None)
+        ends = not any(one.kicks or one.shifted for one in done[last + 1 :])
         found: dict[str, list[Force]] = {}
         begun: Callable[[], Force] | None = None
-        for n, stage in enumerate(stages):
+        for n, stage in enumerate(done):
             kicks, fused = list(stage.kicks), stage.gauge
             if stage.gauge is not None and (n == last or not stage.drift):
                 kicks, fused = [*kicks, (gauge, stage.gauge)], None
@@ -170,7 +172,7 @@ class MolecularDynamics:
         return forces
 
     def _shifted_kick(
-        self, gauge: GaugeMonomial, kick: _ShiftedKick, found: dict[str, list[Force]]
+        self, gauge: GaugeMonomial, kick: ShiftedKick[Monomial], found: dict[str, list[Force]]
     ) -> Force:
         """Do a kick with the force of shifted links, and return the last force.
 
@@ -198,7 +200,7 @@ class MolecularDynamics:
         self._taken = False
         return force
 
-    def _move_links(self, gauge: GaugeMonomial, kick: _ShiftedKick) -> None:
+    def _move_links(self, gauge: GaugeMonomial, kick: ShiftedKick[Monomial]) -> None:
         """Let `links` be those that a kick shifts, with the forces of quarks in `_shift`."""
         source, target = self.links, self._fields[1 - self._now]
         assert self._shift is not None
@@ -246,25 +248,34 @@ class MolecularDynamics:
             yield from slab.kernel(DRIFT).launches(repeated([arguments], 1), [1])
 
 
-def _stages(
-    levels: Levels, gauge: GaugeMonomial, moves: Iterable[Move]
-) -> Iterator[_KicksAndDrift]:
+def stages(
+    levels: Sequence[Sequence[Term]], gauge: Term, moves: Iterable[Move]
+) -> Iterator[KicksAndDrift[Term]]:
     """Yield the kicks of a trajectory with the drifts that follow them.
 
     Kicks at one time commute. That of the gauge action is the last of them, because it and a drift
     are one kernel.
+
+    Parameters
+    ----------
+    levels : sequence of sequence of object
+        The terms of the action on every level, the outermost first, or what stands for them.
+    gauge : object
+        The gauge action among them.
+    moves : iterable of Kick or Drift
+        The trajectory.
     """
     kicks: list[Kick] = []
 
-    def stage(drift: Drift | None) -> _KicksAndDrift:
+    def stage(drift: Drift | None) -> KicksAndDrift[Term]:
         plain = [one for one in kicks if not one.shift]
         acting = [(term, one.size) for one in plain for term in levels[one.level]]
-        own = [size for term, size in acting if term is gauge]
-        others = [one for one in acting if one[0] is not gauge]
+        own = [size for term, size in acting if term == gauge]
+        others = [one for one in acting if one[0] != gauge]
         shifted = [
-            _ShiftedKick(levels[one.level], one.size, one.shift) for one in kicks if one.shift
+            ShiftedKick(levels[one.level], one.size, one.shift) for one in kicks if one.shift
         ]
-        return _KicksAndDrift(shifted, others, own[0] if own else None, drift)
+        return KicksAndDrift(shifted, others, own[0] if own else None, drift)
 
     for one in moves:
         if isinstance(one, Kick):

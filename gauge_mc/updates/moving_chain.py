@@ -87,6 +87,16 @@ def decided(change: float, uniform: float, step: int, tuner: StepTuner) -> tuple
     return probability, always or uniform < probability
 
 
+def check_failures(numbers: dict[str, float], most: int, reason: str) -> None:
+    """End a chain in which solvers have failed too often in a row; see `MovingChain.check`."""
+    if numbers.get(FAILURES, 0) >= most:
+        numbers[FAILURES] = 0
+        raise ChainError(
+            f"Solvers have failed in {most} trajectories in a row, the last time because "
+            f"{reason[:1].lower()}{reason[1:]}"
+        )
+
+
 @dataclass
 class MovingChain:
     """A chain that moves along trajectories.
@@ -146,12 +156,7 @@ class MovingChain:
         ChainError
             If this is so. The chain has not changed.
         """
-        if self.numbers.get(FAILURES, 0) >= self.failures:
-            self.numbers[FAILURES] = 0
-            raise ChainError(
-                f"Solvers have failed in {self.failures} trajectories in a row, the last time "
-                f"because {self.reason[:1].lower()}{self.reason[1:]}"
-            )
+        check_failures(self.numbers, self.failures, self.reason)
 
     def update(self) -> Outcome:
         """Do one trajectory, and accept or reject it.

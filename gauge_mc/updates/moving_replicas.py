@@ -19,7 +19,7 @@ MEMORY_SHARE = 0.5
 """Fraction of the free memory of a device that trajectories may take."""
 
 
-def divided(links: Field) -> list[slice]:
+def divided(links: Field, each: int | None = None, share: float = 1.0) -> list[slice]:
     """Divide the replicas of a field into groups, each of which moves together.
 
     Groups are as large as keeps the device busy, or as its memory allows. They move one after the
@@ -29,10 +29,14 @@ def divided(links: Field) -> list[slice]:
     ----------
     links : Field
         A field on one device.
+    each : int, optional
+        Bytes that the trajectory of a replica takes; by default without quarks.
+    share : float
+        Share of the sites that keep a device busy which a group has at most.
     """
     slab, count = links.slabs[0], len(links.replicas)
-    busy = BACKENDS[slab.device.backend].busy_sites // links.lattice.sites
-    fitting = MEMORY_SHARE * slab.device.free_bytes() // bytes_of_trajectory(links)
+    busy = int(share * BACKENDS[slab.device.backend].busy_sites) // links.lattice.sites
+    fitting = MEMORY_SHARE * slab.device.free_bytes() // (each or bytes_of_trajectory(links))
     groups = math.ceil(count / max(1, min(busy, int(fitting))))
     size = math.ceil(count / groups)
     return [slice(first, min(first + size, count)) for first in range(0, count, size)]
@@ -71,6 +75,9 @@ class MovingReplicas:
     tuners: Sequence[StepTuner]
     actions: list[Energy] | None = None
     _plans: dict[tuple[int, ...], TrajectoryPlan] = field(default_factory=dict)
+
+    def check(self) -> None:
+        """End a chain that cannot go on, of which there are none without quarks."""
 
     def update(self) -> list[Outcome]:
         """Do one trajectory of every chain, and accept or reject each."""

@@ -26,7 +26,7 @@ class QuarkLinks:
     Parameters
     ----------
     like : Field
-        A field of one replica and of the kind of those that move.
+        A field of the kind of those that move, with as many replicas as move together.
 
     Raises
     ------
@@ -39,13 +39,18 @@ class QuarkLinks:
     def __init__(self, like: Field) -> None:
         if like.precision != PRECISION:
             raise UsageError(inexact(like.precision))
-        self.field = Field.empty(like.lattice, like.group.name, PRECISION, like.devices)
+        kind, replicas = (like.lattice, like.group.name, PRECISION, like.devices), like.replicas
+        self.field = Field.empty(*kind, replicas=len(replicas))
         self._operators: dict[tuple[object, ...], DiracOperator] = {}
         self.take(like)
 
     def take(self, links: Field) -> None:
         """Copy links, update the halos, and let all operators see them."""
         self.field.copy(links)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Update the halos, and let all operators see the links, which have changed."""
         self.field.exchange_halo(None)
         for operator in self._operators.values():
             operator.refresh()

@@ -30,6 +30,11 @@ from gauge_mc.updates.monomials import Monomial
 from gauge_mc.updates.monomials.determinant import Determinant
 from gauge_mc.updates.monomials.ratio import Ratio
 from gauge_mc.updates.monomials.rational import ACCURACY, Rational, spectrum_columns
+from gauge_mc.updates.monomials.replica_quarks import (
+    ReplicaRatio,
+    ReplicaTerm,
+    ReplicaTwoFlavours,
+)
 from gauge_mc.updates.monomials.two_flavours import TwoFlavours
 from gauge_mc.updates.quark_links import QuarkLinks
 
@@ -367,12 +372,16 @@ class QuarkTerm(NamedTuple):
         Function that returns the monomial, given the links.
     columns : tuple of Column
         Columns of what it measures; see `Monomial.measured`.
+    together : callable or None
+        Function that returns the term for several chains, which then move together, given links
+        with as many replicas; None if they move one after the other.
     """
 
     name: str
     level: int
     make: Callable[[QuarkLinks], Monomial]
     columns: tuple[Column, ...] = ()
+    together: Callable[[QuarkLinks], ReplicaTerm] | None = None
 
 
 def quark_terms(quarks: Sequence[DynamicalQuarks], levels: int) -> list[QuarkTerm]:
@@ -408,7 +417,13 @@ def _terms(one: DynamicalQuarks, name: str, levels: int, number: int) -> Iterato
     masses, own = one.masses, one.levels(levels)
     for k, pair in enumerate(pairwise(masses)):
         title = f"{name}_ratio{k + 1}"
-        yield QuarkTerm(title, own[k], partial(_ratio, one, pair, number + k, title))
+        together = partial(_ratios, one, pair, number + k, title)
+        yield QuarkTerm(
+            title,
+            own[k],
+            partial(_ratio, one, pair, number + k, title),
+            together=together if solves_together(one.request) else None,
+        )
     if has_link_term(one.mass):
         title = f"{name}_det"
         yield QuarkTerm(title, own[-1], partial(_determinant, one, title))
@@ -417,7 +432,21 @@ def _terms(one: DynamicalQuarks, name: str, levels: int, number: int) -> Iterato
         yield QuarkTerm(name, own[-1], make, spectrum_columns(name))
         return
     heaviest = number + len(masses) - 1
-    yield QuarkTerm(name, own[-1], partial(_two_flavours, one, masses[-1], heaviest, name))
+    given = one, masses[-1], heaviest, name
+    yield QuarkTerm(
+        name,
+        own[-1],
+        partial(_two_flavours, *given),
+        together=partial(_several_two_flavours, *given) if solves_together(one.request) else None,
+    )
+
+
+def solves_together(request: QuarkSolver) -> bool:
+    """Return whether solutions on several lattices are found together.
+
+    Others start from solutions, or have conditions, that are those of all vectors at once.
+    """
+    return SOLVERS[request.solver].uses_adjoint and not request.history
 
 
 def has_link_term(mass: Mapping[str, float]) -> bool:
@@ -457,6 +486,23 @@ def _two_flavours(
     one: DynamicalQuarks, mass: dict[str, float], number: int, name: str, links: QuarkLinks
 ) -> Monomial:
     return TwoFlavours(_operator(links, one, mass), one.request, number, name)
+
+
+def _ratios(
+    one: DynamicalQuarks,
+    masses: tuple[dict[str, float], dict[str, float]],
+    number: int,
+    name: str,
+    links: QuarkLinks,
+) -> ReplicaTerm:
+    light, heavy = (_operator(links, one, mass) for mass in masses)
+    return ReplicaRatio(light, heavy, one.request, number, name)
+
+
+def _several_two_flavours(
+    one: DynamicalQuarks, mass: dict[str, float], number: int, name: str, links: QuarkLinks
+) -> ReplicaTerm:
+    return ReplicaTwoFlavours(_operator(links, one, mass), one.request, number, name)
 
 
 def _operator(links: QuarkLinks, one: DynamicalQuarks, mass: Mapping[str, float]) -> DiracOperator:

@@ -45,7 +45,7 @@ INDEX = np.dtype(np.int32)
 """Type of the numbers of replicas in memory."""
 
 
-class _KickAndDrift(NamedTuple):
+class KickAndDrift(NamedTuple):
     """A kick, if there is one, and the drift after it."""
 
     kick: float | None
@@ -55,11 +55,11 @@ class _KickAndDrift(NamedTuple):
 class _GaugeTrajectory(NamedTuple):
     """A trajectory, in the parts that are done by different kernels."""
 
-    steps: tuple[_KickAndDrift, ...]
+    steps: tuple[KickAndDrift, ...]
     """The steps before the last kick."""
     kick: float
     """The last kick, whose force and kinetic energy are wanted."""
-    drifts: tuple[_KickAndDrift, ...]
+    drifts: tuple[KickAndDrift, ...]
     """The steps after the last kick: none, or a drift."""
 
     @classmethod
@@ -74,23 +74,23 @@ class _GaugeTrajectory(NamedTuple):
         return sum(one.kick is not None for one in self.steps) % 2
 
 
-def _steps(moves: Iterable[Move]) -> Iterator[_KickAndDrift]:
+def _steps(moves: Iterable[Move]) -> Iterator[KickAndDrift]:
     """Yield kicks with the drifts after them."""
     kick = None
     for one in moves:
         if isinstance(one, Drift):
-            yield _KickAndDrift(kick, one.size)
+            yield KickAndDrift(kick, one.size)
         kick = one.size if isinstance(one, Kick) else None
 
 
-class _ReplicaSteps(NamedTuple):
+class ReplicaSteps(NamedTuple):
     """Replicas that do a step at the same time, as a kernel sees them."""
 
     now: int
     """The field in which their links are."""
     kicked: bool
     """Whether there is a kick before the drift."""
-    moves: tuple[tuple[int, _KickAndDrift], ...]
+    moves: tuple[tuple[int, KickAndDrift], ...]
     """The numbers of the replicas, and their steps."""
 
 
@@ -135,6 +135,8 @@ class ReplicaDynamics:
         The gauge action of every replica, whose kernels are the same.
     randoms : sequence of Random
         The random numbers of every replica.
+    other : ReplicaDynamics, optional
+        Dynamics of as many other replicas, whose memory is used in turn.
 
     Raises
     ------
@@ -145,15 +147,23 @@ class ReplicaDynamics:
     """
 
     def __init__(
-        self, field: Field, couplings: Sequence[Coupling], randoms: Sequence[Random]
+        self,
+        field: Field,
+        couplings: Sequence[Coupling],
+        randoms: Sequence[Random],
+        other: ReplicaDynamics | None = None,
     ) -> None:
         for one in couplings:
             check_action(one.action, field)
         count = len(couplings)
         self._couplings, self._randoms = tuple(couplings), tuple(randoms)
-        self._fields = (field.repeated(count), field.repeated(count))
-        self._momenta = AlgebraField.like(self._fields[0])
-        self._largest = LargestValues(self._fields[0])
+        self._fields: tuple[Field, Field] = (
+            other._fields if other else (field.repeated(count), field.repeated(count))
+        )
+        self._momenta: AlgebraField = (
+            other._momenta if other else AlgebraField.like(self._fields[0])
+        )
+        self._largest: LargestValues = other._largest if other else LargestValues(self._fields[0])
         self._choices = (couplings[0].action.choice, MANY_REPLICAS)
         self._keys = keys_in_memory(field, randoms)
         self._actions = couplings_in_memory(field, KICK, self._choices, couplings)
@@ -205,11 +215,11 @@ class ReplicaDynamics:
         steps = list(_together([one.steps for one in divided], [0] * len(divided)))
         last = {
             now: [
-                (n, _KickAndDrift(one.kick, 0.0)) for n, one in enumerate(divided) if one.end == now
+                (n, KickAndDrift(one.kick, 0.0)) for n, one in enumerate(divided) if one.end == now
             ]
             for now in sorted({*ends})
         }
-        kicks = [_ReplicaSteps(now, True, tuple(moves)) for now, moves in last.items()]
+        kicks = [ReplicaSteps(now, True, tuple(moves)) for now, moves in last.items()]
         drifts = list(_together([one.drifts for one in divided], ends))
         memory, addresses = self._in_memory([*dict.fromkeys((*steps, *kicks))])
         launches = {one: self._launches(one, addresses[one]) for one in dict.fromkeys(steps)}
@@ -273,9 +283,7 @@ class ReplicaDynamics:
         period = self._fields[0].layouts[0].period
         return work(first * period, 1, count * period, BOTH_PARITIES)
 
-    def _in_memory(
-        self, moving: Sequence[_ReplicaSteps]
-    ) -> tuple[object, dict[_ReplicaSteps, int]]:
+    def _in_memory(self, moving: Sequence[ReplicaSteps]) -> tuple[object, dict[ReplicaSteps, int]]:
         """Return memory with the steps of replicas, and the addresses in it."""
         kind: Any = KICK.part("ReplicaMove", self._fields[0].slabs[0].variant(*self._choices))
         kicked = [one for one in moving if one.kicked]
@@ -303,7 +311,7 @@ class ReplicaDynamics:
             "actions": self._actions.address,
         }
 
-    def _launches(self, moving: _ReplicaSteps, address: int) -> list[Launch]:
+    def _launches(self, moving: ReplicaSteps, address: int) -> list[Launch]:
         """Return calls that do a step of some replicas."""
         slab = self._fields[moving.now].slabs[0]
         if not moving.kicked:
@@ -321,7 +329,7 @@ class ReplicaDynamics:
         kernel = slab.kernel(KICK_AND_DRIFT, *self._choices)
         return list(kernel.launches(repeated([arguments], 1), [1]))
 
-    def _bare_drifts(self, moving: _ReplicaSteps) -> Iterator[Launch]:
+    def _bare_drifts(self, moving: ReplicaSteps) -> Iterator[Launch]:
         """Yield calls that do drifts without a kick before, one for all neighbours with one size.
 
         Only integrators that begin with a drift have such, at both ends of a trajectory.
@@ -340,7 +348,7 @@ class ReplicaDynamics:
             yield from slab.kernel(DRIFT).launches(repeated([arguments], 1), [1])
 
     def _last_kick(
-        self, moving: _ReplicaSteps, address: int
+        self, moving: ReplicaSteps, address: int
     ) -> Callable[[], Callable[[], Mapping[int, Forces]]]:
         """Return a call that begins the last kick of some replicas; see `TrajectoryPlan.kicks`."""
         links, lattice = self._fields[moving.now], self._fields[0].lattice
@@ -385,23 +393,23 @@ def bytes_of_trajectory(field: Field) -> int:
 
 
 def _together(
-    parts: Sequence[Sequence[_KickAndDrift]], fields: Sequence[int]
-) -> Iterator[_ReplicaSteps]:
+    parts: Sequence[Sequence[KickAndDrift]], fields: Sequence[int]
+) -> Iterator[ReplicaSteps]:
     """Yield which replicas do their n-th step at the same time, for all n.
 
     Parameters
     ----------
-    parts : sequence of sequence of _KickAndDrift
+    parts : sequence of sequence of KickAndDrift
         The steps of every replica.
     fields : sequence of int
         The field in which the links of every replica are at the beginning.
     """
     now = list(fields)
     for at_once in zip_longest(*parts):
-        groups: dict[tuple[int, bool], list[tuple[int, _KickAndDrift]]] = {}
+        groups: dict[tuple[int, bool], list[tuple[int, KickAndDrift]]] = {}
         for n, step in enumerate(at_once):
             if step is not None:
                 groups.setdefault((now[n], step.kick is not None), []).append((n, step))
                 now[n] = (now[n] + (step.kick is not None)) % 2
         for key, moves in groups.items():
-            yield _ReplicaSteps(*key, tuple(moves))
+            yield ReplicaSteps(*key, tuple(moves))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import groupby
+from itertools import accumulate, groupby, pairwise
 
 from gauge_mc.actions import Coupling
 from gauge_mc.fields.algebra_field import AlgebraField
@@ -15,10 +15,11 @@ from gauge_mc.updates.integrators import Drift, Kick, Move
 from gauge_mc.updates.momenta import draw_momenta
 from gauge_mc.updates.monomials import Monomial
 from gauge_mc.updates.monomials.gauge import GaugeMonomial
-from gauge_mc.updates.moving_replicas import divided
+from gauge_mc.updates.monomials.replica_quarks import Failures
 from gauge_mc.updates.quark_links import QuarkLinks
 from gauge_mc.updates.quarks import QuarkTerm
 from gauge_mc.updates.replica_dynamics import ReplicaDynamics
+from gauge_mc.updates.replica_quark_dynamics import QuarkReplicaDynamics
 from gauge_mc.updates.update_parts import UpdatePart
 
 SIZE = 1e-3
@@ -64,10 +65,11 @@ def trajectory_parts(
 
 def replica_parts(
     field: Field,
-    couplings: Sequence[Coupling],
     randoms: Sequence[Random],
     moves: Sequence[Move],
     gauge_level: int,
+    groups: Sequence[ReplicaDynamics],
+    terms: Sequence[QuarkTerm],
 ) -> Iterator[UpdatePart]:
     """Yield the parts of trajectories of several chains that move together; see `trajectory_parts`.
 
@@ -75,18 +77,21 @@ def replica_parts(
     ----------
     field : Field
         The links, one replica for every chain.
-    couplings, randoms : sequence
-        The gauge action and the random numbers of every chain.
+    randoms : sequence of Random
+        The random numbers of every chain.
     moves : sequence of Kick or Drift
         The trajectory, which is the same for all chains.
     gauge_level : int
         Level of the gauge action.
+    groups : sequence of ReplicaDynamics
+        Chains that move together; `QuarkReplicaDynamics` if there are terms of quarks.
+    terms : sequence of QuarkTerm
+        The terms of quarks.
     """
-    groups = []
-    for some in divided(field):
-        links = field.part(some.start, some.stop - some.start)
-        groups.append(ReplicaDynamics(links, couplings[some], randoms[some]))
-        groups[-1].start(links)
+    first = 0
+    for one in groups:
+        one.start(field.part(first, one.chains))
+        first += one.chains
 
     def draw() -> None:
         for one in groups:
@@ -97,11 +102,59 @@ def replica_parts(
             one.begin_actions()()
 
     draw()
-    kicks, chains = _kicks(moves, {gauge_level}), len(couplings)
+    kicks, chains = _kicks(moves, {gauge_level}), first
     force = SeveralGaugeSteps(groups)
     yield UpdatePart("gauge force and drift", force, kicks, essential=True, chains=chains)
     yield UpdatePart.of("momenta", draw, chains=chains)
     yield UpdatePart.of("gauge action", actions, chains=chains)
+    with_quarks = [one for one in groups if isinstance(one, QuarkReplicaDynamics)]
+    if with_quarks:
+        yield from _replica_quark_parts(with_quarks, randoms, moves, terms)
+
+
+def _replica_quark_parts(
+    groups: Sequence[QuarkReplicaDynamics],
+    randoms: Sequence[Random],
+    moves: Sequence[Move],
+    terms: Sequence[QuarkTerm],
+) -> Iterator[UpdatePart]:
+    """Yield pseudofermions, action and force of every term of quarks, and the links of quarks."""
+    firsts = [*accumulate((one.chains for one in groups), initial=0)]
+    parts = [slice(*pair) for pair in pairwise(firsts)]
+
+    def links() -> None:
+        for one in groups:
+            one.take([0] * one.chains)
+
+    def drawn(number: int) -> None:
+        for one, some in zip(groups, parts, strict=True):
+            one.terms[number].draw(randoms[some], Failures())
+
+    def force(number: int) -> None:
+        for one in groups:
+            one.kick_all(one.terms[number], SIZE)
+
+    def action(number: int) -> None:
+        links()
+        for one in groups:
+            one.terms[number].actions(Failures())
+
+    links()
+    for number, term in enumerate(terms):
+        for name, call, calls in (
+            ("drawn", partial(drawn, number), 1),
+            ("force", partial(force, number), _kicks(moves, {term.level})),
+            ("action", partial(action, number), 1),
+        ):
+            for one in groups:
+                one.terms[number].iterations[:] = 0
+            call()
+            count = max(int(one.terms[number].iterations.max()) for one in groups)
+            essential = bool(count) or name != "drawn"
+            given = f"{term.name} {name}", call, calls, essential, count
+            yield UpdatePart.of(*given, chains=len(randoms))
+    taken = _kicks(moves, {one.level for one in terms}) + 2
+    yield UpdatePart.of("links of quarks", links, taken, chains=len(randoms))
 
 
 def _quark_parts(

@@ -16,7 +16,7 @@ import pytest
 
 import gauge_mc
 from gauge_mc.actions import parse
-from gauge_mc.algorithms import ALGORITHMS
+from gauge_mc.algorithms import ALGORITHMS, hmc
 from gauge_mc.benchmarks import BenchPlan, chiral, operators, quarks, timing
 from gauge_mc.benchmarks import kernels as updates
 from gauge_mc.benchmarks import observables as measurements
@@ -38,7 +38,6 @@ from gauge_mc.quarks.storage import STORAGES
 from gauge_mc.random import GENERATORS
 from gauge_mc.smearing import SMEARINGS
 from gauge_mc.temporal_links import TEMPORAL_LINKS
-from gauge_mc.updates import trajectory_parts
 from tests import emulator
 from tests.calls import call, call_apart
 
@@ -595,7 +594,7 @@ def test_terms_of_quarks_are_parts_of_trajectories(tmp_path):
 def test_trajectories_of_several_chains_are_timed_together(monkeypatch):
     """Chains move in two groups here, as if one device had too little memory for all of them."""
     groups = [slice(0, 2), slice(2, 3)]
-    monkeypatch.setattr(trajectory_parts, "divided", lambda field: groups)
+    monkeypatch.setattr(hmc, "divided", lambda field: groups)
     kind = ("bench", "--hmc", "--chains", "3", *ON_CPU, "--precision", "double")
     found = json.loads(call(*kind, "--json")[0])
     assert (found["chains"], found["links"]) == (3, 1024)
@@ -629,19 +628,26 @@ def test_parts_are_those_of_all_chains_and_change_no_links():
         assert np.array_equal(before, replica.to_numpy())
 
 
-def test_chains_with_quarks_are_timed_one_after_the_other(tmp_path):
+@pytest.mark.parametrize("solver", ["cg", "bicgstab"])
+def test_chains_with_quarks_are_timed_as_they_move(tmp_path, solver):
+    """Together with conjugate gradients, and one after the other with another solver."""
     card = tmp_path / "card.toml"
     words = ('algorithm = "hmc"', "beta = 2.3", 'lattice = "4x4x4x4"', 'precision = "double"')
-    quarks = ("steps = 2", "[[quarks]]", "kappa = 0.1")
+    quarks = ("steps = 2", "[[quarks]]", "kappa = 0.1", f'solver = "{solver}"')
     card.write_text("\n".join([*words, *quarks]))
-    given = ("--card", card, "--chains", "2", *ON_CPU[2:])
+    given = ("--card", card, "--chains", "3", *ON_CPU[2:])
     found = json.loads(call("bench", "--hmc", *given, "--json")[0])
     parts = {one["name"]: one for one in found["parts"]}
-    calls = {"quarks1 force": 10, "gauge force and drift": 10, "momenta": 2, "quarks1 drawn": 2}
-    for name, number in calls.items():
-        assert parts[name]["calls"] == number
-        assert parts[name]["chains"] == 1
-    assert found["chains"] == 2
+    chains = 3 if solver == "cg" else 1
+    calls = {"force": 5, "drawn": 1, "action": 1}
+    expected = {f"quarks1 {name}": number for name, number in calls.items()}
+    expected |= {"gauge force and drift": 5, "momenta": 1, "links of quarks": 7}
+    for name, number in expected.items():
+        assert parts[name]["calls"] == number * 3 // chains
+        assert parts[name]["chains"] == chains
+    assert parts["quarks1 force"]["iterations"] > 5
+    assert parts["quarks1 drawn"]["iterations"] == 0
+    assert found["chains"] == 3
 
 
 def test_chains_are_refused_where_there_are_none():

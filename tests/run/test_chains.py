@@ -7,6 +7,7 @@ from unittest import mock
 import pytest
 
 import gauge_mc
+from gauge_mc.devices import BACKENDS
 from gauge_mc.devices.choice import DeviceChoice
 from gauge_mc.errors import INTERRUPTED
 from gauge_mc.run.directory import Run
@@ -59,12 +60,22 @@ def test_chains_are_continued_together_or_alone():
     assert [written(one.path) for one in found] == [alone(seed, configs=3) for seed in (5, 6, 7)]
 
 
-def test_the_command_says_that_chains_with_quarks_move_one_after_the_other():
-    words = ["--algorithm", "hmc:steps=2", "--quarks", "kappa=0.1", "--precision", "double"]
+@pytest.mark.parametrize(
+    ("more", "busy", "how"),
+    [
+        ("", 2**14, "together"),
+        ("", 4**3 * 6, "one after the other"),
+        (":solver=bicgstab", 2**14, "one after the other"),
+    ],
+)
+def test_the_command_says_how_chains_with_quarks_move(monkeypatch, more, busy, how):
+    """Those of large lattices, and of some kinds of quarks, move one after the other."""
+    monkeypatch.setattr(type(BACKENDS["cpu"]), "busy_sites", busy)
+    words = ["--algorithm", "hmc:steps=2", "--quarks", f"kappa=0.1{more}", "--precision", "double"]
     few = ["--thermalize", "0", "--configs", "1", "--separation", "1"]
     shown, code = call("generate", *WORDS, *words, *few, "--chains", "2")
     assert code == 0
-    assert "2 chains are updated one after the other" in shown
+    assert f"2 chains are updated {how}" in shown
 
 
 def test_the_command_names_the_directories_and_shows_averages_over_all_chains():

@@ -1,0 +1,159 @@
+"""Solutions on several lattices at once: each is what it is alone, whatever the others need."""
+
+import numpy as np
+import pytest
+
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import ConvergenceError
+from gauge_mc.fields.field import Field
+from gauge_mc.quarks import replica_solver
+from gauge_mc.quarks.algebra import Combine
+from gauge_mc.quarks.normal import QuarkSolver, QuarkSystem
+from gauge_mc.quarks.operators.twisted_mass import TwistedMass
+from gauge_mc.quarks.replica_solver import ReplicaQuarkSystem
+from gauge_mc.quarks.spinors import SpinorField
+from tests.reference.dirac import random_spinor
+from tests.reference.fields import random_field
+from tests.reference.pseudofermions import Quark, even
+
+LATTICE = Lattice(4, 2, 8, 6)
+PHASES = (np.exp(0.3j), 1, np.exp(-0.7j), -1)
+QUARK = Quark(0.13, PHASES, 0.05)
+EVERYWHERE = np.ones(4, bool)
+
+TINY = 3e-16
+"""A tolerance that some residuals reach, and others do not because of rounding errors."""
+
+
+def cold(group):
+    """Links 1, on which solvers need other numbers of iterations."""
+    n = {"su2": 2, "su3": 3}[group]
+    return np.broadcast_to(np.eye(n, dtype=complex), (*LATTICE.extents[::-1], 4, n, n)).copy()
+
+
+class Case:
+    """Lattices with links and right-hand sides of their own, alone and as replicas."""
+
+    def __init__(self, rng, device, group="su3", kappa=QUARK.kappa, **request):
+        self.links = [random_field(LATTICE.extents, group, rng) for _ in range(3)]
+        self.links.insert(1, cold(group))
+        colours = self.links[0].shape[-1]
+        self.phi = [even(random_spinor(LATTICE.extents, colours, rng)) for _ in self.links]
+        singles = [Field.from_slices(LATTICE, group, one, "double", device) for one in self.links]
+        self.field = singles[0].repeated(len(singles))
+        for replica, one in zip(self.field.replicas, singles, strict=True):
+            replica.copy(one)
+        given = kappa, QUARK.mu, PHASES
+        solver = QuarkSolver(**request)
+        self.alone = [QuarkSystem(TwistedMass(one, *given), solver) for one in singles]
+        self.together = ReplicaQuarkSystem(TwistedMass(self.field, *given), solver)
+        for n, (one, values) in enumerate(zip(self.alone, self.phi, strict=True)):
+            one.phi.restore(values)
+            self.together.phi.part(range(n, n + 1)).restore(values)
+
+    def replica(self, vectors, n):
+        """A vector of a replica."""
+        return vectors.part(range(n, n + 1)).to_numpy()[0]
+
+    def check(self, n, tolerance, found):
+        """Check that a replica has the solution or the error that it has alone."""
+        error = None
+        try:
+            self.alone[n].solve(tolerance)
+        except ConvergenceError as raised:
+            error = str(raised)
+        assert error == (str(found.errors[n]) if n in found.errors else None)
+        assert found.iterations[n] == self.alone[n]._normal.iterations
+        assert error is not None or not self.differ(n)
+
+    def differ(self, n):
+        """Whether the solutions of a replica differ from those alone in any bit."""
+        pairs = (self.together.x, self.alone[n].x), (self.together.y, self.alone[n].y)
+        return any(self.replica(a, n).tobytes() != b.to_numpy()[0].tobytes() for a, b in pairs)
+
+
+@pytest.mark.parametrize("group", ["su2", "su3"])
+@pytest.mark.parametrize("inner", ["half", "single", "double"])
+def test_replicas_have_the_bits_that_they_have_alone(inner, group, rng, best_device):
+    case = Case(rng, best_device, group, inner=inner)
+    for tolerance in (1e-5, 1e-11):
+        found = case.together.solve(tolerance, EVERYWHERE)
+        assert not found.errors
+        assert found.iterations.tolist() == [one.solve(tolerance) for one in case.alone]
+        assert len({*found.iterations.tolist()}) > 1
+        assert not any(case.differ(n) for n in range(4))
+
+
+def test_residuals_are_those_of_the_links_of_each_replica(rng, best_device):
+    """By a reference that has no kernels."""
+    case = Case(rng, best_device)
+    case.together.solve(1e-11, EVERYWHERE)
+    for n, (links, phi) in enumerate(zip(case.links, case.phi, strict=True)):
+        y = even(case.replica(case.together.y, n))
+        residual = phi - QUARK.reduced(links, y)
+        assert np.linalg.norm(residual) < 1.01e-11 * np.linalg.norm(phi)
+
+
+def test_replicas_that_are_not_wanted_are_left_out(rng, best_device):
+    """Their solutions are 0 then, also if their vectors are not numbers."""
+    case = Case(rng, best_device)
+    case.together.phi.part(range(2, 3)).restore(np.full_like(case.phi[2], np.nan))
+    for wanted in ([True, False, False, True], [False, True, False, False], [False] * 4):
+        found = case.together.solve(1e-8, np.array(wanted))
+        assert not found.errors
+        for n, one in enumerate(wanted):
+            if one:
+                assert found.iterations[n] == case.alone[n].solve(1e-8)
+                assert not case.differ(n)
+            else:
+                assert found.iterations[n] == 0
+                for vectors in (case.together.x, case.together.y):
+                    assert not case.replica(vectors, n).any()
+
+
+def test_a_solver_fails_for_one_replica_only(rng, best_device):
+    """By its number of iterations, or since its right-hand side is not a number."""
+    steps = Case(rng, best_device).together.solve(1e-8, EVERYWHERE).iterations
+    most = int(steps.max())
+    case = Case(rng, best_device, iterations=most - 1)
+    assert 0 < (steps < most).sum() < 4
+    case.together.phi.part(range(1, 2)).restore(np.full_like(case.phi[1], np.nan))
+    found = case.together.solve(1e-8, EVERYWHERE)
+    assert "not a number" in str(found.errors[1])
+    assert not case.replica(case.together.x, 1).any()
+    for n in (0, 2, 3):
+        case.check(n, 1e-8, found)
+
+
+@pytest.mark.parametrize("inner", ["half", "double"])
+def test_residuals_that_stagnate_are_given_up_alone(inner, rng, best_device):
+    """At the bounds of double precision some replicas reach what others do not."""
+    case = Case(rng, best_device, kappa=0.17, inner=inner)
+    found = case.together.solve(TINY, EVERYWHERE)
+    for n in range(4):
+        case.check(n, TINY, found)
+    assert 0 < len(found.errors) < 4
+
+
+def test_launches_are_forgotten_if_there_are_too_many(rng, best_device, monkeypatch):
+    monkeypatch.setattr(replica_solver, "MOST_PREPARED", 2)
+    case = Case(rng, best_device)
+    case.together.solve(1e-10, EVERYWHERE)
+    for n, one in enumerate(case.alone):
+        one.solve(1e-10)
+        assert not case.differ(n)
+
+
+def test_ranges_of_a_mask():
+    mask = np.array([False, True, True, False, True])
+    assert [*replica_solver.runs(mask)] == [range(1, 3), range(4, 5)]
+    assert replica_solver.span(mask) == range(1, 5)
+    assert not [*replica_solver.runs(np.zeros(3, bool))]
+
+
+def test_linear_algebra_needs_one_vector_on_each_replica(best_device):
+    field = Field.cold(LATTICE, "su2", "double", best_device).repeated(2)
+    vectors = SpinorField.empty(field, count=2)
+    assert (vectors.count, vectors.per_site, vectors.like().count) == (4, 2, 4)
+    with pytest.raises(ValueError, match="equally far apart"):
+        Combine(vectors, vectors)

@@ -1,0 +1,193 @@
+"""Chains with quarks that move together: each does what it does alone."""
+
+import numpy as np
+import pytest
+
+from gauge_mc.actions import Coupling
+from gauge_mc.algorithms import Tuning, hmc, parse
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import ChainError
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.random_field import Random
+from gauge_mc.updates import moving_chain
+from gauge_mc.updates.quark_links import QuarkLinks
+from gauge_mc.updates.replica_quark_dynamics import bytes_with_quarks
+
+LATTICE = Lattice(4, 2, 2, 6)
+STEPS = (2, 3, 2, 4)
+BETAS = (5.0, 1.0, 5.6, 6.0)
+
+TWO_TERMS = "twisted-mass:kappa=0.13:mu=0.1:heavier=mu=0.5"
+
+
+class Chains:
+    """Chains of random links, together or alone, with what they record."""
+
+    def __init__(self, device, options, group="su3", rng_name="philox", together=True, **numbers):
+        algorithm = parse("hmc").with_options(length=0.4, **options).check()
+        singles = [Field.hot(LATTICE, group, "double", device, seed=n) for n in range(4)]
+        alone = [Random.for_field(one, rng_name, seed=4 + n) for n, one in enumerate(singles)]
+        couplings = [Coupling.of(beta) for beta in BETAS]
+        self.tunings = [
+            Tuning(1, {"steps": one, "trajectories": 0, "squares": 0.0, **numbers}) for one in STEPS
+        ]
+        self.fields, randoms = singles, alone
+        if together:
+            field = singles[0].repeated(4)
+            memory = alone[0].repeated_states(4)
+            for replica, one in zip(field.replicas, singles, strict=True):
+                replica.copy(one)
+            pairs = enumerate(zip(alone, field.replicas, strict=True))
+            randoms = [one.moved(replica, memory, n) for n, (one, replica) in pairs]
+            self.fields = field.replicas
+            self.updates = [algorithm.prepare(field, couplings, randoms, 2, self.tunings)]
+        else:
+            each = zip(singles, couplings, randoms, self.tunings, strict=True)
+            self.updates = [
+                algorithm.prepare(one, [coupling], [random], 2, [tuning])
+                for one, coupling, random, tuning in each
+            ]
+
+    def update(self):
+        """Move all chains, and return their rows."""
+        return [row for one in self.updates for row in one()]
+
+    def state(self):
+        """Links and numbers of all chains, bit for bit."""
+        links = [b"".join(one.tobytes() for one in own.packed_slices()) for own in self.fields]
+        return links, [one.numbers for one in self.tunings]
+
+
+CASES = {
+    "wilson": ({"quarks": "kappa=0.13"}, "su3", "philox"),
+    "levels": ({"quarks": TWO_TERMS, "levels": "omf2,leapfrog:2"}, "su3", "philox"),
+    "outer": (
+        {"quarks": "kappa=0.12:inner=double:level=1", "levels": "omf2:gauge,leapfrog:2"},
+        "su2",
+        "ranlux",
+    ),
+    "fourth": ({"quarks": "kappa=0.1,kappa=0.12", "integrator": "omf4"}, "su2", "lcg"),
+    "fails": ({"quarks": "kappa=0.15:iterations=40"}, "su2", "philox"),
+}
+
+
+@pytest.mark.parametrize(("options", "group", "rng_name"), CASES.values(), ids=CASES)
+def test_chains_with_quarks_move_as_each_does_alone(options, group, rng_name, best_device):
+    """Each with its coupling, its numbers of steps and of iterations, and its failures."""
+    together, alone = (Chains(best_device, options, group, rng_name, one) for one in (True, False))
+    counts = set()
+    for _ in range(3):
+        rows = together.update()
+        assert rows == alone.update()
+        assert together.state() == alone.state()
+        counts |= {row[-1] for row in rows}
+    assert len(counts) > 4
+
+
+def test_chains_fail_alone(best_device):
+    """In some trajectories solvers need too many iterations, and in others they do not."""
+    together = Chains(best_device, CASES["fails"][0], "su2")
+    failed = [[row[8] for row in together.update()] for _ in range(4)]
+    assert 0 < np.sum(failed) < np.size(failed)
+    for numbers, own in zip(together.state()[1], np.transpose(failed).tolist(), strict=True):
+        in_a_row = next((n for n, one in enumerate(own[::-1]) if not one), len(own))
+        assert numbers[moving_chain.FAILURES] == in_a_row
+
+
+def test_a_chain_ends_if_solvers_fail_too_often(best_device):
+    together = Chains(best_device, {"quarks": "kappa=0.13:iterations=2", "failures": 2})
+    before = together.state()[0]
+    for _ in range(2):
+        together.update()
+    with pytest.raises(ChainError, match=r"failed in 2 trajectories in a row.* after 2 iterations"):
+        together.update()
+    assert together.state()[0] == before
+
+
+@pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value", "ignore:divide by zero")
+def test_a_chain_that_diverges_spoils_nothing(best_device):
+    """Neither the others nor its own later trajectories, although its force is not a number."""
+    together, alone = (
+        Chains(best_device, {"quarks": "kappa=0.13"}, together=one) for one in (True, False)
+    )
+    kept = read(together.fields[1])
+    write(together, np.full(64, np.nan).view(np.uint8))
+    rows, expected = together.update(), alone.update()
+    assert rows[1][8] == 1
+    assert [rows[n] for n in (0, 2, 3)] == [expected[n] for n in (0, 2, 3)]
+    write(together, kept)
+    rows, expected = together.update(), alone.update()
+    assert rows[1][8] == 0
+    assert np.isfinite([float(one) for one in rows[1]]).all()
+    assert [rows[n] for n in (0, 2, 3)] == [expected[n] for n in (0, 2, 3)]
+
+
+def write(chains, data):
+    """Write to the beginning of the links of the second chain."""
+    slab = chains.fields[1].slabs[0]
+    slab.device.write(slab.buffer, 0, data)
+    for one in chains.tunings:
+        one.links_changed = True
+
+
+def read(field):
+    """The memory of the links of a chain."""
+    slab = field.slabs[0]
+    return slab.device.read(slab.buffer, 0, slab.buffer.nbytes)
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_groups_change_no_bits(size, best_device, monkeypatch):
+    """Also if one is smaller; groups of one size share memory."""
+    whole = Chains(best_device, {"quarks": "kappa=0.13"})
+    parts = [slice(n, min(n + size, 4)) for n in range(0, 4, size)]
+    monkeypatch.setattr(hmc, "divided", lambda *_: parts)
+    divided = Chains(best_device, {"quarks": "kappa=0.13"})
+    for _ in range(2):
+        assert divided.update() == whole.update()
+    assert divided.state() == whole.state()
+
+
+def test_groups_of_one_chain_share_the_memory_of_one(best_device, monkeypatch):
+    monkeypatch.setattr(hmc, "divided", lambda *_: [slice(n, n + 1) for n in range(4)])
+    made = []
+    monkeypatch.setattr(hmc, "QuarkLinks", lambda like: made.append(like) or QuarkLinks(like))
+    one_by_one = Chains(best_device, {"quarks": "kappa=0.13"})
+    assert len(made) == 1
+    assert (
+        one_by_one.update()
+        == Chains(best_device, {"quarks": "kappa=0.13"}, together=False).update()
+    )
+
+
+@pytest.mark.parametrize(("case", "terms"), [("wilson", 1), ("levels", 2), ("outer", 1)])
+def test_memory_is_that_for_which_groups_are_made(case, terms, best_device):
+    """With all solvers that may be needed, and not much less."""
+    options, group, _ = CASES[case]
+    field = Field.empty(LATTICE, group, "double", best_device)
+    expected = 4 * bytes_with_quarks(field, terms)
+    before = best_device.allocated_bytes()
+    chains = Chains(best_device, options, group)
+    chains.update()
+    used = best_device.allocated_bytes() - before
+    assert used < expected < 4 * used
+
+
+@pytest.mark.parametrize(
+    ("options", "together"),
+    [
+        ({"quarks": "kappa=0.1:mu=0.1,kappa=0.1:heavier=kappa=0.05"}, True),
+        ({"quarks": "kappa=0.1:solver=bicgstab"}, False),
+        ({"quarks": "kappa=0.1:history=2:force_tolerance=1e-10"}, False),
+        ({"quarks": "kappa=0.1:flavours=1"}, False),
+        ({"quarks": "kappa=0.1:mu_sigma=0.1"}, False),
+        ({"quarks": "kappa=0.1:csw=1"}, False),
+        ({"quarks": "kappa=0.1", "integrator": "force-gradient"}, False),
+    ],
+)
+def test_some_kinds_of_quarks_move_together(options, together):
+    algorithm = parse("hmc").with_options(**options)
+    assert algorithm.moves_together is together
+    assert algorithm.chains_at_once(5, 256, 2**14) == (5 if together else 1)
+    assert algorithm.chains_at_once(5, 2**12, 2**14) == (2 if together else 1)
+    assert algorithm.chains_at_once(5, 2**16, 2**14) == 1
