@@ -109,6 +109,11 @@ class Algorithm(Configurable, ABC):
         return False
 
     @property
+    def labels(self) -> list[str]:
+        """Descriptions of the quarks in the weight, for figures; none if there are no quarks."""
+        return []
+
+    @property
     def moves_together(self) -> bool:
         """Whether several chains move together, instead of one after the other."""
         return True

@@ -194,10 +194,19 @@ class HybridMonteCarlo(Algorithm):
         return TableColumns(*COLUMNS, *([FAILED] if terms else []), *terms)
 
     @property
+    def labels(self) -> list[str]:
+        """The quarks; see `Algorithm.labels`."""
+        return [one.label for one in self.quarks]
+
+    @property
+    def quarks(self) -> tuple[DynamicalQuarks, ...]:
+        """The dynamical quarks."""
+        return DynamicalQuarks.several(self.values[QUARKS.name])
+
+    @property
     def terms(self) -> list[QuarkTerm]:
         """The terms of the action of quarks."""
-        quarks = DynamicalQuarks.several(self.values[QUARKS.name])
-        return quark_terms(quarks, max(len(self.levels), 1))
+        return quark_terms(self.quarks, max(len(self.levels), 1))
 
     @property
     def levels(self) -> tuple[TrajectoryLevel, ...]:
@@ -250,6 +259,7 @@ class HybridMonteCarlo(Algorithm):
         INTEGRATORS.check(self.values[INTEGRATOR.name], INTEGRATOR.name)
         levels, steps = self.levels, self.values[STEPS.name]
         check_levels(levels)
+        _ = self.terms  # which refuses levels of quarks that do not exist
         if steps and levels and levels[0].steps not in (0, steps):
             raise UsageError(
                 f"--steps is {steps}, but --levels says {levels[0].steps} for the outermost level; "

@@ -34,7 +34,7 @@ from gauge_mc.quarks.operators.overlap import (
     SIGN_ACCURACY,
 )
 from gauge_mc.quarks.overlap import DOWN, RHO, UP, Overlap, OverlapSpectrum
-from gauge_mc.quarks.sign_function import ACCURACY
+from gauge_mc.quarks.sign_function import ACCURACY, check_approximation
 from gauge_mc.quarks.sign_report import SIGN_COLUMNS, sign_report
 
 NUMBER = 4
@@ -134,6 +134,8 @@ class OverlapSpectrumObservable(Observable):
     def __post_init__(self) -> None:
         if not 0 < self.rho < 2:
             raise UsageError(f"{KERNEL_MASS.flag} is {self.rho:g}; give a number between 0 and 2.")
+        if self.approximation is not None:
+            check_approximation(self.approximation)
 
     @classmethod
     def for_lattice(cls, lattice: Lattice, **options: Any) -> OverlapSpectrumObservable:

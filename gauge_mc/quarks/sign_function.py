@@ -314,6 +314,20 @@ APPROXIMATIONS: dict[str, type[Approximation[Any]]] = {
 """All approximations, by name."""
 
 
+def check_approximation(name: str) -> None:
+    """Refuse a name that no approximation has.
+
+    Raises
+    ------
+    UsageError
+        If there is none of this name.
+    """
+    if name not in APPROXIMATIONS:
+        raise UsageError(
+            f"There is no approximation '{name}' of the sign{nearest(name, APPROXIMATIONS)}"
+        )
+
+
 class SignFunction(InexactOperator):
     """The sign of Q, within an error that is known.
 
@@ -357,10 +371,7 @@ class SignFunction(InexactOperator):
             )
         if kind is None:
             kind = min(APPROXIMATIONS, key=lambda name: APPROXIMATIONS[name].cost(modes, left))
-        if kind not in APPROXIMATIONS:
-            raise UsageError(
-                f"There is no approximation '{kind}' of the sign{nearest(kind, APPROXIMATIONS)}"
-            )
+        check_approximation(kind)
         self.approximation = APPROXIMATIONS[kind](modes, left)
         delta = self.approximation.error
         self.error_bound = (2 + delta) * kappas + delta

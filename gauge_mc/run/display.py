@@ -151,7 +151,8 @@ def describe(parameters: Parameters) -> str:
     p = parameters
     words = [p.group, f"beta = {p.beta:g} ({p.action.beta_is})"]
     words += [p.action.said] if p.action.tags(defaults.ACTION) else []
-    return ", ".join([*words, str(p.lattice), f"{p.precision} precision", p.generator])
+    words += [str(p.lattice), *p.algorithm.labels, f"{p.precision} precision", p.generator]
+    return ", ".join(words)
 
 
 class LivePhysics:

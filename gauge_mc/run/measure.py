@@ -209,6 +209,11 @@ class _ObservablePlan:
                 f"The memory of {wanted.name} is not forecast, because it is about that of the "
                 "links; leave out --dry-run, which is for quarks."
             )
+        if wanted.rehearsed is None:
+            raise UsageError(
+                f"The memory of {wanted.name} with these quarks is not forecast, because "
+                "it depends on how many eigenvectors are found; leave out --dry-run."
+            )
         with device_pool(openers[: len(ensemble.files)]) as pool:
             return self._memory_on(pool, wanted, ensemble)
 

@@ -21,7 +21,7 @@ from gauge_mc.actions import restated
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.device_pool import DevicePool, Devices
-from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.errors import ConvergenceError, GaugeError, UsageError
 from gauge_mc.files.atomic import refuse_link
 from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.table import Origin, Table, read_table
@@ -88,7 +88,10 @@ class MeasurementTask:
         for number in numbers:
             field, digest = self.ensemble.load(number, precision, device)
             measure = measure or self.observable.measurer(field)
-            records = measure(field)
+            try:
+                records = measure(field)
+            except ConvergenceError as error:
+                raise ConvergenceError(f"Configuration {number}: {error}") from error
             check_records(self.observable, [records])
             del field  # free the memory before the next configuration is loaded
             yield records, digest

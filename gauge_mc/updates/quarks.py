@@ -45,7 +45,7 @@ other couplings."""
 REVERSIBLE = 1e-10
 """Largest residual of forces with which starts from earlier solutions are allowed."""
 
-KAPPA = Option("kappa", float, "Hopping parameter.", least=1e-6, most=BEYOND * 4)
+KAPPA = Option("kappa", float, "Hopping parameter.", least=1e-6, most=BEYOND * 4, symbol="κ")
 
 OPERATOR = Option(
     "operator",
@@ -320,6 +320,14 @@ class DynamicalQuarks(OptionItem):
     def mass(self) -> dict[str, float]:
         """Kappa and the other parameters of the operator that are not 0."""
         return _without_zeros(self.values)
+
+    @property
+    def label(self) -> str:
+        """The flavours and their mass, for figures."""
+        options = {one.name: one for one in self.options()}
+        doublet = {one.name: self.values[one.name] for one in DOUBLET if self.values[one.name]}
+        drawn = [options[name].drawn(value) for name, value in {**self.mass, **doublet}.items()]
+        return f"{self.flavours} flavour{'s' * (self.flavours > 1)} at {', '.join(drawn)}"
 
     @property
     def is_doublet(self) -> bool:

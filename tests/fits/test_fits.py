@@ -49,6 +49,10 @@ def test_a_missing_table_is_named(tmp_path):
     (tmp_path / "plaquette.csv").write_text("sweep,plaquette\n")
     with pytest.raises(GaugeError, match=f"make one with gauge-mc measure wilson-loops {tmp_path}"):
         find_table_by_columns(tmp_path, LOOP_COLUMNS)
+    with pytest.raises(
+        GaugeError, match=r"no table of hmc in .*, as runs have that were made with"
+    ):
+        find_table_by_columns(tmp_path, ("delta_h", "accepted"))
     with pytest.raises(GaugeError, match="no table with the columns mass in"):
         find_table_by_columns(tmp_path, ("mass",))
 

@@ -186,6 +186,7 @@ def test_twisted_boundaries_of_free_quarks(best_device):
         ({"kappa": "0.1", "smear_sink": True}, "--smear-sink needs a source that is smeared"),
         ({"kappa": "0.1", "smear": ("ape:0.5x2",)}, "--smear is for sources that are smeared"),
         ({"kappa": "0.1", "p2_max": -1}, "--p2-max is -1; give a whole number from 0 to 100"),
+        ({"kappa": "0.1", "p2_max": 9}, "--p2-max is 9, but n and n - L are the same momentum on"),
         (
             {"kappa": "0.1", "source": ("gauss:1,3",), "boundary": "0.5,0,0,1"},
             "Smeared sources need quarks that are periodic in space",

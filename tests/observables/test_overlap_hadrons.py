@@ -142,7 +142,7 @@ def test_the_measurement_that_compiles_kernels_is_short():
         ({"quark": "overlap:m=-0.1"}, "m is -0.1"),
         ({"quark": "overlap:m=0.1,accuracy=0"}, "accuracy"),
         ({"quark": "overlap:m=0.1,modes=-1"}, "modes"),
-        ({"quark": "overlap:m=0.1,approximation=pade"}, "pade"),
+        ({"quark": "overlap:m=0.1,approximation=pade"}, "There is no approximation 'pade' of the"),
         ({"quark": "overlap:LS=4,m=0.1"}, "The operator overlap has no parameter ls"),
         ({"quark": "domain-wall:rho=1,m=0.1"}, "The operator domain-wall has no parameter rho"),
         ({"quark": "overlap:m=0.1", "solver": "bicgstab"}, "are solved for by cg, not by bicgstab"),

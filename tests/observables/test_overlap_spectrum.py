@@ -192,6 +192,7 @@ def test_modes_are_stored_and_used_again(tmp_path, rng, capsys):
         ({"accuracy": 1e-20}, "--accuracy is 1e-20"),
         ({"eigenvalues": 0}, "--eigenvalues is 0"),
         ({"boundary": "1,2"}, "--boundary"),
+        ({"approximation": "pade"}, "There is no approximation 'pade' of the sign"),
     ],
 )
 def test_refusals(options, message):

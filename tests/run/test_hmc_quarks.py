@@ -16,6 +16,7 @@ from gauge_mc.files.table import read_heading, read_table
 from gauge_mc.run.cards import check_card
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
+from gauge_mc.run.display import describe
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.updates.monomials.two_flavours import TwoFlavours
 from gauge_mc.updates.moving_chain import FAILURES
@@ -190,6 +191,10 @@ def test_all_terms_draw_different_numbers():
         ({"quarks": "kappa=0.1:heavier=mu=0.2/mu=0.1"}, "--heavier is mu=0.2/mu=0.1, but one"),
         ({"quarks": "kappa=0.1:level=0,1"}, "--level has 2 levels, but --quarks has 1 masses"),
         ({"quarks": "kappa=0.1:level=4"}, "--quarks asks for level 4, but the last one is 1"),
+        (
+            {"quarks": "kappa=0.1:level=1", "levels": "", "steps": 0, "thermalize": 9},
+            "--quarks asks for level 1, but the last one is 0",
+        ),
         ({"quarks": "wilson:kappa=0.1:mu=0.1"}, "The Dirac operator wilson has no mu; leave out"),
         ({"quarks": "wilsn:kappa=0.1"}, "operator: There is no Dirac operator 'wilsn'; did you"),
         ({"quarks": "kappa=0.1:history=3"}, "--history with a --force-tolerance of 1e-0"),
@@ -229,6 +234,19 @@ def test_bad_quarks_are_refused_in_a_sentence(values, message):
         parameters(**values)
     assert str(raised.value).startswith(message)
     assert str(raised.value).count(". ") == 0
+
+
+def test_labels_of_figures_name_the_quarks():
+    doublet = "kappa=0.11:flavours=1,kappa=0.1:mu_sigma=0.2:mu_delta=0.1"
+    quarks = f"kappa=0.12:csw=1.5:mu=0.02:heavier=kappa=0.1,{doublet}"
+    assert parameters(quarks=quarks, steps=0, thermalize=9).algorithm.labels == [
+        "2 flavours at κ = 0.12, μ = 0.02, csw = 1.5",
+        "1 flavour at κ = 0.11",
+        "2 flavours at κ = 0.1, mu_sigma = 0.2, mu_delta = 0.1",
+    ]
+    assert Parameters.from_values({}).algorithm.labels == []
+    said = describe(parameters(quarks="kappa=0.12", steps=0, thermalize=9))
+    assert "2x2x2x4, 2 flavours at κ = 0.12, double precision" in said
 
 
 def test_quarks_are_an_option_of_hybrid_monte_carlo_only():

@@ -8,7 +8,7 @@ import pytest
 import gauge_mc as package
 from gauge_mc.cli import app
 from gauge_mc.devices.rehearsal import RehearsalDevice
-from gauge_mc.errors import UsageError
+from gauge_mc.errors import ConvergenceError, UsageError
 from gauge_mc.files.table import read_table
 from gauge_mc.observables.hadrons import propagators
 from gauge_mc.quarks.solvers import solve
@@ -131,6 +131,14 @@ def test_what_is_refused(made):
     with pytest.raises(UsageError, match="--tolerance is 2; give a number from"):
         package.measure(made, "mesons", kappa="0.1", tolerance=2.0, progress=False)
     assert not (made / "none.csv").exists()
+
+
+def test_a_solution_that_is_not_found_is_named(made):
+    """With the configuration, the quark and the source."""
+    words = ["measure", "mesons", made, "--kappa", "0.12", "--source", "point:1,0,0,0", "--quiet"]
+    said = r"^Configuration 55: κ = 0\.12, point@1;0;0;0: The residual is .* after 2 iterations"
+    with pytest.raises(ConvergenceError, match=said):
+        call(*words, "--limit", 2, "--output", made / "few.csv")
 
 
 def test_mesons_and_baryons_of_a_run_share_propagators(tmp_path, monkeypatch):

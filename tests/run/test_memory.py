@@ -158,6 +158,8 @@ def test_the_command_says_it(run, monkeypatch):
     assert not list(run.glob("residual_mass*"))
     shown, code = call("measure", "plaquette", *words[2:3], *words[5:])
     assert (code, "The memory of plaquette is not forecast" in shown) == (2, True)
+    shown, code = call("measure", "mesons", run, "--quark", "overlap:m=0.1", *words[5:])
+    assert (code, "it depends on how many eigenvectors are found" in shown) == (2, True)
 
 
 @pytest.mark.slow

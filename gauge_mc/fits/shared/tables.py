@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
+from gauge_mc.algorithms import ALGORITHMS
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.table import read_heading
@@ -95,6 +96,12 @@ def _missing_table(folder: Path, columns: Collection[str]) -> GaugeError:
             return GaugeError(
                 f"There is no table of {name} in {folder}; make one with gauge-mc measure {name} "
                 f"{folder}."
+            )
+    for name, algorithm in ALGORITHMS.items():
+        if set(columns) <= {SWEEP, *algorithm.columns.names}:
+            return GaugeError(
+                f"There is no table of {name} in {folder}, as runs have that were made with "
+                f"--algorithm {name}; name such a run."
             )
     return GaugeError(
         f"There is no table with the columns {', '.join(columns)} in {folder}; name another run."

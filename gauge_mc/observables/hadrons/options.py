@@ -8,6 +8,8 @@ from itertools import product
 from typing import Any
 
 from gauge_mc import defaults
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import UsageError
 from gauge_mc.numbers import number
 from gauge_mc.observables.hadrons.quark_masses import EXAMPLE, QuarkMasses
 from gauge_mc.options import Option, merged
@@ -167,9 +169,21 @@ def numbers_of(given: Mapping[str, Any], option: Option) -> tuple[float, ...]:
     )
 
 
-def momenta_up_to(square: int) -> tuple[Momentum, ...]:
-    """Return all momenta with at most this square, the smaller ones first."""
+def momenta_up_to(square: int, lattice: Lattice) -> tuple[Momentum, ...]:
+    """Return all momenta with at most this square, the smaller ones first.
+
+    Raises
+    ------
+    UsageError
+        If one of their components is above half the lattice, where it is the same as a smaller one.
+    """
     largest = math.isqrt(square)
+    half = min(lattice.extents[:3]) // 2
+    if largest > half:
+        raise UsageError(
+            f"{MOMENTA.flag} is {square}, but n and n - L are the same momentum on {lattice}; give "
+            f"at most {(half + 1) ** 2 - 1}."
+        )
     found = product(range(-largest, largest + 1), repeat=3)
     inside = [(x, y, z) for x, y, z in found if x * x + y * y + z * z <= square]
     return tuple(sorted(inside, key=lambda p: (sum(n * n for n in p), p)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from gauge_mc import defaults
 from gauge_mc.analysis.hadrons.correlators import Quark, describe_quarks
+from gauge_mc.errors import ConvergenceError
 from gauge_mc.fields.field import Field
 from gauge_mc.observables import Record
 from gauge_mc.observables.hadrons.options import (
@@ -110,7 +112,8 @@ def solutions(
                 alone = len(quarks.sources) == 1
                 key = _own(quarks, quark.m), quark
                 once = field.devices.shared.once
-                found[quark] = once(field, key, measure) if alone else measure()
+                with _naming(quark, quarks.label(source)):
+                    found[quark] = once(field, key, measure) if alone else measure()
                 solves.append(found[quark].record)
             yield source, found
     finally:
@@ -220,6 +223,15 @@ def _solve_walls(
         source.smear_sink(found.quark.columns, links)
     record = (*words, found.iterated, found.residual, seconds)
     return QuarkSolution(found.quark, record, found)
+
+
+@contextmanager
+def _naming(quark: Quark, label: str) -> Iterator[None]:
+    """Name the quark and the source in the error of a solution that is not found."""
+    try:
+        yield
+    except ConvergenceError as error:
+        raise ConvergenceError(f"{describe_quarks(quark, quark)}, {label}: {error}") from error
 
 
 def _say(notes: Sequence[str], quark: Quark, label: str) -> None:

@@ -152,7 +152,7 @@ class Quarks:
             tuple(parse_source(one, lattice) for one in sources),
             given.get(SMEAR_SINK.name, False),
             make_smearing(given.get("smear", NO_SMEARING), others),
-            momenta_up_to(given.get(MOMENTA.name, 0)),
+            momenta_up_to(given.get(MOMENTA.name, 0), lattice),
             given.get(SOLVER.name, defaults.WALL_SOLVER if massive else defaults.SOLVER),
             SolverParameters(
                 given.get(TOLERANCE.name, defaults.TOLERANCE),

@@ -30,14 +30,17 @@ def labels_of(runs: Sequence[Path]) -> list[str]:
 
 
 def _physics(run: Path) -> str:
-    """Return group, coupling and lattice of a run, and an unusual action; empty if unknown."""
+    """Return group, coupling, lattice and quarks of a run, and an unusual action.
+
+    It is empty if they are unknown.
+    """
     try:
         p = Run(run).read()[0]
     except GaugeError:
         return ""
     action, options = named_apart(p.action)
     group = ", ".join([GROUPS[p.group].label, *action])
-    return ", ".join([physics_label(group, p.lattice, p.beta), *options])
+    return ", ".join([physics_label(group, p.lattice, p.beta), *options, *p.algorithm.labels])
 
 
 def one_run(runs: Sequence[Path], what: str) -> Path:

@@ -26,7 +26,9 @@ from gauge_mc.registry import Registry, in_words
 LARGEST = 1e6
 """Largest size of the parameters of operators, whose products single precision can represent."""
 
-MU = Option("mu", float, "Twisted mass, in lattice units.", "0", least=-LARGEST, most=LARGEST)
+MU = Option(
+    "mu", float, "Twisted mass, in lattice units.", "0", least=-LARGEST, most=LARGEST, symbol="μ"
+)
 
 
 class DiagonalTerm(ABC):

@@ -34,7 +34,10 @@ from gauge_mc.quarks.spinors import SPINS, SpinorField, in_units
 from gauge_mc.quarks.transport import ANTIPERIODIC
 from gauge_mc.quarks.walls import WallOperator
 
-LS = Option("ls", int, "Extent of the fifth direction.", usual=16, least=1)
+MOST_SLICES = 1000
+"""Largest extent of the fifth direction, to catch typing errors."""
+
+LS = Option("ls", int, "Extent of the fifth direction.", usual=16, least=1, most=MOST_SLICES)
 M5 = Option("m5", float, "Height M₅ of the domain wall.", usual=1.8, least=0, most=2)
 B = Option("b", float, "Coefficient b along the fifth direction.", usual=1.0, least=0, most=LARGEST)
 C = Option("c", float, "Coefficient c along the fifth direction.", usual=0.0, least=0, most=LARGEST)
@@ -221,7 +224,11 @@ class DomainWall(WallOperator, CoupledOperator):
             )
         if optimal and not isinstance(optimal, str):
             if len(optimal) != 2:
-                raise UsageError(f"There are {len(optimal)} ends of the spectrum; give two.")
+                raise UsageError(
+                    f"{OPTIMAL.name} has {len(optimal)} "
+                    f"{'number' if len(optimal) == 1 else 'numbers'}; give two, the smallest and "
+                    "the largest modulus of the eigenvalues of H."
+                )
             optimal_weights(ls, *optimal)
 
     @classmethod

@@ -17,7 +17,7 @@ from gauge_mc.quarks.minmax import LEAST_ERROR
 from gauge_mc.quarks.operators import OPERATORS
 from gauge_mc.quarks.overlap import MOST_DEFLATED, RHO, Overlap, checked_masses
 from gauge_mc.quarks.overlap_solver import TOGETHER
-from gauge_mc.quarks.sign_function import ACCURACY, APPROXIMATIONS
+from gauge_mc.quarks.sign_function import ACCURACY, APPROXIMATIONS, check_approximation
 from gauge_mc.quarks.sign_report import SIGN_COLUMNS, sign_report
 from gauge_mc.quarks.solvers import SolverParameters
 from gauge_mc.quarks.spinors import SpinorField
@@ -149,11 +149,8 @@ class OverlapQuarks(MassFamily):
         """
         if not 0 < rho < 2:
             raise UsageError(f"rho is {rho:g}; give a number between 0 and 2.")
-        if approximation is not None and approximation not in APPROXIMATIONS:
-            raise UsageError(
-                f"There is no approximation '{approximation}' of the sign; choose "
-                f"{' or '.join(APPROXIMATIONS)}."
-            )
+        if approximation is not None:
+            check_approximation(approximation)
 
     @classmethod
     def check_masses(cls, masses: Sequence[float], rho: float = RHO, **others: Any) -> None:
