@@ -181,7 +181,10 @@ def fit_mass(correlator: Correlator, ranges: Ranges) -> tuple[MassFit, Array]:
 
 def too_noisy() -> GaugeError:
     """Return the error for a correlator of which no range can be fitted."""
-    return GaugeError("The correlator is too noisy for a fit; measure more configurations.")
+    return GaugeError(
+        "The correlator is too noisy for a fit; measure more configurations, or give the last time "
+        "to fit by --t-max."
+    )
 
 
 def _onset(effective: EffectiveEnergies, last: int) -> int:

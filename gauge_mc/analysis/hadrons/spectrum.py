@@ -26,11 +26,13 @@ def spectrum(
         If there is none, because no correlator is known well enough.
     """
     if not series.masses:
-        counts = Counter(one.reason.rstrip(".") for one in series.left_out).most_common()
+        counts = Counter(_as_clause(one.reason) for one in series.left_out).most_common()
+        reasons = [
+            f"{reason} ({number} of them)" if len(counts) > 1 else reason
+            for reason, number in counts
+        ]
         raise GaugeError(
-            f"None of {len(series.left_out)} correlators can be fitted; "
-            + "; ".join(f"{number} of them: {reason}" for reason, number in counts)
-            + "."
+            f"None of {len(series.left_out)} correlators can be fitted: {'; '.join(reasons)}."
         )
     fits = [fit for fit, _ in series.masses.values()]
     return Spectrum(
@@ -43,6 +45,11 @@ def spectrum(
         left_out=tuple(series.left_out),
         cautions=tuple(_cautions(table, fits, [one for _, one in series.masses.values()])),
     )
+
+
+def _as_clause(sentence: str) -> str:
+    """Return a sentence as a part of another one."""
+    return f"{sentence[0].lower()}{sentence[1:]}".rstrip(".")
 
 
 def _cautions(

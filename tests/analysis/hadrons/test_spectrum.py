@@ -257,10 +257,12 @@ def test_noisy_hadrons_are_left_out(tmp_path):
     write_correlators(path, MESON_LABELS, values)
     table = read_hadron_correlators(path, MESON_LABELS)
     series = meson_series(table, Ranges())
-    with pytest.raises(
-        GaugeError, match="of them: The correlator is too noisy for a fit; measure more"
-    ):
+    said = "^None of 1 correlators can be fitted: the correlator is too noisy .* by --t-max.$"
+    with pytest.raises(GaugeError, match=said):
         spectrum(table, series)
+    others = [series.left_out[0]._replace(reason=reason) for reason in ("A b.", "C d.", "A b.")]
+    with pytest.raises(GaugeError, match=r": a b \(2 of them\); c d \(1 of them\)\.$"):
+        spectrum(table, replace(series, left_out=others))
 
 
 def test_descriptions():
