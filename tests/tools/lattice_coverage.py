@@ -1,19 +1,25 @@
-"""How often errors contain the truth: chains of small lattices, cut into pieces.
+"""How often errors contain the truth: chains of small lattices, cut into pieces or drawn from.
 
-    python -m tests.tools.lattice_coverage STUDY OUT [--chains N] [--processes P] [--backend cpu]
+    python -m tests.tools.lattice_coverage STUDY OUT [--chains N] [--drawn M] [--backend cpu]
 
-Chains with seeds of their own are generated and cut into pieces of N = 10, 20, 50 and 200
-independent measurements, at most five of a chain and far from each other. Each piece goes through
-the program's functions for a fit, with its defaults; the truth is what they find from all chains
-together. The output is a line of the table in ``docs/reliability.md`` for every quantity, and what
-misses.
+Chains with seeds of their own are generated; those that are in the folder already are read. They
+are cut into pieces of N = 10, 20, 50 and 200 independent measurements, at most five of a chain and
+far from each other. With ``--drawn M`` there are instead M ensembles of N measurements each, drawn
+from all measurements at random, with replacement. They are independent of each other and their
+truth is known exactly, so that a few hundred measurements suffice for a thousand ensembles, with
+all correlations and tails that real ones have. Autocorrelation is the part that is missing.
+
+Each ensemble goes through the program's functions for a fit, with its defaults; the truth is what
+they find from all measurements together. The output is a line of the table in
+``docs/reliability.md`` for every quantity, and what misses.
 """
 
 import argparse
+import itertools
 import math
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -31,11 +37,14 @@ from gauge_mc.analysis.hadrons.chiral import chiral_fits
 from gauge_mc.analysis.hadrons.correlators import MESON_LABELS, read_hadron_correlators
 from gauge_mc.analysis.hadrons.masses import Ranges
 from gauge_mc.analysis.hadrons.mesons import meson_series
+from gauge_mc.analysis.hadrons.spectrum import spectrum
+from gauge_mc.analysis.hadrons.states import AXIAL, MESONS, PSEUDOSCALAR
 from gauge_mc.analysis.potential.fit import fit_potential, potential_plateaus
 from gauge_mc.analysis.potential.loop_ratios import creutz_ratios, log_loops
 from gauge_mc.analysis.potential.loop_tables import read_loops
 from gauge_mc.analysis.timeseries.bins import susceptibility
 from gauge_mc.analysis.timeseries.cautions import caution_slow
+from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.analysis.transition.results import transition
 from gauge_mc.analysis.transition.volume import ThermalVolume
@@ -162,33 +171,52 @@ def read_potential(run: Path) -> tuple[Any, Series]:
 
 
 def of_hadrons(shared: list[Any], series: list[Series]) -> Iterator[Found]:
-    """Yield an effective mass, masses of fits to fixed times, the PCAC mass and κ_c."""
+    """Yield effective masses, masses of fits, PCAC masses and kappa_c."""
     (own,), (table,) = series, shared
     count = len(own["correlators"])
     values = np.moveaxis(own["correlators"], 0, 1)
-    found = meson_series(replace(table, sweeps=np.arange(count), values=values), Ranges(3, 7))
-    (pion,) = [one for one in found.correlators if one.name == "pion"][:1]
-    effective = found.correlators[pion].effective()
-    mass = estimate(effective.series[:, 0, 2])
-    caution = bool(mass.cautions)
-    yield "effective mass of π, t = 3", mass.value, mass.error, caution
-    for name, symbol in (("pion", "π"), ("rho", "ρ")):
-        for state, (fit, _) in found.masses.items():
-            if (state.name, state.quarks) == (name, pion.quarks):
-                yield f"mass of {symbol}", fit.mass.value, fit.mass.error, caution
+    chosen = replace(table, sweeps=np.arange(count), values=values)
+    found = meson_series(chosen, Ranges())
+    lines = chiral_fits(found, found)
+    heavy = min(state.kappa1 for state in found.correlators)
+    for state, correlator in found.correlators.items():
+        if (state.name, state.kappa1, state.kappa2) == ("pion", heavy, heavy):
+            for t, one in zip((1, 4), correlator.effective().series[:, 0, [0, 3]].T, strict=True):
+                mass = estimate(one)
+                yield f"effective mass of π, t = {t}", mass.value, mass.error, bool(mass.cautions)
+    if not found.masses:
+        return
+    caution = bool(spectrum(chosen, found, lines).cautions)
+    symbols = {"pion": "mass of π", "rho": "mass of ρ"}
+    for state, (fit, _) in found.masses.items():
+        yield f"{symbols[state.name]}, κ = {state.kappa1:g}", *_pair(fit.mass), caution
     for state, (pcac, _) in found.pcac.items():
-        if state.quarks == pion.quarks:
-            yield "PCAC mass", pcac.mass.value, pcac.mass.error, caution
-    for line in chiral_fits(found, found):
+        yield f"PCAC mass, κ = {state.kappa1:g}", *_pair(pcac.mass), caution
+    names = {"pion^2": "κ_c from m_π²", "pcac": "κ_c from the PCAC mass"}
+    for line in lines:
         if line.kappa_c:
-            name = {"pion^2": "κ_c from m_π²", "pcac": "κ_c from PCAC"}[line.quantity]
-            yield name, line.kappa_c.value, line.kappa_c.error, caution
+            yield names[line.quantity], *_pair(line.kappa_c), caution
+        else:
+            yield f"{symbols[line.quantity]} for m_π = 0", *_pair(line.intercept), caution
+
+
+def _pair(one: Estimate) -> tuple[float, float]:
+    return one.value, one.error
 
 
 def read_mesons(run: Path) -> tuple[Any, Series]:
-    """Read the correlators of mesons."""
+    """Read the correlators of pions and rhos of two equal quarks, and those of the PCAC mass."""
     table = read_hadron_correlators(run / "mesons.csv", MESON_LABELS)
-    return table, {"correlators": np.moveaxis(table.values, 1, 0)}
+    matrices = {(one, one) for name in ("pion", "rho") for one in MESONS[name]}
+    matrices.add((PSEUDOSCALAR, AXIAL))
+    chosen = [
+        number
+        for number, one in enumerate(table.labels)
+        if (one["gamma_source"], one["gamma_sink"]) in matrices and one["kappa1"] == one["kappa2"]
+    ]
+    labels, values = tuple(table.labels[number] for number in chosen), table.values[chosen]
+    table = replace(table, labels=labels, values=values)
+    return table, {"correlators": np.moveaxis(values, 1, 0)}
 
 
 def of_transition(shared: list[Any], series: list[Series]) -> Iterator[Found]:
@@ -222,7 +250,7 @@ def read_thermal(run: Path) -> tuple[Any, Series]:
     return (open_run(run).parameters.lattice, chain), {"action": chain.action, "loop": chain.loop}
 
 
-COMMON = {"group": "su2", "thermalize": 100, "format": "none"}
+COMMON = {"group": "su2", "thermalize": 60, "format": "none"}
 
 STUDIES = {
     "loops": Study(
@@ -248,9 +276,9 @@ STUDIES = {
                 **COMMON,
                 "beta": 2.3,
                 "lattice": "6x6x6x6",
-                "configs": 500,
-                "separation": 2,
-                "measure": "plaquette:2,flow:2:to=1:every=0.1",
+                "configs": 160,
+                "separation": 10,
+                "measure": "flow:10:to=0.8:every=0.1:step=0.05",
             }
         ],
         read_flow_series,
@@ -274,15 +302,15 @@ STUDIES = {
         ("loops",),
     ),
     "hadrons": Study(
-        "SU(2), 4³×16, β = 2.4, κ = 0.125, 0.135",
+        "SU(2), 6³×12, β = 2.2",
         [
             {
                 **COMMON,
-                "beta": 2.4,
-                "lattice": "4x4x4x16",
-                "configs": 230,
-                "separation": 5,
-                "measure": "mesons:5:kappa=0.125;0.135:source=gauss:2;10",
+                "beta": 2.2,
+                "lattice": "6x6x6x12",
+                "configs": 40,
+                "separation": 10,
+                "measure": "mesons:10:kappa=0.14;0.15:source=gauss:2;10:tolerance=1e-6",
             }
         ],
         read_mesons,
@@ -296,11 +324,11 @@ STUDIES = {
                 **COMMON,
                 "beta": beta,
                 "lattice": f"{size}x{size}x{size}x2",
-                "configs": configs,
+                "configs": 3000,
                 "separation": 1,
                 "measure": "plaquette,polyakov",
             }
-            for size, configs in ((4, 5000), (6, 5000), (8, 5000))
+            for size in (4, 6, 8)
             for beta in (1.86, 1.88, 1.9)
         ],
         read_thermal,
@@ -360,6 +388,7 @@ def main() -> None:
     parser.add_argument("--chains", type=int, default=100)
     parser.add_argument("--together", type=int, default=0, help="chains of one call")
     parser.add_argument("--configs", type=int, help="number of measurements")
+    parser.add_argument("--drawn", type=int, default=0, help="ensembles that are drawn")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--generators", type=int, default=1, help="processes that generate")
     parser.add_argument("--backend", default="auto")
@@ -385,50 +414,77 @@ def main() -> None:
         parts = [one.result() for one in tasks]
     shared, chains = parts[0][0], [chain for _, some in parts for chain in some]
     print(f"{len(chains)} chains", file=sys.stderr, flush=True)
-    table = deviations(given.study, shared, chains, given.processes)
+    table = deviations(given.study, shared, chains, given.drawn, given.processes)
     show(table, NUMBERS)
     print(*missed(table), sep="\n")
 
 
 def deviations(
-    name: str, shared: list[Any], chains: list[list[Series]], processes: int = 1
+    name: str, shared: list[Any], chains: list[list[Series]], drawn: int = 0, processes: int = 1
 ) -> Table:
-    """Return the deviations of pieces of chains from what is found from all of them."""
-    study = STUDIES[name]
-    each = times(study, chains)
-    with ProcessPoolExecutor(processes) as pool:
-        pooled = pool.submit(
-            results_of, name, shared, [_joined(one) for one in zip(*chains, strict=True)]
-        )
-        pieces = {
-            number: [
-                pool.submit(results_of, name, shared, piece)
-                for piece in _pieces(chains, math.ceil(each * number))
-            ]
-            for number in NUMBERS
-        }
-        truth = {one[0]: one[1:3] for one in pooled.result()}
-        print("truth:", truth, file=sys.stderr, flush=True)
-        table: Table = defaultdict(list)
-        for number, futures in pieces.items():
-            for future in futures:
-                for quantity, value, error, caution in future.result():
-                    if quantity in truth and math.isfinite(error) and error > 0:
-                        both = math.hypot(error, np.nan_to_num(truth[quantity][1]))
-                        pull = (value - truth[quantity][0]) / both
-                        table[study.kind, quantity, number].append((pull, caution))
-            tried, done = len(futures), [one for one in futures if one.result()]
-            print(f"N = {number}: {len(done)} of {tried} pieces have results", file=sys.stderr)
+    """Return the deviations of small ensembles from what is found from all chains.
+
+    Parameters
+    ----------
+    name, shared, chains
+        The study and what `generated` returns.
+    drawn : int
+        Number of ensembles of each size that are drawn; 0 for pieces of the chains.
+    processes : int
+        Number of processes.
+    """
+    study, joined = STUDIES[name], [_joined(one) for one in zip(*chains, strict=True)]
+    kind = f"{study.kind}, drawn" if drawn else study.kind
+    samples = min(_length(one) for one in joined)
+    each = 1.0 if drawn else times(study, chains)
+    truth = {one[0]: one[1] for one in results_of(name, shared, joined)}
+    print(f"{samples} measurements, truth: {truth}", file=sys.stderr, flush=True)
+    table: Table = defaultdict(list)
+    for number in NUMBERS:
+        length = math.ceil(each * number)
+        ensembles = _drawn(joined, length, drawn) if drawn else _pieces(chains, length)
+        found = _all_results(name, shared, ensembles, processes)
+        own = 0.0 if drawn else length / samples  # a piece is a part of the truth
+        for quantity, value, error, caution in itertools.chain(*found):
+            if quantity in truth and math.isfinite(error) and error > 0:
+                pull = (value - truth[quantity]) / (error * math.sqrt(1 - own))
+                table[kind, quantity, number].append((pull, caution))
+        done = sum(map(bool, found))
+        print(f"N = {number}: {done} of {len(found)} have results", file=sys.stderr, flush=True)
     return table
 
 
-def _joined(chains: tuple[Series, ...]) -> Mapping[str, np.ndarray]:
+def _all_results(
+    name: str, shared: list[Any], ensembles: Iterable[list[Series]], processes: int
+) -> list[list[Found]]:
+    if processes == 1:
+        return [results_of(name, shared, one) for one in ensembles]
+    with ProcessPoolExecutor(processes) as pool:
+        return [*pool.map(results_of, itertools.repeat(name), itertools.repeat(shared), ensembles)]
+
+
+def _length(series: Mapping[str, np.ndarray]) -> int:
+    return len(next(iter(series.values())))
+
+
+def _joined(chains: tuple[Series, ...]) -> Series:
     return {name: np.concatenate([one[name] for one in chains]) for name in chains[0]}
+
+
+def _drawn(joined: list[Series], length: int, count: int) -> Iterator[list[Series]]:
+    """Yield ensembles of so many measurements that are drawn with replacement."""
+    rng = np.random.default_rng(length)
+    for _ in range(count):
+        chosen = [rng.integers(_length(own), size=length) for own in joined]
+        yield [
+            {name: one[which] for name, one in own.items()}
+            for own, which in zip(joined, chosen, strict=True)
+        ]
 
 
 def _pieces(chains: list[list[Series]], length: int) -> Iterator[list[Series]]:
     """Yield pieces of all chains, at most `PIECES` of each and far from each other."""
-    samples = min(len(next(iter(one.values()))) for one in chains[0])
+    samples = min(_length(one) for one in chains[0])
     every = max(length, samples // PIECES)
     for chain in chains:
         for first in range(0, samples - length + 1, every):

@@ -15,6 +15,13 @@ from gauge_mc.arrays import Array, Integers
 LARGEST_MASS = 50.0
 """Upper end of the masses among which an effective mass is looked for, in lattice units."""
 
+SKEWNESS = 3.0
+"""Size of the relative error of a correlator, in units of its inverse, from which on the errors of
+effective masses grow because the distribution of correlators is skew. For correlators that are
+known to 10 %, they are 4 % larger. With 20 independent measurements of correlators that fluctuate
+as much as they are large, 93 instead of 88 % of effective masses are within two errors of the truth
+(``tests/tools/lattice_coverage.py``)."""
+
 BISECTIONS = 60
 """Number of times that this range is halved, after which it is as small as a rounding error."""
 
@@ -69,7 +76,10 @@ class Correlator:
     def effective(self) -> EffectiveEnergies:
         """Return the effective masses m(t) for t = 1, 2, …, T // 2 - 1.
 
-        m(t) is the mass with which the curve of `Correlator` gives C(t) / C(t + 1).
+        m(t) is the mass with which the curve of `Correlator` gives C(t) / C(t + 1). The logarithm
+        of an average with the relative error d is too small by d^2/2, which is corrected for. An
+        average that happens to lack rare large values has an error that is too small as well; so
+        errors are larger by a factor of sqrt[1 + (`SKEWNESS` d)^2], with the larger d of the two.
         """
         mean = self.values.mean(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -81,7 +91,9 @@ class Correlator:
         errors = np.array([estimate(one).error for one in relative.T])
         precision = np.maximum(errors[1:-1], errors[2:])
         precision[np.isnan(mass)] = np.nan
-        return one_energy(self.sweeps, mass + change, precision)
+        bias = (errors[2:] ** 2 - errors[1:-1] ** 2) / (2 * slope)
+        wider = np.sqrt(1 + (SKEWNESS * precision) ** 2)
+        return one_energy(self.sweeps, mass - bias + change * wider, precision)
 
     def _solve(self, ratio: Array, half: Array) -> tuple[Array, Array]:
         """Return the masses with ln C(t)/C(t + 1) = ratio, and the derivative of ratio by them."""

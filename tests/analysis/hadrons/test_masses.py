@@ -59,6 +59,29 @@ def test_effective_masses_fluctuate_as_their_derivatives():
         np.testing.assert_allclose(change, expected, rtol=0.01, atol=1e-9)
 
 
+def test_effective_masses_of_skew_correlators_are_within_their_errors():
+    """Correlators are exp(-m t + s), with a random walk s whose mean makes their mean exp(-m t).
+
+    They fluctuate by 1.2 of their size at t = 3, as on small lattices. Of 20 measurements, 58 and
+    89 % would be within one and two errors without `SKEWNESS`, and without the correction of the
+    bias the mean would be too large by 0.09 of the true error.
+    """
+    rng, times, samples, mass = np.random.default_rng(4), np.arange(6), 20, 1.5
+    variance = 0.3 * times
+    means, found = [], []
+    for _ in range(1000):
+        steps = rng.normal(size=(samples, times.size)) * np.sqrt(np.diff(variance, prepend=0.0))
+        values = np.exp(-mass * times + steps.cumsum(axis=1) - variance / 2)
+        one = Correlator(np.arange(samples), values, 16, False)
+        own = estimate(one.effective().series[:, 0, 2])
+        means.append(own.value - mass)
+        found.append(abs(own.value - mass) / own.error)
+    within = [np.mean(np.array(found) < errors) for errors in (1, 2)]
+    assert abs(np.mean(means)) < 0.06 * np.std(means)
+    assert 0.66 < within[0] < 0.78
+    assert within[1] > 0.92
+
+
 def test_correlators_that_do_not_decay_have_no_effective_mass():
     one = pion(samples=10, size=1e-9)
     one.values[:, 6] = 2 * one.values[:, 5]
