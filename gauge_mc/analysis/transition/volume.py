@@ -226,7 +226,8 @@ class ThermalVolume:
         """Difference of the action per site, divided by beta, between the two phases at the peak.
 
         It is that of measurements with |L| below and above the minimum of the histogram, of shape
-        (1 + replicas,), or None if there are not two peaks.
+        (1 + replicas,), or None if there are not two peaks. It is NaN in samples that have
+        measurements on one side alone.
         """
         if self.phases is None:
             return None
@@ -234,7 +235,8 @@ class ThermalVolume:
         below = (every.values[0] < self.phases[1]).astype(np.float64)
         values = np.array([below, below * every.measured, every.measured])
         p, low, all_ = every.averages(self.peak[0][:1], values)[:, :, 0].T
-        return np.asarray((low / p - (all_ - low) / (1 - p)) / self.lattice.sites)
+        with np.errstate(invalid="ignore"):
+            return np.asarray((low / p - (all_ - low) / (1 - p)) / self.lattice.sites)
 
     @cached_property
     def variance(self) -> Array:
@@ -270,7 +272,7 @@ class ThermalVolume:
         smoothed = [_smoothed(here, centres, one) for one in self.phases[:3]]
         found = self.reweighting.averages(self.peak[0][:1], np.array(smoothed))[:, :, 0]
         low, least, high = found.T
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):
             depth = np.log(np.sqrt(low * high) / least)
         return np.asarray(depth / 2 * (self.lattice.t / self.size) ** 2)
 

@@ -1,6 +1,7 @@
 """Pseudo-critical couplings of synthetic ensembles that are known exactly."""
 
 import math
+import warnings
 from functools import cache
 
 import numpy as np
@@ -237,3 +238,17 @@ def test_the_interface_tension_is_that_of_the_histogram():
     found = bootstrapped(volume.interface)
     assert found.value == pytest.approx(expected, rel=1e-9)
     assert 0 < 4 * found.error < found.value
+
+
+def test_bootstrap_samples_without_one_of_the_phases_are_left_out():
+    """One of 30 measurements is below the minimum, so that a third of the samples lacks it."""
+    volume = two_phase_volume(np.random.default_rng(8), LATTICES[0], [CENTRE], 30, replicas=100)
+    volume.__dict__["peak"] = (np.full(101, CENTRE), np.ones(101))
+    modulus = np.sort(np.abs(volume.chains[0].loop))
+    volume.__dict__["phases"] = (*modulus[[0, 1, -1]], 0.5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        jump, interface = volume.jump, volume.interface
+    assert 5 < np.isnan(jump).sum() < 95
+    assert math.isfinite(bootstrapped(jump).error)
+    assert interface.size == 101
