@@ -34,7 +34,12 @@ from gauge_mc.analysis.flow.records import read_flow
 from gauge_mc.analysis.flow.scales import flow_scales
 from gauge_mc.analysis.flow.topology import topological_charge
 from gauge_mc.analysis.hadrons.chiral import chiral_fits
-from gauge_mc.analysis.hadrons.correlators import MESON_LABELS, read_hadron_correlators
+from gauge_mc.analysis.hadrons.correlators import (
+    MESON_LABELS,
+    HadronCorrelators,
+    read_hadron_correlators,
+)
+from gauge_mc.analysis.hadrons.mass_series import MassSeries
 from gauge_mc.analysis.hadrons.masses import Ranges
 from gauge_mc.analysis.hadrons.mesons import meson_series
 from gauge_mc.analysis.hadrons.spectrum import spectrum
@@ -172,21 +177,12 @@ def read_potential(run: Path) -> tuple[Any, Series]:
 
 def of_hadrons(shared: list[Any], series: list[Series]) -> Iterator[Found]:
     """Yield effective masses, masses of fits, PCAC masses and kappa_c."""
-    (own,), (table,) = series, shared
-    count = len(own["correlators"])
-    values = np.moveaxis(own["correlators"], 0, 1)
-    chosen = replace(table, sweeps=np.arange(count), values=values)
-    found = meson_series(chosen, Ranges())
-    lines = chiral_fits(found, found)
-    heavy = min(state.kappa1 for state in found.correlators)
-    for state, correlator in found.correlators.items():
-        if (state.name, state.kappa1, state.kappa2) == ("pion", heavy, heavy):
-            for t, one in zip((1, 4), correlator.effective().series[:, 0, [0, 3]].T, strict=True):
-                mass = estimate(one)
-                yield f"effective mass of π, t = {t}", mass.value, mass.error, bool(mass.cautions)
+    table, found = _mesons(shared, series)
+    yield from _effective(found)
     if not found.masses:
         return
-    caution = bool(spectrum(chosen, found, lines).cautions)
+    lines = chiral_fits(found, found)
+    caution = bool(spectrum(table, found, lines).cautions)
     symbols = {"pion": "mass of π", "rho": "mass of ρ"}
     for state, (fit, _) in found.masses.items():
         yield f"{symbols[state.name]}, κ = {state.kappa1:g}", *_pair(fit.mass), caution
@@ -198,6 +194,28 @@ def of_hadrons(shared: list[Any], series: list[Series]) -> Iterator[Found]:
             yield names[line.quantity], *_pair(line.kappa_c), caution
         else:
             yield f"{symbols[line.quantity]} for m_π = 0", *_pair(line.intercept), caution
+
+
+def of_effective(shared: list[Any], series: list[Series]) -> Iterator[Found]:
+    """Yield effective masses alone."""
+    yield from _effective(_mesons(shared, series)[1])
+
+
+def _mesons(shared: list[Any], series: list[Series]) -> tuple[HadronCorrelators, MassSeries]:
+    (own,), (table,) = series, shared
+    values = np.moveaxis(own["correlators"], 0, 1)
+    chosen = replace(table, sweeps=np.arange(values.shape[1]), values=values)
+    return chosen, meson_series(chosen, Ranges())
+
+
+def _effective(found: MassSeries) -> Iterator[Found]:
+    """Yield effective masses of the pion of the heaviest quarks."""
+    heavy = min(state.kappa1 for state in found.correlators)
+    for state, correlator in found.correlators.items():
+        if (state.name, state.kappa1, state.kappa2) == ("pion", heavy, heavy):
+            for t, one in zip((1, 4), correlator.effective().series[:, 0, [0, 3]].T, strict=True):
+                mass = estimate(one)
+                yield f"effective mass of π, t = {t}", mass.value, mass.error, bool(mass.cautions)
 
 
 def _pair(one: Estimate) -> tuple[float, float]:
@@ -315,6 +333,23 @@ STUDIES = {
         ],
         read_mesons,
         of_hadrons,
+        ("correlators",),
+    ),
+    "effective": Study(
+        "SU(2), 4³×12, β = 2.4, κ = 0.125",
+        [
+            {
+                **COMMON,
+                "thermalize": 100,
+                "beta": 2.4,
+                "lattice": "4x4x4x12",
+                "configs": 60,
+                "separation": 5,
+                "measure": "mesons:5:kappa=0.125:source=gauss:2;10",
+            }
+        ],
+        read_mesons,
+        of_effective,
         ("correlators",),
     ),
     "transition": Study(
