@@ -52,7 +52,7 @@ def one_line(words: str) -> str:
 def item_words(item: object) -> str:
     """Return an item of a list as text."""
     if isinstance(item, dict):
-        return ", ".join(f"{key} {word}" for key, word in item.items())
+        return ", ".join(f"{key} {word}" for key, word in item.items() if word is not None)
     return str(item)
 
 

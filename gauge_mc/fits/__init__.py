@@ -23,7 +23,7 @@ from gauge_mc.fits.shared.tables import find_table_by_columns, tables_of_chains
 from gauge_mc.options import Option, check_options
 from gauge_mc.registry import Registry
 from gauge_mc.results import DECLARED, documented, result_field
-from gauge_mc.run.directory import newest_run
+from gauge_mc.run.directory import missing_run, newest_run
 from gauge_mc.run.starts import StartComparison, compared_starts
 from gauge_mc.run.thermalisation import (
     AUTO,
@@ -327,6 +327,8 @@ def _of_table(chosen: Fit, target: Path, given: Mapping[str, Any]) -> tuple[FitR
         result = chosen.carry_out_chains(tables, **given)
         chains = [one.parent for one in tables] if given.get(SKIP.name) == AUTO else []
         return replace(result, thermalisation=[*map(found_thermalisation, chains)]), target
+    if not target.exists():
+        raise missing_run(target)
     table = chosen.find_table(target, given) if target.is_dir() else target
     chosen.check_anisotropy(table)
     found = [found_thermalisation(table.parent)] if given.get(SKIP.name) == AUTO else []

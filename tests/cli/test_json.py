@@ -195,7 +195,7 @@ CALLS = {
         ("--output", "s", "--submit", "slurm", "--slurm", "time=5"),
     ],
     "status": [("run",), ("s",)],
-    "watch": [("run",), ("s",), ("tables",)],
+    "watch": [("run",), ("s",), ("tables", "--wait")],
     "measure": [
         ("plaquette", "run", *TINY[2:]),
         ("mesons", "run", "--kappa", "0.1", *TINY[2:], "--dry-run"),

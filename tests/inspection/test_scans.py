@@ -119,6 +119,7 @@ def test_a_run_within_a_scan_is_a_run_like_any_other(there, monkeypatch):
     for path in (there / FIRST, Path("..") / "deep" / there / FIRST, (there / FIRST).resolve()):
         assert re.search(r"state +complete", said("status", path))
         assert json.loads(said("info", path, "--json"))["run"] == str(path)
+        assert "joules None" not in said("info", path)
         assert "All 7 files are good." in said("verify", path)
     config = there / FIRST / "configs" / "0000005.lime"
     assert json.loads(said("info", config, "--json"))["file"] == str(config)
