@@ -12,7 +12,7 @@ from gauge_mc.groups import GROUPS
 from gauge_mc.updates.chain_versions import ROUNDED
 from tests.tools import changes
 from tests.tools.changes import CHECKOUT, changed_files, files_with_tests
-from tests.tools.compile_cuda import cover, differs, variants
+from tests.tools.compile_cuda import cover, differs, loose, variants
 
 
 @pytest.mark.parametrize(
@@ -94,3 +94,17 @@ def pairs_of(jobs):
         for kernel, variant in jobs
     ]
     return {frozenset(pair) for one in together for pair in combinations(one, 2)}
+
+
+def test_instructions_that_differ_between_machines_are_found():
+    strict = "    fma.rn.f32 %f1, %f2, %f3, %f4;\n@%p1 mul.rn.f64 %a, %b, %c;\n"
+    strict += "sqrt.rn.f32 %f1, %f2;\n"
+    others = "    mul.f32 %f1, %f2, %f3;\n@!%p2 rsqrt.approx.ftz.f32 %f1, %f2;\nadd.f32 a, b, c;\n"
+    assert loose(strict) == []
+    assert loose(strict + others) == ["add.f32", "mul.f32", "rsqrt.approx.ftz.f32"]
+
+
+def test_strict_variants_of_every_kernel_of_links_are_compiled():
+    kernel = Kernel("flow_stage")
+    found = cover([(kernel, one) for one in variants(kernel)])
+    assert {one.strict for _, one in found} == {False, True}

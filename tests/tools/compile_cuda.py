@@ -4,11 +4,13 @@ python tests/tools/compile_cuda.py [--architecture sm_90] [--jobs 2] [--changed]
 
 Print the registers that each variant needs and the bytes that it spills. Variants are left out only
 as `variants` says and, with --changed, if their sources are those of main or if others cover them:
-each kernel is compiled with each of its choices, and any two choices meet in some kernel.
+each kernel is compiled with each of its choices, and any two choices meet in some kernel. Strict
+variants must have no instruction whose result another processor does not have; see `loose`.
 """
 
 import argparse
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -91,8 +93,9 @@ FLOW_ACTIONS = [*dict.fromkeys(flow.action for flow in (*FLOWS.values(), ANISOTR
 def variants(kernel: Kernel) -> Iterator[Variant]:
     """Yield the variants of a kernel that are compiled.
 
-    Left out are larger groups with the same template, combinations of an action, a generator and
-    indices of 64 bits of which two are not the default, and these indices in double precision.
+    Left out are larger groups with the same template, combinations of an action, a generator,
+    indices of 64 bits and strictness of which two are not the default, and these indices in double
+    precision.
     """
     for variant in all_variants(kernel):
         usual = LARGER.isdisjoint(variant.choices) or is_essential(kernel, variant)
@@ -101,15 +104,16 @@ def variants(kernel: Kernel) -> Iterator[Variant]:
 
 
 def is_product(variant: Variant) -> bool:
-    """Return whether two of the action, generator, norms and indices are not the default.
+    """Return whether two of action, generator, norms, indices and strictness are not the default.
 
     The staples of an action, the numbers of a generator, the norms of links and the type of indices
     do not meet in the code, nor do indices and precision, so that it is enough to compile each with
-    the others' usual. Norms without a bias are for single precision.
+    the others' usual. Strictness is in what all have in common. Norms without a bias are for
+    single precision.
     """
     usual = {ACTIONS[defaults.ACTION].choice, GENERATORS[defaults.RNG].choice(), ROUNDED}
     parts = {one for one in variant.choices if one.kind in ("action", "random", "norms")}
-    unusual = len(parts - usual) + variant.large
+    unusual = len(parts - usual) + variant.large + variant.strict
     only_single = variant.large or UNBIASED in parts
     return unusual > 1 or (only_single and variant.precision == "double")
 
@@ -124,7 +128,7 @@ def is_essential(kernel: Kernel, variant: Variant) -> bool:
         *CHOICES["law"],
         *LARGER,
     }
-    small = variant.precision == "single" and not variant.large
+    small = variant.precision == "single" and not (variant.large or variant.strict)
     return kernel in ESSENTIAL and small and usual.issuperset(variant.choices)
 
 
@@ -135,10 +139,12 @@ def all_variants(kernel: Kernel) -> Iterator[Variant]:
         return
     choices = {**CHOICES, "action": FLOW_ACTIONS} if kernel in (FLOW_FORCE, FLOW_STAGE) else CHOICES
     kinds = (choices[kind] for kind in choices if kind in kernel.kinds)
-    for *choices, precision, large in product(*kinds, REAL_BYTES, (False, True)):
+    # Orders of files copy numbers, so that there is nothing to round.
+    strict = (False,) if "file_order" in kernel.kinds else (False, True)
+    for *choices, precision, large, exact in product(*kinds, REAL_BYTES, (False, True), strict):
         if "colouring" in kernel.kinds:
             choices += [COLOURINGS[one] for one in choices if one.kind == "action"]
-        yield Variant(precision, tuple(choices), large=large)
+        yield Variant(precision, tuple(choices), large=large, strict=exact)
 
 
 def variants_of_spinors(kernel: Kernel) -> Iterator[Variant]:
@@ -178,6 +184,7 @@ def cover(jobs: Sequence[tuple[Kernel, Variant]]) -> list[tuple[Kernel, Variant]
             "kernel": kernel.name,
             "precision": variant.precision,
             "large": variant.large,
+            "strict": variant.strict,
             **{one.kind: one for one in variant.choices},
         }
         for kernel, variant in jobs
@@ -193,9 +200,45 @@ def report(kernel: Kernel, variant: Variant, nvcc: str, architecture: str) -> st
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / f"{kernel.name}.cubin"
         printed = run_compiler(kernel.name, unit, [*command, *WARNINGS_AS_ERRORS], output)
+        if variant.strict:
+            check_strict(kernel, unit, command, Path(folder))
     found = registers_of(printed, kernel.name)
     needs = f"{found.count:4} registers {found.spilled:4} bytes spilled" if found else printed
     return f"{kernel.name:21}{variant!s:28}{'large' * variant.large:6}{needs}"
+
+
+LOOSE = re.compile(
+    r"""
+    ^\s* (?:@!?%p\d+\s+)?
+    ( \w+(?:\.\w+)*\.(?:approx|full|ftz)[.\w]* | (?:add|sub|mul|mad)\.f(?:32|64) ) \s
+    """,
+    re.MULTILINE | re.VERBOSE,
+)
+"""Instructions of PTX that are not those of IEEE 754: approximations, subnormal numbers that become
+0, and sums and products without a rounding, which the assembler may fuse.
+"""
+
+
+def loose(ptx: str) -> list[str]:
+    """Return the instructions that are not the same on all machines, each once."""
+    return sorted({*LOOSE.findall(ptx)})
+
+
+def check_strict(kernel: Kernel, unit: str, command: Sequence[str], folder: Path) -> None:
+    """Compile a strict kernel to PTX, and refuse instructions that are not those of IEEE 754.
+
+    Raises
+    ------
+    GaugeError
+        If there are any.
+    """
+    output = folder / f"{kernel.name}.ptx"
+    run_compiler(kernel.name, unit, ["-ptx" if one == "-cubin" else one for one in command], output)
+    if found := loose(output.read_text()):
+        raise GaugeError(
+            f"The strict variant of the kernel {kernel.name} has {', '.join(found)}, whose results "
+            "depend on the machine; compute them from operations of IEEE 754."
+        )
 
 
 def main() -> int:
