@@ -40,8 +40,9 @@ def test_the_readme_is_short_and_has_the_command_of_the_tests(root):
 
 def test_every_page_with_commands_or_programs_is_run(root):
     script = (root / ".ci/run").read_text().replace("\\\n", " ")
-    lists = re.findall(r'^begin "\w+" try_pages (.*)$', script, re.M)
-    words = ["bash", "-c", f"echo {' '.join(lists)}"]
+    arrays = re.findall(r"^\w+=\(docs/.*\)$", script, re.M)
+    lists = re.findall(r'^ *begin "\w+" try_pages (.*)$', script, re.M)
+    words = ["bash", "-c", "\n".join([*arrays, f"echo {' '.join(lists)}"])]
     named = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
     places = [root / "README.md", root / "runs/README.md", root / "docs/tutorial.md"]
     places += (root / "docs/how-to").glob("*.md")
