@@ -1,5 +1,7 @@
 """How often errors contain the truth, on synthetic series; `tests/tools/coverage.py` does all."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -96,3 +98,17 @@ def test_pieces_of_chains_deviate_less_because_they_are_a_part_of_the_truth(stud
         table = deviations(study, [None], [[{"x": rng.normal(size=50)}] for _ in range(2)])
         pulls += [one for one, _ in table["normal", "x", 20]]
     assert np.mean(np.square(pulls)) == pytest.approx(1, abs=0.12)
+
+
+def test_a_quantity_without_a_value_is_no_deviation(monkeypatch):
+    """Such as a crossing that an ensemble lacks, but not all of its bootstrap samples."""
+
+    def mean(shared, series):
+        x = series[0]["x"]
+        yield "x", float(x.mean()) if x[0] > 0 else math.nan, 1.0, False
+
+    monkeypatch.setitem(STUDIES, "some", Study("some", [{}], lambda run: (None, {}), mean, ("x",)))
+    x = np.concatenate([[1.0], np.random.default_rng(14).normal(size=99)])
+    pulls = deviations("some", [None], [[{"x": x}]], drawn=100)["some, drawn", "x", 20]
+    assert 20 < len(pulls) < 80
+    assert np.isfinite([one for one, _ in pulls]).all()

@@ -1,6 +1,7 @@
 """`fit transition` and `plot transition`: reading runs, report, JSON file, figure."""
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from rich.console import Console
 import gauge_mc
 from gauge_mc import action_density
 from gauge_mc.analysis.timeseries import estimate
+from gauge_mc.analysis.transition import infinite_volume
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import read_table, write_table
@@ -123,6 +125,27 @@ def test_short_chains_are_counted(tmp_path):
     expected = f"{sum(one < 50 for one in lengths)} of 4 chains are shorter than 50 τ_int, the "
     expected += f"shortest has {min(lengths):.3g}: errors are uncertain."
     assert any(one.endswith(expected) for one in found.cautions)
+
+
+def test_crossings_that_samples_lack_are_named(tmp_path):
+    """Their error is that of the samples that cross between the runs alone."""
+    write_study(tmp_path / "short", LATTICES[:2], (5.69, 5.70), size=60)
+    found = gauge_mc.fit("transition", tmp_path / "short", bootstrap=60).found
+    (crossing,) = found.crossings
+    assert math.isfinite(crossing.beta.value)
+    volumes = read_thermal_runs(tmp_path / "short").volumes(60)
+    at = infinite_volume.crossing(*volumes)
+    lost = np.mean(np.isnan(at[1:]))
+    assert lost > 0.1
+    expected = (
+        f"The cumulants of {LATTICES[0]} and {LATTICES[1]} do not cross between the runs in "
+        f"{lost:.0%} of the bootstrap samples, so that the error of their crossing may be too "
+        "small: make the runs longer, or add runs beyond them."
+    )
+    assert expected in found.cautions
+    write_study(tmp_path / "longer", LATTICES[1:], (5.69, 5.70), size=200)
+    longer = gauge_mc.fit("transition", tmp_path / "longer", bootstrap=60).found
+    assert not any("do not cross" in one for one in longer.cautions)
 
 
 def test_missing_runs_are_named(tmp_path):

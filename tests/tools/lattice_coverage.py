@@ -481,7 +481,7 @@ def deviations(
         found = _all_results(name, shared, ensembles, processes)
         own = 0.0 if drawn else length / samples  # a piece is a part of the truth
         for quantity, value, error, caution in itertools.chain(*found):
-            if quantity in truth and math.isfinite(error) and error > 0:
+            if quantity in truth and math.isfinite(value) and 0 < error < math.inf:
                 pull = (value - truth[quantity]) / (error * math.sqrt(1 - own))
                 table[kind, quantity, number].append((pull, caution))
         done = sum(map(bool, found))

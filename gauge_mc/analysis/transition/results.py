@@ -26,7 +26,7 @@ from gauge_mc.groups import Group
 from gauge_mc.results import documented, result_field
 
 MOST_LOST = 0.1
-"""Fraction of the bootstrap samples without a peak from which on it is said."""
+"""Fraction of the bootstrap samples without a peak or a crossing from which on it is said."""
 
 
 @documented
@@ -197,7 +197,7 @@ def transition(
         None if grown is None else bootstrapped(grown, size),
         _latent_heat(volumes, known[0]) if known else [],
         [_temperature(one, best, volumes[0].lattice.t) for one in known],
-        _cautions(volumes, lines),
+        [*_cautions(volumes, lines), *_cautions_of_crossings(pairs, crossed)],
     )
 
 
@@ -313,6 +313,22 @@ def _cautions(volumes: Sequence[ThermalVolume], lines: Mapping[str, StraightLine
             )
     if not lines:
         found.append("There is no extrapolation to infinite volume, which needs two volumes.")
+    return found
+
+
+def _cautions_of_crossings(
+    pairs: Sequence[tuple[ThermalVolume, ThermalVolume]], crossed: Sequence[Array]
+) -> list[str]:
+    """Return cautions about crossings that many bootstrap samples lack between the runs."""
+    found = []
+    for (small, large), at in zip(pairs, crossed, strict=True):
+        lost = float(np.mean(~np.isfinite(at[1:])))
+        if math.isfinite(at[0]) and lost > MOST_LOST:
+            found.append(
+                f"The cumulants of {small.lattice} and {large.lattice} do not cross between the "
+                f"runs in {lost:.0%} of the bootstrap samples, so that the error of their crossing "
+                "may be too small: make the runs longer, or add runs beyond them."
+            )
     return found
 
 
