@@ -331,7 +331,8 @@ def read_result(path: Path) -> StaticPotential:
         return result
     except GaugeError as error:
         sentence = str(error).partition(":")[0]
-        raise GaugeError(f"{sentence}; make it with gauge-mc fit potential.") from error
+        command = f"gauge-mc fit potential {path.parent}"
+        raise GaugeError(f"{sentence}; make it with {command}.") from error
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise GaugeError(
             f"{path} is damaged or not the result of a fit; make it again with gauge-mc fit "

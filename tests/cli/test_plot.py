@@ -108,7 +108,7 @@ def test_a_figure_lies_in_its_run(run, sketched):
 @pytest.mark.parametrize(
     ("words", "sentence", "code"),
     [
-        (("potential", "good"), "make it with gauge-mc fit potential", 1),
+        (("potential", "good"), "make it with gauge-mc fit potential good.", 1),
         (("history", "good"), "no table of plaquette in good", 1),
         (("wilson-loops", "good", "--path", "110"), "no loops along 110, only along 100", 2),
         (("wilson-loops", "good", "few"), "one run at a time", 2),
