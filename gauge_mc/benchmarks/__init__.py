@@ -14,7 +14,8 @@ from gauge_mc.actions import Action, couplings, parse
 from gauge_mc.devices.choice import AUTOMATIC, BACKENDS, choose_devices
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
-from gauge_mc.registry import nearest
+from gauge_mc.options import flag_of
+from gauge_mc.registry import in_words, nearest
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.generate import MAX_CHAINS
 from gauge_mc.run.parameters import Parameters
@@ -90,6 +91,12 @@ class BenchPlan:
         if not least <= self.seconds <= most:
             raise UsageError(
                 f"--seconds must lie between {least} and {most:g}, not {self.seconds:g}."
+            )
+        kinds = ("observables", "quarks", "chiral", "end_to_end", "hmc")
+        chosen = [flag_of(kind) for kind in kinds if getattr(self, kind)]
+        if len(chosen) > 1:
+            raise UsageError(
+                f"A benchmark times one of {in_words(chosen)} at a time; give only one of them."
             )
         if self.action and (self.observables or self.quarks or self.chiral or self.end_to_end):
             raise UsageError(

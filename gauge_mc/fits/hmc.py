@@ -21,6 +21,7 @@ from gauge_mc.analysis.trajectories import (
     unequal_levels,
 )
 from gauge_mc.fits import FITS, Fit, FitResult
+from gauge_mc.numbers import counted
 from gauge_mc.options import Option
 from gauge_mc.run.thermalisation import SKIP
 from gauge_mc.updates.integrators import INTEGRATORS
@@ -54,7 +55,7 @@ class HmcResult(FitResult):
     def report(self) -> list[Any]:
         """Return a table of the averages, and cautions."""
         f = self.found
-        table = Table(title=f"{f.trajectories} trajectories of {f.steps} steps")
+        table = Table(title=f"{f.trajectories} trajectories of {counted(f.steps, 'step')}")
         table.add_column("quantity")
         table.add_column("value", justify="right")
         table.add_column("τ_int", justify="right")

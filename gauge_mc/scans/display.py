@@ -14,6 +14,7 @@ from rich.table import Table
 from gauge_mc.actions import couplings
 from gauge_mc.files.table import Value
 from gauge_mc.notebook_bar import NotebookBar
+from gauge_mc.numbers import counted
 from gauge_mc.run.display import LIVE_SECONDS, PLAIN_SECONDS, duration, link_rate
 from gauge_mc.scans.averages import ScanAverages, panels, row_in_words
 from gauge_mc.scans.grid import Point
@@ -230,9 +231,10 @@ def opening(scan: Scan, tally: Tally, slots: Sequence[Slot], hint: str | None = 
     words = list(dict.fromkeys(one.said(value) for each in said for one, value in each))
     state = f"continues, {tally}" if any(tally.sweeps.values()) else f"begins, {tally}"
     couplings = f"beta = {betas[0]:g}" + (f" to {betas[-1]:g}" if len(betas) > 1 else "")
+    couplings += f" ({counted(len(betas), 'value')})"
     lines = [
         f"{scan.path} {state}",
-        f"{', '.join([f'{couplings} ({len(betas)} values)', *words])} on {', '.join(lattices)}",
+        f"{', '.join([couplings, *words])} on {', '.join(lattices)}",
         f"{describe(scan)}, {places(slots)}",
         *([hint] if hint else []),
     ]

@@ -664,6 +664,14 @@ def test_chains_are_refused_where_there_are_none():
         assert sentence in " ".join(said.split())
 
 
+def test_one_kind_of_benchmark_is_chosen_at_a_time():
+    said, code = call("bench", *TINY, "--quarks", "--hmc")
+    assert code == 2
+    assert "A benchmark times one of --quarks and --hmc at a time" in " ".join(said.split())
+    with pytest.raises(UsageError, match="one of --observables, --chiral and --end-to-end at"):
+        BenchPlan(observables=["plaquette"], chiral=True, end_to_end=True)
+
+
 def test_only_cards_of_hybrid_monte_carlo_are_timed(tmp_path):
     card = tmp_path / "card.toml"
     card.write_text('beta = 2.3\nlattice = "4x4x4x4"\n')
