@@ -440,8 +440,8 @@ class _SolutionSearch:
         for some in runs(stepping) if broken.any() else [span(live)]:
             solver.iteration(some).step(alpha, self._next)
         self._now = np.where(stepping, np.sqrt(self._next), self._now)
-        lost = stepping & ~np.isfinite(self._now)
-        stepping = stepping & ~lost
+        lost = live & ~np.isfinite(self._now)
+        stepping, broken = stepping & ~lost, broken & ~lost
         renewed, ended = self._due(stepping)
         turning = stepping & ~renewed
         stuck = turning & unusable(self._norm2)

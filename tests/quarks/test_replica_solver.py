@@ -46,7 +46,8 @@ class Case:
         given = kappa, QUARK.mu, PHASES
         solver = QuarkSolver(**request)
         self.alone = [QuarkSystem(TwistedMass(one, *given), solver) for one in singles]
-        self.together = ReplicaQuarkSystem(TwistedMass(self.field, *given), solver)
+        self.operator = TwistedMass(self.field, *given)
+        self.together = ReplicaQuarkSystem(self.operator, solver)
         for n, (one, values) in enumerate(zip(self.alone, self.phi, strict=True)):
             one.phi.restore(values)
             self.together.phi.part(range(n, n + 1)).restore(values)
@@ -133,6 +134,23 @@ def test_residuals_that_stagnate_are_given_up_alone(inner, rng, best_device):
     for n in range(4):
         case.check(n, TINY, found)
     assert 0 < len(found.errors) < 4
+
+
+def test_links_that_are_not_numbers_spoil_one_replica_only(rng, best_device):
+    """Its residual stagnates at once in all precisions, while the others are solved for."""
+    case = Case(rng, best_device)
+    nan = np.full(64, np.nan).view(np.uint8)
+    for field, operator in (
+        (case.field.replicas[2], case.operator),
+        (case.alone[2].operator.field, case.alone[2].operator),
+    ):
+        slab = field.slabs[0]
+        slab.device.write(slab.buffer, 0, nan)
+        operator.refresh()
+    found = case.together.solve(1e-8, EVERYWHERE)
+    assert [*found.errors] == [2]
+    for n in range(4):
+        case.check(n, 1e-8, found)
 
 
 def test_launches_are_forgotten_if_there_are_too_many(rng, best_device, monkeypatch):

@@ -86,8 +86,15 @@ def test_chains_with_quarks_move_as_each_does_alone(options, group, rng_name, be
 
 def test_chains_fail_alone(best_device):
     """In some trajectories solvers need too many iterations, and in others they do not."""
-    together = Chains(best_device, CASES["fails"][0], "su2")
-    failed = [[row[8] for row in together.update()] for _ in range(4)]
+    together, alone = (
+        Chains(best_device, CASES["fails"][0], "su2", together=one) for one in (True, False)
+    )
+    failed = []
+    for _ in range(4):
+        rows = together.update()
+        assert rows == alone.update()
+        assert together.state() == alone.state()
+        failed.append([row[8] for row in rows])
     assert 0 < np.sum(failed) < np.size(failed)
     for numbers, own in zip(together.state()[1], np.transpose(failed).tolist(), strict=True):
         in_a_row = next((n for n, one in enumerate(own[::-1]) if not one), len(own))
