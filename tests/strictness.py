@@ -51,13 +51,15 @@ def measurements():
             yield from ((name, options) for options in OPTIONS.get(name, [{}]))
 
 
-def table_digests(device, group, precision):
-    """Return the digests of all tables of some links."""
+def table_digests(device, group, precision, option=None):
+    """Return the digests of all tables of some links, or of those with a certain option."""
     device.strict = True
     field = Field.hot(LATTICE, group, precision, device, 5)
     heatbath(field, BETA[group], Random.for_field(field, "philox", 7), sweeps=3)
     result = {"links": digest(field.to_numpy())}
     for name, options in measurements():
+        if option and option not in options:
+            continue
         own = {**options, "beta": BETA[group]} if "multilevel" in options else options
         columns = measure(field, name, progress=False, **own).columns.values()
         numbers = [one.astype(float) for one in columns if one.dtype.kind in "if"]

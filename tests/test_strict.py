@@ -33,7 +33,7 @@ STORED = PINS["sweeps"]
 """Digests by group, precision, action and generator; see `found`."""
 
 OF_TABLES, OF_TRAJECTORIES = PINS["tables"], PINS["trajectories"]
-"""Digests of `table_digests` by group and precision, and of `trajectory_digests` by group,
+"""Digests of `table_digests` by group, precision and option, and of `trajectory_digests` by group,
 precision, action and generator.
 """
 
