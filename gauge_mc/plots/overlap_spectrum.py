@@ -127,4 +127,7 @@ def _draw_cumulative(axes: Axes, table: SpectrumTable) -> list[Any]:
             style = {"color": look(nu + 2)["color"]}
             (line,) = axes.step([0, *own, end], [0, *fractions, 1], where="post", **style)
             entries.append((line, rf"$\lambda_1$, $|\mathrm{{index}}|={nu}$"))
+    if not entries:
+        said = f"no $|\\mathrm{{index}}|$ with {LEAST_IN_A_SECTOR} configurations"
+        axes.text(0.5, 0.5, said, ha="center", va="center", transform=axes.transAxes)
     return entries
