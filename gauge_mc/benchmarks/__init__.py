@@ -14,7 +14,6 @@ from gauge_mc.actions import Action, couplings, parse
 from gauge_mc.devices.choice import AUTOMATIC, BACKENDS, choose_devices
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
-from gauge_mc.options import flag_of
 from gauge_mc.registry import in_words, nearest
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.generate import MAX_CHAINS
@@ -92,8 +91,14 @@ class BenchPlan:
             raise UsageError(
                 f"--seconds must lie between {least} and {most:g}, not {self.seconds:g}."
             )
-        kinds = ("observables", "quarks", "chiral", "end_to_end", "hmc")
-        chosen = [flag_of(kind) for kind in kinds if getattr(self, kind)]
+        kinds = {
+            "--observables": self.observables,
+            "--quarks": self.quarks,
+            "--chiral": self.chiral,
+            "--end-to-end": self.end_to_end,
+            "--hmc": self.hmc,
+        }
+        chosen = [flag for flag, wanted in kinds.items() if wanted]
         if len(chosen) > 1:
             raise UsageError(
                 f"A benchmark times one of {in_words(chosen)} at a time; give only one of them."
@@ -103,7 +108,6 @@ class BenchPlan:
                 "--action and its options are for the times of updates; leave them out, or leave "
                 "out --observables, --quarks, --chiral and --end-to-end."
             )
-
         if not 1 <= self.chains <= MAX_CHAINS:
             raise UsageError(f"--chains must lie between 1 and {MAX_CHAINS}, not {self.chains}.")
         if self.chains > 1 and not self.hmc:

@@ -50,7 +50,7 @@ GROWTH = 1.1
 """Factor by which a table grows before averages and warnings are computed again."""
 
 REMARKS = {STOPPED: "it can be continued", WAITING: "it has not begun yet"}
-"""What live views add to a state."""
+"""Sentences that live views add to a state."""
 
 UNFIT_BENCH = (
     "The benchmark does not fit the run: it is of other devices, another group, precision, action "
