@@ -219,7 +219,7 @@ def bad(run, tmp_path_factory):
     ("words", "sentence", "code"),
     [
         (["run", "out.csv"], f"let the name end in {ENDINGS}", 2),
-        (["none", "out.h5"], "no run in none", 2),
+        (["none", "out.h5"], "There is no run none", 2),
         (["run", "none/out.h5"], "There is no folder none", 2),
         (["run", "none/out.json.gz"], "There is no folder none", 2),
         (["unmeasured", "out.h5"], "has no tables", 1),

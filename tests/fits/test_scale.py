@@ -104,7 +104,7 @@ def test_options_that_are_refused(tmp_path, options, sentence):
 
 
 def test_runs_that_are_refused(tmp_path):
-    with pytest.raises(GaugeError, match="There is no table"):
+    with pytest.raises(GaugeError, match="There is no run in"):
         gauge_mc.fit("scale", tmp_path)
     with pytest.raises(GaugeError, match="measure the flow with a larger --to"):
         gauge_mc.fit("scale", make(tmp_path, t=TIMES[:15]))

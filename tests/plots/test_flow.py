@@ -70,7 +70,7 @@ def test_what_is_refused(tmp_path):
     for name in ("flow", "topology"):
         with pytest.raises(UsageError, match="one run at a time"):
             PLOTS[name].draw([tmp_path, tmp_path], file)
-        with pytest.raises(GaugeError, match="There is no table"):
+        with pytest.raises(GaugeError, match="There is no run in"):
             PLOTS[name].draw([tmp_path], file)
     make(tmp_path, 12)
     for name in ("flow", "topology"):

@@ -56,7 +56,7 @@ def test_plots_of_mesons_and_baryons(run, rng, name):
 
 def test_effective_masses_of_baryons_alone(run, rng):
     (run / "mesons.csv").unlink()
-    with pytest.raises(GaugeError, match="There is no table"):
+    with pytest.raises(GaugeError, match="There is no run in"):
         drawn("effective-mass", run)
     write_baryons(run / "baryons.csv", rng, 20, (0.150, 0.154))
     assert "<path" in drawn("effective-mass", run)

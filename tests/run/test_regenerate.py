@@ -194,7 +194,7 @@ def test_files_that_are_not_of_the_run(run, tmp_path):
 
 
 def test_runs_that_cannot_be_taken_up(run, tmp_path):
-    with pytest.raises(UsageError, match="There is no run in"):
+    with pytest.raises(UsageError, match="There is no run "):
         regenerate(tmp_path / "no", 5)
     assert (
         "give --output for others in nersc"

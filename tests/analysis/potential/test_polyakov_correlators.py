@@ -159,7 +159,7 @@ def test_loops_and_correlators_of_one_run(tmp_path):
     with pytest.raises(UsageError, match="--level is for Wilson loops; leave it out"):
         gauge_mc.fit("potential", tmp_path, source="correlators", level=0)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(GaugeError, match="There is no table of wilson-loops"):
+    with pytest.raises(GaugeError, match="There is no run in"):
         gauge_mc.fit("potential", tmp_path / "empty")
 
 
