@@ -14,6 +14,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tests that share the proce
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from gauge_mc.devices import BACKENDS, Device
 from gauge_mc.devices.cache import cache_folder
@@ -24,6 +25,9 @@ from gauge_mc.run import forecast
 from tests import emulator
 from tests.covers import beyond_pairs
 from tests.toys.installed import site, toys  # noqa: F401
+
+settings.register_profile("untimed", deadline=None)  # a busy machine may be slow
+settings.load_profile("untimed")
 
 LANES = (1, 2, 4, 8, 16)
 GPU = pytest.param("cuda", marks=pytest.mark.gpu)
