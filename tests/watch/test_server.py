@@ -272,7 +272,7 @@ def test_a_reader_that_takes_nothing_stops_no_other(run, monkeypatch):
         for _ in range(3):
             for _, following in quick:
                 assert following()
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - begun < 30
         for answer, _ in quick:
             answer.close()
         end = time.monotonic() + 10
@@ -331,12 +331,12 @@ def test_reading_takes_a_small_share_of_the_time():
         time.sleep(0.05)
         return {TROUBLE: element("p", len(calls))}
 
-    feed, end = Feed(read, 0.01), time.monotonic() + 1.3
+    feed, end = Feed(read, 0.01), time.monotonic() + 60
     assert not calls  # nobody has asked
-    while time.monotonic() < end:
+    while len(calls) < 3 and time.monotonic() < end:
         feed.state()
         time.sleep(0.005)
-    assert 2 <= len(calls) <= 3
+    assert len(calls) == 3
     assert min(b - a for a, b in itertools.pairwise(calls)) >= 0.05 / SHARE
 
 
