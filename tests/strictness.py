@@ -1,4 +1,4 @@
-"""What strict runs compute, as digests: all that declares itself strict."""
+"""Digests of the links and tables of everything that declares itself strict."""
 
 import hashlib
 

@@ -112,7 +112,7 @@ def test_links_and_tables_are_those_of_all_machines(case, lanes, threads):
     ],
 )
 def test_tables_are_those_of_all_machines(case, lanes, threads):
-    """Of all observables that are strict, which is what the stored digests are of."""
+    """The stored digests are those of all observables that declare themselves strict."""
     device = CpuDevice(threads, lanes)
     assert table_digests(device, *case.split()) == OF_TABLES[case]
     device.close()

@@ -290,6 +290,11 @@ def ambiguous(number: int, first: Path, second: Path) -> GaugeError:
     )
 
 
+def is_of_no_run(folder: Path) -> bool:
+    """Return whether a folder contains neither a run nor tables, as they are copied from runs."""
+    return not Run(folder).exists() and not any(folder.glob("*.csv"))
+
+
 def missing_run(path: Path) -> UsageError:
     """Return the error for a path that is not a run directory, with what is there instead."""
     if not path.exists():

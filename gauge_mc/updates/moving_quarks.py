@@ -41,7 +41,7 @@ class MovingQuarkReplicas:
     levels : sequence of sequence of str
         Names of the terms of the action by the level on which they act, the outermost level first.
     numbers : sequence of dict of str to float
-        What the checkpoint of every chain contains besides links and random numbers.
+        Numbers that the checkpoint of every chain contains besides links and random numbers.
     failures : int
         Number of trajectories in a row in which a solver fails, after which a chain ends.
     actions : list of Energy or None

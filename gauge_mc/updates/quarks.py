@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from gauge_mc import defaults
 from gauge_mc.errors import UsageError
@@ -37,6 +37,8 @@ from gauge_mc.updates.monomials.replica_quarks import (
 )
 from gauge_mc.updates.monomials.two_flavours import TwoFlavours
 from gauge_mc.updates.quark_links import QuarkLinks
+
+Term = TypeVar("Term", Monomial, ReplicaTerm)
 
 BEYOND = 0.25
 """Kappa at which Wilson quarks are massless in the limit of strong coupling. It is smaller for all
@@ -423,14 +425,15 @@ def quark_terms(quarks: Sequence[DynamicalQuarks], levels: int) -> list[QuarkTer
 def _terms(one: DynamicalQuarks, name: str, levels: int, number: int) -> Iterator[QuarkTerm]:
     """Yield the terms of some quarks; `number` is that of the first pseudofermions."""
     masses, own = one.masses, one.levels(levels)
+    together = solves_together(one.request)
     for k, pair in enumerate(pairwise(masses)):
         title = f"{name}_ratio{k + 1}"
-        together = partial(_ratios, one, pair, number + k, title)
+        ratio = one, pair, number + k, title
         yield QuarkTerm(
             title,
             own[k],
-            partial(_ratio, one, pair, number + k, title),
-            together=together if solves_together(one.request) else None,
+            partial(_ratio, Ratio, *ratio),
+            together=partial(_ratio, ReplicaRatio, *ratio) if together else None,
         )
     if has_link_term(one.mass):
         title = f"{name}_det"
@@ -444,8 +447,8 @@ def _terms(one: DynamicalQuarks, name: str, levels: int, number: int) -> Iterato
     yield QuarkTerm(
         name,
         own[-1],
-        partial(_two_flavours, *given),
-        together=partial(_several_two_flavours, *given) if solves_together(one.request) else None,
+        partial(_two_flavours, TwoFlavours, *given),
+        together=partial(_two_flavours, ReplicaTwoFlavours, *given) if together else None,
     )
 
 
@@ -470,14 +473,15 @@ def _determinant(one: DynamicalQuarks, name: str, links: QuarkLinks) -> Monomial
 
 
 def _ratio(
+    kind: Callable[[DiracOperator, DiracOperator, QuarkSolver, int, str], Term],
     one: DynamicalQuarks,
     masses: tuple[dict[str, float], dict[str, float]],
     number: int,
     name: str,
     links: QuarkLinks,
-) -> Monomial:
+) -> Term:
     light, heavy = (_operator(links, one, mass) for mass in masses)
-    return Ratio(light, heavy, one.request, number, name)
+    return kind(light, heavy, one.request, number, name)
 
 
 def _rational(one: DynamicalQuarks, number: int, name: str, links: QuarkLinks) -> Monomial:
@@ -491,26 +495,14 @@ def _rational(one: DynamicalQuarks, number: int, name: str, links: QuarkLinks) -
 
 
 def _two_flavours(
-    one: DynamicalQuarks, mass: dict[str, float], number: int, name: str, links: QuarkLinks
-) -> Monomial:
-    return TwoFlavours(_operator(links, one, mass), one.request, number, name)
-
-
-def _ratios(
+    kind: Callable[[DiracOperator, QuarkSolver, int, str], Term],
     one: DynamicalQuarks,
-    masses: tuple[dict[str, float], dict[str, float]],
+    mass: dict[str, float],
     number: int,
     name: str,
     links: QuarkLinks,
-) -> ReplicaTerm:
-    light, heavy = (_operator(links, one, mass) for mass in masses)
-    return ReplicaRatio(light, heavy, one.request, number, name)
-
-
-def _several_two_flavours(
-    one: DynamicalQuarks, mass: dict[str, float], number: int, name: str, links: QuarkLinks
-) -> ReplicaTerm:
-    return ReplicaTwoFlavours(_operator(links, one, mass), one.request, number, name)
+) -> Term:
+    return kind(_operator(links, one, mass), one.request, number, name)
 
 
 def _operator(links: QuarkLinks, one: DynamicalQuarks, mass: Mapping[str, float]) -> DiracOperator:

@@ -101,7 +101,7 @@ def test_pieces_of_chains_deviate_less_because_they_are_a_part_of_the_truth(stud
 
 
 def test_a_quantity_without_a_value_is_no_deviation(monkeypatch):
-    """Such as a crossing that an ensemble lacks, but not all of its bootstrap samples."""
+    """An ensemble may lack a crossing that some of its bootstrap samples have."""
 
     def mean(shared, series):
         x = series[0]["x"]

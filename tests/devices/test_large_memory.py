@@ -1,8 +1,8 @@
 """Kernels at the ends of fields as large as the memory of GPUs, of which few pages exist.
 
-What a kernel computes at the end of a large field it also computes on a small one with the same
-content. With an index that has too few bits it would read or write elsewhere. The memory is that of
-emulated GPUs, in which pages that nobody has written need none of the host.
+A kernel computes the same at the end of a large field as on a small one with the same content. An
+index that has too few bits would read or write elsewhere. The memory is that of emulated GPUs, in
+which pages that nobody has written need none of the host.
 """
 
 import gc

@@ -10,7 +10,7 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.table import read_heading
 from gauge_mc.observables import OBSERVABLES, table_name
-from gauge_mc.run.directory import Run, missing_run
+from gauge_mc.run.directory import is_of_no_run, missing_run
 
 
 def find_table_by_columns(folder: Path, columns: Collection[str]) -> Path:
@@ -89,7 +89,7 @@ def tables_with_columns(
 
 def _missing_table(folder: Path, columns: Collection[str]) -> GaugeError:
     """Return the error for a folder without a table that has the given columns."""
-    if not Run(folder).exists() and not any(folder.glob("*.csv")):
+    if is_of_no_run(folder):
         return missing_run(folder)
     for name, observable in OBSERVABLES.items():
         if set(columns) <= {SWEEP, *observable.columns.names}:

@@ -14,7 +14,7 @@ from gauge_mc.files.table import TableData, read_heading, read_table
 from gauge_mc.observables import CONFIGS_SUFFIX, OBSERVABLES, Observable, table_name
 from gauge_mc.plots.figures.labels import typeset
 from gauge_mc.plots.figures.series import History
-from gauge_mc.run.directory import Run, missing_run
+from gauge_mc.run.directory import Run, is_of_no_run, missing_run
 
 MANY_RUNS = 3
 """Number of runs above which a message does not name each of them."""
@@ -135,7 +135,7 @@ def filled_tables(
 
 def missing_table(runs: Sequence[Path], name: str) -> GaugeError:
     """Return the error for runs that have no table of an observable."""
-    if len(runs) == 1 and not Run(runs[0]).exists() and not any(runs[0].glob("*.csv")):
+    if len(runs) == 1 and is_of_no_run(runs[0]):
         return missing_run(runs[0])
     names = ", ".join(map(str, runs))
     if len(runs) > MANY_RUNS:

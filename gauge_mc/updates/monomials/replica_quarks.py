@@ -117,7 +117,7 @@ class ReplicaTerm(ABC):
         Returns
         -------
         dict of int to Force
-            What the forces are like, by the number of the chain.
+            The size of the forces and the kinetic energy, by the number of the chain.
         """
         wanted = np.zeros(self.chains, np.bool_)
         wanted[[*sizes]] = True
