@@ -51,6 +51,18 @@ def test_every_page_with_commands_or_programs_is_run(root):
     assert sorted(named) == sorted(found)
 
 
+def test_no_test_depends_on_the_speed_of_the_machine(root):
+    """Limits are those of `tests.patience`."""
+    timed = re.compile(r"(timeout=|\.wait\(|(monotonic|perf_counter)\(\) - \w+ <=? )\d+\b(?!\.)")
+    found = {
+        f"{path.relative_to(root)}: {line.strip()}"
+        for path in (root / "tests").rglob("test_*.py")
+        for line in path.read_text().splitlines()
+        if timed.search(line)
+    }
+    assert found == set()
+
+
 def test_links_of_pages_lead_somewhere(root):
     found = {page: [*broken_links(page)] for page in pages(root)}
     assert root / ".github" / "CONTRIBUTING.md" in found

@@ -74,7 +74,7 @@ def test_bench_shows_the_energy_of_every_kernel(constant, monkeypatch):
     found = json.loads(call("bench", *words, "--json")[0])
     assert found["energy_source"] == "RAPL"
     for kernel in found["kernels"]:
-        assert 0.2 < kernel["nj_per_link"] / (WATTS * kernel["ns_per_link"]) < 5
+        assert 0.02 < kernel["nj_per_link"] / (WATTS * kernel["ns_per_link"]) < 50  # mean, least
     shown = call("bench", *words)[0]
     assert "nJ/link" in shown
     assert shown.endswith("energy: counters of RAPL\n")

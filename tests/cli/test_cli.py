@@ -10,6 +10,7 @@ import pytest
 import gauge_mc as package
 from gauge_mc.cli import COMMANDS, load_command
 from tests.calls import call
+from tests.patience import PATIENCE
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(package.__file__).parent.parent)}
 
@@ -18,7 +19,7 @@ def imported_by(*words, **variables):
     """Return the modules that a command imports."""
     command = [sys.executable, "-X", "importtime", "-m", "gauge_mc", *words]
     done = subprocess.run(
-        command, capture_output=True, text=True, env=ENVIRONMENT | variables, timeout=300
+        command, capture_output=True, text=True, env=ENVIRONMENT | variables, timeout=PATIENCE
     )
     assert done.returncode == 0, done.stderr
     lines = (line for line in done.stderr.splitlines() if line.startswith("import time:"))

@@ -11,6 +11,7 @@ from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
 from gauge_mc.run.stop import SIGNALS, Stop
 from tests.calls import call
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.kernels
 
@@ -32,7 +33,7 @@ def shell(command, **environment):
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=PATIENCE,
     )
 
 

@@ -13,6 +13,7 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field import Field
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
+from tests.patience import PATIENCE
 from tests.run.sessions import carry_out, written
 
 pytestmark = pytest.mark.kernels
@@ -131,7 +132,7 @@ def test_a_run_whose_write_failed_goes_on_as_if_it_had_not(tmp_path, best_device
             failed.set()
             raise GaugeError(f"{path} could not be written (No space left on device).")
         if path in precedes:  # which is at work when the next one fails, and is kept
-            waited.append(failed.wait(60))
+            waited.append(failed.wait(PATIENCE))
         whole(snapshot, path, *words)
 
     with (

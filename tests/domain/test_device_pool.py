@@ -9,6 +9,7 @@ import pytest
 
 from gauge_mc.domain.device_pool import CancelledError, device_pool
 from gauge_mc.errors import GaugeError
+from tests.patience import PATIENCE
 
 COUNTS = (1, 2, 3)
 
@@ -151,7 +152,7 @@ def test_few_items_are_ahead_of_what_is_taken():
 
 @pytest.mark.parametrize("count", [2, 3])
 def test_an_interruption_cancels_what_is_at_work(count):
-    cancelled, all_at_work = [], threading.Barrier(count + 1, timeout=60)
+    cancelled, all_at_work = [], threading.Barrier(count + 1, timeout=PATIENCE)
 
     def endless(device, items):
         memory = device.allocate()

@@ -11,6 +11,7 @@ import pytest
 from gauge_mc.devices.base import Offer
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.neighbours import ForeignNeighbours
+from tests.patience import PATIENCE
 
 TURNS = 200
 
@@ -38,9 +39,9 @@ class Thread:
 
     def allgather(self, value):
         self.wire.gathered[self.rank] = value
-        self.wire.barrier.wait(20)
+        self.wire.barrier.wait(PATIENCE)
         values = list(self.wire.gathered)
-        self.wire.barrier.wait(20)
+        self.wire.barrier.wait(PATIENCE)
         return values
 
     def begin_send(self, data, to, tag):
@@ -49,7 +50,7 @@ class Thread:
 
     def begin_receive(self, data, source, tag):
         messages = self.wire.queue(source, self.rank, tag)
-        return SimpleNamespace(wait=lambda: messages.get(timeout=20))
+        return SimpleNamespace(wait=lambda: messages.get(timeout=PATIENCE))
 
 
 class NotingDevice(CpuDevice):

@@ -22,12 +22,7 @@ import time
 from pathlib import Path
 
 from tests.faults.commands import TRIALS, Trial, contents, fresh, leftovers
-
-SECONDS = 90.0
-"""Time within which every trial must end."""
-
-ORPHAN_SECONDS = 20.0
-"""Time within which the children of a killed process must end."""
+from tests.patience import PATIENCE
 
 BECOME_SUBREAPER = 36
 """Value of PR_SET_CHILD_SUBREAPER: children of killed children become ours."""
@@ -74,7 +69,8 @@ class Driver:
         if not child:
             self._child(arguments, output, faults)
         after = faults.get("after")
-        status = _wait(child, began + SECONDS, None if after is None else began + float(str(after)))
+        kill_at = None if after is None else began + float(str(after))
+        status = _wait(child, began + PATIENCE, kill_at)
         orphans = _end_orphans()
         spent = time.monotonic() - began
         if status is None:
@@ -190,7 +186,7 @@ def _wait(child: int, deadline: float, kill_at: float | None) -> int | None:
 
 def _end_orphans() -> int:
     """Wait for children of children that were killed; return how many did not end by themselves."""
-    deadline = time.monotonic() + ORPHAN_SECONDS
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         try:
             if not os.waitpid(-1, os.WNOHANG)[0]:

@@ -22,6 +22,7 @@ import pytest
 
 from gauge_mc.run.directory import Run
 from gauge_mc.scans.scan import Scan
+from tests.patience import PATIENCE
 
 pytestmark = [
     pytest.mark.kernels,
@@ -187,7 +188,7 @@ def test_a_scan_that_is_killed_leaves_no_orphans(tmp_path, times):
         assert children
         scan.kill()
         scan.wait()
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE
         while any(map(alive, children)) and time.monotonic() < deadline:
             time.sleep(0.05)
         left = [child for child in children if alive(child)]

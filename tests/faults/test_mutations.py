@@ -41,11 +41,9 @@ from gauge_mc.updates import plans
 from tests.analysis.synthetic_loops import synthetic_loops, write_loops
 from tests.faults.mutations import mutated
 from tests.formats.format_samples import HELD, sample
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.kernels
-
-SECONDS = 10.0
-"""Time in which any file must be read or refused."""
 
 SU2 = Variant("single", (GROUPS["su2"].choice,))
 SMALL = Parameters(lattice=Lattice(2, 2, 2, 2), measure=("plaquette",))
@@ -312,7 +310,7 @@ def attack(kind, cases, seed):
                 wrong.append((number, text))
         except Exception:
             wrong.append((number, traceback.format_exc()[-1500:]))
-        if time.monotonic() - began > SECONDS:
+        if time.monotonic() - began > PATIENCE:
             wrong.append((number, "it took too long"))
     kind.path.write_bytes(good)
     return wrong, refused

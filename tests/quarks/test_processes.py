@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import gauge_mc as package
+from tests.patience import PATIENCE
 
 MPIEXEC = Path(sys.executable).with_name("mpiexec")
 
@@ -45,7 +46,7 @@ def test_processes_give_the_same_bytes(tmp_path):
     def digests(*launcher, devices):
         words = [*map(str, launcher), sys.executable, str(script), devices]
         done = subprocess.run(
-            words, capture_output=True, text=True, env=environment, timeout=300, check=False
+            words, capture_output=True, text=True, env=environment, timeout=PATIENCE, check=False
         )
         assert done.returncode == 0, done.stderr
         return done.stdout.split()

@@ -11,6 +11,7 @@ from tests.reports.pages import HOSTILE, write_run
 
 playwright = pytest.importorskip("playwright.sync_api")
 
+from tests.patience import PATIENCE  # noqa: E402
 from tests.tools.check_site import BROWSERS, OPTIONS, WIDTHS  # noqa: E402 - which imports it too
 
 FOUND = next((path for name in BROWSERS if (path := shutil.which(name))), None)
@@ -23,6 +24,7 @@ def opened(path, width=WIDTHS[0], **context):
     with playwright.sync_playwright() as tool:
         browser = tool.chromium.launch(executable_path=FOUND, args=OPTIONS)
         page = browser.new_context(viewport={"width": width, "height": 900}, **context).new_page()
+        page.set_default_timeout(1000 * PATIENCE)
         wrong = []
         page.on("console", lambda one: wrong.append(one.text))
         page.on("pageerror", lambda one: wrong.append(str(one)))
@@ -53,7 +55,7 @@ def drawn(page):
     every = page.locator("figure.chart")
     for n in range(every.count()):
         every.nth(n).scroll_into_view_if_needed()
-        every.nth(n).locator("canvas").wait_for(timeout=10_000)
+        every.nth(n).locator("canvas").wait_for()
     return every.count(), page.locator("figure.chart.drawn canvas").count()
 
 

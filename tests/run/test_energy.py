@@ -49,7 +49,7 @@ def options(path, **values):
 
 def test_the_summary_states_the_energy_of_the_session(constant, tmp_path):
     result = generate(output=tmp_path / "run", progress=False, **TINY)
-    assert 0.3 * WATTS * result.seconds < result.joules < WATTS * result.seconds
+    assert 0.01 * WATTS * result.seconds < result.joules < WATTS * result.seconds
     links = result.parameters.updates * result.parameters.links_per_update
     assert result.nj_per_link == pytest.approx(1e9 * result.joules / links)
     (record,) = Run(result.path).read()[1]
@@ -115,7 +115,7 @@ def test_a_session_that_was_killed_is_not_counted(constant, none, tmp_path):
 def test_runs_that_are_updated_together_share_the_energy(constant, tmp_path):
     results = generate_chains(chains=3, output=tmp_path / "run", progress=False, **TINY)
     seconds, total = results[0].seconds, sum(one.joules for one in results)
-    assert 0.3 * WATTS * seconds < total < WATTS * seconds
+    assert 0.01 * WATTS * seconds < total < WATTS * seconds
     assert len({(one.joules, one.nj_per_link, one.energy_source) for one in results}) == 1
     for one in results:
         assert [record.joules for record in Run(one.path).read()[1]] == [one.joules]

@@ -19,6 +19,7 @@ from gauge_mc.errors import INTERRUPTED
 from gauge_mc.files.table import read_table
 from gauge_mc.run.directory import Run
 from tests.calls import call, make_run
+from tests.patience import PATIENCE
 from tests.run.sessions import written
 
 MPIEXEC = Path(sys.executable).with_name("mpiexec")
@@ -69,7 +70,7 @@ def ranks_of(path):
 
 def finish(process, expect=0):
     """Wait for a job; return what it said."""
-    shown, complaint = process.communicate(timeout=300)
+    shown, complaint = process.communicate(timeout=PATIENCE)
     assert process.returncode == expect, complaint
     return shown + complaint
 
@@ -193,7 +194,7 @@ def test_a_killed_process_ends_the_job_which_goes_on_later(tmp_path):
         ranks = ranks_of(path)
         if ranks:
             os.kill(dice.choice(ranks), signal.SIGKILL)
-        process.communicate(timeout=120)
+        process.communicate(timeout=PATIENCE)
         if process.returncode == 0:
             break
         killed += 1

@@ -14,6 +14,7 @@ import gauge_mc
 from gauge_mc.errors import INTERRUPTED
 from gauge_mc.run.directory import Run
 from tests.calls import call
+from tests.patience import PATIENCE
 
 PAGE = Path(gauge_mc.__file__).parent.parent / "docs" / "how-to" / "cluster.md"
 TITLED = re.compile(r'^```\w+ title="([\w.]+)"\n(.*?)^```', re.M | re.S)
@@ -79,7 +80,7 @@ def test_a_job_that_is_deleted_writes_a_checkpoint(scripts, name):
         assert job.poll() is None
         time.sleep(0.05)
     job.send_signal(signal.SIGTERM)
-    assert job.wait(60) == INTERRUPTED
+    assert job.wait(PATIENCE) == INTERRUPTED
     assert not run.holder()[1]
 
 

@@ -12,6 +12,7 @@ from gauge_mc.errors import INTERRUPTED, UsageError
 from gauge_mc.scans.pool import make_slots
 from gauge_mc.scans.process import PARENT
 from tests.calls import call
+from tests.patience import PATIENCE
 
 
 def test_slots():
@@ -40,7 +41,7 @@ def test_a_child_whose_parent_is_dead_does_not_begin(tmp_path):
     """The parent may be killed before the child can ask for the signal of its death."""
     code = "from gauge_mc.cli.child import child; child()"
     words, runs = [sys.executable, "-c", code], [{"output": f"{tmp_path}/run", "lattice": "4"}]
-    options = {"env": {**os.environ, PARENT: "1"}, "capture_output": True, "timeout": 60}
+    options = {"env": {**os.environ, PARENT: "1"}, "capture_output": True, "timeout": PATIENCE}
     done = subprocess.run(words, input=json.dumps(runs).encode(), check=False, **options)
     assert (done.returncode, done.stdout, done.stderr) == (INTERRUPTED, b"", b"")
     assert not (tmp_path / "run").exists()

@@ -5,7 +5,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ import pytest
 from gauge_mc import generate, scan
 from gauge_mc.run.directory import Run
 from tests.calls import call
+from tests.patience import PATIENCE, wait_for
 from tests.run.sessions import written
 
 DAEMONS = ("slurmctld", "slurmd")
@@ -80,14 +80,6 @@ def output(*command):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def wait_for(condition, seconds=90):
-    end = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < end
-        time.sleep(0.2)
-    return found
-
-
 @pytest.fixture(scope="module")
 def slurm(tmp_path_factory):
     """A Slurm of one node, in a folder of its own."""
@@ -113,7 +105,7 @@ def slurm(tmp_path_factory):
                 for daemon in daemons:
                     daemon.terminate()
                 for daemon in daemons:
-                    daemon.wait(timeout=60)
+                    daemon.wait(PATIENCE)
 
 
 def queued():

@@ -20,6 +20,7 @@ from gauge_mc.run.log import LogTail
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.scans.scan import Scan, newest_scan
 from tests.calls import call, make_run
+from tests.patience import PATIENCE, wait_for
 from tests.scans.commands import LONG, SMALL, A, B, rows, scan, written
 
 
@@ -218,13 +219,6 @@ def begin(*words):
     return process
 
 
-def wait_for(event):
-    deadline = time.monotonic() + 60
-    while not event():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 def check_saved(member):
     """Check that a run has a row for every update that its checkpoint has."""
     table = read_table(member.run.table("plaquette"))
@@ -240,7 +234,7 @@ def at_work():
 def test_signals_stop_all_runs_in_order(number):
     process = begin(*LONG, "--per-device", 2)
     process.send_signal(number)
-    shown, complaint = process.communicate(timeout=30)
+    shown, complaint = process.communicate(timeout=PATIENCE)
     assert (process.returncode, complaint) == (INTERRUPTED, "")
     assert f"Stopped by {number.name}; to continue: gauge-mc scan --output s" in shown
     assert not at_work()

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -19,6 +18,7 @@ from gauge_mc.scans.packing import pack
 from gauge_mc.scans.scan import Scan
 from gauge_mc.scans.thermal_runs import read_thermal_runs
 from tests.calls import call
+from tests.patience import PATIENCE, wait_for
 from tests.scans.commands import A, B, rows, scan, written
 
 WORDS = ("--thermalize", 5, "--configs", 30, "--separation", 1, "--backend", "cpu")
@@ -124,14 +124,6 @@ def test_generate_has_no_tempering(folder):
     assert not (folder / "new").exists()
 
 
-def wait_for(event):
-    """Wait until something has happened."""
-    deadline = time.monotonic() + 60
-    while not event():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 def worker_of(path):
     """Return the process that carries out a run, once it has updated; None before."""
     holder, at_work = Run(path).holder()
@@ -153,7 +145,7 @@ def test_a_lost_worker_loses_nothing(folder, tempering):
     first = folder / "s" / "b2.2_8x8x8x4_chain1"
     wait_for(lambda: process.poll() is not None or worker_of(first))
     os.kill(worker_of(first), signal.SIGKILL)
-    _, complaint = process.communicate(timeout=120)
+    _, complaint = process.communicate(timeout=PATIENCE)
     if tempering:
         assert process.returncode == 1
         assert "2 of 4 runs failed, and repeating the command tries them again" in complaint

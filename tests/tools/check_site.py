@@ -64,7 +64,7 @@ def complaints(page: Page, path: Path) -> Iterator[str]:
     page.on("request", lambda one: found.append(one.url) if one.url.startswith("http") else None)
     page.goto(path.as_uri(), wait_until="load")
     with suppress(TimeoutError):  # the list of what is not drawn says so
-        page.wait_for_function("() => !document.querySelector('pre.mermaid')", timeout=20_000)
+        page.wait_for_function("() => !document.querySelector('pre.mermaid')")
     yield from page.evaluate(UNDRAWN)
     yield from page.evaluate(WIDER)
     yield from found
@@ -78,7 +78,7 @@ def search(page: Page, site: Path, word: str) -> Iterator[str]:
         page.wait_for_timeout(500)
         page.keyboard.type(word, delay=20)
         with suppress(TimeoutError):
-            page.wait_for_selector(".md-search-result__item mark", state="attached", timeout=8000)
+            page.wait_for_selector(".md-search-result__item mark", state="attached")
             return
         page.reload(wait_until="load")
     yield f"the search does not find '{word}'"

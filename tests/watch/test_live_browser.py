@@ -17,6 +17,7 @@ from tests.reports.pages import HOSTILE, write_run
 
 playwright = pytest.importorskip("playwright.sync_api")
 
+from tests.patience import PATIENCE, wait_for  # noqa: E402
 from tests.reports.test_browser import FOUND, SIZES, apart, drawn, painted  # noqa: E402
 from tests.tools.check_site import OPTIONS, WIDTHS  # noqa: E402
 
@@ -41,7 +42,7 @@ def opened(address, width=WIDTHS[0], **context):
     with playwright.sync_playwright() as tool:
         browser = tool.chromium.launch(executable_path=FOUND, args=OPTIONS)
         page = browser.new_context(viewport={"width": width, "height": 900}, **context).new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(1000 * PATIENCE)
         wrong = []
         page.on("console", lambda one: wrong.append(one.text))
         page.on("pageerror", lambda one: wrong.append(str(one)))
@@ -104,6 +105,12 @@ def test_all_charts_are_drawn_and_words_are_words(run, width):
     assert title == f"0.0% stopped: {run}"
 
 
+def another(page, picture, before):
+    """Wait until a chart is drawn in another way, and return its picture."""
+    wait_for(lambda: page.evaluate(picture) != before)
+    return page.evaluate(picture)
+
+
 def follow(run):
     with serving(run) as server, opened(server.address) as (page, wrong):
         drawn(page)
@@ -124,29 +131,26 @@ def follow(run):
         after = figure.locator(".u-legend").inner_text()
         hidden = figure.locator("tr.u-series.u-off").count()
         live.press("0")
-        page.wait_for_timeout(100)
-        whole = page.evaluate(picture)
+        whole = another(page, picture, before)
         count(page, add(run, 9.0))
-        page.wait_for_timeout(100)
-        grown = page.evaluate(picture)
+        another(page, picture, whole)
         (run / "late.csv").write_text("# observable: late\nsweep,y\n1,2\n2,4\n3,3\n")
         late = page.locator("figure.chart", has=page.locator("figcaption:has-text('(late.csv)')"))
         late.scroll_into_view_if_needed()
         late.locator("canvas").wait_for()
         (run / "late.csv").unlink()
         late.wait_for(state="detached")
-        return legend, after, kept, hidden, before != whole != grown, page.title(), wrong
+        return legend, after, kept, hidden, page.title(), wrong
 
 
 def test_the_page_follows_the_run_and_keeps_what_was_chosen(run):
     """Zoom, values below the cursor, hidden lines and the focus stay; new columns appear."""
-    legend, after, kept, hidden, grows, title, wrong = apart(follow, run)
+    legend, after, kept, hidden, title, wrong = apart(follow, run)
     assert wrong == []
     assert legend == after
     assert "update" in legend
     assert kept == ("live", True)
     assert hidden == 1
-    assert grows
     assert "taken" not in title
 
 
@@ -161,14 +165,6 @@ def hide(page, hidden):
     )
 
 
-def until(true):
-    """Wait until something is true."""
-    end = time.monotonic() + 20
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
 def end(run):
     with serving(run) as server, opened(server.address) as (page, wrong):
         page.locator("[role=status]:text-is('stopped')").wait_for()
@@ -179,7 +175,7 @@ def end(run):
             count(other, 41)
         free = server._places._value
         hide(page, True)
-        until(lambda: server._places._value == free + 1)  # nobody looks, nothing is read
+        wait_for(lambda: server._places._value == free + 1)  # nobody looks, nothing is read
         add(run, 1.5)
         hide(page, False)
         count(page, 42)

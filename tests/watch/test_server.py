@@ -26,6 +26,7 @@ from gauge_mc.watch.live_page import parts_of
 from gauge_mc.watch.server import HEADERS, MOST_READERS, TOKEN, LiveServer, serve
 from gauge_mc.watch.snapshot import MemberSnapshot, Watcher
 from tests.calls import call
+from tests.patience import PATIENCE, wait_for
 from tests.reports.pages import HOSTILE, write_run
 from tests.reports.test_page import Reader
 
@@ -59,7 +60,7 @@ def started(run, monkeypatch):
 
 def ask(server, path, method="GET", host="127.0.0.1:80", **headers):
     """The answer to a request, whose address is sent as it is."""
-    link = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=10)
+    link = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=PATIENCE)
     link.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
     for one in [host] if isinstance(host, str) else host:
         link.putheader("Host", one)
@@ -76,7 +77,7 @@ def refused(server, path, **options):
 
 
 def raw(server, data):
-    with socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as link:
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=PATIENCE) as link:
         found = b""
         with contextlib.suppress(ConnectionError):  # it has been closed
             link.sendall(data)
@@ -185,7 +186,7 @@ def test_requests_that_are_not_http_are_refused(started):
     assert ask(started, f"/{started.token}/")[0].status == 200  # it still answers
 
 
-def events(server, seconds=20):
+def events(server, seconds=PATIENCE):
     """The connection to the events, and a function that returns the next parts."""
     link = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=seconds)
     link.request("GET", f"/{server.token}/events", headers={"Host": "localhost"})
@@ -254,34 +255,38 @@ def test_events_have_what_has_changed(started, run):
     answer.close()
 
 
-def test_a_reader_that_takes_nothing_stops_no_other(run, monkeypatch):
-    """Nor does it keep its place: it is given up."""
+@contextlib.contextmanager
+def silent_readers(monkeypatch, timeout):
+    """A server with three readers that ask for events and take nothing."""
     monkeypatch.setattr(module, "SECONDS", 0.01)
-    monkeypatch.setattr(module._Answer, "timeout", 0.5)
-    count = iter(range(10**9))
-    read = lambda: {TROUBLE: element("p", next(count), "x" * 2_000_000)}  # noqa: E731
-    with LiveServer(read) as server:
+    monkeypatch.setattr(module._Answer, "timeout", timeout)
+    number = itertools.count()
+    read = lambda: {TROUBLE: element("p", next(number), "x" * 2_000_000)}  # noqa: E731
+    with LiveServer(read) as server, contextlib.ExitStack() as links:
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        slow = []
         for _ in range(3):
             link = socket.create_connection(("127.0.0.1", server.server_port))
+            links.enter_context(link)
             link.sendall(f"GET /{server.token}/events HTTP/1.0\r\nHost: localhost\r\n\r\n".encode())
-            slow.append(link)
-        begun = time.monotonic()
+            assert link.recv(1)  # it is answered
+        yield server
+        server.shutdown()
+
+
+def test_a_reader_that_takes_nothing_stops_no_other(monkeypatch):
+    with silent_readers(monkeypatch, PATIENCE) as server:
         quick = [events(server) for _ in range(4)]
         for _ in range(3):
             for _, following in quick:
                 assert following()
-        assert time.monotonic() - begun < 30
+        assert server._places._value == MOST_READERS - 7
         for answer, _ in quick:
             answer.close()
-        end = time.monotonic() + 10
-        while server._places._value < MOST_READERS and time.monotonic() < end:
-            time.sleep(0.05)
-        assert server._places._value == MOST_READERS
-        for link in slow:
-            link.close()
-        server.shutdown()
+
+
+def test_a_reader_that_takes_nothing_is_given_up(monkeypatch):
+    with silent_readers(monkeypatch, 0.5) as server:
+        wait_for(lambda: server._places._value == MOST_READERS)
 
 
 def test_connections_are_limited(started):
@@ -331,12 +336,9 @@ def test_reading_takes_a_small_share_of_the_time():
         time.sleep(0.05)
         return {TROUBLE: element("p", len(calls))}
 
-    feed, end = Feed(read, 0.01), time.monotonic() + 60
+    feed = Feed(read, 0.01)
     assert not calls  # nobody has asked
-    while len(calls) < 3 and time.monotonic() < end:
-        feed.state()
-        time.sleep(0.005)
-    assert len(calls) == 3
+    wait_for(lambda: feed.state() and len(calls) == 3)
     assert min(b - a for a, b in itertools.pairwise(calls)) >= 0.05 / SHARE
 
 
@@ -350,15 +352,15 @@ def test_the_command_prints_the_address_and_ends_by_ctrl_c(run, tmp_path):
         contextlib.ExitStack() as last,
     ):
         last.callback(process.kill)
-        assert select.select([process.stdout], [], [], 30)[0]  # nothing waits in a buffer
+        assert select.select([process.stdout], [], [], PATIENCE)[0]  # nothing waits in a buffer
         address, about = process.stdout.readline(), process.stdout.readline()
         found = re.fullmatch(rf"http://127\.0\.0\.1:(\d+)/{'x' * 32}/\n", address)
-        link = http.client.HTTPConnection("127.0.0.1", int(found[1]), timeout=10)
+        link = http.client.HTTPConnection("127.0.0.1", int(found[1]), timeout=PATIENCE)
         link.request("GET", f"/{'x' * 32}/")
         assert link.getresponse().status == 200
         said, code = call("watch", run, "--serve", "--port", found[1])
         process.send_signal(signal.SIGINT)
-        out, error = process.communicate(timeout=20)
+        out, error = process.communicate(timeout=PATIENCE)
     assert code == 2
     assert said.count("\n") == 1
     assert f"Port {found[1]} is in use by another program" in said
