@@ -165,7 +165,7 @@ def test_a_job_that_puts_itself_back_into_the_queue(slurm, tmp_path):
     output("sbatch", "--chdir", str(tmp_path), str(script))
     log = tmp_path / "log"
     # Slurm lets a job wait for two minutes before it begins again.
-    wait_for(lambda: log.exists() and "ended with 0" in log.read_text(), seconds=400)
+    wait_for(lambda: log.exists() and "ended with 0" in log.read_text())
     assert log.read_text().count("ended with 75") > 0
     wait_for(lambda: not queued())
     generate(**chosen, output=tmp_path / "alone", progress=False, backend="cpu", threads=1)
