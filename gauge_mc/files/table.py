@@ -19,6 +19,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, KeysView, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from enum import Enum
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,25 @@ class Origin:
 
 
 @dataclass(frozen=True)
+class TableContent:
+    """The bytes of a table up to its last complete row, without its seal."""
+
+    size: int
+    """Number of bytes."""
+    sha256: str
+    """Their checksum, in hexadecimal digits."""
+
+
+class ContentMatch(Enum):
+    """Whether a table still has the content that it had when it was read."""
+
+    SAME = "same"
+    GROWN = "grown"
+    """Rows have been appended."""
+    OTHER = "other"
+
+
+@dataclass(frozen=True)
 class TableData:
     """The content of a table file.
 
@@ -84,11 +104,14 @@ class TableData:
     origins : dict of int to Origin
         Stored configurations by number, as far as the table says which they were. Tables of earlier
         versions do not.
+    content : TableContent or None
+        The bytes from which the table was read; None if it is part of a table.
     """
 
     header: dict[str, str]
     columns: dict[str, np.ndarray]
     origins: dict[int, Origin] = field(default_factory=dict)
+    content: TableContent | None = None
 
     def __getitem__(self, name: str) -> np.ndarray:
         if name not in self.columns:
@@ -226,7 +249,7 @@ class Table:
             )
         with self._writing():
             self._fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
-        self._size, self._begun, self._columns = layout.size, False, list(columns)
+        self._size, self._begun, self._columns = layout.content.size, False, list(columns)
 
     def append(self, rows: Iterable[Sequence[Value]], origin: Origin | None = None) -> None:
         """Append rows in one write.
@@ -322,7 +345,7 @@ class Table:
         if dropped:
             with self._writing():
                 self._begin()
-                os.ftruncate(self._fd, layout.size - dropped)
+                os.ftruncate(self._fd, layout.content.size - dropped)
 
     def seal(self) -> None:
         """Append the seal, wait until it is on the disk, and close the file; see `append`."""
@@ -469,7 +492,7 @@ def _read_table(path: str | Path, text: Collection[str]) -> TableData:
     """Read a table; see `read_table`."""
     layout = _TableLayout.of(Path(path))
     columns = _columns(path, layout.names, layout.rows, layout.numbers, text)
-    return TableData(layout.header, columns, layout.origins)
+    return TableData(layout.header, columns, layout.origins, layout.content)
 
 
 def _columns(
@@ -594,8 +617,8 @@ class _TableLayout:
     """Stored configurations by number."""
     first: int
     """Number of the first of these lines, counted from 1."""
-    size: int
-    """Bytes of the file up to the end of the last complete line."""
+    content: TableContent
+    """The bytes of the file up to the end of the last complete line."""
 
     @property
     def rows(self) -> list[bytes]:
@@ -611,7 +634,7 @@ class _TableLayout:
     def of(cls, path: Path) -> _TableLayout:
         with _opened(path) as file:
             data = file.read()
-        data = _unsealed(path, data[: data.rfind(b"\n") + 1])
+        data, content = _unsealed(path, data[: data.rfind(b"\n") + 1])
         lines = data.split(b"\n")[:-1]
         header, names = _parse_heading(path, lines)
         first = sum(1 for _ in _comments(lines)) + 1
@@ -624,7 +647,7 @@ class _TableLayout:
             int(match[1]): Origin(match[2].decode(errors="replace"), match[3].decode())
             for match in found.values()
         }
-        return cls(header, names, body, places, origins, first + 1, len(data))
+        return cls(header, names, body, places, origins, first + 1, content)
 
 
 def _comments(lines: Sequence[bytes]) -> Iterator[bytes]:
@@ -662,18 +685,35 @@ def _opened(path: Path) -> Iterator[BufferedReader]:
         raise GaugeError(f"The table {path} cannot be read ({error.strerror}).") from error
 
 
-def _unsealed(path: Path, data: bytes) -> bytes:
+def _unsealed(path: Path, data: bytes) -> tuple[bytes, TableContent]:
     """Verify the seal of a table, if it has one, and return the content before it."""
     end = data.find(SEAL, data.rfind(b"\n", 0, -1) + 1)
-    if end < 0:
-        return data
-    stated = data[end + len(SEAL) :].strip()
-    if stated != hashlib.sha256(data[:end]).hexdigest().encode():
+    content = data if end < 0 else data[:end]
+    found = hashlib.sha256(content).hexdigest()
+    if end >= 0 and data[end + len(SEAL) :].strip() != found.encode():
         raise GaugeError(
             f"The table {path} is damaged: its checksum is not that of its last line; restore it "
             "from a copy, or remove that line to use the table as it is."
         )
-    return data[:end]
+    return content, TableContent(len(content), found)
+
+
+def compare_content(path: Path, content: TableContent) -> ContentMatch:
+    """Compare a table with the content that it had when it was read.
+
+    Raises
+    ------
+    GaugeError
+        If the file cannot be read.
+    """
+    with _opened(path) as file:
+        data = file.read()
+    start = data[: content.size]
+    if len(start) < content.size or hashlib.sha256(start).hexdigest() != content.sha256:
+        return ContentMatch.OTHER
+    *rows, _ = data[content.size :].split(b"\n")
+    same = not [row for row in rows if not row.startswith(SEAL)]
+    return ContentMatch.SAME if same else ContentMatch.GROWN
 
 
 def _write(

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 from gauge_mc.actions import ANISOTROPY
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import replacing
-from gauge_mc.files.table import read_heading
-from gauge_mc.fits.shared.files import CHOSEN, RESULT, STARTS, without_nan
+from gauge_mc.files.table import noted_tables, read_heading
+from gauge_mc.fits.shared.files import CHOSEN, FITTED, RESULT, STARTS, without_nan
+from gauge_mc.fits.shared.fitted_tables import FittedTable, fitted_tables
 from gauge_mc.fits.shared.tables import find_table_by_columns, tables_of_chains
 from gauge_mc.options import Option, check_options
 from gauge_mc.registry import Registry
@@ -54,6 +55,11 @@ class FitResult(ABC):
         kw_only=True,
         metadata={DECLARED: {"help": "Comparison with a chain from another start, if any."}},
     )
+    tables: Sequence[FittedTable] = field(
+        default=(),
+        kw_only=True,
+        metadata={DECLARED: {"help": "The tables from which it was made; none for scans."}},
+    )
 
     @abstractmethod
     def values(self) -> dict[str, Any]:
@@ -64,10 +70,14 @@ class FitResult(ABC):
         """Return the tables that show the result on a terminal, for Rich."""
 
     def document(self) -> dict[str, Any]:
-        """Return `values`, and what was left out of the runs if the program has chosen it."""
-        chosen = [asdict(one) for one in self.thermalisation]
+        """Return `values`, what was left out of the runs if the program has chosen it, and tables.
+
+        The tables are those from which the result was made; see `FittedTable`.
+        """
+        lists: dict[str, Sequence[Any]] = {CHOSEN: self.thermalisation, FITTED: self.tables}
+        more = {key: [asdict(item) for item in one] for key, one in lists.items() if one}
         compared = {STARTS: asdict(self.starts)} if self.starts else {}
-        return {**self.values(), **({CHOSEN: chosen} if chosen else {}), **compared}
+        return {**self.values(), **more, **compared}
 
     def whole_report(self) -> list[Any]:
         """Return `report`, and what was left out of the runs if the program has chosen it."""
@@ -126,6 +136,9 @@ class FitReport:
     )
     starts: StartComparison = result_field(
         "Comparison with a chain from another start; missing if there is none."
+    )
+    tables: Sequence[FittedTable] = result_field(
+        "The tables from which the result was made; missing for fits of scans."
     )
     fits: Sequence[object] = result_field("Results of the fits, if there are several runs.")
 
@@ -324,9 +337,12 @@ def _of_table(chosen: Fit, target: Path, given: Mapping[str, Any]) -> tuple[FitR
     if chosen.joins_chains and (tables := tables_of_chains(target, chosen.columns)):
         for one in tables:
             chosen.check_anisotropy(one)
-        result = chosen.carry_out_chains(tables, **given)
+        with noted_tables() as read:
+            result = chosen.carry_out_chains(tables, **given)
         chains = [one.parent for one in tables] if given.get(SKIP.name) == AUTO else []
-        return replace(result, thermalisation=[*map(found_thermalisation, chains)]), target
+        left_out = [*map(found_thermalisation, chains)]
+        fitted = fitted_tables(read, target)
+        return replace(result, thermalisation=left_out, tables=fitted), target
     if not target.exists():
         raise missing_run(target)
     table = chosen.find_table(target, given) if target.is_dir() else target
@@ -334,8 +350,10 @@ def _of_table(chosen: Fit, target: Path, given: Mapping[str, Any]) -> tuple[FitR
     found = [found_thermalisation(table.parent)] if given.get(SKIP.name) == AUTO else []
     numbers = {**given, SKIP.name: found[0].update} if found else given
     starts = None if found else compared_starts(table.parent)
-    result = chosen.carry_out(table, **numbers)
-    return replace(result, thermalisation=found, starts=starts), table.parent
+    with noted_tables() as read:
+        result = chosen.carry_out(table, **numbers)
+    fitted = fitted_tables(read, table.parent)
+    return replace(result, thermalisation=found, starts=starts, tables=fitted), table.parent
 
 
 def _of_runs(chosen: Fit, target: Path, given: Mapping[str, Any]) -> tuple[FitResult, Path]:

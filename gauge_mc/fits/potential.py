@@ -46,7 +46,7 @@ from gauge_mc.fits.reports.potential import (
     plateau_table,
     window_table,
 )
-from gauge_mc.fits.shared.files import CHOSEN, MAX_RESULT, STARTS
+from gauge_mc.fits.shared.files import BESIDE, MAX_RESULT
 from gauge_mc.fits.shared.options import AVERAGE, LEVEL, T_MAX, T_MIN, tag_of_levels
 from gauge_mc.fits.shared.tables import find_table_by_columns, tables_with_columns
 from gauge_mc.libraries import load
@@ -325,7 +325,7 @@ def read_result(path: Path) -> StaticPotential:
     try:
         content = parse_json(read_text(path, MAX_RESULT))
         del content["observable"], content["units"]
-        for key in (CHOSEN, STARTS):
+        for key in BESIDE:
             content.pop(key, None)
         result: StaticPotential = typed(content, StaticPotential)
         return result

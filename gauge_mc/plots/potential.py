@@ -13,10 +13,17 @@ from numpy.typing import NDArray
 
 from gauge_mc.analysis.potential.static_potential import StaticPotential, short_chi2
 from gauge_mc.analysis.potential.window_fits import ROOT_SIGMA, WindowFit
-from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.errors import UsageError
 from gauge_mc.files.input import open_regular
+from gauge_mc.files.table import ContentMatch
 from gauge_mc.fits.potential import TABLES, PotentialFit, read_result
-from gauge_mc.fits.shared.tables import find_table_by_columns
+from gauge_mc.fits.shared.fitted_tables import (
+    FitOfOtherTablesError,
+    match_of,
+    refuses,
+    tables_of_result,
+)
+from gauge_mc.fits.shared.tables import tables_with_columns
 from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS, Plot
 from gauge_mc.plots.figures.curves import require
@@ -106,7 +113,10 @@ def result_of(run: Path, name: str | None = None) -> Path:
 
 
 def read_potential(run: Path, name: str | None = None) -> StaticPotential:
-    """Return the fitted potential of a run; note a caution if the table has changed since the fit.
+    """Return the fitted potential of a run, if it belongs to the table that the run has now.
+
+    A caution is noted if rows have been added to the table since. Without a table the result
+    stands for itself.
 
     Parameters
     ----------
@@ -120,21 +130,51 @@ def read_potential(run: Path, name: str | None = None) -> StaticPotential:
     UsageError
         If there are several results and none is named.
     GaugeError
-        If the result of the fit does not exist or is damaged.
+        If the result of the fit does not exist, is damaged, or is of another table; see
+        `gauge_mc.fits.shared.fitted_tables.refuses`.
     """
     path = result_of(run, name)
     result = read_result(path)
-    try:
-        table = find_table_by_columns(run, TABLES[result.source])
-    except GaugeError:  # the plot does not need the table
+    tables = [*tables_with_columns(run, TABLES[result.source])]
+    if not tables:
         return result
+    match = match_of(tables_of_result(path), tables)
+    if refuses(match):
+        raise _of_other_tables(path, tables[0], match)
+    if match is ContentMatch.GROWN:
+        caution(
+            f"{path} was fitted to {result.configurations} configurations before rows were added "
+            f"to {tables[0]}; run gauge-mc fit potential {run} to update it."
+        )
+    elif match is None:
+        _caution_number(path, tables[0], result)
+    return result
+
+
+def _of_other_tables(path: Path, table: Path, match: ContentMatch | None) -> FitOfOtherTablesError:
+    """Return the error for a result that a run has kept, but that is not of its table."""
+    reason = {
+        ContentMatch.GROWN: f"was made before the last rows of {table.name}",
+        ContentMatch.OTHER: f"was made from another table than {table.name} is now",
+        None: f"does not say whether it was made from the present {table.name}",
+    }[match]
+    return FitOfOtherTablesError(
+        f"{path} {reason}, so that it is not shown; make it again with gauge-mc fit potential "
+        f"{path.parent}."
+    )
+
+
+def _caution_number(path: Path, table: Path, result: StaticPotential) -> None:
+    """Note a caution if a table has another number of configurations than were fitted.
+
+    More is not known of results of earlier versions.
+    """
     found = _configurations(table)
     if found < result.configurations or (found > result.configurations and not result.skip):
         caution(
             f"{path} was fitted to {result.configurations} configurations, but {table} "
-            f"contains {found}; run gauge-mc fit potential {run} to update it."
+            f"contains {found}; run gauge-mc fit potential {path.parent} to update it."
         )
-    return result
 
 
 def _configurations(table: Path) -> int:

@@ -20,6 +20,7 @@ from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.domain.paths import PATHS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits.potential import LEVELS, REFERENCE, PotentialFit, parse_levels
+from gauge_mc.fits.shared.fitted_tables import FitOfOtherTablesError, wants_exact
 from gauge_mc.fits.shared.options import LEVEL, tag_of_levels
 from gauge_mc.fits.shared.tables import find_table_by_columns
 from gauge_mc.libraries import load
@@ -29,6 +30,7 @@ from gauge_mc.plots.figures.files import figure_file
 from gauge_mc.plots.figures.legends import add_heading
 from gauge_mc.plots.figures.looks import GREY, MARKERS, WIDTH
 from gauge_mc.plots.potential import read_potential
+from gauge_mc.plots.runs.cautions import caution
 from gauge_mc.plots.runs.labels import labels_of, one_run
 from gauge_mc.registry import in_words
 from gauge_mc.run.thermalisation import SKIP
@@ -108,10 +110,18 @@ def _along(loops: Sequence[LoopsLike], path: str, run: Path) -> LoopsLike:
 
 
 def _potential_of(run: Path, tag: str) -> StaticPotential | None:
-    """Return the result of the fit whose file has a tag, if there is one."""
+    """Return the result of the fit whose file has a tag, if there is one of this table."""
     file = Path(PotentialFit().file)
     name = f"{file.stem}{tag}{file.suffix}"
-    return read_potential(run, name) if (run / name).exists() else None
+    if not (run / name).exists():
+        return None
+    try:
+        return read_potential(run, name)
+    except FitOfOtherTablesError as error:
+        if wants_exact():
+            raise
+        caution(str(error))
+        return None
 
 
 def _description(loops: PathLoops) -> str:

@@ -1,8 +1,13 @@
+import json
+from dataclasses import replace
+from hashlib import sha256
+
 import numpy as np
 import pytest
 
 import gauge_mc
 from gauge_mc.errors import UsageError
+from gauge_mc.fits.shared.fitted_tables import FitOfOtherTablesError, exactly_of_tables
 from gauge_mc.plots import PLOTS
 from gauge_mc.plots.potential import read_potential
 from gauge_mc.plots.runs.cautions import noted_cautions
@@ -14,29 +19,71 @@ from tests.analysis.synthetic_loops import (
 )
 
 
-@pytest.mark.slow
+def drawn(name, run):
+    """Draw a figure of a run; return its cautions."""
+    with noted_cautions() as found:
+        assert PLOTS[name].draw([run], run / "figure.png") == []
+    return found
+
+
+def first_of(loops, number):
+    return replace(loops, sweeps=loops.sweeps[:number], values=loops.values[:number])
+
+
 @pytest.mark.parametrize("name", ["potential", "wilson-loops"])
-def test_a_fit_of_other_configurations_is_drawn_with_a_warning(tmp_path, name):
+def test_a_fit_of_fewer_configurations_is_drawn_with_a_caution(tmp_path, sketched, name):
+    table, loops = tmp_path / "wilson_loops.csv", synthetic_loops(np.random.default_rng(1), 50)
+    write_loops(table, first_of(loops, 40))
+    gauge_mc.fit("potential", tmp_path)
+    assert drawn(name, tmp_path) == []
+    table.unlink()
+    write_loops(table, loops)
+    (caution,) = drawn(name, tmp_path)
+    assert "potential.json was fitted to 40 configurations before rows were added" in caution
+    assert caution.endswith(f"run gauge-mc fit potential {tmp_path} to update it.")
+    with exactly_of_tables(), pytest.raises(FitOfOtherTablesError, match="before the last rows"):
+        drawn(name, tmp_path)
+    gauge_mc.fit("potential", tmp_path)
+    with exactly_of_tables():
+        assert drawn(name, tmp_path) == []
+
+
+def test_a_fit_of_another_table_is_not_drawn(tmp_path, sketched):
+    """The content decides, and neither the name nor the number of configurations."""
     table = tmp_path / "wilson_loops.csv"
-
-    def cautions(image):
-        with noted_cautions() as found:
-            assert PLOTS[name].draw([tmp_path], tmp_path / image) == []
-        return found
-
     write_loops(table, synthetic_loops(np.random.default_rng(1), 40))
     gauge_mc.fit("potential", tmp_path)
-    assert cautions("first.png") == []
+    (stored,) = json.loads((tmp_path / "potential.json").read_text())["tables"]
+    content = table.read_bytes().partition(b"# sha256")[0]
+    assert stored["file"] == "wilson_loops.csv"
+    assert (stored["size"], stored["sha256"]) == (len(content), sha256(content).hexdigest())
+    table.rename(tmp_path / "other.csv")
+    assert drawn("potential", tmp_path) == []
+    (tmp_path / "other.csv").unlink()
+    assert drawn("potential", tmp_path) == []  # the fit is enough
+    write_loops(table, synthetic_loops(np.random.default_rng(2), 40))
+    sentence = "was made from another table than wilson_loops.csv is now, so that it is not shown"
+    with pytest.raises(FitOfOtherTablesError, match=sentence):
+        drawn("potential", tmp_path)
+    (caution,) = drawn("wilson-loops", tmp_path)  # without the plateaus
+    assert sentence in caution
+
+
+def test_a_fit_of_an_earlier_version_is_compared_by_its_configurations(tmp_path, sketched):
+    table, file = tmp_path / "wilson_loops.csv", tmp_path / "potential.json"
+    write_loops(table, synthetic_loops(np.random.default_rng(1), 40))
+    gauge_mc.fit("potential", tmp_path)
+    content = json.loads(file.read_text())
+    del content["tables"]
+    file.write_text(json.dumps(content))
+    assert drawn("potential", tmp_path) == []
+    with exactly_of_tables(), pytest.raises(FitOfOtherTablesError, match="does not say whether"):
+        drawn("potential", tmp_path)
     table.unlink()
     write_loops(table, synthetic_loops(np.random.default_rng(1), 50))
-    (warning,) = cautions("second.png")
-    assert "potential.json was fitted to 40 configurations" in warning
-    assert f"contains 50; run gauge-mc fit potential {tmp_path}" in warning
-    gauge_mc.fit("potential", tmp_path)
-    assert cautions("third.png") == []
-    table.unlink()
-    if name == "potential":  # the fit is enough
-        assert cautions("fourth.png") == []
+    (caution,) = drawn("potential", tmp_path)
+    assert "potential.json was fitted to 40 configurations" in caution
+    assert f"contains 50; run gauge-mc fit potential {tmp_path}" in caution
 
 
 def test_a_result_is_chosen_by_name(tmp_path):

@@ -8,6 +8,7 @@ import tempfile
 import time
 from html.parser import HTMLParser
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ from gauge_mc.plots.figures.files import (
     figure_file,
     kept_figures,
 )
+from gauge_mc.plots.potential import plot_potential
 from gauge_mc.reports import SECTIONS, Section
 from gauge_mc.reports.charts import Chart, ChartLine
 from gauge_mc.reports.figures import charts_of, plain
@@ -404,6 +406,34 @@ def test_figures_of_fits_are_drawn_without_files_of_results(tmp_path):
     assert str(run) in page.text
     scratch = str(Path(tempfile.gettempdir(), tempfile.gettempprefix()))
     assert scratch not in page.text
+
+
+def test_kept_fits_of_other_tables_are_replaced(tmp_path):
+    """The figure of a table shows the fit that the page has made, and says so."""
+    run, table = write_run(tmp_path / "run"), tmp_path / "run" / "wilson_loops.csv"
+    write_loops(table, synthetic_loops(np.random.default_rng(1), 60))
+    gauge_mc.fit("potential", run, r_min=1)
+    kept = (run / "potential.json").read_bytes()
+
+    def shown():
+        gauge_mc.report(run, tmp_path / "page.html")
+        assert (run / "potential.json").read_bytes() == kept
+        return read_page(tmp_path / "page.html").text
+
+    sentence = "was made from another table than wilson_loops.csv is now"
+    assert sentence not in shown()
+    table.unlink()
+    write_loops(table, synthetic_loops(np.random.default_rng(2), 60))
+    with mock.patch("gauge_mc.plots.potential.plot_potential", wraps=plot_potential) as plotted:
+        assert shown().count(sentence) == 1
+    ((_, drawn),) = plotted.call_args.args[0]
+    own = gauge_mc.fit("potential", run, output=tmp_path / "own.json", skip="auto")
+    assert drawn.free.fit == own.potential.free.fit
+    table.unlink()
+    write_loops(table, synthetic_loops(np.random.default_rng(2), 2))  # too few for a fit
+    text = shown()
+    assert f"{sentence}, so that it is not shown; make it again with gauge-mc fit" in text
+    assert "The figure shows a fit that was made for this page" not in text
 
 
 def test_a_scan_is_fitted_and_drawn_as_a_whole(tmp_path, monkeypatch):

@@ -23,6 +23,12 @@ CHOSEN = "thermalisation"
 STARTS = "starts"
 """Key of the comparison with a chain from another start, beside the values of a result."""
 
+FITTED = "tables"
+"""Key of the tables from which a result was made, beside its values."""
+
+BESIDE = (CHOSEN, STARTS, FITTED)
+"""Keys beside the values of a result."""
+
 RESULT = FileKind("the result of a fit", json_with(("observable", "units"), MAX_RESULT))
 """Kind of the files that fits write."""
 

@@ -13,6 +13,11 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.fits.shared.fitted_tables import (
+    FitOfOtherTablesError,
+    exactly_of_tables,
+    is_of_other_tables,
+)
 from gauge_mc.libraries import load
 from gauge_mc.plots import PLOTS, Plot
 from gauge_mc.plots.figures.files import FigureFormat, drawn_as, figure_bytes, kept_figures
@@ -82,13 +87,16 @@ def _figures(
         If there is nothing to draw.
     """
     try:
-        return _drawn(one, paths, labels, subject)
-    except GaugeError:
+        with exactly_of_tables():
+            return _drawn(one, paths, labels, subject)
+    except GaugeError as error:
         if one.of_scans or not any(subject.results.get(path) for path in paths):
             raise
         with _with_results(paths, subject) as copies, suppress(GaugeError):
             named = {copy: labels[path] for path, copy in copies.items()}
-            return _drawn(one, [*copies.values()], named, subject)
+            stale = isinstance(error, FitOfOtherTablesError)
+            notes = [f"{error} The figure shows a fit that was made for this page."] * stale
+            return _drawn(one, [*copies.values()], named, subject, notes)
         raise
 
 
@@ -101,7 +109,7 @@ def _with_results(paths: Sequence[Path], subject: Subject) -> Iterator[dict[Path
             copies[path] = copy = Path(scratch, str(number), path.resolve().name)
             copy.mkdir(parents=True)
             for file in path.iterdir():
-                if file.is_file():
+                if file.is_file() and not is_of_other_tables(file):
                     (copy / file.name).symlink_to(file.resolve())
             for name, result in subject.results.get(path, {}).items():
                 if not (copy / name).exists():
@@ -110,9 +118,15 @@ def _with_results(paths: Sequence[Path], subject: Subject) -> Iterator[dict[Path
 
 
 def _drawn(
-    one: Plot, paths: Sequence[Path], labels: dict[Path, str], subject: Subject
+    one: Plot,
+    paths: Sequence[Path],
+    labels: dict[Path, str],
+    subject: Subject,
+    notes: Sequence[str] = (),
 ) -> list[Markup]:
     """Return a figure of all runs, or one of each run if the plot takes only one.
+
+    Notes are shown below it, beside its cautions.
 
     Raises
     ------
@@ -120,14 +134,20 @@ def _drawn(
         If there is nothing to draw.
     """
     try:
-        return [_figure(one, paths, labels, subject)]
+        return [_figure(one, paths, labels, subject, notes)]
     except UsageError:
         if len(paths) < 2:
             raise
-    return [_figure(one, [path], labels, subject) for path in paths]
+    return [_figure(one, [path], labels, subject, notes) for path in paths]
 
 
-def _figure(one: Plot, paths: Sequence[Path], labels: dict[Path, str], subject: Subject) -> Markup:
+def _figure(
+    one: Plot,
+    paths: Sequence[Path],
+    labels: dict[Path, str],
+    subject: Subject,
+    notes: Sequence[str],
+) -> Markup:
     skip = {SKIP.name: subject.skip} if SKIP in one.options else {}
     given, _ = options_to_draw(one, paths, skip)  # averages say what is left out
     with (
@@ -142,13 +162,14 @@ def _figure(one: Plot, paths: Sequence[Path], labels: dict[Path, str], subject: 
             kind, content = "png", _with_few_colours(figure_bytes(figures[0], "png"))
     names = ", ".join(labels.get(path, path.name) for path in paths)
     source = f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
-    notes = [element("p", line, class_="caution") for line in subject.not_yet_said(cautions)]
+    said = subject.not_yet_said([*notes, *cautions])
     word = one.summary[:2].isalpha()  # and no symbol such as t²
     caption = f"{one.summary[:1].upper() if word else one.summary[:1]}{one.summary[1:]}: {names}"
     picture = element("img", src=source, alt=caption)
     charts = [chart.html() for chart in charts_of(figures[0], caption)]
     live = folded("Values, to zoom and to read", *charts) if charts else ""
-    return element("figure", picture, element("figcaption", caption), live, *notes)
+    below = [element("p", line, class_="caution") for line in said]
+    return element("figure", picture, element("figcaption", caption), live, *below)
 
 
 def _with_few_colours(picture: bytes) -> bytes:
