@@ -86,8 +86,10 @@ class PreparedWalls(PreparedOperator):
         form: int = DIVIDED,
         other: SpinorField | None = None,
         dagger: bool = False,
+        some: range | None = None,
     ) -> PreparedHop:
         """Return a call that carries out `hop`; see `PreparedOperator.prepare`."""
+        assert some is None
         u, own = other or target, (parity,)
         along = self.diagonals[form != WHOLE, dagger]
         if self.in_one and form != WHOLE and not (form == ADDED and u is target):

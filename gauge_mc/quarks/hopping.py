@@ -232,23 +232,16 @@ class PreparedOperator(LinearOperator):
         form: int = DIVIDED,
         other: SpinorField | None = None,
         dagger: bool = False,
+        some: range | None = None,
     ) -> PreparedHop:
-        """Return a call that carries out `hop`, given the factor, for repeated use."""
-        return Hop(self, target, source, parity, form, other or target, dagger)
+        """Return a call that carries out `hop`, given the factor, for repeated use.
 
-    def prepare_on(
-        self,
-        some: range,
-        target: SpinorField,
-        source: SpinorField,
-        parity: int,
-        form: int = DIVIDED,
-        other: SpinorField | None = None,
-        dagger: bool = False,
-    ) -> PreparedHop:
-        """Return a call that carries out `hop` on some replicas only.
-
-        Where A acts along a fifth direction it is left out.
+        Parameters
+        ----------
+        target, source, parity, form, other, dagger
+            See `hop`.
+        some : range, optional
+            The replicas on which to do it; by default all. There are none with a fifth direction.
         """
         return Hop(self, target, source, parity, form, other or target, dagger, some=some)
 

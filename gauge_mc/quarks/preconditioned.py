@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,7 +12,6 @@ from gauge_mc.quarks.hopping import (
     SOLVED,
     WHOLE,
     HoppingOperator,
-    PreparedHop,
     PreparedOperator,
 )
 from gauge_mc.quarks.linear import EVEN, ODD, Apply, ReducedOperator
@@ -49,35 +45,27 @@ class PreconditionedOperator(ReducedOperator):
         return self._spare[source.count]
 
     def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
-        """Return a call that computes the product; see `LinearOperator.apply`.
+        """Return a call that computes the product; see `apply_on`."""
+        return self.apply_on(None, target, source, dagger)
+
+    def apply_on(
+        self, some: range | None, target: SpinorField, source: SpinorField, dagger: bool = False
+    ) -> Apply:
+        """Return a call that computes the product on some replicas, or on all.
+
+        See `LinearOperator.apply`.
 
         Raises
         ------
         ValueError
             If the adjoint is asked of the first form.
         """
-        return self._product(self._prepared.prepare, target, source, dagger)
-
-    def apply_on(
-        self, some: range, target: SpinorField, source: SpinorField, dagger: bool = False
-    ) -> Apply:
-        """Return a call that computes the product on some replicas only; see `apply`."""
-        return self._product(partial(self._prepared.prepare_on, some), target, source, dagger)
-
-    def _product(
-        self,
-        prepare: Callable[..., PreparedHop],
-        target: SpinorField,
-        source: SpinorField,
-        dagger: bool,
-    ) -> Apply:
-        """Return a call that computes the product by hops, given a function that prepares them."""
         if dagger and self.divided:
             raise ValueError("The form of this operator has no adjoint; declare that it is used.")
-        odd = self._odd(source)
-        first = prepare(odd, source, ODD, DIVIDED, dagger=dagger)
+        odd, prepare = self._odd(source), self._prepared.prepare
+        first = prepare(odd, source, ODD, DIVIDED, dagger=dagger, some=some)
         form = ADDED if self.divided else WHOLE
-        second = prepare(target, odd, EVEN, form, source, dagger)
+        second = prepare(target, odd, EVEN, form, source, dagger, some)
         kappa = self._prepared.operator.kappa
 
         def call() -> None:

@@ -8,7 +8,7 @@ its own coefficients, true residuals and end, so that its bits are those of
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -28,22 +28,15 @@ from gauge_mc.quarks.normal import (
 )
 from gauge_mc.quarks.preconditioned import PreconditionedOperator
 from gauge_mc.quarks.solvers import (
-    LARGEST_GROWTH,
-    REDUCTION,
-    ROUNDED,
-    SLOWEST,
-    SMALLER,
-    STAGNATION,
+    Mask,
     Norms,
+    ResidualWatch,
     SolverParameters,
     too_many,
 )
 from gauge_mc.quarks.spinors import SpinorField
 
 Launches = TypeVar("Launches")
-
-Mask = NDArray[np.bool_]
-"""Whether something is so for every replica."""
 
 MOST_PREPARED = 256
 """Number of ranges of replicas whose launches are kept."""
@@ -353,7 +346,8 @@ class _ReplicaGradients:
         ndarray of bool, shape (replicas,)
             The replicas for which this precision allows no smaller residual.
         """
-        search = _SolutionSearch(self, wanted, targets, parameters, progress)
+        own = replace(parameters, inner=self._inner)
+        search = _SolutionSearch(self, wanted, targets, own, progress)
         while search.live.any():
             search.iterate()
         return search.stagnated
@@ -362,11 +356,6 @@ class _ReplicaGradients:
     def outer(self) -> _TrueResidual:
         """The solutions in double precision."""
         return self._outer
-
-    @property
-    def reduction(self) -> float:
-        """Factor by which a residual falls before the true one is computed."""
-        return REDUCTION[SolverParameters().method, self._inner]
 
     def iteration(self, some: range) -> _GradientLaunches:
         """Return the launches of an iteration on some replicas."""
@@ -386,8 +375,6 @@ class _ReplicaGradients:
 
 class _SolutionSearch:
     """State of a search for solutions, with one number of each kind for every replica.
-
-    The conditions are those of `gauge_mc.quarks.solvers.Solver.improve`.
 
     Parameters
     ----------
@@ -412,12 +399,11 @@ class _SolutionSearch:
     ) -> None:
         self._solver, self._targets = solver, targets
         self._limit, self._parameters, self._progress = parameters.iterations, parameters, progress
-        norms = solver.outer.norms
+        norms, plateau = solver.outer.norms, NormalConjugateGradients.plateau
+        self._watch = ResidualWatch(parameters, norms, targets, plateau, together=False)
         self.stagnated = np.zeros_like(wanted)
         self.live = wanted & ~(norms <= targets)
-        self._now, self._smallest = norms.copy(), norms.copy()
-        self._highest, self._lowest = norms.copy(), norms.copy()
-        self._fails, self._since = (np.zeros(wanted.size, np.int64) for _ in range(2))
+        self._now = norms.copy()
         self._norm2, self._next, self._curvature = (np.zeros(wanted.size) for _ in range(3))
         for some in runs(wanted):
             solver.corrections(some).replace()
@@ -442,7 +428,8 @@ class _SolutionSearch:
         self._now = np.where(stepping, np.sqrt(self._next), self._now)
         lost = live & ~np.isfinite(self._now)
         stepping, broken = stepping & ~lost, broken & ~lost
-        renewed, ended = self._due(stepping)
+        due, ended = self._watch.asks(self._now, stepping, self._progress.iterations)
+        renewed, ended = due & stepping, ended & stepping
         turning = stepping & ~renewed
         stuck = turning & unusable(self._norm2)
         turning = turning & ~stuck
@@ -456,36 +443,16 @@ class _SolutionSearch:
         if self.live.any():
             solver.iteration(span(self.live)).turn(beta)
 
-    def _due(self, stepping: Mask) -> tuple[Mask, Mask]:
-        """Return which true residuals are to be computed, and which because of the end."""
-        now, norms = self._now, self._solver.outer.norms
-        self._highest = np.where(stepping, np.maximum(self._highest, now), self._highest)
-        low = (now < self._solver.reduction * self._highest) | (now <= self._targets)
-        slower = now < SLOWEST * self._lowest
-        self._since = np.where(stepping, np.where(slower, 0, self._since + 1), self._since)
-        self._lowest = np.where(stepping & slower, now, self._lowest)
-        grown = now > LARGEST_GROWTH * norms
-        waited = self._since >= NormalConjugateGradients.plateau
-        ended = stepping & (waited | (self._progress.iterations >= self._limit))
-        return stepping & (low | grown) | ended, ended
-
     def _renew(self, again: Mask, broken: Mask, ended: Mask) -> Norms:
         """Return to the true residuals of some replicas; return the coefficients beta of these."""
         solver, norms = self._solver, self._solver.outer.norms
-        adding = again & (self._now <= LARGEST_GROWTH * norms)
+        adding = again & self._watch.usable(self._now)
         broken = broken | (again & ~adding)
         for some in runs(adding):
             solver.corrections(some).add()
         for some in runs(again):
             solver.corrections(some).replace()
-        better = norms < SMALLER * self._smallest
-        rounded = broken | ended | (norms > ROUNDED * self._now)
-        fails = np.where(better, 0, self._fails + rounded)
-        self._fails = np.where(again, fails, self._fails)
-        self._smallest = np.where(again, np.minimum(self._smallest, norms), self._smallest)
-        self._highest = np.where(again, norms, self._highest)
-        self._lowest = np.where(again, norms, self._lowest)
-        self._since = np.where(again, 0, self._since)
+        self._watch.take(norms, self._now, again, broken | ended, again)
         self.live = self.live & ~(again & (norms <= self._targets))
         self._give_up(again & self.live)
         return self._directions(again & self.live, broken)
@@ -497,7 +464,7 @@ class _SolutionSearch:
             text = too_many(self._parameters, norms[n : n + 1])
             self._progress.errors[n] = ConvergenceError(text)
             self.live[n] = again[n] = False
-        self.stagnated = self.stagnated | (again & (self._fails >= STAGNATION))
+        self.stagnated = self.stagnated | (again & self._watch.stagnates)
         self.live = self.live & ~self.stagnated
 
     def _directions(self, again: Mask, broken: Mask) -> Norms:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.fields.sums import SlabSums, slices_of_all_slabs
+from gauge_mc.rounded import exponential
 
 LEAST_SPLIT, LARGEST_SPLIT = 1e-250, 1e250
 """Sizes between which the digits of numbers are split; energies never come near them."""
@@ -54,6 +55,14 @@ class Energy:
             raise ValueError("energies with different contributions have no local difference")
         with np.errstate(invalid="ignore", over="ignore"):
             return exact_sum(self.parts - before.parts)
+
+
+def acceptance(change: float) -> float:
+    """Return the probability min(1, exp(-change)) with which a change of the energy is accepted.
+
+    It is 0 if the change is not finite.
+    """
+    return exponential(-max(change, 0.0)) if math.isfinite(change) else 0.0
 
 
 def total(energies: Sequence[Energy]) -> Energy:

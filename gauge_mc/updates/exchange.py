@@ -7,7 +7,6 @@ neighbours would cause, so that rungs may be couplings, boundary conditions or a
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -15,7 +14,7 @@ import numpy as np
 
 from gauge_mc.files.columns import Column, TableColumns
 from gauge_mc.files.table import Value
-from gauge_mc.rounded import exponential
+from gauge_mc.updates.energy import acceptance
 
 KEY = 0x65786368616E6765
 """Second word of the key of the random numbers, the letters ``exchange``; the first is the seed."""
@@ -87,15 +86,6 @@ def uniform(seed: int, update: int, lower: int) -> float:
     return (int(bits) >> 11) * 2.0**-53
 
 
-def acceptance(change: float) -> float:
-    """Return the probability min(1, exp(-change)) of an exchange; 0 if the change is not finite.
-
-    Detailed balance holds for the joint distribution of all rungs (K. Hukushima and K. Nemoto,
-    J. Phys. Soc. Jpn. 65 (1996) 1604).
-    """
-    return exponential(-max(change, 0.0)) if math.isfinite(change) else 0.0
-
-
 class ReplicaExchange:
     """The exchange of replicas between the rungs of a ladder.
 
@@ -127,6 +117,9 @@ class ReplicaExchange:
         self, update: int, number: int, change: Callable[[int], float]
     ) -> list[Attempt | None]:
         """Try one exchange of every second pair of neighbours.
+
+        Detailed balance holds for the joint distribution of all rungs (K. Hukushima and K. Nemoto,
+        J. Phys. Soc. Jpn. 65 (1996) 1604).
 
         Parameters
         ----------

@@ -11,8 +11,7 @@ from typing import NamedTuple
 from gauge_mc.errors import ChainError, ConvergenceError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.rounded import exponential
-from gauge_mc.updates.energy import Energy, total
+from gauge_mc.updates.energy import Energy, acceptance, total
 from gauge_mc.updates.integrators import Move
 from gauge_mc.updates.levels import TimeScales
 from gauge_mc.updates.molecular_dynamics import Forces, Levels, MolecularDynamics
@@ -80,7 +79,7 @@ def decided(change: float, uniform: float, step: int, tuner: StepTuner) -> tuple
     tuple of float and bool
         The probability with which the trajectory is accepted, and whether it is.
     """
-    probability = exponential(-max(change, 0.0)) if math.isfinite(change) else 0.0
+    probability = acceptance(change)
     # Far from equilibrium the energy may change so much that nothing would ever be accepted.
     always = 2 * step <= tuner.updates and math.isfinite(change)
     tuner.take(change, step)

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 from gauge_mc.devices import BACKENDS
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.updates.energy import Energy
+from gauge_mc.updates.integrators import Move
 from gauge_mc.updates.levels import TimeScales
+from gauge_mc.updates.momenta import Draw
 from gauge_mc.updates.moving_chain import Outcome, decided
-from gauge_mc.updates.replica_dynamics import ReplicaDynamics, TrajectoryPlan, bytes_of_trajectory
+from gauge_mc.updates.replica_dynamics import (
+    GaugeTrajectoryPlan,
+    ReplicaDynamics,
+    TrajectoryPlan,
+    bytes_of_trajectory,
+)
 from gauge_mc.updates.steps import StepTuner
+
+Dynamics = TypeVar("Dynamics", bound=ReplicaDynamics)
+Plan = TypeVar("Plan", bound=TrajectoryPlan)
 
 MEMORY_SHARE = 0.5
 """Fraction of the free memory of a device that trajectories may take."""
@@ -43,8 +55,8 @@ def divided(links: Field, each: int | None = None, share: float = 1.0) -> list[s
 
 
 @dataclass
-class MovingReplicas:
-    """Chains of a gauge action without quarks, whose launches are those of all of them.
+class ChainGroup(ABC, Generic[Dynamics, Plan]):
+    """Chains whose launches are those of all of them.
 
     Each chain has its own number of steps, and its trajectories are accepted or rejected alone.
 
@@ -68,13 +80,13 @@ class MovingReplicas:
     """
 
     links: Field
-    dynamics: ReplicaDynamics
+    dynamics: Dynamics
     scales: TimeScales
     length: float
     randoms: Sequence[Random]
     tuners: Sequence[StepTuner]
-    actions: list[Energy] | None = None
-    _plans: dict[tuple[int, ...], TrajectoryPlan] = field(default_factory=dict)
+    actions: list[Energy] | None = field(default=None, kw_only=True)
+    _plans: dict[tuple[int, ...], Plan] = field(default_factory=dict, kw_only=True)
 
     def check(self) -> None:
         """End a chain that cannot go on, of which there are none without quarks."""
@@ -84,23 +96,11 @@ class MovingReplicas:
         dynamics = self.dynamics
         for random in self.randoms:
             random.step += 1
-        steps = tuple(one.steps for one in self.tuners)
-        plan = self._plan(steps)
+        plan = self._plan(tuple(one.steps for one in self.tuners))
         dynamics.start(self.links)
-        # Sums of kernels are fetched at the end, so that the device need not wait in between.
         draw = dynamics.begin_momenta()
         before = self.actions or dynamics.begin_actions()()
-        moving, actions = dynamics.begin(plan), dynamics.begin_actions(plan.ends)
-        drawn, forces, after = draw(), moving(), actions()
-        outcomes = []
-        for n, (random, tuner) in enumerate(zip(self.randoms, self.tuners, strict=True)):
-            end = forces[n].kinetic + after[n]
-            change = end.minus(drawn[n].kinetic + before[n])
-            probability, accepted = decided(change, drawn[n].uniform, random.step, tuner)
-            action, kinetic = float(after[n] if accepted else before[n]), float(forces[n].kinetic)
-            outcomes.append(
-                Outcome(change, accepted, probability, steps[n], action, kinetic, forces[n], [], [])
-            )
+        outcomes, after = self._move(plan, draw, before)
         dynamics.accept(self.links, [one.accepted for one in outcomes], plan.ends)
         self.actions = [
             new if one.accepted else old
@@ -108,10 +108,45 @@ class MovingReplicas:
         ]
         return outcomes
 
-    def _plan(self, steps: tuple[int, ...]) -> TrajectoryPlan:
+    @abstractmethod
+    def _move(
+        self, plan: Plan, draw: Callable[[], list[Draw]], before: list[Energy]
+    ) -> tuple[list[Outcome], list[Energy]]:
+        """Do a trajectory of every chain; return the outcomes and the gauge actions at the end."""
+
+    @abstractmethod
+    def _planned(self, trajectories: Sequence[Sequence[Move]]) -> Plan:
+        """Return the launches of trajectories."""
+
+    def _plan(self, steps: tuple[int, ...]) -> Plan:
         """Return the launches of trajectories with these numbers of steps; the last are kept."""
         if steps not in self._plans:
             self._plans.clear()
             made = {count: self.scales.trajectory(self.length, count) for count in {*steps}}
-            self._plans[steps] = self.dynamics.plan([made[count] for count in steps])
+            self._plans[steps] = self._planned([made[count] for count in steps])
         return self._plans[steps]
+
+
+@dataclass
+class MovingReplicas(ChainGroup[ReplicaDynamics, GaugeTrajectoryPlan]):
+    """Chains of a gauge action without quarks."""
+
+    def _planned(self, trajectories: Sequence[Sequence[Move]]) -> GaugeTrajectoryPlan:
+        return self.dynamics.plan(trajectories)
+
+    def _move(
+        self, plan: GaugeTrajectoryPlan, draw: Callable[[], list[Draw]], before: list[Energy]
+    ) -> tuple[list[Outcome], list[Energy]]:
+        # Sums of kernels are fetched at the end, so that the device need not wait in between.
+        moving, actions = self.dynamics.begin(plan), self.dynamics.begin_actions(plan.ends)
+        drawn, forces, after = draw(), moving(), actions()
+        outcomes = []
+        for n, (random, tuner) in enumerate(zip(self.randoms, self.tuners, strict=True)):
+            end, steps = forces[n].kinetic + after[n], tuner.steps
+            change = end.minus(drawn[n].kinetic + before[n])
+            probability, accepted = decided(change, drawn[n].uniform, random.step, tuner)
+            action, kinetic = float(after[n] if accepted else before[n]), float(forces[n].kinetic)
+            outcomes.append(
+                Outcome(change, accepted, probability, steps, action, kinetic, forces[n], [], [])
+            )
+        return outcomes, after

@@ -100,6 +100,22 @@ class TrajectoryPlan:
 
     Attributes
     ----------
+    ends : tuple of int
+        The field in which the links of every replica are at the end.
+    memory : object
+        Memory to which the arguments refer.
+    """
+
+    ends: tuple[int, ...]
+    memory: object
+
+
+@dataclass
+class GaugeTrajectoryPlan(TrajectoryPlan):
+    """Prepared launches of a trajectory of every replica in the force of the gauge action.
+
+    Attributes
+    ----------
     launches : list of callable
         Calls that do all steps before the last kicks.
     kicks : list of callable
@@ -107,17 +123,11 @@ class TrajectoryPlan:
         which are returned by the numbers of the replicas.
     drifts : list of callable
         Calls that do the drifts after the last kicks.
-    ends : tuple of int
-        The field in which the links of every replica are at the end.
-    memory : object
-        Memory to which the arguments refer.
     """
 
     launches: list[Launch]
     kicks: list[Callable[[], Callable[[], Mapping[int, Forces]]]]
     drifts: list[Launch]
-    ends: tuple[int, ...]
-    memory: object
 
 
 class ReplicaDynamics:
@@ -202,7 +212,7 @@ class ReplicaDynamics:
 
         return actions
 
-    def plan(self, trajectories: Sequence[Sequence[Move]]) -> TrajectoryPlan:
+    def plan(self, trajectories: Sequence[Sequence[Move]]) -> GaugeTrajectoryPlan:
         """Prepare the launches of trajectories.
 
         Parameters
@@ -223,15 +233,15 @@ class ReplicaDynamics:
         drifts = list(_together([one.drifts for one in divided], ends))
         memory, addresses = self._in_memory([*dict.fromkeys((*steps, *kicks))])
         launches = {one: self._launches(one, addresses[one]) for one in dict.fromkeys(steps)}
-        return TrajectoryPlan(
+        return GaugeTrajectoryPlan(
+            ends,
+            memory,
             [launch for one in steps for launch in launches[one]],
             [self._last_kick(one, addresses[one]) for one in kicks],
             [launch for one in drifts for launch in self._launches(one, 0)],
-            ends,
-            memory,
         )
 
-    def begin(self, plan: TrajectoryPlan) -> Callable[[], list[Forces]]:
+    def begin(self, plan: GaugeTrajectoryPlan) -> Callable[[], list[Forces]]:
         """Begin trajectories; return a call that waits for the last kicks and returns the forces.
 
         They begin with the links that were copied by `start`, and change the momenta.

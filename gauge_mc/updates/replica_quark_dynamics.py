@@ -23,6 +23,7 @@ from gauge_mc.updates.replica_dynamics import (
     KickAndDrift,
     ReplicaDynamics,
     ReplicaSteps,
+    TrajectoryPlan,
     bytes_of_trajectory,
 )
 
@@ -57,22 +58,16 @@ class _TrajectoryStage:
 
 
 @dataclass
-class QuarkTrajectoryPlan:
+class QuarkTrajectoryPlan(TrajectoryPlan):
     """Prepared launches of a trajectory of every replica with quarks.
 
     Attributes
     ----------
     stages : list of object
         Kicks and drifts, one after the other.
-    ends : tuple of int
-        See `gauge_mc.updates.replica_dynamics.TrajectoryPlan`.
-    memory : object
-        Memory to which the arguments refer.
     """
 
     stages: list[_TrajectoryStage]
-    ends: tuple[int, ...]
-    memory: object
 
 
 class QuarkReplicaDynamics(ReplicaDynamics):
@@ -146,7 +141,7 @@ class QuarkReplicaDynamics(ReplicaDynamics):
             )
             for one in schedule
         ]
-        return QuarkTrajectoryPlan(made, ends, memory)
+        return QuarkTrajectoryPlan(ends, memory, made)
 
     def move(self, plan: QuarkTrajectoryPlan, failures: Failures) -> list[Forces | None]:
         """Do trajectories, which begin with the links of `start`, and of which quarks know.

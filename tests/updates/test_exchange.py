@@ -6,11 +6,11 @@ import math
 import numpy as np
 import pytest
 
+from gauge_mc.updates.energy import acceptance
 from gauge_mc.updates.exchange import (
     KEY,
     NOBODY,
     ReplicaExchange,
-    acceptance,
     pairs,
     uniform,
 )

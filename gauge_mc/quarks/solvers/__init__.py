@@ -11,7 +11,7 @@ import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,10 @@ from gauge_mc.quarks.storage import STORAGES, storage_of
 from gauge_mc.registry import Registry, in_words
 
 Norms = NDArray[np.float64]
+Counts = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+Answer = bool | Mask
+"""Whether something is so for all vectors together, or for each of them."""
 
 ITERATIONS = 10_000
 """Default of the largest number of iterations."""
@@ -178,6 +182,110 @@ class Solution:
     notes: tuple[str, ...]
 
 
+class ResidualWatch:
+    """Norms of residuals in a search, from which follows when the true ones are computed.
+
+    Parameters
+    ----------
+    request : SolverParameters
+        The precision of the iterations, and their largest number.
+    norms, targets : ndarray of float64, shape (count,)
+        Norms of the true residuals at the beginning, and those of solutions.
+    plateau : int
+        See `Solver.plateau`.
+    together : bool
+        Whether one vector that needs its true residual asks for those of all, and whether the
+        search for all stagnates only if no residual becomes smaller. Otherwise what is returned
+        holds for every vector alone.
+
+    Attributes
+    ----------
+    smallest : ndarray of float64, shape (count,)
+        The smallest true residuals so far.
+    """
+
+    def __init__(
+        self,
+        request: SolverParameters,
+        norms: Norms,
+        targets: Norms,
+        plateau: int,
+        together: bool,
+    ) -> None:
+        self._reduction = REDUCTION[request.method, request.inner]
+        self._most, self._targets, self._plateau = request.iterations, targets, plateau
+        self._together = together
+        self._norms = self._highest = self._lowest = self.smallest = norms.copy()
+        self._since: int | Counts = 0
+        self._fails: int | Counts = 0
+
+    def asks(self, now: Norms, going: Mask, iterations: int | Counts) -> tuple[Answer, Answer]:
+        """Return whether true residuals are needed, and whether because of the end.
+
+        Parameters
+        ----------
+        now : ndarray of float64, shape (count,)
+            Norms of the iterated residuals.
+        going : ndarray of bool, shape (count,)
+            The vectors that are not solved yet.
+        iterations : int or ndarray of int64, shape (count,)
+            Numbers of iterations.
+        """
+        self._highest = np.maximum(self._highest, now)
+        slower = now < SLOWEST * self._lowest
+        self._since = _chosen(self._of_all(slower & going), 0, self._since + 1)
+        self._lowest = np.where(slower, now, self._lowest)
+        low = (now < self._reduction * self._highest) | (now <= self._targets)
+        ended = (self._since >= self._plateau) | (iterations >= self._most)
+        grown = now > LARGEST_GROWTH * self._norms
+        return self._of_all((low | grown) & going) | ended, ended
+
+    def usable(self, now: Norms) -> Mask:
+        """Return whether corrections with these iterated residuals may be added."""
+        return np.asarray(now <= LARGEST_GROWTH * self._norms)
+
+    def take(
+        self, norms: Norms, now: Norms, going: Mask, rounded: Answer, again: Answer = True
+    ) -> None:
+        """Take note of true residuals.
+
+        Parameters
+        ----------
+        norms, now : ndarray of float64, shape (count,)
+            Their norms, and those of the iterated ones.
+        going : ndarray of bool, shape (count,)
+            The vectors that are not solved yet.
+        rounded : bool or ndarray of bool, shape (count,)
+            Whether the search has broken down, or was about to end.
+        again : bool or ndarray of bool, shape (count,)
+            The vectors for which they have been computed.
+        """
+        better = self._of_all(going & (norms < SMALLER * self.smallest))
+        # A residual that is as large as the iterated one comes from a peak, not from rounding.
+        rounded = rounded | self._of_all(going & (norms > ROUNDED * now))
+        fails = _chosen(better, 0, self._fails + rounded)
+        self._fails = _chosen(again, fails, self._fails)
+        self.smallest = _chosen(again, np.minimum(self.smallest, norms), self.smallest)
+        self._norms = norms = norms.copy()
+        self._highest = _chosen(again, norms, self._highest)
+        self._lowest = _chosen(again, norms, self._lowest)
+        self._since = _chosen(again, 0, self._since)
+
+    @property
+    def stagnates(self) -> Answer:
+        """Whether residuals do not become smaller because of rounding errors."""
+        return self._fails >= STAGNATION
+
+    def _of_all(self, mask: Mask) -> Answer:
+        """Return whether something is so for a vector, or for one of all."""
+        return bool(mask.any()) if self._together else mask
+
+
+def _chosen(where: Answer, a: Any, b: Any) -> Any:
+    """Return a where something is so, and b elsewhere."""
+    return np.where(where, a, b) if isinstance(where, np.ndarray) else a if where else b
+
+
 class StagnationError(Exception):
     """The inner precision allows no smaller residual, or the iteration broke down."""
 
@@ -270,14 +378,12 @@ class Solver(ABC):
             If there are too many iterations.
         """
         request, outer = self.request, self.outer
-        norms = now = outer.norms
-        smallest, fails = norms.copy(), 0
+        now = outer.norms
+        watch = ResidualWatch(request, now, targets, self.plateau, together=True)
         best, best_at = math.inf, progress.iterations
-        factor = REDUCTION[request.method, request.inner]
-        self._replace(norms <= targets)
+        ended: Answer
+        self._replace(now <= targets)
         self.begin()
-        highest = norms.copy()
-        lowest, since = norms.copy(), 0
         while not self.done.all():
             progress.iterations += 1
             broken = ended = False
@@ -286,39 +392,30 @@ class Solver(ABC):
                 if not np.isfinite(now).all():
                     raise StagnationError
                 progress.iterated = now
-                highest = np.maximum(highest, now)
-                low = ((now < factor * highest) | (now <= targets)) & ~self.done
-                since = 0 if (now < SLOWEST * lowest)[~self.done].any() else since + 1
-                lowest = np.where(now < SLOWEST * lowest, now, lowest)
-                grown = (now > LARGEST_GROWTH * norms)[~self.done].any()
-                ended = since >= self.plateau or progress.iterations >= request.iterations
-                if not (low.any() or grown or ended):
+                due, ended = watch.asks(now, ~self.done, progress.iterations)
+                if not due:
                     self.turn(replaced=False)
                     continue
             except StagnationError:
                 if not np.isfinite(now).all():
                     raise  # `x` is unusable
                 broken = True
-            if (now <= LARGEST_GROWTH * norms)[~self.done].all():
+            if watch.usable(now)[~self.done].all():
                 self.settle()
-                norms = outer.add(self.x, self.done)
+                outer.add(self.x, self.done)
             else:
                 broken = True
             progress.updates += 1
-            self._replace(norms <= targets)
-            better = (norms < SMALLER * smallest)[~self.done].any()
-            # A residual that is as large as the iterated one comes from a peak, not from rounding.
-            rounded = broken or ended or (norms > ROUNDED * now)[~self.done].any()
-            fails = 0 if better else fails + bool(rounded)
-            smallest = np.minimum(smallest, norms)
-            if smallest.max() < SMALLER * best:
-                best, best_at = smallest.max(), progress.iterations
-            highest, lowest, since = norms.copy(), norms.copy(), 0
+            self._replace(outer.norms <= targets)
+            watch.take(outer.norms, now, ~self.done, broken | ended)
+            smallest = watch.smallest.max()
+            if smallest < SMALLER * best:
+                best, best_at = smallest, progress.iterations
             if self.done.all():
                 return
             if progress.iterations >= request.iterations:
-                raise ConvergenceError(too_many(request, norms))
-            if fails >= STAGNATION or progress.iterations - best_at > self.patience:
+                raise ConvergenceError(too_many(request, outer.norms))
+            if watch.stagnates or progress.iterations - best_at > self.patience:
                 raise StagnationError
             if broken or request.method == DEFECT:
                 self.begin()

@@ -24,7 +24,8 @@ from gauge_mc.quarks.linear import EVEN
 from gauge_mc.quarks.normal import OddSites, QuarkSolver
 from gauge_mc.quarks.operators import DiracOperator
 from gauge_mc.quarks.pseudofermions import draw_vectors
-from gauge_mc.quarks.replica_solver import Mask, ReplicaProgress, ReplicaQuarkSystem
+from gauge_mc.quarks.replica_solver import ReplicaProgress, ReplicaQuarkSystem
+from gauge_mc.quarks.solvers import Mask
 from gauge_mc.quarks.spinors import SpinorField
 from gauge_mc.updates.energy import Energy, exact_sum, replica_sums
 from gauge_mc.updates.monomials import Force
