@@ -81,7 +81,6 @@ class ReplicaQuarkSystem:
         self._residual = _TrueResidual(self.reduced(), self.phi)
         self._solvers: dict[str, _ReplicaGradients] = {}
         self._copy = Combine(self.x, self._residual.y, parity=EVEN)
-        self._clears: dict[range, tuple[Combine, Combine]] = {}
 
     def reduced(self, precision: str = EXACT) -> PreconditionedOperator:
         """Return Mh for spinors of some precision."""
@@ -95,7 +94,7 @@ class ReplicaQuarkSystem:
         tolerance : float
             Largest norm of phi - Mh Mh^dagger X divided by that of phi.
         wanted : ndarray of bool, shape (replicas,)
-            The replicas. X and Y of others are 0 then, as they are where there is no solution.
+            The replicas. X and Y of others are arbitrary, as they are where there is no solution.
 
         Returns
         -------
@@ -120,19 +119,7 @@ class ReplicaQuarkSystem:
             )
         self._copy(0, 1)
         self._vectors.pairs.complete()
-        self._clear_others(wanted, found)
         return found
-
-    def _clear_others(self, wanted: Mask, found: ReplicaProgress) -> None:
-        """Set X and Y to 0 where there is no solution, so that there is no force."""
-        others = ~wanted
-        others[[*found.errors]] = True
-        for some in runs(others):
-            if some not in self._clears:
-                x, y = self.x.part(some), self.y.part(some)
-                limited(self._clears)[some] = Combine(x, x), Combine(y, y)
-            for clear in self._clears[some]:
-                clear(0, 0)
 
     def _solver(self, inner: str) -> _ReplicaGradients:
         """Return the solver that iterates in a precision, with its memory."""

@@ -24,8 +24,8 @@ from gauge_mc.updates.replica_dynamics import (
 )
 from gauge_mc.updates.steps import StepTuner
 
-Dynamics = TypeVar("Dynamics", bound=ReplicaDynamics)
-Plan = TypeVar("Plan", bound=TrajectoryPlan)
+DynamicsKind = TypeVar("DynamicsKind", bound=ReplicaDynamics)
+PlanKind = TypeVar("PlanKind", bound=TrajectoryPlan)
 
 MEMORY_SHARE = 0.5
 """Fraction of the free memory of a device that trajectories may take."""
@@ -55,7 +55,7 @@ def divided(links: Field, each: int | None = None, share: float = 1.0) -> list[s
 
 
 @dataclass
-class ChainGroup(ABC, Generic[Dynamics, Plan]):
+class ChainGroup(ABC, Generic[DynamicsKind, PlanKind]):
     """Chains whose launches are those of all of them.
 
     Each chain has its own number of steps, and its trajectories are accepted or rejected alone.
@@ -80,13 +80,13 @@ class ChainGroup(ABC, Generic[Dynamics, Plan]):
     """
 
     links: Field
-    dynamics: Dynamics
+    dynamics: DynamicsKind
     scales: TimeScales
     length: float
     randoms: Sequence[Random]
     tuners: Sequence[StepTuner]
     actions: list[Energy] | None = field(default=None, kw_only=True)
-    _plans: dict[tuple[int, ...], Plan] = field(default_factory=dict, kw_only=True)
+    _plans: dict[tuple[int, ...], PlanKind] = field(default_factory=dict, kw_only=True)
 
     def check(self) -> None:
         """End a chain that cannot go on, of which there are none without quarks."""
@@ -110,15 +110,15 @@ class ChainGroup(ABC, Generic[Dynamics, Plan]):
 
     @abstractmethod
     def _move(
-        self, plan: Plan, draw: Callable[[], list[Draw]], before: list[Energy]
+        self, plan: PlanKind, draw: Callable[[], list[Draw]], before: list[Energy]
     ) -> tuple[list[Outcome], list[Energy]]:
         """Do a trajectory of every chain; return the outcomes and the gauge actions at the end."""
 
     @abstractmethod
-    def _planned(self, trajectories: Sequence[Sequence[Move]]) -> Plan:
+    def _planned(self, trajectories: Sequence[Sequence[Move]]) -> PlanKind:
         """Return the launches of trajectories."""
 
-    def _plan(self, steps: tuple[int, ...]) -> Plan:
+    def _plan(self, steps: tuple[int, ...]) -> PlanKind:
         """Return the launches of trajectories with these numbers of steps; the last are kept."""
         if steps not in self._plans:
             self._plans.clear()

@@ -31,6 +31,7 @@ from gauge_mc.updates.monomials.determinant import Determinant
 from gauge_mc.updates.monomials.ratio import Ratio
 from gauge_mc.updates.monomials.rational import ACCURACY, Rational, spectrum_columns
 from gauge_mc.updates.monomials.replica_quarks import (
+    ReplicaDeterminant,
     ReplicaRatio,
     ReplicaTerm,
     ReplicaTwoFlavours,
@@ -437,7 +438,12 @@ def _terms(one: DynamicalQuarks, name: str, levels: int, number: int) -> Iterato
         )
     if has_link_term(one.mass):
         title = f"{name}_det"
-        yield QuarkTerm(title, own[-1], partial(_determinant, one, title))
+        yield QuarkTerm(
+            title,
+            own[-1],
+            partial(_determinant, Determinant, one, title),
+            together=partial(_determinant, ReplicaDeterminant, one, title),
+        )
     if one.is_rational:
         make = partial(_rational, one, number, name)
         yield QuarkTerm(name, own[-1], make, spectrum_columns(name))
@@ -468,8 +474,13 @@ def has_link_term(mass: Mapping[str, float]) -> bool:
     )
 
 
-def _determinant(one: DynamicalQuarks, name: str, links: QuarkLinks) -> Monomial:
-    return Determinant(_operator(links, one, one.mass), one.flavours, name)
+def _determinant(
+    kind: Callable[[DiracOperator, int, str], Term],
+    one: DynamicalQuarks,
+    name: str,
+    links: QuarkLinks,
+) -> Term:
+    return kind(_operator(links, one, one.mass), one.flavours, name)
 
 
 def _ratio(

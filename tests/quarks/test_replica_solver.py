@@ -97,7 +97,7 @@ def test_residuals_are_those_of_the_links_of_each_replica(rng, best_device):
 
 
 def test_replicas_that_are_not_wanted_are_left_out(rng, best_device):
-    """Their solutions are 0 then, also if their vectors are not numbers."""
+    """Also if their vectors are not numbers."""
     case = Case(rng, best_device)
     case.together.phi.part(range(2, 3)).restore(np.full_like(case.phi[2], np.nan))
     for wanted in ([True, False, False, True], [False, True, False, False], [False] * 4):
@@ -109,8 +109,6 @@ def test_replicas_that_are_not_wanted_are_left_out(rng, best_device):
                 assert not case.differ(n)
             else:
                 assert found.iterations[n] == 0
-                for vectors in (case.together.x, case.together.y):
-                    assert not case.replica(vectors, n).any()
 
 
 def test_a_solver_fails_for_one_replica_only(rng, best_device):
@@ -122,7 +120,6 @@ def test_a_solver_fails_for_one_replica_only(rng, best_device):
     case.together.phi.part(range(1, 2)).restore(np.full_like(case.phi[1], np.nan))
     found = case.together.solve(1e-8, EVERYWHERE)
     assert "not a number" in str(found.errors[1])
-    assert not case.replica(case.together.x, 1).any()
     for n in (0, 2, 3):
         case.check(n, 1e-8, found)
 

@@ -15,6 +15,7 @@ from gauge_mc.quarks.solvers import (
     METHODS,
     SOLVERS,
     Residual,
+    ResidualWatch,
     SolverParameters,
     solve,
 )
@@ -277,3 +278,18 @@ def test_bicgstab_hands_over_where_it_does_not_converge():
                 notes = " ".join(found.notes)
                 assert "smaller with bicgstab in double precision, so that the iteration" in notes
     assert "cg" in solvers
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_residuals_that_wait_are_computed_once_in_so_many_iterations(together):
+    """Of two vectors the second one waits; together nothing is due as long as one moves."""
+    watch = ResidualWatch(SolverParameters(1e-8), np.ones(2), np.full(2, 1e-8), 3, together)
+    going, now, due = np.ones(2, bool), np.ones(2), []
+    for n in range(1, 10):
+        now = now * [0.9, 1.0]
+        answer, _ = watch.asks(now, going, n)
+        due.append(np.broadcast_to(answer, 2).tolist())
+        watch.take(np.array([0.5, 1.0]), now, going, False, answer)
+    waits = [n % 3 == 2 for n in range(9)]
+    assert due == [[False, one and not together] for one in waits]
+    assert not np.any(watch.stagnates)

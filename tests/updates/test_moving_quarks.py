@@ -61,6 +61,15 @@ class Chains:
 CASES = {
     "wilson": ({"quarks": "kappa=0.13"}, "su3", "philox"),
     "levels": ({"quarks": TWO_TERMS, "levels": "omf2,leapfrog:2"}, "su3", "philox"),
+    "clover": ({"quarks": "kappa=0.12:csw=1.3"}, "su3", "philox"),
+    "clover levels": (
+        {
+            "quarks": "kappa=0.13:csw=1.1:mu=0.1:heavier=kappa=0.11/kappa=0.11+mu=0.4:level=0,1,0",
+            "levels": "omf2,leapfrog:2",
+        },
+        "su2",
+        "philox",
+    ),
     "outer": (
         {"quarks": "kappa=0.12:inner=double:level=1", "levels": "omf2:gauge,leapfrog:2"},
         "su2",
@@ -167,7 +176,10 @@ def test_groups_of_one_chain_share_the_memory_of_one(best_device, monkeypatch):
     )
 
 
-@pytest.mark.parametrize(("case", "terms"), [("wilson", 1), ("levels", 2), ("outer", 1)])
+@pytest.mark.parametrize(
+    ("case", "terms"),
+    [("wilson", 1), ("levels", 2), ("outer", 1), ("clover", 2), ("clover levels", 4)],
+)
 def test_memory_is_that_for_which_groups_are_made(case, terms, best_device):
     """With all solvers that may be needed, and not much less."""
     options, group, _ = CASES[case]
@@ -188,7 +200,8 @@ def test_memory_is_that_for_which_groups_are_made(case, terms, best_device):
         ({"quarks": "kappa=0.1:history=2:force_tolerance=1e-10"}, False),
         ({"quarks": "kappa=0.1:flavours=1"}, False),
         ({"quarks": "kappa=0.1:mu_sigma=0.1"}, False),
-        ({"quarks": "kappa=0.1:csw=1"}, False),
+        ({"quarks": "kappa=0.1:csw=1:mu=0.1:heavier=mu=0.3"}, True),
+        ({"quarks": "kappa=0.1:csw=1:flavours=1"}, False),
         ({"quarks": "kappa=0.1", "integrator": "force-gradient"}, False),
     ],
 )

@@ -29,7 +29,7 @@ from gauge_mc.registry import Registry, in_words
 Norms = NDArray[np.float64]
 Counts = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-Answer = bool | Mask
+Decision = bool | Mask
 """Whether something is so for all vectors together, or for each of them."""
 
 ITERATIONS = 10_000
@@ -219,7 +219,7 @@ class ResidualWatch:
         self._since: int | Counts = 0
         self._fails: int | Counts = 0
 
-    def asks(self, now: Norms, going: Mask, iterations: int | Counts) -> tuple[Answer, Answer]:
+    def asks(self, now: Norms, going: Mask, iterations: int | Counts) -> tuple[Decision, Decision]:
         """Return whether true residuals are needed, and whether because of the end.
 
         Parameters
@@ -245,7 +245,7 @@ class ResidualWatch:
         return np.asarray(now <= LARGEST_GROWTH * self._norms)
 
     def take(
-        self, norms: Norms, now: Norms, going: Mask, rounded: Answer, again: Answer = True
+        self, norms: Norms, now: Norms, going: Mask, rounded: Decision, again: Decision = True
     ) -> None:
         """Take note of true residuals.
 
@@ -272,16 +272,16 @@ class ResidualWatch:
         self._since = _chosen(again, 0, self._since)
 
     @property
-    def stagnates(self) -> Answer:
+    def stagnates(self) -> Decision:
         """Whether residuals do not become smaller because of rounding errors."""
         return self._fails >= STAGNATION
 
-    def _of_all(self, mask: Mask) -> Answer:
+    def _of_all(self, mask: Mask) -> Decision:
         """Return whether something is so for a vector, or for one of all."""
         return bool(mask.any()) if self._together else mask
 
 
-def _chosen(where: Answer, a: Any, b: Any) -> Any:
+def _chosen(where: Decision, a: Any, b: Any) -> Any:
     """Return a where something is so, and b elsewhere."""
     return np.where(where, a, b) if isinstance(where, np.ndarray) else a if where else b
 
@@ -381,7 +381,7 @@ class Solver(ABC):
         now = outer.norms
         watch = ResidualWatch(request, now, targets, self.plateau, together=True)
         best, best_at = math.inf, progress.iterations
-        ended: Answer
+        ended: Decision
         self._replace(now <= targets)
         self.begin()
         while not self.done.all():

@@ -12,7 +12,7 @@ from gauge_mc.quarks.derivative import DiagonalDerivative, log_determinants
 from gauge_mc.quarks.hermitian import FORMS, HERMITIAN
 from gauge_mc.quarks.operators import DiracOperator
 from gauge_mc.quarks.spinors import SPINS
-from gauge_mc.updates.energy import Energy, block_sums
+from gauge_mc.updates.energy import Energy, replica_sums
 from gauge_mc.updates.monomials.quark_forces import QuarkMonomial
 
 
@@ -53,11 +53,18 @@ class Determinant(QuarkMonomial):
 
     def action(self, links: Field) -> Energy:
         """Return the value of the term, as the contributions of blocks of sites."""
+        (found,) = self.actions()
+        return found
+
+    def actions(self) -> list[Energy]:
+        """Return the value of the term on every replica of the links."""
         part, weight = self._operator.hermitian, -self._flavours / 2
+        devices, replicas = self.field.devices, self.field.layouts[0].replicas
         if self._operator.diagonal == HERMITIAN:
-            return Energy.of(weight * block_sums(self.field.devices, log_determinants(part)))
+            found = replica_sums(devices, log_determinants(part), replicas)
+            return [Energy.of(weight * one) for one in found]
         numbers = self.field.lattice.sites // 2 * SPINS * self.field.group.colours
-        return Energy.of(weight * numbers * math.log1p(part.mass**2))
+        return [Energy.of(weight * numbers * math.log1p(part.mass**2))] * replicas
 
     def add_force(self, force: AlgebraField) -> None:
         """Add the force; see `QuarkMonomial.add_force`."""

@@ -29,6 +29,7 @@ from gauge_mc.quarks.solvers import Mask
 from gauge_mc.quarks.spinors import SpinorField
 from gauge_mc.updates.energy import Energy, exact_sum, replica_sums
 from gauge_mc.updates.monomials import Force
+from gauge_mc.updates.monomials.determinant import Determinant
 from gauge_mc.updates.monomials.quark_forces import ADD_FORCE
 
 
@@ -93,7 +94,7 @@ class ReplicaTerm(ABC):
 
     @abstractmethod
     def add_force(self, force: AlgebraField, wanted: Mask, failures: Failures) -> None:
-        """Add the forces of some chains, and nothing to those of others."""
+        """Add the forces of some chains; what is added to those of others is arbitrary."""
 
     def kick(
         self,
@@ -125,9 +126,10 @@ class ReplicaTerm(ABC):
         self.add_force(force, failures.left(wanted), failures)
         self._largest.clear()
         found: dict[int, Force] = {}
-        for some, size in _alike(failures.left(wanted), sizes):
+        acting = failures.left(wanted)
+        for some, size in _alike(acting, sizes):
             found |= self._add(force, momenta, some, size)
-        if failures.errors:  # what has diverged may have made a force that is not a number
+        if not acting.all():
             force.clear()
         return found
 
@@ -198,6 +200,32 @@ class ReplicaTwoFlavours(ReplicaTerm):
         system = self._system
         self._take(system.solve(self._request.force_tolerance, wanted), wanted, failures)
         self._operator.add_force(force, system.x, system.y, [1.0])
+
+
+class ReplicaDeterminant(ReplicaTerm):
+    """The term of `Determinant` for several chains.
+
+    Parameters
+    ----------
+    operator, flavours, name
+        See `gauge_mc.updates.monomials.determinant.Determinant`.
+    """
+
+    def __init__(self, operator: DiracOperator, flavours: int, name: str) -> None:
+        super().__init__(operator.field, name)
+        self._determinant = Determinant(operator, flavours, name)
+
+    def _draw(self, randoms: Sequence[Random], failures: Failures) -> list[Energy]:
+        """Draw nothing; see `ReplicaTerm.draw`."""
+        return self.actions(failures)
+
+    def actions(self, failures: Failures) -> list[Energy]:
+        """Return the value of the term for every chain."""
+        return self._determinant.actions()
+
+    def add_force(self, force: AlgebraField, wanted: Mask, failures: Failures) -> None:
+        """Add the forces of all chains."""
+        self._determinant.add_force(force)
 
 
 class ReplicaRatio(ReplicaTerm):
