@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from gauge_mc import defaults
 from gauge_mc.actions import Action, couplings, parse
+from gauge_mc.arguments import checks_types
 from gauge_mc.devices.choice import AUTOMATIC, BACKENDS, choose_devices
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
@@ -228,6 +229,7 @@ class BenchPlan:
 
 
 @with_fields(BenchPlan, options=couplings)
+@checks_types
 def bench(
     *,
     backend: str = AUTOMATIC,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from gauge_mc.arguments import checks_types
 from gauge_mc.devices.base import Backend, Device
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.registry import Registry, in_words
@@ -133,6 +134,7 @@ def hint() -> str | None:
     return next((words for words in hints if words), None)
 
 
+@checks_types
 def open_device(backend: str = AUTOMATIC, threads: int | None = None) -> Device:
     """Open one device: by default a GPU if one is usable, otherwise the CPU.
 

@@ -11,6 +11,7 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import TypeVar, cast
 
+from gauge_mc.arguments import checks_types
 from gauge_mc.devices import BACKENDS, Device, DeviceChoice, choose_devices, describe_devices
 from gauge_mc.devices.base import StreamedDevice
 from gauge_mc.devices.choice import AUTOMATIC, open_device
@@ -238,6 +239,7 @@ def refuse_too_many(count: int, lattice: Lattice) -> None:
         )
 
 
+@checks_types
 def open_device_group(
     devices: str | None = None,
     backend: str = AUTOMATIC,

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
+from gauge_mc.arguments import checks_types
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import FileKind
 from gauge_mc.files.table import TableData, read_table
@@ -72,6 +73,7 @@ def export_to(out: Path) -> Export:
     raise UsageError(f"The ending of {out} is unknown; let the name end in {endings}.")
 
 
+@checks_types
 def export(run: str | os.PathLike[str], out: str | os.PathLike[str]) -> list[str]:
     """Write the tables of a run to one file. An existing export is replaced.
 

@@ -7,11 +7,13 @@ from numpy.typing import NDArray
 
 from gauge_mc import defaults
 from gauge_mc.actions import Action, Coupling
+from gauge_mc.arguments import checks_types
 from gauge_mc.domain.loops import Loops
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.sums import lattice_sums
 
 
+@checks_types
 def action_density(
     field: Field, beta: float, action: str | Action = defaults.ACTION, **options: float
 ) -> float:

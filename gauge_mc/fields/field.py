@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc import defaults
+from gauge_mc.arguments import checks_types
 from gauge_mc.devices import Device
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.device_group import DeviceGroup
@@ -118,6 +119,7 @@ class Field(SlabField):
         return cls(lattice, links_of, precision, devices, slabs, layouts)
 
     @classmethod
+    @checks_types
     def cold(
         cls,
         lattice: Lattice,
@@ -141,6 +143,7 @@ class Field(SlabField):
         return field
 
     @classmethod
+    @checks_types
     def hot(
         cls,
         lattice: Lattice,
@@ -164,6 +167,7 @@ class Field(SlabField):
         return field
 
     @classmethod
+    @checks_types
     def load(
         cls,
         path: str | os.PathLike[str],

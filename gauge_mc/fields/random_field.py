@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc import defaults
+from gauge_mc.arguments import checks_types
 from gauge_mc.devices import Buffer
 from gauge_mc.devices.base import BufferPart
 from gauge_mc.devices.kernels import Choice, Kernel
@@ -52,6 +53,7 @@ class Random:
     level: int = 0
 
     @classmethod
+    @checks_types
     def for_field(
         cls,
         field: Field,

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from gauge_mc.actions import ANISOTROPY
+from gauge_mc.arguments import checks_types
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import replacing
 from gauge_mc.files.table import noted_tables, read_heading
@@ -250,6 +251,7 @@ FITS: Registry[Fit] = Registry("fit", __name__, Fit)
 
 
 @with_options(lambda: ((name, one.options) for name, one in FITS.items()))
+@checks_types
 def fit(
     what: str,
     run: str | os.PathLike[str] | None = None,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gauge_mc.arguments import checks_types
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.files.averages import Averages
 from gauge_mc.files.table import read_table
@@ -72,6 +73,7 @@ class ScanInfo:
     ladders: Sequence[LadderReport] = result_field("Runs that exchange their couplings.")
 
 
+@checks_types
 def info(
     path: str | os.PathLike[str] | None = None,
 ) -> ConfigurationInfo | RunInfo | ScanInfo:

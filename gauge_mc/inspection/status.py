@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
 
+from gauge_mc.arguments import checks_types
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.averages import Average, averages_values
 from gauge_mc.run.checkpoint import read_state
@@ -119,6 +120,7 @@ class RunStatus(Status):
         return rows
 
 
+@checks_types
 def status(path: str | os.PathLike[str] | None = None) -> RunStatus | ScanStatus:
     """Return the state, the progress and the averages of a run or a scan.
 

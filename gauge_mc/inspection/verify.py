@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from gauge_mc.actions import Action
+from gauge_mc.arguments import checks_types
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import GaugeError, NoMemoryError, UsageError
@@ -72,6 +73,7 @@ class Verdict:
     """Short result, or the error message."""
 
 
+@checks_types
 def verify(
     *paths: str | os.PathLike[str],
     advance: CheckProgress = lambda share: None,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gauge_mc import defaults
 from gauge_mc.analysis.flow.records import COLUMNS, FLOW_ANISOTROPY, FLOW_COLUMNS, WHOLE
+from gauge_mc.arguments import checks_types
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
@@ -400,6 +401,7 @@ def usual_step(kind: str, anisotropy: float = 1.0) -> float:
     return min(STEP, largest_step(FLOWS[kind].with_anisotropy(anisotropy)))
 
 
+@checks_types
 def flow(
     field: Field,
     to: float,

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gauge_mc.arguments import checks_types
 from gauge_mc.errors import UsageError, not_written
 from gauge_mc.files.atomic import replacing
 from gauge_mc.files.folders import make_folder
@@ -62,6 +63,7 @@ class PublicationReport:
     notes: Sequence[str] = result_field("What could not be described, in sentences.")
 
 
+@checks_types
 def publish(
     run: str | os.PathLike[str],
     folder: str | os.PathLike[str],

@@ -26,6 +26,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from gauge_mc.arguments import checks_types
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.atomic import replacing
@@ -132,6 +133,7 @@ class StoredPropagator:
             _write(out, self)
 
 
+@checks_types
 def read_propagator(path: str | Path, basis: str | None = DEGRAND_ROSSI) -> StoredPropagator:
     """Read a propagator.
 

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc import defaults
+from gauge_mc.arguments import checks_types
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.quarks.algebra import Combine
@@ -191,6 +192,7 @@ class Overlap:
         If the search for low modes fails, or the folder cannot be written.
     """
 
+    @checks_types
     def __init__(
         self,
         field: Field,

@@ -12,6 +12,7 @@ from importlib import resources
 from pathlib import Path
 
 from gauge_mc import __version__
+from gauge_mc.arguments import checks_types
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import FileKind, replacing
 from gauge_mc.files.given_paths import Paths, paths_of
@@ -50,6 +51,7 @@ class PageReport:
     bytes: int = result_field("Size of the file in bytes.")
 
 
+@checks_types
 def report(
     run: Paths | None = None, output: str | os.PathLike[str] | None = None, *, skip: Skip = AUTO
 ) -> PageReport:

@@ -6,6 +6,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+from gauge_mc.arguments import checks_types
 from gauge_mc.configurations.reading import Configuration, Wrap, open_configuration, unwrapped
 from gauge_mc.configurations.writing import convert_configuration
 from gauge_mc.domain.layout import REALS
@@ -15,6 +16,7 @@ from gauge_mc.groups import GROUPS
 from gauge_mc.quarks.files import BASIS, StoredPropagator, read_propagator
 
 
+@checks_types
 def convert(
     source: str | Path,
     target: str | Path,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from gauge_mc import defaults
+from gauge_mc.arguments import checks_types
 from gauge_mc.errors import UsageError
 from gauge_mc.run.cards import ParametersLike, named_values
 from gauge_mc.run.conductor import conduct
@@ -29,6 +30,7 @@ errors."""
 
 
 @with_fields(Parameters, Execution, options=run_options)
+@checks_types
 def generate(
     parameters: ParametersLike = None,
     *,
@@ -84,6 +86,7 @@ def generate(
 
 
 @with_fields(Parameters, Execution, options=run_options)
+@checks_types
 def generate_chains(
     parameters: ParametersLike = None,
     *,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from gauge_mc import defaults
+from gauge_mc.arguments import checks_types
 from gauge_mc.console import Console
 from gauge_mc.devices.choice import AUTOMATIC, choose_devices, hint
 from gauge_mc.domain.device_group import DeviceGroup, open_device_group
@@ -63,6 +64,7 @@ def _owners() -> Owners:
 
 
 @with_options(_owners)
+@checks_types
 def measure(
     target: Target,
     observable: str | CustomObservable,

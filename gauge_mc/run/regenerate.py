@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from gauge_mc import defaults
+from gauge_mc.arguments import checks_types
 from gauge_mc.console import Console
 from gauge_mc.devices.choice import AUTOMATIC
 from gauge_mc.domain.device_group import DeviceGroup, open_device_group
@@ -50,6 +51,7 @@ class RegenerationReport:
     folder: str = result_field("Folder with the configurations.")
 
 
+@checks_types
 def regenerate(
     run: str | os.PathLike[str],
     at: Updates,

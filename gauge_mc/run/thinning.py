@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from gauge_mc import __version__
+from gauge_mc.arguments import checks_types
 from gauge_mc.devices.choice import AUTOMATIC
 from gauge_mc.domain.device_group import open_device_group
 from gauge_mc.errors import GaugeError, UsageError, not_written
@@ -123,6 +124,7 @@ class ThinningReport:
     removed_bytes: int = result_field("Size of all files that are removed, in bytes.")
 
 
+@checks_types
 def thin(
     run: str | os.PathLike[str],
     keep: int,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gauge_mc.analysis.timeseries.estimates import Estimate
+from gauge_mc.arguments import checks_types
 from gauge_mc.errors import GaugeError, UnknownNameError, UsageError
 from gauge_mc.files.frames import html_table
 from gauge_mc.files.mapping import FileMapping, SuggestingDict, unknown
@@ -191,6 +192,7 @@ class RunResult(RunView):
         return f"<Run {self.path}: {state}, {self.sweep} of {self.parameters.updates} updates>"
 
 
+@checks_types
 def open_run(path: str | os.PathLike[str] | None = None) -> RunView:
     """Open a run to read what it has written, without a lock and without writing anything.
 

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
+from gauge_mc.arguments import checks_types
 from gauge_mc.console import Console
 from gauge_mc.devices.choice import AUTOMATIC
 from gauge_mc.domain.lattice import Lattice
@@ -87,6 +88,7 @@ def _options() -> list[Option]:
 
 
 @with_fields(Parameters, Execution, options=_options)
+@checks_types
 def scan(
     parameters: ParametersLike = None,
     *,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from gauge_mc import defaults
 from gauge_mc.actions import Action, Coupling
+from gauge_mc.arguments import checks_types
 from gauge_mc.devices import Buffer
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.errors import UsageError
@@ -25,6 +26,7 @@ from gauge_mc.updates.sweep import Sweep, sweep_of
 HEATBATH = Kernel("heatbath")
 
 
+@checks_types
 def heatbath(
     field: Field,
     beta: float,

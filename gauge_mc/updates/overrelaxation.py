@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from gauge_mc import defaults
 from gauge_mc.actions import Action, Coupling
+from gauge_mc.arguments import checks_types
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.fields.field import Field
 from gauge_mc.updates.chain_versions import norms_of
@@ -17,6 +18,7 @@ from gauge_mc.updates.sweep import Sweep, sweep_of
 OVERRELAXATION = Kernel("overrelaxation")
 
 
+@checks_types
 def overrelax(
     field: Field,
     sweeps: int = 1,

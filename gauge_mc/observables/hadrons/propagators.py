@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from gauge_mc import defaults
 from gauge_mc.analysis.hadrons.correlators import Quark, describe_quarks
+from gauge_mc.arguments import checks_types
 from gauge_mc.errors import ConvergenceError
 from gauge_mc.fields.field import Field
 from gauge_mc.observables import Record
@@ -294,6 +295,7 @@ def _smeared(quarks: Quarks, field: Field) -> Field:
     return source
 
 
+@checks_types
 def propagator(
     field: Field, kappa: float, source: str = defaults.SOURCE, mu: float = 0.0, **options: Any
 ) -> NDArray[np.complex128]:

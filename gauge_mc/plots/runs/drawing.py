@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from gauge_mc.arguments import checks_types
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.columns import TableColumns
 from gauge_mc.files.given_paths import Paths, paths_of
@@ -73,6 +74,7 @@ def find_plot(name: str, runs: Sequence[Path] = ()) -> Plot:
 
 
 @with_options(lambda: ((name, one.options) for name, one in PLOTS.items()))
+@checks_types
 def plot(
     what: str,
     run: Paths | None = None,

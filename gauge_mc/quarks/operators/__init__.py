@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc import defaults
+from gauge_mc.arguments import checks_types
 from gauge_mc.devices.kernels import Choice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.algebra_field import AlgebraField
@@ -337,6 +338,7 @@ class DiracOperator(QuarkOperator, HoppingOperator):
         return (found.x.to_numpy() * unit).reshape(np.shape(source))
 
 
+@checks_types
 def Wilson(
     field: Field,
     kappa: float,

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc import defaults
+from gauge_mc.arguments import checks_types
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
@@ -150,6 +151,7 @@ class DomainWall(WallOperator, CoupledOperator):
     parameters: ClassVar[tuple[Option, ...]] = (LS, M5, B, C, OPTIMAL)
     prepared_kind = PreparedWalls
 
+    @checks_types
     def __init__(
         self,
         field: Field,
