@@ -73,6 +73,8 @@ class Option(Number):
     """Largest number, in the same way. What else a value has to satisfy is checked by the owner of
     the option.
     """
+    inside: bool = field(default=False, kw_only=True)
+    """Whether `least` and `most` themselves are not allowed."""
     usual: Any = field(default=None, kw_only=True)
     """The value if the option is not given; None if there is none, or if it depends on others."""
     tag: str = field(default="", kw_only=True)
@@ -207,7 +209,8 @@ class Option(Number):
 
     def _check_number(self, value: float) -> None:
         finite = abs(value) < LARGEST if isinstance(value, int) else math.isfinite(value)
-        if not finite or not self.least <= value <= self.most:
+        allowed = self.least <= value <= self.most
+        if not finite or not allowed or (self.inside and value in (self.least, self.most)):
             said = f"{value:g}" if isinstance(value, float) else quoted(value)
             raise UsageError(f"{self.flag} is {said}; {self._wanted}.")
 
@@ -224,6 +227,8 @@ class Option(Number):
             return f"give {what}"
         if math.isinf(self.most):
             return f"give {what} of at least {least}"
+        if self.inside:
+            return f"give {what} between {least} and {most}, which are not allowed themselves"
         return f"give {what} from {least} to {most}"
 
 

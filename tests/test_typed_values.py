@@ -16,6 +16,8 @@ from gauge_mc.fits.potential import parse_levels
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import check_options
+from gauge_mc.quarks.operators import OPERATORS
+from gauge_mc.run.cards import _property
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.smearing import SmearingSequence as Smeared
 from gauge_mc.smearing.ape import Ape
@@ -79,6 +81,33 @@ def test_options_take_numbers_and_objects_as_well_as_text(observable, text, type
 def test_other_values_are_refused(observable, options, sentence):
     with pytest.raises(UsageError, match=sentence):
         OBSERVABLES[observable].for_lattice(MATRICES, **options)
+
+
+def test_ranges_state_whether_their_ends_are_allowed():
+    """What the declaration of a number of Dirac operators accepts, its operator accepts as well."""
+    open_ended = []
+    for operator in OPERATORS.values():
+        for one in operator.parameters:
+            for end in (one.least, one.most):
+                if one.kind is float and end in (0, 2):
+                    refused = [_refusal(one.checked, end)]
+                    refused.append(_refusal(operator.check_parameters, **{one.name: end}))
+                    if one.inside:
+                        assert all("which are not allowed themselves" in said for said in refused)
+                        open_ended.append(one.name)
+                    elif one.name != "b":  # one of b and c at least is above 0
+                        assert refused == ["", ""]
+    assert set(open_ended) == {"m5", "rho"}
+    schema = _property(next(one for one in OPERATORS["overlap"].parameters if one.name == "rho"))
+    assert (schema["exclusiveMinimum"], schema["exclusiveMaximum"]) == (0, 2)
+
+
+def _refusal(check, *values, **named):
+    try:
+        check(*values, **named)
+    except UsageError as error:
+        return str(error)
+    return ""
 
 
 def test_fits_take_numbers():

@@ -133,7 +133,10 @@ class OverlapSpectrumObservable(Observable):
 
     def __post_init__(self) -> None:
         if not 0 < self.rho < 2:
-            raise UsageError(f"{KERNEL_MASS.flag} is {self.rho:g}; give a number between 0 and 2.")
+            raise UsageError(
+                f"{KERNEL_MASS.flag} is {self.rho:g}; give a number between 0 and 2, which are "
+                "not allowed themselves."
+            )
         if self.approximation is not None:
             check_approximation(self.approximation)
 

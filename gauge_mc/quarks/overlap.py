@@ -205,7 +205,9 @@ class Overlap:
         folder: str | os.PathLike[str] | None = None,
     ) -> None:
         if not 0 < rho < 2:
-            raise UsageError(f"rho is {rho:g}; give a number between 0 and 2.")
+            raise UsageError(
+                f"rho is {rho:g}; give a number between 0 and 2, which are not allowed themselves."
+            )
         self.field, self.rho, self.accuracy = in_precision(field, "double"), float(rho), accuracy
         self.boundary = Boundary.of(boundary)
         self.wilson = Wilson(self.field, 1 / (8 - 2 * rho), csw, 0.0, boundary)

@@ -242,7 +242,10 @@ def _property(option: Option) -> dict[str, Any]:
         return {"description": option.help, "anyOf": kinds}
     found: dict[str, Any] = {"description": option.help, "type": types[option.kind]}
     if option.kind in (int, float):
-        bounds = {"minimum": option.least, "maximum": option.most}
+        names = (
+            ("exclusiveMinimum", "exclusiveMaximum") if option.inside else ("minimum", "maximum")
+        )
+        bounds = dict(zip(names, (option.least, option.most), strict=True))
         found |= {key: bound for key, bound in bounds.items() if abs(bound) < float("inf")}
     if option.choices and not option.open:
         found["enum"] = [*option.choices]

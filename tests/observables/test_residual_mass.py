@@ -142,7 +142,10 @@ def test_headers_state_both_normalisations_of_the_mass():
         ({"quark": "domain-wall:LS=4"}, "The masses m of the quarks are missing"),
         ({"quark": "wilson:m=0.1"}, "Quarks of wilson have a hopping parameter"),
         ({"quark": "domain-wall:m=-0.1"}, "m is -0.1"),
-        ({"quark": "domain-wall:M5=2,m=0.1"}, "M5 is 2; give a number between 0 and 2"),
+        (
+            {"quark": "domain-wall:M5=2,m=0.1"},
+            "--m5 is 2; give a number between 0 and 2, which are",
+        ),
         ({"quark": "domain-wall:LS=0,m=0.1"}, "ls"),
         ({"quark": "domain-wall:optimal=measured,m=0.1"}, "measured for b = c alone"),
         ({"quark": "domain-wall:optimal=abc,m=0.1"}, "give two numbers, or measured"),

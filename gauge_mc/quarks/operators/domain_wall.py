@@ -39,7 +39,7 @@ MOST_SLICES = 1000
 """Largest extent of the fifth direction, to catch typing errors."""
 
 LS = Option("ls", int, "Extent of the fifth direction.", usual=16, least=1, most=MOST_SLICES)
-M5 = Option("m5", float, "Height M₅ of the domain wall.", usual=1.8, least=0, most=2)
+M5 = Option("m5", float, "Height M₅ of the domain wall.", usual=1.8, least=0, most=2, inside=True)
 B = Option("b", float, "Coefficient b along the fifth direction.", usual=1.0, least=0, most=LARGEST)
 C = Option("c", float, "Coefficient c along the fifth direction.", usual=0.0, least=0, most=LARGEST)
 
@@ -212,7 +212,9 @@ class DomainWall(WallOperator, CoupledOperator):
             If a value is invalid.
         """
         if not 0 < m5 < 2:
-            raise UsageError(f"M5 is {m5:g}; give a number between 0 and 2.")
+            raise UsageError(
+                f"M5 is {m5:g}; give a number between 0 and 2, which are not allowed themselves."
+            )
         if ls < 1:
             raise UsageError(f"The fifth direction has {ls} sites; give at least 1.")
         if not 0 <= finite("c", c) <= finite("b", b) or b == 0:

@@ -24,7 +24,13 @@ from gauge_mc.quarks.spinors import SpinorField
 from gauge_mc.quarks.transport import ANTIPERIODIC
 
 KERNEL_MASS = Option(
-    "rho", float, "ρ of the kernel H = γ₅ (D_w - ρ), between 0 and 2.", usual=RHO, least=0, most=2
+    "rho",
+    float,
+    "ρ of the kernel H = γ₅ (D_w - ρ), between 0 and 2.",
+    usual=RHO,
+    least=0,
+    most=2,
+    inside=True,
 )
 
 SIGN_ACCURACY = Option(
@@ -148,7 +154,9 @@ class OverlapQuarks(MassFamily):
             If a value is invalid.
         """
         if not 0 < rho < 2:
-            raise UsageError(f"rho is {rho:g}; give a number between 0 and 2.")
+            raise UsageError(
+                f"rho is {rho:g}; give a number between 0 and 2, which are not allowed themselves."
+            )
         if approximation is not None:
             check_approximation(approximation)
 
