@@ -93,7 +93,10 @@ class RunStatus(Status):
         if self.process is not None:
             state = f"running: process {self.process} on {self.host} since {self.since}"
         elif state == STOPPED:
-            state = f"stopped; to continue: gauge-mc generate --output {quote(self.run)}"
+            again = f"gauge-mc generate --output {quote(self.run)}"
+            state = f"stopped; to continue: {again}"
+            if self.checkpoint_sweep is None and not self.sweep:
+                state = f"stopped before its first checkpoint; to begin anew: {again}"
         phase = "" if self.sweep > p.thermalize else f", of which {p.thermalize} to thermalise"
         configs = f"{self.configurations} of {p.configs}" if p.keeps_configs else "not kept"
         if self.configurations_removed:
