@@ -508,7 +508,7 @@ def _joined(chains: tuple[Series, ...]) -> Series:
 
 def _drawn(joined: list[Series], length: int, count: int) -> Iterator[list[Series]]:
     """Yield ensembles of so many measurements that are drawn with replacement."""
-    rng = np.random.default_rng(length)
+    rng = np.random.default_rng([1, length])
     for _ in range(count):
         chosen = [rng.integers(_length(own), size=length) for own in joined]
         yield [

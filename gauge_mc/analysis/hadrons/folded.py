@@ -113,8 +113,10 @@ def _log_cosh(x: Array) -> Array:
     return np.asarray(np.logaddexp(x, -x))
 
 
-def one_energy(sweeps: Integers, series: Array, precision: Array) -> EffectiveEnergies:
-    """Return effective energies that begin at t = 1, from a single series.
+def one_energy(
+    sweeps: Integers, series: Array, precision: Array, start: int = 1
+) -> EffectiveEnergies:
+    """Return effective energies from a single series.
 
     Parameters
     ----------
@@ -124,7 +126,9 @@ def one_energy(sweeps: Integers, series: Array, precision: Array) -> EffectiveEn
         Effective energies, linearised for each configuration.
     precision : ndarray of float64, shape (T,)
         Larger one of the relative errors of the correlator at t and t + 1.
+    start : int
+        First t.
     """
     nothing = np.zeros(1, dtype=np.int64)
     shaped = series[:, np.newaxis], precision[np.newaxis]
-    return EffectiveEnergies("", sweeps, nothing, np.zeros(1), 1, *shaped)
+    return EffectiveEnergies("", sweeps, nothing, np.zeros(1), start, *shaped)

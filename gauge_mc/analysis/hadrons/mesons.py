@@ -35,6 +35,10 @@ from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.arrays import Array
 from gauge_mc.errors import GaugeError
 
+FIRST_PCAC = 2
+"""First t of a PCAC mass. At t = 1 the derivative of the current contains its value at the time of
+the source, where the relation has a contact term."""
+
 
 def meson_series(table: HadronCorrelators, ranges: Ranges) -> MassSeries:
     """Fit the masses of all mesons and the PCAC masses of a table.
@@ -93,11 +97,11 @@ def _pcac(
     state: HadronState, density: Correlator, current: Array, ranges: Ranges
 ) -> tuple[PcacMass, Array]:
     """Return the PCAC mass from <P P> and <A P>, with its series."""
-    t = np.arange(1, current.shape[1] - 1)
+    t = np.arange(FIRST_PCAC, current.shape[1] - 1)
     above = (current[:, t + 1] - current[:, t - 1]) / 4
     below = density.values[:, t]
     series = ratio_series(above, below)
-    point, masses = ratio_plateau(density.sweeps, series, below, ranges)
+    point, masses = ratio_plateau(density.sweeps, series, below, ranges, start=FIRST_PCAC)
     return _pcac_mass(state, point, masses), masses
 
 

@@ -44,8 +44,9 @@ def ratio_plateau(
     below: Array,
     ranges: Ranges,
     precision: float = LOOP_PRECISION,
+    start: int = 1,
 ) -> RatioPlateau:
-    """Return the plateau of a ratio at t = 1, 2, ….
+    """Return the plateau of a ratio at t = start, start + 1, ….
 
     Parameters
     ----------
@@ -60,6 +61,8 @@ def ratio_plateau(
     precision : float
         Relative error of the denominator up to which a time is used. The bias of the ratio is at
         most this fraction of its error.
+    start : int
+        First t of the ratio.
 
     Raises
     ------
@@ -69,10 +72,10 @@ def ratio_plateau(
     scale = below.mean(axis=0)
     errors = np.array([estimate(one).error for one in (below / scale).T])
     errors *= LOOP_PRECISION / precision  # which `Ranges.last` compares with
-    energies = one_energy(sweeps, series, np.where(scale > 0, errors, np.nan))
-    last = min(ranges.last(energies.precision[0], after=0), energies.t[-1])
+    energies = one_energy(sweeps, series, np.where(scale > 0, errors, np.nan), start)
+    last = min(ranges.last(energies.precision[0], after=start - 1), energies.t[-1])
     first = ranges.t_min
-    if last < (first or 1) + LEAST_TIMES - 1:
+    if last < max(first or start, start) + LEAST_TIMES - 1:
         raise too_noisy()
 
     def plateau(sign: int) -> RatioPlateau:

@@ -11,6 +11,7 @@ import numpy as np
 
 from gauge_mc.analysis.fitting.linear_fit import exceedance
 from gauge_mc.analysis.transition.volume import ThermalCurve, ThermalVolume, root_of
+from gauge_mc.analysis.transition.zeros import CurveZero, curve_zero
 from gauge_mc.arrays import Array
 
 ISING_NU, ISING_OMEGA, ISING_ETA = 0.629971, 0.82968, 0.0362978
@@ -94,27 +95,21 @@ def crossing_shift(small: ThermalVolume, large: ThermalVolume) -> float:
     return float(scaling / (l ** (1 / ISING_NU) - s ** (1 / ISING_NU)))
 
 
-def crossing(small: ThermalVolume, large: ThermalVolume) -> Array:
+def crossing(small: ThermalVolume, large: ThermalVolume) -> CurveZero:
     """Return the coupling at which the Binder cumulants of two volumes are equal.
 
     If there are several, the one nearest to the middle of the peaks of the susceptibilities is
-    taken, and in bootstrap samples that nearest to this.
-
-    Returns
-    -------
-    ndarray, shape (1 + replicas,)
-        NaN in samples in which the curves do not cross.
+    taken.
     """
     one, other = small.binder, large.binder
     begin, end = max(one.beta[0], other.beta[0]), min(one.beta[-1], other.beta[-1])
     if begin >= end:
-        return np.full(len(one.samples), math.nan)
+        return curve_zero(one.beta, one.samples, math.nan)
     beta = np.linspace(begin, end, 4 * max(one.beta.size, other.beta.size))
     difference = _on(one, beta) - _on(other, beta)
     peaks = [volume.peak[0][0] for volume in (small, large)]
     middle = float(np.mean(peaks)) if np.isfinite(peaks).all() else (begin + end) / 2
-    first = root_of(beta, difference[0], middle)
-    return np.array([first, *(root_of(beta, row, first) for row in difference[1:])])
+    return curve_zero(beta, difference, root_of(beta, difference[0], middle))
 
 
 def _on(curve: ThermalCurve, beta: Array) -> Array:
@@ -140,7 +135,7 @@ def extrapolations(volumes: Sequence[ThermalVolume]) -> dict[str, StraightLine]:
     peak = ("peak of χ", line_of(shifts, [one.peak[0] for one in volumes]))
     if volumes[0].colours == ISING_COLOURS:
         pairs = [*itertools.pairwise(volumes)]
-        crossed = [crossing(*pair) for pair in pairs]
+        crossed = [crossing(*pair).samples for pair in pairs]
         found = [
             ("crossings of U", line_of([crossing_shift(*one) for one in pairs], crossed)),
             peak,

@@ -21,12 +21,10 @@ from gauge_mc.analysis.transition.infinite_volume import (
     jump_of_variances,
 )
 from gauge_mc.analysis.transition.volume import ThermalChain, ThermalVolume, bootstrapped
+from gauge_mc.analysis.transition.zeros import CurveZero
 from gauge_mc.arrays import Array
 from gauge_mc.groups import Group
 from gauge_mc.results import documented, result_field
-
-MOST_LOST = 0.1
-"""Fraction of the bootstrap samples without a peak or a crossing from which on it is said."""
 
 
 @documented
@@ -201,9 +199,9 @@ def transition(
     )
 
 
-def _single(volumes: Sequence[ThermalVolume], crossed: Sequence[Array]) -> Array:
+def _single(volumes: Sequence[ThermalVolume], crossed: Sequence[CurveZero]) -> Array:
     """Return the best estimate of beta_c without an extrapolation: the last one that is known."""
-    every = [one.peak[0] for one in volumes] + [*crossed]
+    every = [one.peak[0] for one in volumes] + [one.samples for one in crossed]
     known = [one for one in every if math.isfinite(one[0])]
     return known[-1] if known else np.full(2, math.nan)
 
@@ -258,13 +256,14 @@ def _updates(chains: Sequence[ThermalChain]) -> int:
     return sum(int(one.sweeps[-1] - one.sweeps[0]) for one in chains)
 
 
-def _crossing(pair: tuple[ThermalVolume, ThermalVolume], at: Array) -> BinderCrossing:
+def _crossing(pair: tuple[ThermalVolume, ThermalVolume], found: CurveZero) -> BinderCrossing:
     small, large = pair
-    curve = large.binder
-    rows = zip(at, curve.samples, strict=True)
-    cumulant = np.array([np.interp(b, curve.beta, row) if np.isfinite(b) else b for b, row in rows])
+    curve, at = large.binder, found.samples[0]
+    slope = np.interp(at, curve.beta, np.gradient(curve.value, curve.beta))
+    here = np.array([np.interp(at, curve.beta, row) for row in curve.samples])
+    cumulant = here + slope * (found.samples - at)
     names = str(small.lattice), str(large.lattice)
-    return BinderCrossing(*names, bootstrapped(at), bootstrapped(cumulant))
+    return BinderCrossing(*names, bootstrapped(found.samples), bootstrapped(cumulant))
 
 
 def _latent_heat(volumes: Sequence[ThermalVolume], scale: LengthScale) -> list[LatentHeat]:
@@ -317,19 +316,16 @@ def _cautions(volumes: Sequence[ThermalVolume], lines: Mapping[str, StraightLine
 
 
 def _cautions_of_crossings(
-    pairs: Sequence[tuple[ThermalVolume, ThermalVolume]], crossed: Sequence[Array]
+    pairs: Sequence[tuple[ThermalVolume, ThermalVolume]], crossed: Sequence[CurveZero]
 ) -> list[str]:
-    """Return cautions about crossings that many bootstrap samples lack between the runs."""
-    found = []
-    for (small, large), at in zip(pairs, crossed, strict=True):
-        lost = float(np.mean(~np.isfinite(at[1:])))
-        if math.isfinite(at[0]) and lost > MOST_LOST:
-            found.append(
-                f"The cumulants of {small.lattice} and {large.lattice} do not cross between the "
-                f"runs in {lost:.0%} of the bootstrap samples, so that the error of their crossing "
-                "may be too small: make the runs longer, or add runs beyond them."
-            )
-    return found
+    """Return cautions about crossings whose error ends where the curves end."""
+    return [
+        f"The cumulants of {small.lattice} and {large.lattice} agree within their errors from "
+        f"β = {at.begin:.6g} to {at.end:.6g}, where one of the curves ends, so that the error of "
+        "their crossing may be larger: make the runs longer, or add runs beyond them."
+        for (small, large), at in zip(pairs, crossed, strict=True)
+        if at.open
+    ]
 
 
 def _cautions_of(volume: ThermalVolume) -> list[str]:
@@ -348,10 +344,12 @@ def _cautions_of(volume: ThermalVolume) -> list[str]:
             f"{where} the susceptibility has no peak between the runs: add runs at β {side} than "
             f"{beta:.12g}."
         )
-    elif (lost := float(np.mean(~np.isfinite(positions)))) > MOST_LOST:
+    elif volume.peak_zero.open:
+        begin, end = volume.peak_zero.begin, volume.peak_zero.end
         found.append(
-            f"{where} the peak is so close to the outermost run that {lost:.0%} of the bootstrap "
-            "samples have none: add runs beyond it."
+            f"{where} the susceptibility is level within its error from β = {begin:.6g} to "
+            f"{end:.6g}, where the curve ends, so that the error of the position of its peak may "
+            "be larger: make the runs longer, or add runs beyond it."
         )
     lengths = [one.loop.size / one.tau_int for one in volume.chains]
     if short := [one for one in lengths if one < SHORT]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gauge_mc.analysis.timeseries import Estimate, estimate
 from gauge_mc.analysis.transition.reweighting import MarkovChain, MultiHistogram
+from gauge_mc.analysis.transition.zeros import CurveZero, curve_zero
 from gauge_mc.arrays import Array
 from gauge_mc.domain.lattice import Lattice
 
@@ -176,11 +177,19 @@ class ThermalVolume:
     def peak(self) -> tuple[Array, Array]:
         """Position and height of the peak of the susceptibility, of all samples.
 
-        They are NaN in samples whose peak is at the end of the curve.
+        Heights are NaN in samples whose peak is at the end of the curve, and both are if it is so
+        for all measurements.
         """
         curve = self.susceptibility
-        found = np.array([peak_of(curve.beta, one) for one in curve.samples])
-        return found[:, 0], found[:, 1]
+        heights = [peak_of(curve.beta, one)[1] for one in curve.samples]
+        return self.peak_zero.samples, np.array(heights)
+
+    @cached_property
+    def peak_zero(self) -> CurveZero:
+        """Position of the peak, where the derivative of the susceptibility vanishes."""
+        curve = self.susceptibility
+        at = peak_of(curve.beta, curve.value)[0]
+        return curve_zero(curve.beta, np.gradient(curve.samples, curve.beta, axis=1), at)
 
     @property
     def confined(self) -> bool:
@@ -197,9 +206,8 @@ class ThermalVolume:
         """
         goal, centre = self.colours / (self.colours + 1), float(self.peak[0][0])
         curve = self.fraction
-        first = root_of(curve.beta, curve.samples[0] - goal, centre)
-        rest = [root_of(curve.beta, one - goal, first) for one in curve.samples[1:]]
-        return np.array([first, *rest])
+        first = root_of(curve.beta, curve.value - goal, centre)
+        return curve_zero(curve.beta, curve.samples - goal, first).samples
 
     @cached_property
     def histogram(self) -> tuple[Array, Array]:

@@ -147,7 +147,7 @@ def test_crossing_of_known_cumulants():
         return ThermalVolume(Lattice.parse(lattice), 2, chains, 60)
 
     small, large = volume("4x4x4x2", 20.0), volume("8x8x8x2", 60.0)
-    found = bootstrapped(infinite.crossing(small, large))
+    found = bootstrapped(infinite.crossing(small, large).samples)
     assert abs(found.value - 2.01) < 4 * found.error
     assert 0 < found.error < 0.005
 
