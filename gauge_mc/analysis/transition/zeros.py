@@ -41,12 +41,14 @@ def curve_zero(beta: Array, curves: Array, at: float) -> CurveZero:
     beta : ndarray, shape (couplings,)
         Couplings, ascending.
     curves : ndarray, shape (1 + replicas, couplings)
-        The curve and its bootstrap samples.
+        The curve and its bootstrap samples, of which an error needs two.
     at : float
         The zero of the curve; NaN if there is none.
     """
     if not math.isfinite(at):
         return CurveZero(np.full(len(curves), math.nan), math.nan, math.nan, False)
+    if len(curves) < 3:  # no error is known
+        return CurveZero(np.full(len(curves), at), at, at, False)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.abs(curves[0]) / np.nanstd(curves[1:], axis=0, ddof=1)
     ratio = np.nan_to_num(ratio, nan=math.inf, posinf=math.inf)

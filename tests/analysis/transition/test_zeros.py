@@ -79,6 +79,15 @@ def test_a_curve_that_is_zero_within_its_error_up_to_its_end_is_open():
     assert not lost.open
 
 
+@pytest.mark.parametrize("replicas", [0, 1])
+def test_a_zero_is_known_without_its_error(replicas):
+    """A scan that adds runs at the peak needs no bootstrap."""
+    one = curve_zero(X, np.array([X - 0.2] * (1 + replicas)), 0.2)
+    assert one.samples.tolist() == [0.2] * (1 + replicas)
+    assert math.isnan(bootstrapped(one.samples).error)
+    assert not one.open
+
+
 def test_the_end_of_the_interval_is_where_the_curve_is_as_large_as_its_error():
     """A curve with the error 0.1 everywhere, on one side twice as steep."""
     base = np.where(X < 0, X, 2 * X)
