@@ -229,11 +229,13 @@ class HybridMonteCarlo(Algorithm):
 
     @property
     def moves_together(self) -> bool:
-        """Whether several chains move together, as they do without shifted links.
+        """Whether several chains move together.
 
-        Quarks must be of a kind whose solutions are found together; see `QuarkTerm`.
+        Quarks must be of a kind whose solutions are found together; see `QuarkTerm`. Without quarks
+        chains do not with force gradients.
         """
-        return all(one.together for one in self.terms) and not self.scales.shifted
+        terms = self.terms
+        return all(one.together for one in terms) and (bool(terms) or not self.scales.shifted)
 
     def chains_at_once(self, count: int, sites: int, busy_sites: int) -> int:
         """Return the largest number of chains that move together; see the base class."""
@@ -317,8 +319,8 @@ class HybridMonteCarlo(Algorithm):
     ) -> Update:
         """Return the update; see `Algorithm.prepare`.
 
-        Replicas move together, but with force gradients, and with some kinds of quarks, one after
-        the other.
+        Replicas move together, but without quarks and with force gradients, and with some kinds of
+        quarks, one after the other.
         """
         if parts := self._groups(field):
             return self._together(field, couplings, randoms, tunings, parts)

@@ -311,21 +311,23 @@ class ReplicaDynamics:
             place += len(one.moves) * size
         return memory, addresses
 
-    def _values(self, address: int) -> dict[str, Any]:
+    def _values(self, address: int, momenta: AlgebraField | None = None) -> dict[str, Any]:
         """Return the arguments of kicks of several replicas."""
         return {
-            "momenta": self._momenta.slabs[0].buffer.address,
+            "momenta": (momenta or self._momenta).slabs[0].buffer.address,
             "kick": 0.0,
             "action": self._coefficients,
             "moves": address,
             "actions": self._actions.address,
         }
 
-    def _launches(self, moving: ReplicaSteps, address: int) -> list[Launch]:
-        """Return calls that do a step of some replicas."""
+    def _launches(
+        self, moving: ReplicaSteps, address: int, momenta: AlgebraField | None = None
+    ) -> list[Launch]:
+        """Return calls that do a step of some replicas, by default with their momenta."""
         slab = self._fields[moving.now].slabs[0]
         if not moving.kicked:
-            return list(self._bare_drifts(moving))
+            return list(self._bare_drifts(moving, momenta or self._momenta))
         coefficients = KICK_AND_DRIFT.part("ACTION::Coefficients", slab.variant(*self._choices))
         arguments = slab.arguments(
             KICK_AND_DRIFT,
@@ -334,17 +336,17 @@ class ReplicaDynamics:
             source=slab.buffer.address,
             target=self._fields[1 - moving.now].slabs[0].buffer.address,
             drift=0.0,
-            **self._values(address) | {"action": coefficients(**self._coefficients)},
+            **self._values(address, momenta) | {"action": coefficients(**self._coefficients)},
         )
         kernel = slab.kernel(KICK_AND_DRIFT, *self._choices)
         return list(kernel.launches(repeated([arguments], 1), [1]))
 
-    def _bare_drifts(self, moving: ReplicaSteps) -> Iterator[Launch]:
+    def _bare_drifts(self, moving: ReplicaSteps, algebra: AlgebraField) -> Iterator[Launch]:
         """Yield calls that do drifts without a kick before, one for all neighbours with one size.
 
-        Only integrators that begin with a drift have such, at both ends of a trajectory.
+        Integrators that begin with a drift have such at both ends of a trajectory.
         """
-        slab, momenta = self._fields[moving.now].slabs[0], self._momenta.slabs[0]
+        slab, momenta = self._fields[moving.now].slabs[0], algebra.slabs[0]
         alike = groupby(enumerate(moving.moves), lambda one: (one[1][0] - one[0], one[1][1].drift))
         for (_, size), group in alike:
             numbers = [n for _, (n, _) in group]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby, zip_longest
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.quarks.spinors import SPINS
 from gauge_mc.updates.integrators import Move
-from gauge_mc.updates.molecular_dynamics import Forces, KicksAndDrift, stages
+from gauge_mc.updates.molecular_dynamics import Forces, KicksAndDrift, ShiftedKick, stages
 from gauge_mc.updates.monomials import Force
 from gauge_mc.updates.monomials.gauge import GaugeMonomial
 from gauge_mc.updates.monomials.replica_quarks import Failures, ReplicaTerm
@@ -34,11 +35,30 @@ VECTORS = 48
 """Largest number of vectors on the even or odd sites that a term needs, in double precision."""
 
 
+class _ShiftedSteps(NamedTuple):
+    """Kicks of the terms of a level with the force of shifted links; see `Kick.shift`."""
+
+    terms: tuple[str, ...]
+    """Names of the terms of quarks."""
+    shifts: dict[int, float]
+    """Shifts by the number of the replica."""
+    sizes: dict[int, float]
+    """Sizes of the kicks."""
+    shifted: tuple[int, ...]
+    """The field in which the links of every replica are then."""
+    moves: list[ReplicaSteps]
+    """Steps that shift the links, with forces in place of the momenta."""
+    kicks: list[ReplicaSteps]
+    """Kicks of the gauge action, if it is one of the terms."""
+
+
 class _Schedule(NamedTuple):
     """Kicks of quarks, last kicks of the gauge action, and drifts that are done at one time."""
 
     now: tuple[int, ...]
     """The field in which the links of every replica are."""
+    shifted: list[_ShiftedSteps]
+    """Kicks with the force of shifted links, which are done first."""
     kicks: list[tuple[str, dict[int, float]]]
     """Names of terms of quarks, with the sizes of their kicks by the number of the replica."""
     last: list[ReplicaSteps]
@@ -48,10 +68,20 @@ class _Schedule(NamedTuple):
 
 
 @dataclass
+class _ShiftedStage:
+    """Kicks with the force of shifted links, as calls."""
+
+    steps: _ShiftedSteps
+    moves: list[Launch]
+    kicks: list[Callable[[], Callable[[], Mapping[int, Forces]]]]
+
+
+@dataclass
 class _TrajectoryStage:
     """Kicks and drifts that are done at one time, as calls."""
 
     now: tuple[int, ...]
+    shifted: list[_ShiftedStage]
     kicks: list[tuple[str, dict[int, float]]]
     last: list[Callable[[], Callable[[], Mapping[int, Forces]]]]
     moves: list[Launch]
@@ -96,6 +126,7 @@ class QuarkReplicaDynamics(ReplicaDynamics):
         super().__init__(field, couplings, randoms, other)
         self._quark_links: QuarkLinks = other._quark_links if other else QuarkLinks(field)
         self._force: AlgebraField = other._force if other else AlgebraField.like(self._fields[0])
+        self._shift: AlgebraField | None = other._shift if other else None
         self.terms: list[ReplicaTerm] = (
             other.terms if other else [one(self._quark_links) for one in make]
         )
@@ -127,7 +158,11 @@ class QuarkReplicaDynamics(ReplicaDynamics):
             The trajectory of every replica.
         """
         schedule, ends = _schedule(levels, trajectories)
+        shifts = [one for stage in schedule for one in stage.shifted]
+        if shifts and self._shift is None:
+            self._shift = AlgebraField.like(self._fields[0])
         gauge = [step for one in schedule for step in (*one.last, *one.moves)]
+        gauge += [step for one in shifts for step in (*one.moves, *one.kicks)]
         memory, addresses = self._in_memory([*dict.fromkeys(gauge)])
         moves = {
             step: self._launches(step, addresses[step]) for one in schedule for step in one.moves
@@ -135,6 +170,7 @@ class QuarkReplicaDynamics(ReplicaDynamics):
         made = [
             _TrajectoryStage(
                 one.now,
+                [self._shifted_stage(own, addresses) for own in one.shifted],
                 one.kicks,
                 [self._last_kick(step, addresses[step]) for step in one.last],
                 [launch for step in one.moves for launch in moves[step]],
@@ -142,6 +178,31 @@ class QuarkReplicaDynamics(ReplicaDynamics):
             for one in schedule
         ]
         return QuarkTrajectoryPlan(ends, memory, made)
+
+    def _shifted_stage(
+        self, steps: _ShiftedSteps, addresses: Mapping[ReplicaSteps, int]
+    ) -> _ShiftedStage:
+        """Return kicks with the force of shifted links as calls."""
+        launches = [
+            launch
+            for one in steps.moves
+            for launch in (
+                *self._copies(one),
+                *self._launches(one, addresses[one], self._shift),
+            )
+        ]
+        return _ShiftedStage(
+            steps, launches, [self._last_kick(one, addresses[one]) for one in steps.kicks]
+        )
+
+    def _copies(self, moving: ReplicaSteps) -> Iterator[Launch]:
+        """Yield calls that copy links which a bare drift then changes where they are."""
+        if not moving.kicked:
+            for n, _ in moving.moves:
+                target, source = (
+                    self._fields[one].part(n, 1) for one in (moving.now, 1 - moving.now)
+                )
+                yield partial(target.copy, source)
 
     def move(self, plan: QuarkTrajectoryPlan, failures: Failures) -> list[Forces | None]:
         """Do trajectories, which begin with the links of `start`, and of which quarks know.
@@ -161,8 +222,13 @@ class QuarkReplicaDynamics(ReplicaDynamics):
         found: list[dict[str, list[Force]]] = [{} for _ in plan.ends]
         latest: dict[int, Force] = {}
         terms = {one.name: one for one in self.terms}
-        moved = False
-        self._largest.clear()
+        seen: tuple[int, ...] | None = plan.stages[0].now
+
+        def see(now: tuple[int, ...] | None) -> None:
+            nonlocal seen
+            if now and now != seen:
+                self.take(now)
+            seen = now
 
         def take(name: str, forces: Mapping[int, Force]) -> None:
             for n, one in forces.items():
@@ -170,21 +236,65 @@ class QuarkReplicaDynamics(ReplicaDynamics):
                 latest[n] = one
 
         for stage in plan.stages:
-            if stage.kicks and moved:
-                self.take(stage.now)
+            for shifted in stage.shifted:
+                self._kick_shifted(shifted, stage.now, see, take, failures)
+            if stage.kicks:
+                see(stage.now)
             for name, sizes in stage.kicks:
                 take(name, terms[name].kick(self._force, self._momenta, sizes, failures))
             for begin in stage.last:
+                self._largest.clear()
                 forces = begin()()
                 own = {n: one.of[GaugeMonomial.name][0] for n, one in forces.items()}
                 take(GaugeMonomial.name, own)
             for launch in stage.moves:
                 launch()
-            moved = bool(stage.moves)
+            if stage.moves:
+                see(None)
         return [
             None if n in failures.errors else Forces(latest[n].kinetic, own)
             for n, own in enumerate(found)
         ]
+
+    def _kick_shifted(
+        self,
+        stage: _ShiftedStage,
+        now: tuple[int, ...],
+        see: Callable[[tuple[int, ...] | None], None],
+        take: Callable[[str, Mapping[int, Force]], None],
+        failures: Failures,
+    ) -> None:
+        """Do kicks with the force of shifted links; see `MolecularDynamics`.
+
+        Parameters
+        ----------
+        stage : object
+            The kicks.
+        now : tuple of int
+            The field in which the links of every replica are.
+        see : callable
+            Lets quarks see the links in given fields, or forget that they have.
+        take : callable
+            Takes note of the forces of a term.
+        failures : Failures
+            See `move`.
+        """
+        steps, terms = stage.steps, [one for one in self.terms if one.name in stage.steps.terms]
+        assert self._shift is not None
+        self._shift.clear()
+        if terms:
+            see(now)
+        for term in terms:
+            take(term.name, term.kick(self._force, self._shift, steps.shifts, failures))
+        for launch in stage.moves:
+            launch()
+        see(None)
+        if terms:
+            see(steps.shifted)
+        for term in terms:
+            take(term.name, term.kick(self._force, self._momenta, steps.sizes, failures))
+        for begin in stage.kicks:
+            begin()()
 
 
 def _schedule(
@@ -199,8 +309,11 @@ def _schedule(
         kicks: dict[str, dict[int, float]] = {}
         ending: dict[int, list[tuple[int, KickAndDrift]]] = {}
         moves: dict[tuple[int, bool], list[tuple[int, KickAndDrift]]] = {}
+        shifts: dict[tuple[str, ...], dict[int, ShiftedKick[str]]] = {}
         before = tuple(now)
         for number, stage in _numbered(at_once):
+            for own in stage.shifted:
+                shifts.setdefault(tuple(own.terms), {})[number] = own
             for name, size in stage.kicks:
                 kicks.setdefault(name, {})[number] = size
             kick = None if n == last[number] else stage.gauge
@@ -214,12 +327,38 @@ def _schedule(
         found.append(
             _Schedule(
                 before,
+                [_shifted_steps(names, own, before) for names, own in shifts.items()],
                 [(name, kicks[name]) for name in order if name in kicks],
                 [ReplicaSteps(field, True, tuple(own)) for field, own in ending.items()],
                 [ReplicaSteps(*key, tuple(own)) for key, own in moves.items()],
             )
         )
     return found, tuple(now)
+
+
+def _shifted_steps(
+    names: tuple[str, ...], kicks: Mapping[int, ShiftedKick[str]], now: tuple[int, ...]
+) -> _ShiftedSteps:
+    """Return kicks of the terms of a level, by the number of the replica.
+
+    The shifted links are in the field to which the next drift would go.
+    """
+    gauge = GaugeMonomial.name in names
+    moves, last = [], []
+    for field in sorted({now[n] for n in kicks}):
+        own = {n: one for n, one in kicks.items() if now[n] == field}
+        steps = [(n, KickAndDrift(one.shift if gauge else None, 1.0)) for n, one in own.items()]
+        moves.append(ReplicaSteps(field if gauge else 1 - field, gauge, tuple(steps)))
+        alone = tuple((n, KickAndDrift(one.size, 0.0)) for n, one in own.items())
+        last += [ReplicaSteps(1 - field, True, alone)] if gauge else []
+    return _ShiftedSteps(
+        tuple(one for one in names if one != GaugeMonomial.name),
+        {n: one.shift for n, one in kicks.items()},
+        {n: one.size for n, one in kicks.items()},
+        tuple(1 - field if n in kicks else field for n, field in enumerate(now)),
+        moves,
+        last,
+    )
 
 
 def _numbered(
@@ -240,7 +379,7 @@ def bytes_with_quarks(field: Field, terms: int) -> int:
         Number of terms of quarks.
     """
     layout, group = field.layouts[0].of_replica, field.group
-    links = layout.field_bytes(COPIES * group.components + group.algebra_components)
+    links = layout.field_bytes(COPIES * group.components + 2 * group.algebra_components)
     sites = layout.lanes * layout.slots * layout.slices_in_memory  # of one parity
     vector = sites * 2 * SPINS * group.colours * layout.real.itemsize
     return bytes_of_trajectory(field) + links + terms * VECTORS * vector

@@ -376,8 +376,13 @@ def test_slabs_and_threads_write_the_same_bytes(tmp_path, whole):
 
 
 @pytest.mark.slow
-def test_replicas_are_what_each_is_alone(tmp_path, best_device):
-    first = parameters(configs=3)
+@pytest.mark.parametrize(
+    ("quarks", "levels"),
+    [(QUARKS, LEVELS), ("kappa=0.12:csw=1.2:heavier=kappa=0.1", "force-gradient,leapfrog:2")],
+    ids=["wilson", "clover"],
+)
+def test_replicas_are_what_each_is_alone(quarks, levels, tmp_path, best_device):
+    first = parameters(configs=3, quarks=quarks, levels=levels)
     members = [
         dataclasses.replace(first, beta=beta, seed=seed) for seed, beta in enumerate((5.0, 5.4), 4)
     ]
