@@ -25,6 +25,11 @@ def exponential(x: float) -> float:
     return float(DIGITS.exp(Decimal(min(x, -VANISHING))))
 
 
+def square(x: float, strict: bool = True) -> float:
+    """Return x * x, or, unless strict, what the C library takes for it."""
+    return x * x if strict else x**2
+
+
 def power(x: float, y: float) -> float:
     """Return x to the power y for finite x > 0 and y; infinity if it is too large."""
     with localcontext(DIGITS):
@@ -52,6 +57,12 @@ def complementary_error_function(x: float) -> float:
             n += 1
             term *= -square / n
         return float(1 - 2 * total / PI.sqrt())
+
+
+def unit_number(angle: float) -> complex:
+    """Return exp(i pi angle) for a finite angle."""
+    number, order = float(angle).as_integer_ratio()
+    return complex(*root_of_unity(number, 2 * order))
 
 
 def root_of_unity(number: int, order: int) -> tuple[float, float]:

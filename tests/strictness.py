@@ -19,6 +19,8 @@ LATTICE = Lattice(8, 8, 4, 4)
 
 REDUCED = {"multilevel": "2,3", "multihit": True}
 LOOPS = {"r_max": 2, "t_max": 2}
+POINT = {"source": ("point:1,2,3,1",), "boundary": "0.3,0,0.2,1", "p2_max": 1}
+SMEARED = {"source": ("gauss:1.2,5,1,2,3,1",), "smear_sink": True, "smear": ["stout:0.1x2"]}
 OPTIONS = {
     "flow": [
         *({"to": 0.1, "flow": flow} for flow in FLOWS),
@@ -33,11 +35,24 @@ OPTIONS = {
         *({**LOOPS, "smear": "none", "temporal": links} for links in TEMPORAL_LINKS),
         {**LOOPS, **REDUCED, "smear": "none"},
     ],
+    "mesons": [
+        {"kappa": "0.12", "csw": 1.0, **POINT},
+        {"kappa": "0.12", "mu": "0,0.1", "solver": "cg", **SMEARED},
+        {"kappa": "0.12", "mu": "0.1", "csw": 1.0, "inner": "half", "source": ("wall:1",)},
+    ],
+    "baryons": [{"kappa": "0.12,0.11", "inner": "double", "solver": "cg", "p2_max": 1}],
 }
 """Options of observables, several times each."""
 
 INTEGRATORS = {"wilson": "omf4", "luscher-weisz": "leapfrog", "iwasaki": "force-gradient"}
 """Integrators of trajectories, by action."""
+
+
+QUARKS = {
+    "clover": {"quarks": "kappa=0.12:csw=1:heavier=kappa=0.1:boundary=0.3,0,0.2,1"},
+    "twisted": {"quarks": "kappa=0.12:mu=0.1:solver=bicgstab:inner=half"},
+}
+"""Options of trajectories with quarks, by a name."""
 
 
 def digest(data):
@@ -69,15 +84,19 @@ def table_digests(device, group, precision, option=None):
     return result
 
 
-def trajectory_digests(device, group, precision, action, rng):
-    """Return the digests of the links after some trajectories, and of their records."""
+def trajectory_digests(device, group, precision, action, rng, quarks=""):
+    """Return the digests of the links after some trajectories, and of their records.
+
+    Trajectories with quarks, by a name in `QUARKS`, are fewer.
+    """
     device.strict = True
     options = {"u0": 0.9} if action == "luscher-weisz" else {}
     coupling = Coupling.of(BETA[group], action, **options)
     field = Field.hot(LATTICE, group, precision, device, 5)
     random = Random.for_field(field, rng, 7)
-    hmc = ALGORITHMS["hmc"].with_options(integrator=INTEGRATORS[action], length=0.5)
+    more = QUARKS.get(quarks, {})
+    hmc = ALGORITHMS["hmc"].with_options(integrator=INTEGRATORS[action], length=0.5, **more)
     update = hmc.prepare(field, [coupling], [random], CHAIN_VERSION, [Tuning(updates=6)])
-    records = np.array([update()[0] for _ in range(9)], float)
+    records = np.array([update()[0] for _ in range(3 if quarks else 9)], float)
     assert np.isfinite(records).all()
     return {"links": digest(field.to_numpy()), "records": digest(records)}

@@ -331,6 +331,10 @@ INLINE double_real select_double(mask m, const double_real& a, const double_real
 INLINE double_real power_of_two(const double_real& x) {
     return (double_real)(((double_word)(x + 6755399441055744.0) + 1023) << 52);
 }
+// x, or `other` where |x| is not at most `most`.
+INLINE double_real where_below(const double_real& x, double most, double other) {
+    return (x <= double_real{} + most) & (x >= double_real{} - most) ? x : double_real{} + other;
+}
 INLINE double_real to_double(real x) { return __builtin_convertvector(x, double_real); }
 INLINE real from_double(const double_real& x) { return __builtin_convertvector(x, real); }
 INLINE word float_bits(const double_real& x) { return (word)__builtin_convertvector(x, float_real); }

@@ -45,19 +45,46 @@ template <class A, class Body> INLINE void run_sites(const A* steps, int count, 
         });
 }
 
-template <int K, class A, class Body> INLINE void run_sums(const A* steps, int count, Team& team, Body body) {
+// The sums of K values of the sites of a part.
+template <int K, int PARTS> struct PartSums;
+template <int K> struct PartSums<K, 1> {
+    double sums[K] = {};
+    INLINE void add(const Geometry& g, const real (&values)[K]) {
+        for (int k = 0; k < K; k++) sums[k] += slot_sum(g, values[k]);
+    }
+    INLINE double sum(int i) const { return sums[i]; }
+};
+// Sums whose order does not matter, so that lanes are added up at the end.
+template <int K> struct PartSums<K, LEVELS> {
+    double_real sums[K * LEVELS] = {};
+    INLINE void add(const Geometry& g, const real (&values)[K]) {
+        for (int k = 0; k < K; k++) {
+            double_real rest = within_levels(g, to_double(values[k]));
+            Level level = first_level(g);
+            for (int i = 0; i < LEVELS; i++, level = next_level(level))
+                sums[k * LEVELS + i] = sums[k * LEVELS + i] + take_part(level, rest);
+        }
+    }
+    INLINE double sum(int i) const {
+        double all = sums[i][0];
+        for (int lane = 1; lane < LANES; lane++) all += sums[i][lane];
+        return all;
+    }
+};
+
+template <int K, int PARTS, class A, class Body> INLINE void run_sums(const A* steps, int count, Team& team, Body body) {
     team.share(
         count, [=](int step) { return items_of(steps[step].work, parts_of(steps[step])); },
         [=](int step, long long begin, long long end) {
             const A a = steps[step];
             each_item(a.work, 0, parts_of(a), begin, end, [&](long long n, int t, int parity, int part) {
-                double sum[K] = {};
+                PartSums<K, PARTS> sums;
                 for (int i = part * SLOTS_PER_PART; i < (part + 1) * SLOTS_PER_PART && i < a.geometry.slots; i++) {
                     real values[K] = {};
                     body(a, locate(a.geometry, t, parity, i), values);
-                    for (int k = 0; k < K; k++) sum[k] += slot_sum(a.geometry, values[k]);
+                    sums.add(a.geometry, values);
                 }
-                for (int k = 0; k < K; k++) a.sums[n * K + k] = sum[k];
+                for (int i = 0; i < K * PARTS; i++) a.sums[n * (K * PARTS) + i] = sums.sum(i);
             });
         });
 }
@@ -96,10 +123,12 @@ INLINE void run_slice_sums(const A* steps, int count, Team& team, Body body) {
 
 #define SWEEP_KERNEL(NAME, BODY) SITE_KERNEL(NAME, BODY<false>)
 
-#define SUM_KERNEL(NAME, K, BODY)                                                                    \
+#define SUM_KERNEL(NAME, K, BODY) SUM_KERNEL_IN_PARTS(NAME, K, 1, BODY)
+#define WIDE_SUM_KERNEL(NAME, K, BODY) SUM_KERNEL_IN_PARTS(NAME, K, PARTS_PER_VALUE, BODY)
+#define SUM_KERNEL_IN_PARTS(NAME, K, PARTS, BODY)                                                    \
     extern "C" void NAME(const Arguments* steps, int count, Team* team) {                            \
-        run_sums<K>(steps, count, *team, [](const Arguments& a, const Site& site, real (&values)[K]) \
-                        __attribute__((always_inline)) { BODY(a, site, values); });                  \
+        run_sums<K, PARTS>(steps, count, *team, [](const Arguments& a, const Site& site, real (&values)[K]) \
+                               __attribute__((always_inline)) { BODY(a, site, values); });           \
     }
 
 #define PAIRED_KERNEL SITE_KERNEL

@@ -277,6 +277,7 @@ INLINE double select_double(mask m, double a, double b) { return m ? a : b; }
 INLINE double power_of_two(double x) {
     return __longlong_as_double((__double_as_longlong(x + 6755399441055744.0) + 1023) << 52);
 }
+INLINE double where_below(double x, double most, double other) { return x <= most && x >= -most ? x : other; }
 INLINE double to_double(real x) { return (double)x; }
 INLINE real from_double(double x) { return (real)x; }
 INLINE word float_bits(double x) { return __float_as_uint((float)x); }

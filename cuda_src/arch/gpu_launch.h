@@ -46,20 +46,36 @@ template <class A> INLINE bool in_work(const A& a, const Site& site) {
     return slice_in_memory(a.geometry, site) < a.work.t_begin + a.work.slices * a.work.t_step;
 }
 
-// Add up the values of a block's threads as a binary tree, and store the partial sum.
-template <int K> INLINE void store_block_sums(const Geometry& g, const real (&values)[K], double* sums) {
-    __shared__ double tree[K][MAX_THREADS];
-    const int me = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+// Add up numbers of a block's threads, which are in `tree`, as a binary tree, and store every STRIDE-th sum.
+template <int STRIDE, int K> INLINE void store_tree_sums(double (&tree)[K][MAX_THREADS], int me, double* sums) {
     const int threads = blockDim.x * blockDim.y * blockDim.z;
-    UNROLL for (int k = 0; k < K; k++) tree[k][me] = summand(g, values[k]);
     for (int width = 512; width > 0; width /= 2) {
         __syncthreads();
         if (me < width && me + width < threads)
             UNROLL for (int k = 0; k < K; k++) tree[k][me] += tree[k][me + width];
     }
-    const int part = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
     if (me == 0)
-        UNROLL for (int k = 0; k < K; k++) sums[part * K + k] = tree[k][0];
+        UNROLL for (int k = 0; k < K; k++) sums[k * STRIDE] = tree[k][0];
+}
+
+// Add up the values of a block's threads, or the parts of them, and store the partial sums.
+template <int PARTS, int K> INLINE void store_block_sums(const Geometry& g, const real (&values)[K], double* sums) {
+    __shared__ double tree[K][MAX_THREADS];
+    const int me = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+    sums += ((blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x) * (K * PARTS);
+    if constexpr (PARTS == 1) {
+        UNROLL for (int k = 0; k < K; k++) tree[k][me] = summand(g, values[k]);
+        store_tree_sums<1>(tree, me, sums);
+    } else {
+        double rest[K];
+        UNROLL for (int k = 0; k < K; k++) rest[k] = within_levels(g, to_double(values[k]));
+        Level level = first_level(g);
+        ROLLED for (int i = 0; i < PARTS; i++, level = next_level(level)) {
+            UNROLL for (int k = 0; k < K; k++) tree[k][me] = take_part(level, rest[k]);
+            store_tree_sums<PARTS>(tree, me, sums + i);
+            __syncthreads();
+        }
+    }
 }
 
 constexpr int SUBSETS = 4;  // threads that add up one value of a block together
@@ -227,12 +243,14 @@ template <class A> struct Steps {
         }                                                                                      \
     }
 
-#define SUM_KERNEL(NAME, K, BODY)                                                              \
+#define SUM_KERNEL(NAME, K, BODY) SUM_KERNEL_IN_PARTS(NAME, K, 1, BODY)
+#define WIDE_SUM_KERNEL(NAME, K, BODY) SUM_KERNEL_IN_PARTS(NAME, K, PARTS_PER_VALUE, BODY)
+#define SUM_KERNEL_IN_PARTS(NAME, K, PARTS, BODY)                                              \
     extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)                      \
         NAME(const Arguments a, const Tile tile) {                                             \
         real values[K] = {};                                                                   \
         BODY(a, my_site(a, tile), values);                                                     \
-        store_block_sums<K>(a.geometry, values, a.sums);                                       \
+        store_block_sums<PARTS>(a.geometry, values, a.sums);                                   \
     }
 
 #define SLICES_SUM_KERNEL(NAME, SLICES, K, BLOCKS, BODY)                                       \

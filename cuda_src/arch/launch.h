@@ -14,6 +14,9 @@
 //                                which runs all steps of whole sweeps in one launch
 //   SUM_KERNEL(name, K, body)    body(arguments, site, real (&values)[K]) computes K values per site,
 //                                which are added up over fixed parts of every slice
+//   WIDE_SUM_KERNEL(name, K, body)
+//                                the same for values of any size, such as squares of residuals, that may be far below 1
+//                                or far above. With STRICT there are PARTS_PER_VALUE sums of each value
 //
 //   SLICES_SUM_KERNEL(name, SLICES, K, BLOCKS, body)
 //                                a sum kernel that works on SLICES consecutive time slices at a time, so that it

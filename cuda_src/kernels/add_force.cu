@@ -34,4 +34,4 @@ INLINE void add_force_site(const Arguments& a, const Site& site, real (&values)[
     values[1] = sum;
 }
 
-SUM_KERNEL(add_force, 2, add_force_site)
+WIDE_SUM_KERNEL(add_force, 2, add_force_site)

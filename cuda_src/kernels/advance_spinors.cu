@@ -30,4 +30,4 @@ INLINE void advance_spinors_site(const Arguments& a, const Site& site, real (&va
     }
 }
 
-SUM_KERNEL(advance_spinors, PRODUCTS, advance_spinors_site)
+WIDE_SUM_KERNEL(advance_spinors, PRODUCTS, advance_spinors_site)

@@ -83,4 +83,4 @@ INLINE void baryons_site(const Arguments& a, const Site& site, real (&values)[VA
     }
 }
 
-SUM_KERNEL(baryons, VALUES, baryons_site)
+WIDE_SUM_KERNEL(baryons, VALUES, baryons_site)

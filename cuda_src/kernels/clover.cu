@@ -41,4 +41,4 @@ INLINE void clover_site(const Arguments& a, const Site& site, real (&values)[3])
     raise_largest(a.largest + slice_in_memory(a.geometry, site), largest);
 }
 
-SUM_KERNEL(clover, 3, clover_site)
+WIDE_SUM_KERNEL(clover, 3, clover_site)

@@ -5,9 +5,6 @@
 #include "group/group.h"
 #include "update/replicas.h"
 
-// Unit of the sums of |F|^2 with STRICT, because |F|^2 of a site may exceed LARGEST_SUMMAND.
-constexpr int FORCE_UNIT = 1024;
-
 struct Arguments {
     Geometry geometry;
     Work work;
@@ -45,7 +42,7 @@ INLINE void kick_site(const Arguments& a, const Site& launched, real (&values)[2
     }
     raise_largest(a.largest + slice_in_memory(g, site), root(largest));
     values[0] = energy;
-    values[1] = STRICT ? sum * scalar(1.0 / FORCE_UNIT) : sum;
+    values[1] = sum;
 }
 
-SUM_KERNEL(kick, 2, kick_site)
+WIDE_SUM_KERNEL(kick, 2, kick_site)

@@ -39,7 +39,7 @@ INLINE GROUP::Algebra element(const real (&p)[NUMBERS]) {
 INLINE void momenta_site(const Arguments& a, const Site& site, real (&values)[2]) {
     typedef GROUP::AlgebraField AlgebraField;
     const Geometry& g = a.geometry;
-    real energy = broadcast(0), accept[1];
+    real energy = broadcast(0), accept[1] = {broadcast(0)};
     ROLLED
     for (int mu = 0; mu < 4; mu++) {
         // Besides the momentum at most one number for the acceptance; RANLUX reserves four more.

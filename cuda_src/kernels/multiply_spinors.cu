@@ -20,4 +20,4 @@ INLINE void multiply_spinors_site(const Arguments& a, const Site& site, real (&v
     }
 }
 
-SUM_KERNEL(multiply_spinors, PRODUCTS, multiply_spinors_site)
+WIDE_SUM_KERNEL(multiply_spinors, PRODUCTS, multiply_spinors_site)

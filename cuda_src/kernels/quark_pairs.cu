@@ -45,4 +45,4 @@ INLINE void quark_pairs_site(const Arguments& a, const Site& site, real (&values
     }
 }
 
-SUM_KERNEL(quark_pairs, 2 * PAIRS, quark_pairs_site)
+WIDE_SUM_KERNEL(quark_pairs, 2 * PAIRS, quark_pairs_site)

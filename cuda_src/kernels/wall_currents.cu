@@ -39,4 +39,4 @@ INLINE void wall_currents_site(const Arguments& a, const Site& site, real (&valu
     }
 }
 
-SUM_KERNEL(wall_currents, VALUES, wall_currents_site)
+WIDE_SUM_KERNEL(wall_currents, VALUES, wall_currents_site)

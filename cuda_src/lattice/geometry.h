@@ -98,6 +98,34 @@ INLINE double summand(const Geometry& g, double value) {
 #endif
 }
 
+// Wide sums are for values that may be of any size. With STRICT every value is split into as many parts, each a multiple of
+// a unit of its own, so that the sums of the parts are exact; gauge_mc/fields/sums.py adds these.
+constexpr int LEVELS = 6;
+constexpr int PARTS_PER_VALUE = STRICT ? LEVELS : 1;
+
+// The first unit is WIDER times that of `summand`, and so is the largest value that is not taken as NaN. Another unit is
+// 2^-54 times the number of sites of a slice, rounded up to a power of two, times the one before: at most half of that is
+// left of a value.
+constexpr double WIDER = 0x1p50;
+
+struct Level {
+    double shift, narrower;  // 1.5 * 2^52 units, and the ratio of the next unit to this one
+};
+INLINE Level first_level(const Geometry& g) { return {g.sum_shift * WIDER, g.sum_shift / 1.5 * 0x1p-63}; }
+
+// Return numbers in double precision, or NaN where they are too large.
+template <class D> INLINE D within_levels(const Geometry& g, const D& value) {
+    const double zero = g.sum_shift - g.sum_shift;
+    return where_below(value, LARGEST_SUMMAND * WIDER, zero / zero);
+}
+// Return the part of numbers at this level, of which the rest is left for the next one.
+template <class D> INLINE D take_part(const Level& level, D& rest) {
+    const D part = (rest + level.shift) - level.shift;
+    rest = rest - part;
+    return part;
+}
+INLINE Level next_level(const Level& level) { return {level.shift * level.narrower, level.narrower}; }
+
 // Return the number of a site's slice among those of all replicas.
 INLINE int slice_in_memory(const Geometry& g, const Site& s) { return s.replica * g.slices + s.t; }
 

@@ -184,8 +184,13 @@ class HybridMonteCarlo(Algorithm):
 
     @property
     def strict(self) -> bool:
-        """Those without quarks are; see `Algorithm.strict`."""
-        return not self.values[QUARKS.name]
+        """All are but those with some kinds of quarks; see `Algorithm.strict`."""
+        return not self.loose
+
+    @property
+    def loose(self) -> str:
+        """Quarks that are not strict; see `Algorithm.loose`."""
+        return next((one.loose for one in self.quarks if one.loose), "")
 
     @property
     def columns(self) -> TableColumns:  # type: ignore[override]

@@ -189,6 +189,11 @@ class Kernel(CachedHash):
         return any(member.name == "sums" for member in members(ARGUMENTS, (self.source,)))
 
     @cached_property
+    def wide(self) -> bool:
+        """Whether the values that it sums may have any size; see `gauge_mc.fields.sums.LEVELS`."""
+        return "WIDE_SUM_KERNEL(" in self.source.read_text(encoding="utf-8")
+
+    @cached_property
     def paired(self) -> bool:
         """Whether a thread of a GPU works on both sites of a slot."""
         return "PAIRED_KERNEL(" in self.source.read_text(encoding="utf-8")

@@ -212,6 +212,11 @@ class DeviceGroup:
         for device in self.devices:
             device.strict = strict
 
+    @property
+    def strict(self) -> bool:
+        """Whether fields are computed with the same bits everywhere."""
+        return any(device.strict for device in self.devices)
+
     def synchronize(self) -> None:
         """Wait until all devices of this process have finished their work."""
         for device in self.devices:

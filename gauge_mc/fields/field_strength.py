@@ -98,7 +98,7 @@ def field_strength(
     """
     largest = largest or LargestValues(field)
     largest.clear()
-    sums = [SlabSums(slab, 3, 1) for slab in field.slabs]
+    sums = [SlabSums(slab, 3, 1, wide=True) for slab in field.slabs]
     for n, one in enumerate(sums):
         addresses = {"links": one.slab.buffer.address, "largest": largest.address(n)}
         one.launch(CLOVER, addresses | {"along_t": anisotropy * anisotropy})

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from gauge_mc.devices.base import Launch, repeated
 from gauge_mc.devices.kernels import Choice, Kernel, Variant
+from gauge_mc.devices.source import constants
+from gauge_mc.devices.structures import GEOMETRY
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.layout import BOTH_PARITIES
 from gauge_mc.domain.slab import Slab, work
@@ -24,6 +26,9 @@ ANY_VARIANT = Variant("double")
 
 SUM_BYTES = 8
 """Bytes per sum, in double precision."""
+
+LEVELS = constants(GEOMETRY)["LEVELS"]
+"""Number of parts, the largest first, of a value that may have any size, in strict sums."""
 
 
 class SlabSums:
@@ -47,6 +52,8 @@ class SlabSums:
         Compile-time choices of the kernels other than the group.
     scratch : str
         Use of the scratch memory. Sums of another use replace no sums that have not been read.
+    wide : bool
+        Whether all kernels are `Kernel.wide`.
     """
 
     def __init__(
@@ -58,16 +65,19 @@ class SlabSums:
         own_memory: bool = False,
         choices: tuple[Choice, ...] = (),
         scratch: str = "sums",
+        wide: bool = False,
     ) -> None:
-        self.slab, self._choices = slab, choices
+        self.slab, self._choices, self._wide = slab, choices, wide
+        self._levels = LEVELS if wide and self.strict else 1
         self._over = slab.whole() if over is None else over
         self.slices = int(self._over.slices)
         self.values, self._rows, self._launched = values, rows, 0
         parities = 1 if self._over.parity < BOTH_PARITIES else 2
         parts = slab.device.partial_sums(slab.layout.extents, slab.variant())
         self._parts = parts // 2 * parities
-        self._row_bytes = SUM_BYTES * self.slices * self._parts * values
-        nbytes = rows * (self._row_bytes + SUM_BYTES * self.slices * values)
+        sums = values * self._levels
+        self._row_bytes = SUM_BYTES * self.slices * self._parts * sums
+        nbytes = rows * (self._row_bytes + SUM_BYTES * self.slices * sums)
         device = slab.device
         self._memory = device.allocate(nbytes) if own_memory else device.scratch(scratch, nbytes)
         self._adding: dict[tuple[int, int], Launch] = {}
@@ -81,6 +91,11 @@ class SlabSums:
             The sum kernel, which its source file declares.
         *steps : mapping of str to object
             The kernel's arguments by name, without ``geometry``, ``work`` and ``sums``.
+
+        Raises
+        ------
+        ValueError
+            If the kernel is wide, and the sums are not, or the other way round.
         """
         numbers = range(self._launched, self._launched + len(steps))
         filled = [self._arguments(kernel, n, one) for n, one in zip(numbers, steps, strict=True)]
@@ -98,6 +113,8 @@ class SlabSums:
         )
 
     def _arguments(self, kernel: Kernel, row: int, values: Mapping[str, Any]) -> ctypes.Structure:
+        if kernel.wide != self._wide:
+            raise ValueError(f"Sums of the kernel {kernel.name} must {'not ' * self._wide}be wide.")
         sums = self.partial_sums(row)
         return self.slab.arguments(kernel, self._over, *self._choices, sums=sums, **values)
 
@@ -135,8 +152,8 @@ class SlabSums:
             return np.empty(shape)
         offset = self._rows * self._row_bytes
         self.add_up(self._memory.address + offset, rows)
-        data = self.slab.device.read(self._memory, offset, SUM_BYTES * math.prod(shape))
-        return data.view(np.float64).reshape(shape)
+        nbytes = SUM_BYTES * math.prod(shape) * self._levels
+        return self._joined(self.slab.device.read(self._memory, offset, nbytes), shape)
 
     def by_block(self) -> NDArray[np.float64]:
         """Wait for all launches since the last call, and return their partial sums.
@@ -144,11 +161,25 @@ class SlabSums:
         Returns
         -------
         ndarray, shape (launches, slices, blocks, values), float64
-            The sums over each block of sites of every time slice.
+            The sums over each block of sites of every time slice. Strict sums over a slice are
+            exact and one block, because other machines have other blocks.
         """
         rows, self._launched = self._launched, 0
         data = self.slab.device.read(self._memory, 0, rows * self._row_bytes)
-        return data.view(np.float64).reshape(rows, self.slices, self._parts, self.values)
+        shape = (rows, self.slices, self._parts, self.values)
+        if not self.strict:
+            return data.view(np.float64).reshape(shape)
+        blocks = data.view(np.float64).reshape(rows, self.slices, self._parts, -1)
+        sums = np.ascontiguousarray(blocks.sum(axis=2, keepdims=True))
+        return self._joined(sums, (*shape[:2], 1, self.values))
+
+    def _joined(self, data: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """Return sums of this shape, given those of the parts of all values."""
+        parts = data.view(np.float64).reshape(*shape, self._levels)
+        total = parts[..., -1]
+        for level in range(self._levels - 2, -1, -1):
+            total = total + parts[..., level]
+        return total
 
     def add_up(self, totals: int, rows: int | None = None) -> None:
         """Add up partial sums, and store what `by_slice` returns.
@@ -171,7 +202,7 @@ class SlabSums:
                 rows=rows,
                 slices=self.slices,
                 parts=self._parts,
-                values=self.values,
+                values=self.values * self._levels,
             )
             kernel = self.slab.device.kernel(ADD_PARTIAL_SUMS, ANY_VARIANT)
             self._adding[totals, rows] = kernel.prepared(repeated([arguments], 1))

@@ -250,6 +250,11 @@ class Observable:
     formerly: ClassVar[Mapping[str, str]] = {}
     """Entries that the headers of tables of earlier versions lack."""
 
+    @property
+    def loose(self) -> str:
+        """An option on the command line with which the tables are not strict; none by default."""
+        return ""
+
     def __init_subclass__(cls) -> None:
         """Take names for columns, and show the first average if none is declared."""
         super().__init_subclass__()

@@ -42,6 +42,7 @@ class Baryons(Hadrons):
 
     name: ClassVar[str] = "baryons"
     summary: ClassVar[str] = "correlators of baryons"
+    strict: ClassVar[bool] = True
     columns: ClassVar[TableColumns] = COLUMNS
     normalisation: ClassVar[str] = (
         "sum over x of exp(-i p (x - x0)) parity Tr [(1 + parity gamma_t)/2 < B(x) B-bar(x0) >] "
@@ -89,14 +90,15 @@ class Baryons(Hadrons):
 
     def _baryons(self, pair: Pair, up: Propagator, down: Propagator) -> Iterator[HadronCorrelator]:
         """Yield the correlators of the nucleon, and of the Delta of equal quarks."""
+        strict = up.field.devices.strict
         for momentum in self.quarks.momenta:
             found = nucleon(up, down, momentum)
             for parity in PARITIES:
-                yield pair, ("nucleon", parity), momentum, of_parity(found, parity)
+                yield pair, ("nucleon", parity), momentum, of_parity(found, parity, strict)
         if up is down:
             found = delta(up)
             for parity in PARITIES:
-                yield pair, ("delta", parity), AT_REST, of_parity(found, parity)
+                yield pair, ("delta", parity), AT_REST, of_parity(found, parity, strict)
 
     def _diquarks(
         self, pair: Pair, first: Propagator, second: Propagator

@@ -47,6 +47,7 @@ class Mesons(Hadrons):
 
     name: ClassVar[str] = "mesons"
     summary: ClassVar[str] = "correlators of mesons"
+    strict: ClassVar[bool] = True
     columns: ClassVar[TableColumns] = MESONS
     normalisation: ClassVar[str] = (
         "sum over x of exp(-i p (x - x0)) < q̄1 sink q2 (x) [q̄1 source q2 (x0)]^dagger >, "
@@ -72,8 +73,9 @@ class Mesons(Hadrons):
 
     def correlators(self, quarks: Mapping[Quark, Propagator]) -> Iterator[HadronCorrelator]:
         """Yield the correlators of all pairs of quarks; see `Hadrons.correlators`."""
+        strict = next(iter(quarks.values())).field.devices.strict
         for pair, momentum in product(pairs_of(self.quarks.kinds), self.quarks.momenta):
             tensor = spin_tensor(quarks[pair[1]], quarks[pair[0]], momentum)
             for names in self.gammas:
                 begin, end = (SIXTEEN[name] for name in names)
-                yield pair, names, momentum, meson(tensor, end, begin)
+                yield pair, names, momentum, meson(tensor, end, begin, strict)

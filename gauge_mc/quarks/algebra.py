@@ -138,7 +138,7 @@ class _VectorGroup:
         over = work(0, 1, self._count * slab.layout.slices, parity)
         row = {}
         if kernel.sums:
-            self._sums.append(SlabSums(slab, PRODUCTS, 1, over, own_memory=True))
+            self._sums.append(SlabSums(slab, PRODUCTS, 1, over, own_memory=True, wide=True))
             row["sums"] = self._sums[-1].partial_sums(0)
         kind = type(like.by_vector(slab))
         arguments = kernel.arguments(

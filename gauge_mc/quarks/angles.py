@@ -11,6 +11,7 @@ from gauge_mc.errors import UsageError
 from gauge_mc.numbers import number
 from gauge_mc.options import Option
 from gauge_mc.quoting import quoted
+from gauge_mc.rounded import unit_number
 
 LARGEST = 1e6
 """Largest size of an angle, in units of pi."""
@@ -53,9 +54,16 @@ def angles_of(text: str | tuple[float, ...]) -> tuple[float, ...]:
     )
 
 
-def phases_of(angles: Iterable[float]) -> tuple[complex, ...]:
-    """Return exp(i pi angle) for each angle, exactly for whole angles."""
+def phases_of(angles: Iterable[float], strict: bool = False) -> tuple[complex, ...]:
+    """Return exp(i pi angle) for each angle, exactly for whole angles.
+
+    Strict ones are rounded once, as no C library does it.
+    """
     return tuple(
-        (-1.0) ** int(one) + 0j if one == int(one) else cmath.exp(1j * math.pi * one)
+        (-1.0) ** int(one) + 0j
+        if one == int(one)
+        else unit_number(one)
+        if strict
+        else cmath.exp(1j * math.pi * one)
         for one in angles
     )

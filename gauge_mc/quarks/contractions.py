@@ -7,7 +7,9 @@ the lattice alone. Times and positions are counted from the source.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from itertools import permutations, product
 from typing import Any
 
@@ -17,9 +19,11 @@ from numpy.typing import NDArray
 from gauge_mc.devices.base import Buffer
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.fields.sums import SlabSums, slices_of_all_slabs
+from gauge_mc.quarks.arithmetic import Arithmetic, arithmetic_of
 from gauge_mc.quarks.gamma import CONJUGATION, GAMMA, GAMMA_5, SIXTEEN, Matrix, adjoint
 from gauge_mc.quarks.propagators import Propagator
 from gauge_mc.quarks.spinors import SPINS
+from gauge_mc.rounded import root_of_unity
 
 QUARK_PAIRS = Kernel("quark_pairs")
 BARYONS = Kernel("baryons")
@@ -49,13 +53,8 @@ class PlaneWaves:
         self._buffers: dict[Any, Buffer] = {}
         if momentum == AT_REST:
             return
-        extents = like.field.lattice.extents
-        z, y, x = np.indices(extents[2::-1])
-        turns = sum(
-            p * (n - origin) / extent
-            for p, n, origin, extent in zip(momentum, (x, y, z), like.place, extents, strict=False)
-        )
-        waves = np.ascontiguousarray(np.exp(-2j * np.pi * turns))
+        strict = like.field.devices.strict
+        waves = np.ascontiguousarray((_rounded_waves if strict else _usual_waves)(like, momentum))
         for slab in like.columns.slabs:
             if slab.device not in self._buffers:
                 buffer = slab.device.allocate(waves.nbytes)
@@ -66,6 +65,31 @@ class PlaneWaves:
         """Return the address in the memory of a device; 0 if all numbers are 1."""
         buffer = self._buffers.get(device)
         return buffer.address if buffer else 0
+
+
+def _usual_waves(like: Propagator, momentum: Momentum) -> Array:
+    """Return exp(-i p (x - x0)) on the sites of a time slice, shape (Z, Y, X)."""
+    extents = like.field.lattice.extents
+    z, y, x = np.indices(extents[2::-1])
+    turns = sum(
+        p * (n - origin) / extent
+        for p, n, origin, extent in zip(momentum, (x, y, z), like.place, extents, strict=False)
+    )
+    return np.asarray(np.exp(-2j * np.pi * turns))
+
+
+def _rounded_waves(like: Propagator, momentum: Momentum) -> Array:
+    """Return the same, rounded once."""
+    extents = like.field.lattice.extents[:3]
+    order = math.lcm(*extents)
+    z, y, x = np.indices(extents[::-1])
+    turns = sum(
+        -p * (n - origin) * (order // extent)
+        for p, n, origin, extent in zip(momentum, (x, y, z), like.place, extents, strict=False)
+    )
+    numbers, places = np.unique(np.mod(turns, order), return_inverse=True)
+    roots = np.array([complex(*root_of_unity(int(n), order)) for n in numbers])
+    return np.asarray(roots[places].reshape(np.shape(x)))
 
 
 def _sums(
@@ -100,7 +124,7 @@ def _sums(
     storage, field = first.columns.storage, first.field
     local = []
     for n, slab in enumerate(first.columns.slabs):
-        sums = SlabSums(slab, 2 * values, len(launches), choices=(storage.choice,))
+        sums = SlabSums(slab, 2 * values, len(launches), choices=(storage.choice,), wide=True)
         spinors = {
             name: one.columns.structure(one.columns.slabs[n]) for name, one in quarks.items()
         }
@@ -141,7 +165,7 @@ def spin_tensor(first: Propagator, second: Propagator, momentum: Momentum = AT_R
     return np.asarray(first.normalisation * second.normalisation * tensor)
 
 
-def meson(tensor: Array, sink: Matrix, source: Matrix) -> Array:
+def meson(tensor: Array, sink: Matrix, source: Matrix, strict: bool = False) -> Array:
     """Return the correlator of q̄1 sink q2 at t with the adjoint of q̄1 source q2 at 0.
 
     It is -Tr [sink S2(x, 0) adjoint(source) S1(0, x)] with S1(0, x) = gamma_5 S1(x, 0)^dagger
@@ -154,6 +178,8 @@ def meson(tensor: Array, sink: Matrix, source: Matrix) -> Array:
         `spin_tensor` of S2 and S1, in this order.
     sink, source : ndarray, shape (4, 4)
         Matrices Gamma at the sink and at the source.
+    strict : bool
+        Whether to compute the same bits on all machines.
 
     Returns
     -------
@@ -161,7 +187,8 @@ def meson(tensor: Array, sink: Matrix, source: Matrix) -> Array:
         The correlator at every distance in time from the source.
     """
     end, begin = GAMMA_5 @ sink, adjoint(source) @ GAMMA_5
-    return np.asarray(-np.einsum("ki,tijkl,jl->t", end, tensor, begin, optimize=True))
+    einsum = arithmetic_of(strict).einsum
+    return np.asarray(-einsum("ki,tijkl,jl->t", end, tensor, begin, optimize=True))
 
 
 def meson_correlators(
@@ -218,7 +245,7 @@ def diquark(first: Propagator, second: Propagator, gamma: Matrix, momentum: Mome
     found = _baryon_sums((first, second, second), sink, momentum, [(i, j, 0) for i, j in pairs])
     weights = np.array([end[one] for one in pairs])
     scale = first.normalisation * second.normalisation
-    correlator = scale * np.einsum("n,nt->t", weights, found[:, :, 0])
+    correlator = scale * _arithmetic(first).einsum("n,nt->t", weights, found[:, :, 0])
     return _continued(correlator, (first, second))
 
 
@@ -250,13 +277,16 @@ def delta(quark: Propagator) -> Array:
     for j, sink in enumerate(vectors):
         tensor = _triple_tensor(quark, sink)
         for i, source in enumerate(vectors):
-            found = _contracted(tensor, source, orders)
+            found = _contracted(tensor, source, orders, _arithmetic(quark))
             projector = (i == j) * np.eye(SPINS) - GAMMA[i] @ GAMMA[j] / 3
-            total = total + projector @ found
-    return _continued(quark.normalisation**3 * total, (quark, quark, quark))
+            total = total + _arithmetic(quark).matmul(projector, found)
+    two_kappa = quark.normalisation
+    strict = quark.field.devices.strict
+    scale = two_kappa * two_kappa * two_kappa if strict else two_kappa**3
+    return _continued(scale * total, (quark, quark, quark))
 
 
-def of_parity(correlator: Array, parity: int) -> Array:
+def of_parity(correlator: Array, parity: int, strict: bool = False) -> Array:
     """Return parity Tr [(1 + parity gamma_t)/2 C(t)], whose average is positive at small t.
 
     Parameters
@@ -265,6 +295,8 @@ def of_parity(correlator: Array, parity: int) -> Array:
         C(t) with the spins of sink and source.
     parity : int
         1 or -1.
+    strict : bool
+        Whether to compute the same bits on all machines.
 
     Returns
     -------
@@ -272,7 +304,7 @@ def of_parity(correlator: Array, parity: int) -> Array:
         The projected correlator.
     """
     projector = parity * (np.eye(SPINS) + parity * GAMMA[3]) / 2
-    return np.asarray(np.einsum("kl,tlk->t", projector, correlator))
+    return np.asarray(arithmetic_of(strict).einsum("kl,tlk->t", projector, correlator))
 
 
 Spins = tuple[int, int, int]
@@ -297,7 +329,12 @@ def _three_quarks(
     for one, values in zip(spins, _baryon_sums(quarks, sink, momentum, spins), strict=True):
         tensor[one] = values
     scale = float(np.prod([one.normalisation for one in quarks]))
-    return _continued(scale * _contracted(tensor, source, orders), quarks)
+    contracted = _contracted(tensor, source, orders, _arithmetic(quarks[0]))
+    return _continued(scale * contracted, quarks)
+
+
+def _arithmetic(quark: Propagator) -> Arithmetic:
+    return arithmetic_of(quark.field.devices.strict)
 
 
 def _extent(quark: Propagator) -> int:
@@ -325,13 +362,15 @@ def _triple_tensor(quark: Propagator, sink: Matrix) -> Array:
     return tensor
 
 
-def _contracted(tensor: Array, source: Matrix, orders: Iterable[tuple[int, ...]]) -> Array:
+def _contracted(
+    tensor: Array, source: Matrix, orders: Iterable[tuple[int, ...]], arithmetic: Arithmetic
+) -> Array:
     """Contract the spins of the source, shape (T, 4, 4) with the elements [t, k, k']."""
     end = GAMMA[3] @ source.conj() @ GAMMA[3]
     found: Any = 0
     for order in orders:
         names = "".join("ijk"[n] for n in order)
-        found = found + np.einsum(f"{names}tm,ij->tmk", tensor, end)
+        found = found + arithmetic.einsum(f"{names}tm,ij->tmk", tensor, end)
     return np.asarray(found)
 
 
@@ -358,8 +397,10 @@ def _continued(correlator: Array, quarks: Sequence[Propagator]) -> Array:
     The part that was beyond the last slice of the lattice is multiplied by the phases of the
     quarks, with which a propagator continues there.
     """
-    phase = np.prod([one.boundary.phases[3] for one in quarks])
+    multiply = _arithmetic(quarks[0]).multiply
+    phases: list[Any] = [one.boundary.phases[3] for one in quarks]
+    phase = reduce(multiply, phases)
     begin = _extent(quarks[0]) - quarks[0].place[3]
     continued = np.array(correlator)
-    continued[begin:] *= phase
+    continued[begin:] = multiply(continued[begin:], phase)
     return continued

@@ -268,7 +268,7 @@ class WallCurrents:
         local, extent = [], y.fifth or 1
         for n, slab in enumerate(y.slabs):
             choices = y.storage.choice, self._transport.reals.choice, LINKS_ALONE
-            sums = SlabSums(slab, CURRENTS, y.count, choices=choices)
+            sums = SlabSums(slab, CURRENTS, y.count, choices=choices, wide=True)
             transport = self._transport.structure(n)
             columns = [y.structure(slab, extent * column) for column in range(y.count)]
             steps = ({"transport": transport, "y": one, "extent": extent} for one in columns)

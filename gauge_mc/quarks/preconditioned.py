@@ -16,6 +16,7 @@ from gauge_mc.quarks.hopping import (
 )
 from gauge_mc.quarks.linear import EVEN, ODD, Apply, ReducedOperator
 from gauge_mc.quarks.spinors import SpinorField
+from gauge_mc.rounded import square
 
 
 class PreconditionedOperator(ReducedOperator):
@@ -66,11 +67,11 @@ class PreconditionedOperator(ReducedOperator):
         first = prepare(odd, source, ODD, DIVIDED, dagger=dagger, some=some)
         form = ADDED if self.divided else WHOLE
         second = prepare(target, odd, EVEN, form, source, dagger, some)
-        kappa = self._prepared.operator.kappa
+        kappa2 = square(self._prepared.operator.kappa, source.field.devices.strict)
 
         def call() -> None:
             first()
-            second(-(kappa**2))
+            second(-kappa2)
 
         return call
 

@@ -43,7 +43,8 @@ class Ensemble:
 
     def strictly(self, observable: Observable) -> bool:
         """Return whether an observable is measured with the same bits on all machines."""
-        return observable.strict and self.metadata.get("strict") == str(True)
+        strict = observable.strict and not observable.loose
+        return strict and self.metadata.get("strict") == str(True)
 
     def table(self, observable: str) -> Path:
         """Return the default path of a table. It differs from the tables that the run writes."""

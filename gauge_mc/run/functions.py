@@ -236,6 +236,11 @@ def observable_along(item: Measurement, parameters: Parameters) -> Observable:
             f"measure: '{item}' depends on a stored configuration; measure it with gauge-mc "
             "measure, or choose other options."
         )
+    if parameters.strict and observable.strict and observable.loose:
+        raise UsageError(
+            f"measure: --strict does not hold for {item.observable} with {observable.loose} yet; "
+            f"leave that out of '{item}', or measure it later, on stored configurations."
+        )
     if parameters.strict and not observable.strict:
         others = in_words([name for name, one in OBSERVABLES.items() if one.strict], "and")
         raise UsageError(

@@ -235,12 +235,15 @@ class Parameters:
         GENERATORS.check(self.rng, "rng")
         self._check_luxury()
         if self.strict and not self.algorithm.strict:
-            known = [name for name, one in ALGORITHMS.items() if one.strict]
-            these = " with these options" * (self.algorithm.name in known)
+            loose = self.algorithm.loose
+            known = in_words([name for name, one in ALGORITHMS.items() if one.strict], "and")
             raise UsageError(
-                f"--strict does not hold for {self.algorithm.name}{these} yet, but for "
-                f"{in_words(known, 'and')} with their usual ones; choose those, or leave out "
-                "--strict."
+                f"--strict does not hold for {self.algorithm.name}"
+                + (
+                    f" with {loose} yet; leave out that or --strict."
+                    if loose
+                    else f" yet, but for {known}; choose one of these, or leave out --strict."
+                )
             )
         if self.exchange_every != defaults.EXCHANGE_EVERY and not self.tempering:
             raise UsageError(

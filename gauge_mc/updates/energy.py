@@ -107,12 +107,10 @@ def block_sums(devices: DeviceGroup, sums: Sequence[SlabSums]) -> NDArray[np.flo
     Returns
     -------
     ndarray, shape (slices, blocks, values), float64
-        The sums, in the order of the time slices of the lattice. Strict sums over a slice are exact
-        and one block, because other machines have other blocks.
+        The sums, in the order of the time slices of the lattice; see `SlabSums.by_block`.
     """
     rows = slices_of_all_slabs(devices, [one.by_block() for one in sums])
-    strict = any(one.strict for one in sums)
-    return np.asarray(rows[0].sum(axis=1, keepdims=True) if strict else rows[0])
+    return np.asarray(rows[0])
 
 
 def replica_sums(

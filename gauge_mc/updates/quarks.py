@@ -349,9 +349,22 @@ class DynamicalQuarks(OptionItem):
         return [self.mass, *({**self.mass, **_without_zeros(one.values)} for one in heavier)]
 
     @property
+    def loose(self) -> str:
+        """Words for an option that keeps them from being strict; none if they are."""
+        if self.is_doublet:
+            return "a doublet in --quarks"
+        if self.is_rational:
+            return "one flavour in --quarks"
+        return "--history" if self.history else ""
+
+    @property
     def phases(self) -> tuple[complex, ...]:
-        """Phases across the boundaries along x, y, z and t."""
-        return phases_of(angles_of(self.boundary or BOUNDARY.default))
+        """Phases across the boundaries along x, y, z and t, if nothing is strict."""
+        return self.phases_if(strict=False)
+
+    def phases_if(self, strict: bool) -> tuple[complex, ...]:
+        """Return the phases of strict or of usual calculations; see `phases_of`."""
+        return phases_of(angles_of(self.boundary or BOUNDARY.default), strict)
 
     @property
     def request(self) -> QuarkSolver:
@@ -520,7 +533,8 @@ def _operator(links: QuarkLinks, one: DynamicalQuarks, mass: Mapping[str, float]
     """Return the Dirac operator with a mass."""
     kappa = mass[KAPPA.name]
     more = {name: value for name, value in mass.items() if name != KAPPA.name}
-    return links.operator(one.operator or "", kappa, one.phases, **more)
+    phases = one.phases_if(links.field.devices.strict)
+    return links.operator(one.operator or "", kappa, phases, **more)
 
 
 def _without_zeros(values: Mapping[str, Any]) -> dict[str, float]:

@@ -368,7 +368,7 @@ class ReplicaDynamics:
 
         def kick() -> Callable[[], Mapping[int, Forces]]:
             scratch, over = f"{KICK.name} {moving.now}", self._work(len(numbers))
-            sums = SlabSums(slab, 2, 1, over, choices=self._choices, scratch=scratch)
+            sums = SlabSums(slab, 2, 1, over, choices=self._choices, scratch=scratch, wide=True)
             kind = KICK.part("ACTION::Coefficients", slab.variant(*self._choices))
             sums.launch(
                 KICK,
@@ -384,7 +384,7 @@ class ReplicaDynamics:
                 found = replica_sums(links.devices, [sums], len(numbers))
                 largest = self._largest.by_slice().reshape(len(self._couplings), -1)
                 forces = [
-                    gauge_force(own, largest[n], lattice, sums.strict)
+                    gauge_force(own, largest[n], lattice)
                     for own, n in zip(found, numbers, strict=True)
                 ]
                 return {

@@ -26,7 +26,12 @@ from gauge_mc.observables import (
     SecondaryTable,
     TimeSeries,
 )
-from gauge_mc.observables.hadrons.options import quark_options, quark_owners
+from gauge_mc.observables.hadrons.options import (
+    PROPAGATORS,
+    QUARK,
+    quark_options,
+    quark_owners,
+)
 from gauge_mc.observables.hadrons.propagators import SolveRecords, propagators
 from gauge_mc.observables.hadrons.quarks import Quarks
 from gauge_mc.options import Option
@@ -143,6 +148,13 @@ class QuarkObservable(Observable):
     def kernels(self) -> tuple[Kernel, ...]:
         """No kernels, because those of quarks depend on more than the group."""
         return ()
+
+    @property
+    def loose(self) -> str:
+        """Quarks with a mass, and propagators of any origin; see `Observable.loose`."""
+        if self.quarks.massive:
+            return QUARK.flag
+        return PROPAGATORS.flag if self.quarks.folder else ""
 
     @property
     def header(self) -> dict[str, str]:

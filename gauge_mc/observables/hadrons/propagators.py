@@ -135,7 +135,7 @@ def _solutions_of_family(
 ) -> Iterator[tuple[Source, dict[Quark, QuarkSolution]]]:
     """Yield the propagators of quarks whose masses are solved for together."""
     once = field.devices.shared.once
-    massive, phases = quarks.massive, quarks.boundary.phases
+    massive, phases = quarks.massive, quarks.boundary(field.devices.strict).phases
     assert massive
 
     def made() -> tuple[MassFamily, Record]:
@@ -270,12 +270,13 @@ def _propagator_path(quarks: Quarks, quark: Quark, source: Source) -> Propagator
 
 
 def _operator(quarks: Quarks, field: Field, quark: Quark) -> DiracOperator:
+    phases = quarks.boundary(field.devices.strict).phases
     if quarks.massive:
-        operator = quarks.massive.made(field, quark.m, quarks.boundary.phases)
+        operator = quarks.massive.made(field, quark.m, phases)
         assert isinstance(operator, DiracOperator)
         return operator
     parameters = {MU.name: quark.mu, **dict(quarks.parameters)}
-    return operator_with(field, quark.kappa, quarks.boundary.phases, **parameters)
+    return operator_with(field, quark.kappa, phases, **parameters)
 
 
 def _smeared(quarks: Quarks, field: Field) -> Field:

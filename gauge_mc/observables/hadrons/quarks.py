@@ -170,10 +170,9 @@ class Quarks:
         """The class of the operator, if it solves for all masses together."""
         return family_of(self.massive) if self.massive else None
 
-    @property
-    def boundary(self) -> Boundary:
-        """The phases of the boundary conditions."""
-        return Boundary.of(phases_of(self.angles))
+    def boundary(self, strict: bool = False) -> Boundary:
+        """Return the phases of the boundary conditions; see `phases_of`."""
+        return Boundary.of(phases_of(self.angles, strict))
 
     @property
     def header(self) -> dict[str, str]:

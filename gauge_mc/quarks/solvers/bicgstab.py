@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.quarks.algebra import Advance, Combine, Multiply
+from gauge_mc.quarks.arithmetic import arithmetic_of
 from gauge_mc.quarks.linear import LinearOperator
 from gauge_mc.quarks.solvers import (
     SOLVERS,
@@ -35,6 +36,7 @@ class BiCGstab(Solver):
         self, outer: Residual, operator: LinearOperator, request: SolverParameters
     ) -> None:
         super().__init__(outer, operator, request)
+        self._arithmetic = arithmetic_of(self.r.field.devices.strict)
         self.shadow, self.p, self.v, self.t = (self.r.like() for _ in range(4))
         self._apply_p = operator.apply(self.v, self.p)
         self._apply_r = operator.apply(self.t, self.r)
@@ -74,12 +76,13 @@ class BiCGstab(Solver):
     def turn(self, replaced: bool) -> None:
         """Choose the next direction; see `Solver.turn`."""
         rho = self._shadow_r().mixed if replaced else self._next_rho
-        beta = self._ratio(rho, self._rho) * self._ratio(self._alpha, self._omega)
+        multiply = self._arithmetic.multiply
+        beta = multiply(self._ratio(rho, self._rho), self._ratio(self._alpha, self._omega))
         self._rho = np.where(self.done, self._rho, rho)
-        self._direction(beta, 1, -beta * self._omega)
+        self._direction(beta, 1, multiply(-beta, self._omega))
 
     def _ratio(self, a: Scalars, b: Scalars) -> Scalars:
         """Return a / b, and 0 for vectors that are done."""
         if (~self.done & ((b == 0) | ~np.isfinite(b))).any():
             raise StagnationError
-        return np.where(self.done, 0, a / np.where(self.done, 1, b))
+        return np.where(self.done, 0, self._arithmetic.divide(a, np.where(self.done, 1, b)))

@@ -23,6 +23,7 @@ from gauge_mc.quarks.sources import (
     label_of_place,
 )
 from gauge_mc.quarks.spinors import SpinorField
+from gauge_mc.rounded import square
 
 GAUSS_STEP = Kernel("gauss_step")
 
@@ -90,7 +91,7 @@ class GaussianSource(Source):
 
     def _smear(self, vectors: SpinorField, links: Field, time: int | None) -> None:
         """Smear vectors on one time slice, or on all of them."""
-        there = self.width**2 / (4 * self.steps)
+        there = square(self.width, links.devices.strict) / (4 * self.steps)
         other = vectors.like()
         source, target = vectors, other
         copy = [0.0] * (self.steps % 2)  # back to where the vectors were

@@ -105,9 +105,7 @@ def begin_actions(
     return actions
 
 
-def gauge_force(
-    sums: NDArray[np.float64], largest: NDArray[np.float64], lattice: Lattice, strict: bool
-) -> Force:
+def gauge_force(sums: NDArray[np.float64], largest: NDArray[np.float64], lattice: Lattice) -> Force:
     """Return what the kernel `KICK` has found.
 
     Parameters
@@ -118,11 +116,8 @@ def gauge_force(
         The largest |F| of every time slice.
     lattice : Lattice
         The lattice.
-    strict : bool
-        Whether the sums are strict, and those of |F|^2 in units of ``FORCE_UNIT``.
     """
-    unit = KICK.constant("FORCE_UNIT") if strict else 1
-    mean = math.sqrt(unit * exact_sum(sums[..., 1]) / lattice.links)
+    mean = math.sqrt(exact_sum(sums[..., 1]) / lattice.links)
     return Force(Energy.of(sums[..., 0]), mean, float(largest.max()))
 
 
@@ -174,7 +169,10 @@ class GaugeMonomial(Monomial):
         """
         self._largest.clear()
         choices = (self._choice, ONE_REPLICA)
-        sums = [SlabSums(slab, 2, 1, choices=choices, scratch=KICK.name) for slab in links.slabs]
+        sums = [
+            SlabSums(slab, 2, 1, choices=choices, scratch=KICK.name, wide=True)
+            for slab in links.slabs
+        ]
         for n, one in enumerate(sums):
             one.launch(
                 KICK,
@@ -190,7 +188,7 @@ class GaugeMonomial(Monomial):
 
         def force() -> Force:
             found, largest = block_sums(links.devices, sums), self._largest.by_slice()
-            return gauge_force(found, largest, links.lattice, any(one.strict for one in sums))
+            return gauge_force(found, largest, links.lattice)
 
         return force
 

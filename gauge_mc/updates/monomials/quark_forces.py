@@ -47,7 +47,7 @@ class ForceField:
     def kick(self, momenta: AlgebraField, size: float) -> Force:
         """Change the momenta, P <- P + size F, clear F, and return what it was like."""
         self._largest.clear()
-        sums = [SlabSums(slab, 2, 1) for slab in momenta.slabs]
+        sums = [SlabSums(slab, 2, 1, wide=True) for slab in momenta.slabs]
         for n, one in enumerate(sums):
             one.launch(
                 ADD_FORCE,
@@ -103,7 +103,7 @@ def local_norm(vector: SpinorField) -> Energy:
     sums = []
     for slab in vector.slabs:
         choices, count = (vector.storage.choice,), vector.vectors
-        one = SlabSums(slab, PRODUCTS, count, slab.whole(EVEN), choices=choices)
+        one = SlabSums(slab, PRODUCTS, count, slab.whole(EVEN), choices=choices, wide=True)
         own = [vector.structure(slab, n) for n in range(count)]
         one.launch(MULTIPLY_SPINORS, *({"w": type(this)(), "r": this} for this in own))
         sums.append(one.by_block())

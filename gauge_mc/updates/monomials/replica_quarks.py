@@ -140,7 +140,7 @@ class ReplicaTerm(ABC):
         slab, lattice = momenta.slabs[0], self.field.lattice
         period = slab.layout.period
         over = work(some.start * period, 1, len(some) * period, BOTH_PARITIES)
-        sums = SlabSums(slab, 2, 1, over)
+        sums = SlabSums(slab, 2, 1, over, wide=True)
         sums.launch(
             ADD_FORCE,
             {
@@ -304,7 +304,7 @@ def draw_all(vectors: SpinorField, randoms: Sequence[Random], number: int) -> No
 def local_norms(vectors: SpinorField) -> list[Energy]:
     """Return the sum of |v|^2 over the even sites of every replica; see `local_norm`."""
     slab, choices = vectors.slabs[0], (vectors.storage.choice,)
-    sums = SlabSums(slab, PRODUCTS, 1, slab.whole(EVEN), choices=choices)
+    sums = SlabSums(slab, PRODUCTS, 1, slab.whole(EVEN), choices=choices, wide=True)
     own = vectors.by_vector(slab)
     sums.launch(MULTIPLY_SPINORS, {"w": type(own)(), "r": own})
     found = replica_sums(vectors.field.devices, [sums], vectors.replicas)

@@ -1,0 +1,96 @@
+"""Complex arithmetic of the host, as NumPy does it or with the same bits on all machines.
+
+NumPy fuses multiplications and additions of complex numbers on some processors, and leaves sums to
+libraries that add up in orders of their own. Real numbers it rounds as IEEE 754 says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Complex = NDArray[np.complex128]
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """How complex numbers are multiplied, divided and summed."""
+
+    multiply: Callable[[Any, Any], Complex]
+    """Return the product of arrays, element by element."""
+    divide: Callable[[Any, Any], Complex]
+    """Return the quotient of arrays, element by element."""
+    einsum: Callable[..., Complex]
+    """Return what `numpy.einsum` does."""
+    matmul: Callable[[Any, Any], Complex]
+    """Return the product of a matrix with each of the matrices [t, i, j]."""
+
+
+def arithmetic_of(strict: bool) -> Arithmetic:
+    """Return the arithmetic of strict or of usual calculations."""
+    return STRICT if strict else USUAL
+
+
+def _multiplied(a: Any, b: Any) -> Complex:
+    a, b = np.asarray(a, np.complex128), np.asarray(b, np.complex128)
+    real = a.real * b.real - a.imag * b.imag
+    return _joined(real, a.real * b.imag + a.imag * b.real)
+
+
+def _divided(a: Any, b: Any) -> Complex:
+    a, b = np.asarray(a, np.complex128), np.asarray(b, np.complex128)
+    norm2 = b.real * b.real + b.imag * b.imag
+    real = (a.real * b.real + a.imag * b.imag) / norm2
+    return _joined(real, (a.imag * b.real - a.real * b.imag) / norm2)
+
+
+def _joined(real: NDArray[np.float64], imaginary: NDArray[np.float64]) -> Complex:
+    made = np.empty(np.shape(real), np.complex128)
+    made.real, made.imag = real, imaginary
+    return made
+
+
+def _summed(names: str, *operands: Any, **_options: Any) -> Complex:
+    """Return what `numpy.einsum` does, adding up in the order of the indices that are summed.
+
+    Terms with a factor that is 0 are left out.
+    """
+    before, after = names.split("->")
+    arrays = dict(enumerate(zip(before.split(","), map(np.asarray, operands), strict=True)))
+    extents = {
+        name: extent
+        for labels, array in arrays.values()
+        for name, extent in zip(labels, array.shape, strict=True)
+    }
+    summed = sorted(extents.keys() - set(after))
+    total = np.zeros([extents[name] for name in after], np.complex128)
+    for place in product(*(range(extents[name]) for name in summed)):
+        fixed = dict(zip(summed, place, strict=True))
+        factors = [_part(labels, array, fixed, after) for labels, array in arrays.values()]
+        if not all(one.any() for one in factors):
+            continue
+        term = factors[0]
+        for one in factors[1:]:
+            term = _multiplied(term, one)
+        total = total + term
+    return total
+
+
+def _part(labels: str, array: NDArray[Any], fixed: dict[str, int], after: str) -> NDArray[Any]:
+    """Return the elements of an array with some fixed indices, with the axes of the result."""
+    part = array[tuple(fixed.get(name, slice(None)) for name in labels)]
+    left = [name for name in labels if name not in fixed]
+    order = sorted(range(len(left)), key=lambda axis: after.index(left[axis]))
+    extents = dict(zip(left, part.shape, strict=True))
+    return np.asarray(part.transpose(order).reshape([extents.get(name, 1) for name in after]))
+
+
+USUAL = Arithmetic(np.multiply, np.true_divide, np.einsum, np.matmul)
+STRICT = Arithmetic(
+    _multiplied, _divided, _summed, lambda matrix, many: _summed("ij,tjk->tik", matrix, many)
+)
