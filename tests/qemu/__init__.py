@@ -24,7 +24,11 @@ AVAILABLE = all(map(shutil.which, (COMPILER, QEMU)))
 
 ADDRESS, SIZE = 1 << 44, 1 << 28
 REGISTER_BYTES = 16
-TABLES = {"lane_orders": 27 * REGISTER_BYTES, "lane_site": REGISTER_BYTES}
+TABLES = {
+    "lanes": 16 * REGISTER_BYTES,
+    "lane_orders": 27 * REGISTER_BYTES,
+    "lane_site": REGISTER_BYTES,
+}
 TABLES["lane_origin"] = 3 * REGISTER_BYTES
 """Tables of the lanes, with upper limits for their bytes."""
 
@@ -106,17 +110,18 @@ class ArmDevice(CpuDevice):
 
     def run(self, name, steps):
         for step in steps:
-            self._share_tables(step)
+            x, y, z, _ = step.geometry.full
+            self._share_tables(step, {**TABLES, "places": 4 * x * y * z})
         self._send(f"run {name} {len(steps)} {ctypes.sizeof(steps)}\n".encode() + bytes(steps))
 
-    def _share_tables(self, structure):
+    def _share_tables(self, structure, sizes):
         """Replace addresses of tables of the host by those of copies which both processes see."""
-        for name, *_ in structure._fields_:
+        for name, kind, *_ in structure._fields_:
             value = getattr(structure, name)
             if isinstance(value, ctypes.Structure):
-                self._share_tables(value)
-            elif name in TABLES and value:
-                content = ctypes.string_at(value, TABLES[name])
+                self._share_tables(value, sizes)
+            elif name in sizes and kind is ctypes.c_void_p and value:
+                content = ctypes.string_at(value, sizes[name])
                 if content not in self._tables:
                     self._tables[content] = self.allocate(len(content))
                     ctypes.memmove(self._tables[content].address, content, len(content))
