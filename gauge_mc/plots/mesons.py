@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -56,6 +57,9 @@ HADRONS = Option(
     "NAME,...",
 )
 """The option of plots with a frame for each hadron."""
+
+WIDER = 0.35
+"""Growth of the width of a figure with every further column of frames, relative to one column."""
 
 SHIFT, MOST_SHIFT = 0.06, 0.36
 """Distance of the symbols of different quarks at the same t, and of the outermost ones, in t/a."""
@@ -147,6 +151,11 @@ def quarks(state: HadronState) -> str:
     return typeset(f"{describe_quarks(*state.quarks)}, {state.source}")
 
 
+def columns_of(frames: int) -> int:
+    """Return the number of columns of frames: one for few of them, at most three."""
+    return 1 if frames <= 3 else 2 if frames <= 6 else 3
+
+
 def draw_frames(
     frames: Mapping[str, Sequence[tuple[MassSeries, HadronState]]],
     draw: Draw,
@@ -155,7 +164,7 @@ def draw_frames(
     scale: str = "linear",
     key: Sequence[tuple[Any, str]] = (),
 ) -> None:
-    """Draw a frame for each hadron, with a colour for each combination of quarks.
+    """Draw a frame for each hadron, in rows and columns; a colour stands for quarks and a source.
 
     Parameters
     ----------
@@ -185,21 +194,29 @@ def draw_frames(
     looks = {name: look(i) for i, name in enumerate(names)}
     step = min(SHIFT, MOST_SHIFT / len(names))
     shifts = {name: step * (i - (len(names) - 1) / 2) for i, name in enumerate(names)}
-    with figure_file(path, (WIDTH, HEAD + HEIGHT * len(frames))) as figure:
-        rows = figure.subplots(len(frames), sharex=True, squeeze=False)[:, 0]
-        for axes, (name, pairs) in zip(rows, frames.items(), strict=True):
+    columns = columns_of(len(frames))
+    rows = math.ceil(len(frames) / columns)
+    size = WIDTH * (1 + WIDER * (columns - 1)), HEAD + HEIGHT * rows
+    with figure_file(path, size) as figure:
+        every = figure.subplots(rows, columns, sharex=True, squeeze=False).ravel()
+        used, unused = every[: len(frames)], every[len(frames) :]
+        for axes in unused:
+            axes.remove()
+        for axes, (name, pairs) in zip(used, frames.items(), strict=True):
             for series, state in pairs:
                 draw(axes, series, state, looks[quarks(state)], shifts[quarks(state)])
             axes.set_yscale(scale)
             axes.set_ylabel(name)
-        integer_ticks(rows[-1])
         sideways = " (points are shifted sideways for clarity)" if len(names) > 1 else ""
-        rows[-1].set_xlabel(f"$t/a${sideways}")
+        for axes in used[-columns:]:  # the lowest frame of each column
+            axes.tick_params(labelbottom=True)
+            axes.set_xlabel(f"$t/a${sideways if columns == 1 or axes is used[-1] else ''}")
+            integer_ticks(axes)
         figure.align_ylabels()
         entries = [(line([], [], **own, linestyle="none"), name) for name, own in looks.items()]
         if any(state in series.masses for pairs in frames.values() for series, state in pairs):
             entries += key
-        add_heading(figure, rows[0], entries, title, 3)
+        add_heading(figure, used[0], entries, title, 3)
 
 
 def plot_correlators(

@@ -17,7 +17,7 @@ from gauge_mc.plots.effective_mass import fitted, plot_effective_masses
 from gauge_mc.plots.figures.files import MOST_PIXELS, FigureFormat, drawn_as
 from gauge_mc.plots.figures.series import History
 from gauge_mc.plots.history import plot_history
-from gauge_mc.plots.mesons import MOST_SHIFT, chosen_hadrons, plot_correlators
+from gauge_mc.plots.mesons import MOST_SHIFT, chosen_hadrons, draw_frames, plot_correlators
 from gauge_mc.plots.runs.drawing import find_plot
 from gauge_mc.plots.runs.labels import labels_of
 from gauge_mc.plots.scaling import plot_scaling
@@ -146,6 +146,27 @@ def test_a_baryon_without_a_sign_has_both_parities(fits, tmp_path, figures):
     assert [axes.get_ylabel()[-4] for axes in figures[0].axes] == ["+", "-"]
     draw_effective_masses(fits, tmp_path / "plot.png", ["nucleon-"])
     assert len(figures[1].axes) == 1
+
+
+@pytest.mark.parametrize(
+    ("number", "rows", "columns"), [(1, 1, 1), (3, 3, 1), (5, 3, 2), (9, 3, 3)]
+)
+def test_many_hadrons_stand_in_columns(fits, tmp_path, figures, number, rows, columns):
+    """The lowest frame of each column has the times, and no place is left with an empty frame."""
+    pion = (fits[0], next(iter(fits[0].correlators)))
+    names = {str(n): [pion] for n in range(number)}
+    with pytest.raises(GaugeError, match="too noisy"):
+        draw_frames({}, lambda *_: None, tmp_path / "plot.png")
+    draw_frames(names, lambda *_: None, tmp_path / "plot.png")
+    axes = figures[0].axes
+    assert [one.get_ylabel() for one in axes] == [*names]
+    grid = axes[0].get_gridspec()
+    assert (grid.nrows, grid.ncols) == (rows, columns)
+    assert [bool(one.get_xlabel()) for one in axes] == [
+        n >= number - columns for n in range(number)
+    ]
+    width, height = figures[0].get_size_inches()
+    assert height <= 1.2 * width
 
 
 @pytest.mark.parametrize("draw", [draw_correlators, draw_effective_masses])
