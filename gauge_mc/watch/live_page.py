@@ -21,10 +21,13 @@ SCRIPT, STYLE = "page.js", "page.css"
 OWN = "gauge_mc.watch"
 """Package with the files of this page that reports do not have."""
 
-AVERAGES = ("quantity", "latest", "average", "τ_int [updates]", "measurements")
+AVERAGES = ("quantity", "latest", "average", "τ_int [updates]", "measurements", "averaged")
 """Headings of the table of averages."""
 
-CAPTION = "Without what has not thermalised; errors include autocorrelations"
+CAPTION = (
+    "Averages without what has not thermalised, made again when there are 10 % more measurements; "
+    "errors include autocorrelations"
+)
 """Caption of that table."""
 
 MEMBERS = ("run", "couplings and lattice", "state", "updates", "speed")
@@ -131,15 +134,15 @@ def history_chart(history: LiveSeries, run: RunSnapshot) -> Chart:
     return Chart(title, "update", axis, history.sweeps, lines, f"{words}.", shaded)
 
 
-def _numbers(history: LiveSeries) -> tuple[str, str, str, str]:
-    """Return the latest value, the average, tau_int in updates and the number of measurements."""
+def _numbers(history: LiveSeries) -> tuple[str, str, str, str, str]:
+    """Return the latest value, the average, tau_int in updates, and numbers of measurements."""
     latest, count, found = f"{history.latest:.6g}", str(history.measurements), history.average
     if found is None:
-        return latest, "", "", count
+        return latest, "", "", count, ""
     steps = np.diff(history.sweeps)
     even = steps.size and (steps == steps[0]).all()
     tau = found.format_tau(int(steps[0]) // history.per_point) if even else ""
-    return latest, found.format(), tau, count
+    return latest, found.format(), tau, count, str(found.samples)
 
 
 def _state(found: LiveSnapshot) -> Markup:

@@ -148,6 +148,11 @@ class _Page:
             facts.append(f"time: {', '.join(shares)}")
         if run.acceptance and run.acceptance.average:
             facts.append(f"{run.acceptance.name} {run.acceptance.average.format()}")
+        averaged = [one for one in run.histories if one.average and one.main]
+        for one in averaged[:1]:
+            number = one.average.samples if one.average else 0
+            every = f" of {one.measurements}" * (number < one.measurements)
+            facts.append(f"averages over {number}{every} measurements")
         if run.configurations:
             facts.append(f"configurations {run.configurations}")
         if run.checkpoint_seconds is not None:

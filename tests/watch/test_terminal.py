@@ -8,12 +8,14 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
+from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.benchmarks.saved import SavedBenchmark
 from gauge_mc.console import Console
 from gauge_mc.run.directory import Run
 from gauge_mc.run.log import LogEntry
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.watch import follow, terminal
+from gauge_mc.watch.live_page import parts_of
 from gauge_mc.watch.snapshot import (
     UNFIT_BENCH,
     LiveSeries,
@@ -97,6 +99,17 @@ def test_everything_is_shown():
     ):
         assert words in text
     assert text.count("01:02:03 checkpoint") == terminal.LOG_SHOWN
+
+
+def test_averages_say_how_many_measurements_they_are_from():
+    one = replace(series(main=True), measurements=110, average=Estimate(1.0, 0.1, 0.5, 0.1, 100))
+    found = view(histories=(one,))
+    assert "averages over 100 of 110 measurements" in " ".join(lines(found, 120, 40))
+    parts = dict(parts_of(found))
+    row = next(part for name, part in parts.items() if name.startswith("averages"))
+    assert all(words in str(row) for words in (">110<", ">100<", ">averaged<"))
+    every = replace(one, measurements=100)
+    assert "averages over 100 measurements" in " ".join(lines(view(histories=(every,)), 120, 40))
 
 
 @pytest.mark.parametrize("height", [24, 40])
