@@ -312,6 +312,10 @@ def check_options(
     return given
 
 
+IN_WORDS = {int: "a whole number", float: "a number", str: "text", bool: "True or False"}
+"""Types of options in words."""
+
+
 def _converted(option: Option, value: object) -> object:
     """Return a value converted to the type of its option; a float option also accepts an int."""
     kind = option.kind
@@ -331,10 +335,8 @@ def _converted(option: Option, value: object) -> object:
         return value
     accepted = (int, float) if kind is float else kind
     if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
-        words = "".join(f" or {word}" for word in option.instead)
-        raise UsageError(
-            f"{option.flag} is {quoted(value)}; give a value of type {kind.__name__}{words}."
-        )
+        words = " or ".join((IN_WORDS.get(kind, f"a {kind.__name__}"), *option.instead))
+        raise UsageError(f"{option.flag} is {quoted(value)}; give {words}.")
     checked = option.checked(value)
     return kind(checked)
 

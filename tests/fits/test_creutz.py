@@ -41,6 +41,6 @@ def test_other_options_are_refused(tmp_path):
     write_loops(tmp_path / "wilson_loops.csv", synthetic_loops(np.random.default_rng(1), 10, 4))
     with pytest.raises(UsageError, match="--r-min is not an option of fit creutz"):
         gauge_mc.fit("creutz", tmp_path, r_min=2.0)
-    with pytest.raises(UsageError, match=r"--level is .*; give a value of type int"):
+    with pytest.raises(UsageError, match=r"--level is .*; give a whole number"):
         gauge_mc.fit("creutz", tmp_path, level="many")
     assert not (tmp_path / "creutz.json").exists()

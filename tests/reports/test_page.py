@@ -317,7 +317,7 @@ def test_a_file_that_is_not_a_report_stays(run, tmp_path):
     shown, code = call("report", run, "--output", tmp_path / "page.html", "--json")
     assert json.loads(shown)["runs"] == [str(run)]
     assert "There is no run" in call("report", tmp_path / "nowhere")[0]
-    with pytest.raises(UsageError, match="give a value of type int"):
+    with pytest.raises(UsageError, match="give a whole number"):
         gauge_mc.report(run, skip="hot")
 
 

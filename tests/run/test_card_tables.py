@@ -85,7 +85,7 @@ def test_lists_of_tables_say_what_text_says(tmp_path):
             "[action]\nname = 'rectangle'\nc2 = -0.1",
             r"Unknown key 'c2' in \[action\].*did you mean",
         ),
-        ("[action]\nname = 'rectangle'\nc1 = 'x'", "--c1 is 'x'; give a value of type float"),
+        ("[action]\nname = 'rectangle'\nc1 = 'x'", "--c1 is 'x'; give a number"),
         ("[action]\nname = 'rectangle'", "The action rectangle needs --c1"),
         ("action = 'wilson'\nc1 = -0.1", "--c1 is not an option of the action wilson"),
         ("[measure.flow]\nevery = 1.5", "every is 1.5; give a whole number"),

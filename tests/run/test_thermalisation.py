@@ -147,7 +147,7 @@ def test_a_fit_skips_and_says_what(tmp_path):
     assert "--skip': 'hot' is not a whole number or auto" in call(
         "fit", "hmc", run, "--skip", "hot"
     )[0].replace("\n", " ")
-    with pytest.raises(UsageError, match="give a value of type int or auto"):
+    with pytest.raises(UsageError, match="give a whole number or auto"):
         gauge_mc.fit("hmc", run, skip="hot")
 
 

@@ -206,7 +206,7 @@ def test_a_plot_is_a_figure(made, tmp_path, monkeypatch):
     [
         ("histroy", {}, r"There is no plot 'histroy'; did you mean 'history'\?"),
         ("history", {"skp": 3}, r"--skp is not an option of plot history; did you mean '--skip'\?"),
-        ("history", {"skip": "3"}, "--skip is '3'; give a value of type int"),
+        ("history", {"skip": "3"}, "--skip is '3'; give a whole number"),
         ("history", {"run": "nothing"}, "There is no run nothing"),
         ("history", {"output": "a.gif"}, "a.gif has an unknown format"),
     ],

@@ -46,7 +46,7 @@ def test_options_come_once():
         ("none", {"weight": 0.2}, "--weight is not for --smear none"),
         ("ape", {"rho": 0.1}, "--rho is not an option of --smear ape"),
         ("ape", {"weight": 0.2, "alpha": 0.5}, "--weight and --alpha are two forms of the same"),
-        ("ape", {"dims": 3.5}, "--dims is 3.5; give a value of type int"),
+        ("ape", {"dims": 3.5}, "--dims is 3.5; give a whole number"),
         ("ape", {"dims": 5}, "dimension of the staples is 5"),
         ("rice", {}, f"There is no smearing 'rice'; choose {in_words([*SMEARINGS, 'none'], 'or')}"),
         ("hyb", {}, "There is no smearing 'hyb'; did you mean 'hyp'"),

@@ -96,7 +96,7 @@ def test_text_is_read_back(text):
         ("omf2:5:x", "'x' in 'omf2:5:x' is not of the form OPTION=VALUE; a level has"),
         ("omf2:5:gauge,omf2:2:gauge", "--levels has the gauge action on several levels"),
         (["omf2:5", 3], "3 is not a level; give text, or a table"),
-        ([{"steps": 2.5}], "--steps is 2.5; give a value of type int"),
+        ([{"steps": 2.5}], "--steps is 2.5; give a whole number"),
         ([{"step": 2}], "--step is not an option of a level; did you mean '--steps'?"),
         ("2:steps=3", "a level has the option steps twice"),
         (["omf2:1"] * (MOST_LEVELS + 1), "--levels has 11 levels; give at most 10"),
