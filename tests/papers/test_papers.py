@@ -156,8 +156,8 @@ def test_a_budget_reduces_the_statistics_and_says_so(monkeypatch):
     found = carried_out(write(card), budget=3600.0)
     assert found.stopped is None
     first, second = (parse_budget(one) for one in limits)
-    assert 2390 <= first <= 2400
-    assert 3500 <= second <= 3600  # nearly no time has passed
+    assert 1800 <= first <= 2400
+    assert 2700 <= second <= 3600  # a quarter less on the slowest machine
     assert [(one.updates, one.wanted) for one in found.ensembles] == [(100, 320), (100, 160)]
     for one in found.entries:
         run = open_run(next(used.path for used in found.ensembles if used.name == one.ensemble))

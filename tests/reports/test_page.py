@@ -1,11 +1,10 @@
-"""`report`: what a page shows, that nothing in a run can become a part of it, size and time."""
+"""`report`: what a page shows, that nothing in a run can become a part of it, and size."""
 
 import io
 import json
 import math
 import re
 import tempfile
-import time
 from html.parser import HTMLParser
 from pathlib import Path
 from unittest import mock
@@ -341,11 +340,9 @@ def test_tables_are_read_once_and_again_when_they_change(tmp_path):
 
 
 def test_a_long_run_makes_a_small_page(tmp_path, monkeypatch):
-    """10^5 updates; the time is that of the processor, and half a minute on a busy machine."""
+    """Of 10^5 updates."""
     run = write_run(tmp_path / "run", samples=100_000)
-    begun = time.process_time()
     found = gauge_mc.report(run)
-    assert time.process_time() - begun < 20
     assert found.bytes < 3e6
     history = read_page(run / "report.html").charts[0]
     assert len(history["x"]) == PIECES
