@@ -33,6 +33,7 @@ from gauge_mc.run.parameters import Parameters
 from gauge_mc.updates.monomials.gauge import GaugeMonomial
 from tests import qemu
 from tests.calls import call
+from tests.conftest import WARNING
 from tests.strictness import BETA, LATTICE, digest, measurements, table_digests, trajectory_digests
 
 PINS = json.loads((Path(__file__).parent / "pins" / "strict.json").read_text())
@@ -96,6 +97,18 @@ def compiled_by(request, monkeypatch):
     compiler.find_compiler.cache_clear()
     yield
     compiler.find_compiler.cache_clear()
+
+
+def test_kernels_compile_without_warnings(compiled_by, tmp_path, monkeypatch):
+    """Those of the headers that all kernels include; other compilers warn of other things."""
+    monkeypatch.setenv("GAUGE_MC_CACHE", str(tmp_path))
+    device = CpuDevice(1, 4)
+    device.strict = True
+    measure(Field.cold(Lattice(4, 4, 4, 4), "su2", "single", device), "plaquette")
+    device.close()
+    reports = [one.read_text() for one in tmp_path.glob("*.txt")]
+    assert reports
+    assert [match[0] for text in reports for match in WARNING.finditer(text)] == []
 
 
 @pytest.mark.parametrize(

@@ -333,7 +333,8 @@ INLINE double_real power_of_two(const double_real& x) {
 }
 // x, or `other` where |x| is not at most `most`.
 INLINE double_real where_below(const double_real& x, double most, double other) {
-    return (x <= double_real{} + most) & (x >= double_real{} - most) ? x : double_real{} + other;
+    const auto below = (x <= double_real{} + most) & (x >= double_real{} - most);
+    return below ? x : double_real{} + other;
 }
 INLINE double_real to_double(real x) { return __builtin_convertvector(x, double_real); }
 INLINE real from_double(const double_real& x) { return __builtin_convertvector(x, real); }
