@@ -84,7 +84,7 @@ def test_other_values_are_refused(observable, options, sentence):
 
 
 def test_ranges_state_whether_their_ends_are_allowed():
-    """What the declaration of a number of Dirac operators accepts, its operator accepts as well."""
+    """A Dirac operator accepts the ends of a parameter if the declaration of it does."""
     open_ended = []
     for operator in OPERATORS.values():
         for one in operator.parameters:

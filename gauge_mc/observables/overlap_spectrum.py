@@ -33,7 +33,7 @@ from gauge_mc.quarks.operators.overlap import (
     LOW_MODES,
     SIGN_ACCURACY,
 )
-from gauge_mc.quarks.overlap import DOWN, RHO, UP, Overlap, OverlapSpectrum
+from gauge_mc.quarks.overlap import DOWN, RHO, UP, Overlap, OverlapSpectrum, check_rho
 from gauge_mc.quarks.sign_function import ACCURACY, check_approximation
 from gauge_mc.quarks.sign_report import SIGN_COLUMNS, sign_report
 
@@ -132,11 +132,7 @@ class OverlapSpectrumObservable(Observable):
     )
 
     def __post_init__(self) -> None:
-        if not 0 < self.rho < 2:
-            raise UsageError(
-                f"{KERNEL_MASS.flag} is {self.rho:g}; give a number between 0 and 2, which are "
-                "not allowed themselves."
-            )
+        check_rho(self.rho, KERNEL_MASS.flag)
         if self.approximation is not None:
             check_approximation(self.approximation)
 

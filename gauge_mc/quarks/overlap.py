@@ -204,10 +204,7 @@ class Overlap:
         approximation: str | None = None,
         folder: str | os.PathLike[str] | None = None,
     ) -> None:
-        if not 0 < rho < 2:
-            raise UsageError(
-                f"rho is {rho:g}; give a number between 0 and 2, which are not allowed themselves."
-            )
+        check_rho(rho)
         self.field, self.rho, self.accuracy = in_precision(field, "double"), float(rho), accuracy
         self.boundary = Boundary.of(boundary)
         self.wilson = Wilson(self.field, 1 / (8 - 2 * rho), csw, 0.0, boundary)
@@ -579,6 +576,14 @@ class Overlap:
             scale = 2 * self.rho - mass
             Combine(x, source)(2 * self.rho / scale, -1 / scale)
         return tuple(Propagator(x, NORMALISED, self.boundary, place) for x in found.solutions)
+
+
+def check_rho(rho: float, name: str = "rho") -> None:
+    """Refuse a rho that is not between 0 and 2, with the name by which it was given."""
+    if not 0 < rho < 2:
+        raise UsageError(
+            f"{name} is {rho:g}; give a number between 0 and 2, which are not allowed themselves."
+        )
 
 
 def checked_masses(masses: Sequence[float], rho: float) -> tuple[float, ...]:

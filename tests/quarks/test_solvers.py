@@ -282,7 +282,7 @@ def test_bicgstab_hands_over_where_it_does_not_converge():
 
 @pytest.mark.parametrize("together", [True, False])
 def test_residuals_that_wait_are_computed_once_in_so_many_iterations(together):
-    """Of two vectors the second one waits; together nothing is due as long as one moves."""
+    """Nothing is due for vectors that are watched together as long as one of them moves."""
     watch = ResidualWatch(SolverParameters(1e-8), np.ones(2), np.full(2, 1e-8), 3, together)
     going, now, due = np.ones(2, bool), np.ones(2), []
     for n in range(1, 10):

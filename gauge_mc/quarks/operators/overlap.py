@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from gauge_mc import defaults
-from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.files.table import Value
 from gauge_mc.options import Option
@@ -15,7 +14,7 @@ from gauge_mc.quarks.kernel_modes import MODES, MOST_MODES
 from gauge_mc.quarks.mass_family import FamilySolution, MassFamily
 from gauge_mc.quarks.minmax import LEAST_ERROR
 from gauge_mc.quarks.operators import OPERATORS
-from gauge_mc.quarks.overlap import MOST_DEFLATED, RHO, Overlap, checked_masses
+from gauge_mc.quarks.overlap import MOST_DEFLATED, RHO, Overlap, check_rho, checked_masses
 from gauge_mc.quarks.overlap_solver import TOGETHER
 from gauge_mc.quarks.sign_function import ACCURACY, APPROXIMATIONS, check_approximation
 from gauge_mc.quarks.sign_report import SIGN_COLUMNS, sign_report
@@ -153,10 +152,7 @@ class OverlapQuarks(MassFamily):
         UsageError
             If a value is invalid.
         """
-        if not 0 < rho < 2:
-            raise UsageError(
-                f"rho is {rho:g}; give a number between 0 and 2, which are not allowed themselves."
-            )
+        check_rho(rho)
         if approximation is not None:
             check_approximation(approximation)
 
