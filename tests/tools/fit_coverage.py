@@ -18,7 +18,10 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -108,6 +111,19 @@ def summary(found: Sequence[Pull]) -> str:
     return " | ".join(columns)
 
 
+def compare(
+    run: Path, truth: StaticPotential, average: bool
+) -> tuple[list[tuple[str, Pull]], list[str]]:
+    """Return the pulls of an ensemble, and why numbers were refused."""
+    try:
+        loops, _ = read_loops(run / "wilson_loops.csv")
+        plateaus = potential_plateaus(loops, average=average)
+        found = fit_potential(plateaus, loops, average=average)
+    except GaugeError as error:
+        return [], [str(error)]
+    return [*pulls(found, truth)], [re.split(r"; | \(p", one)[0] for one in found.refused]
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print a table of the pulls of all ensembles, and why numbers were refused."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -116,23 +132,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--t-min", type=int, default=4, help="First t of the long run.")
     parser.add_argument("--r-min", type=float, default=2, help="Window of the long run.")
     parser.add_argument("--average", action="store_true", help="Average over ranges and windows.")
+    parser.add_argument("--processes", type=int, default=1)
     given = parser.parse_args(arguments)
     loops, _ = read_loops(given.long / "wilson_loops.csv")
     plateaus = potential_plateaus(loops, given.t_min, single=True)
     truth = fit_potential(plateaus, loops, given.r_min)
     collected: dict[str, list[Pull]] = defaultdict(list)
     refused: Counter[str] = Counter()
-    for run in given.small:
-        try:
-            loops, _ = read_loops(run / "wilson_loops.csv")
-            plateaus = potential_plateaus(loops, average=given.average)
-            found = fit_potential(plateaus, loops, average=given.average)
-        except GaugeError as error:
-            refused[str(error)] += 1
-            continue
-        refused.update(re.split(r"; | \(p", one)[0] for one in found.refused)
-        for name, pull in pulls(found, truth):
-            collected[name].append(pull)
+    compared = partial(compare, truth=truth, average=given.average)
+    with ProcessPoolExecutor(given.processes, get_context("spawn")) as pool:
+        for found, reasons in pool.map(compared, given.small):
+            refused.update(reasons)
+            for name, pull in found:
+                collected[name].append(pull)
     print(f"{truth.configurations} against {len(given.small)} ensembles; truth:")
     for name, scan in truth.fits.items():
         shown = (
