@@ -36,12 +36,14 @@ from gauge_mc.updates.momenta import MOMENTA
 from gauge_mc.updates.monomials import Monomial
 from gauge_mc.updates.monomials.gauge import KICK, KICK_AND_DRIFT, GaugeMonomial
 from gauge_mc.updates.moving_chain import MovingChain, Outcome
-from gauge_mc.updates.moving_quarks import MovingQuarkReplicas
 from gauge_mc.updates.moving_replicas import MovingReplicas, divided
 from gauge_mc.updates.quark_links import PRECISION, QuarkLinks, inexact
 from gauge_mc.updates.quarks import DynamicalQuarks, QuarkTerm, quark_terms
-from gauge_mc.updates.replica_dynamics import COPY_REPLICAS, ReplicaDynamics
-from gauge_mc.updates.replica_quark_dynamics import QuarkReplicaDynamics, bytes_with_quarks
+from gauge_mc.updates.replica_dynamics import (
+    COPY_REPLICAS,
+    ReplicaDynamics,
+    bytes_of_trajectory,
+)
 from gauge_mc.updates.replicas import MANY_REPLICAS, ONE_REPLICA
 from gauge_mc.updates.steps import StepTuner
 from gauge_mc.updates.trajectory_parts import replica_parts, trajectory_parts
@@ -236,11 +238,9 @@ class HybridMonteCarlo(Algorithm):
     def moves_together(self) -> bool:
         """Whether several chains move together.
 
-        Quarks must be of a kind whose solutions are found together; see `QuarkTerm`. Without quarks
-        chains do not with force gradients.
+        Quarks must be of a kind whose solutions are found together; see `QuarkTerm`.
         """
-        terms = self.terms
-        return all(one.together for one in terms) and (bool(terms) or not self.scales.shifted)
+        return all(one.together for one in self.terms)
 
     def chains_at_once(self, count: int, sites: int, busy_sites: int) -> int:
         """Return the largest number of chains that move together; see the base class."""
@@ -324,8 +324,7 @@ class HybridMonteCarlo(Algorithm):
     ) -> Update:
         """Return the update; see `Algorithm.prepare`.
 
-        Replicas move together, but without quarks and with force gradients, and with some kinds of
-        quarks, one after the other.
+        Replicas move together, but with some kinds of quarks one after the other.
         """
         if parts := self._groups(field):
             return self._together(field, couplings, randoms, tunings, parts)
@@ -371,10 +370,11 @@ class HybridMonteCarlo(Algorithm):
         """Return groups of replicas that move together; none if one moves after the other."""
         if len(field.replicas) == 1 or not self.moves_together:
             return []
+        each = bytes_of_trajectory(field, len(self.terms), self.scales.shifted)
         if not self.terms:
-            return divided(field)
+            return divided(field, each)
         # Replicas that move one after the other share the memory for one.
-        parts = divided(field, bytes_with_quarks(field, len(self.terms)), BUSY_WITH_QUARKS)
+        parts = divided(field, each, BUSY_WITH_QUARKS)
         return parts if len(parts) < len(field.replicas) else []
 
     def _dynamics(
@@ -384,16 +384,13 @@ class HybridMonteCarlo(Algorithm):
         randoms: Sequence[Random],
         parts: Sequence[slice],
     ) -> Iterator[ReplicaDynamics]:
-        """Yield the dynamics of groups; with quarks those of a size share their memory."""
-        known: dict[int, QuarkReplicaDynamics] = {}
+        """Yield the dynamics of groups; those of a size share their memory."""
+        known: dict[int, ReplicaDynamics] = {}
+        make = [one.together for one in self.terms if one.together]
         for some in parts:
             count = some.stop - some.start
             given = field.part(some.start, count), couplings[some], randoms[some]
-            if not self.terms:
-                yield ReplicaDynamics(*given)
-                continue
-            make = [one.together for one in self.terms if one.together]
-            known[count] = QuarkReplicaDynamics(*given, make, known.get(count))
+            known[count] = ReplicaDynamics(*given, make, known.get(count))
             yield known[count]
 
     def _together(
@@ -409,21 +406,15 @@ class HybridMonteCarlo(Algorithm):
         for term in self.terms:
             levels[term.level].append(term.name)
         levels[gauge_level(self.levels)].append(GaugeMonomial.name)
-        groups: list[MovingReplicas | MovingQuarkReplicas] = []
-        made = self._dynamics(field, couplings, randoms, parts)
+        groups, made = [], self._dynamics(field, couplings, randoms, parts)
         for some, dynamics in zip(parts, made, strict=True):
             links = field.part(some.start, some.stop - some.start)
             tuners = [self._tuner(one) for one in tunings[some]]
-            given = self.scales, self.values[LENGTH.name], randoms[some], tuners
-            if isinstance(dynamics, QuarkReplicaDynamics):
-                numbers, failures = (
-                    [one.numbers for one in tunings[some]],
-                    self.values[FAILURES.name],
-                )
-                own = dynamics, *given, levels, numbers, failures
-                groups.append(MovingQuarkReplicas(links, *own))
-            else:
-                groups.append(MovingReplicas(links, dynamics, *given))
+            numbers = [one.numbers for one in tunings[some]]
+            given = self.scales, self.values[LENGTH.name], randoms[some], tuners, numbers
+            groups.append(
+                MovingReplicas(links, dynamics, levels, *given, self.values[FAILURES.name])
+            )
 
         def update() -> Records:
             for group, some in zip(groups, parts, strict=True):

@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from dataclasses import dataclass
 
 from gauge_mc.devices import BACKENDS
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.updates.energy import Energy
-from gauge_mc.updates.integrators import Move
+from gauge_mc.updates.energy import Energy, total
 from gauge_mc.updates.levels import TimeScales
 from gauge_mc.updates.momenta import Draw
-from gauge_mc.updates.moving_chain import Outcome, decided
-from gauge_mc.updates.replica_dynamics import (
-    GaugeTrajectoryPlan,
-    ReplicaDynamics,
-    TrajectoryPlan,
-    bytes_of_trajectory,
-)
+from gauge_mc.updates.monomials.replica_quarks import Failures
+from gauge_mc.updates.moving_chain import FAILURES, Outcome, check_failures, decided
+from gauge_mc.updates.replica_dynamics import ReplicaDynamics, TrajectoryPlan
 from gauge_mc.updates.steps import StepTuner
-
-DynamicsKind = TypeVar("DynamicsKind", bound=ReplicaDynamics)
-PlanKind = TypeVar("PlanKind", bound=TrajectoryPlan)
 
 MEMORY_SHARE = 0.5
 """Fraction of the free memory of a device that trajectories may take."""
 
 
-def divided(links: Field, each: int | None = None, share: float = 1.0) -> list[slice]:
+def divided(links: Field, each: int, share: float = 1.0) -> list[slice]:
     """Divide the replicas of a field into groups, each of which moves together.
 
     Groups are as large as keeps the device busy, or as its memory allows. They move one after the
@@ -41,24 +32,25 @@ def divided(links: Field, each: int | None = None, share: float = 1.0) -> list[s
     ----------
     links : Field
         A field on one device.
-    each : int, optional
-        Bytes that the trajectory of a replica takes; by default without quarks.
+    each : int
+        Bytes that the trajectory of a replica takes.
     share : float
         Share of the sites that keep a device busy which a group has at most.
     """
     slab, count = links.slabs[0], len(links.replicas)
     busy = int(share * BACKENDS[slab.device.backend].busy_sites) // links.lattice.sites
-    fitting = MEMORY_SHARE * slab.device.free_bytes() // (each or bytes_of_trajectory(links))
+    fitting = MEMORY_SHARE * slab.device.free_bytes() // each
     groups = math.ceil(count / max(1, min(busy, int(fitting))))
     size = math.ceil(count / groups)
     return [slice(first, min(first + size, count)) for first in range(0, count, size)]
 
 
 @dataclass
-class ChainGroup(ABC, Generic[DynamicsKind, PlanKind]):
+class MovingReplicas:
     """Chains whose launches are those of all of them.
 
-    Each chain has its own number of steps, and its trajectories are accepted or rejected alone.
+    Each chain has its own number of steps and of iterations of solvers, and its trajectories are
+    accepted or rejected alone. The trajectory of a chain in which a solver fails is rejected.
 
     Attributes
     ----------
@@ -66,6 +58,8 @@ class ChainGroup(ABC, Generic[DynamicsKind, PlanKind]):
         The links of the chains, one replica each.
     dynamics : ReplicaDynamics
         Memory for trajectories of all chains.
+    levels : sequence of sequence of str
+        Names of the terms of the action by the level on which they act, the outermost level first.
     scales : TimeScales
         The time scales of a trajectory.
     length : float
@@ -74,22 +68,40 @@ class ChainGroup(ABC, Generic[DynamicsKind, PlanKind]):
         The random numbers of every chain.
     tuners : sequence of StepTuner
         Choose the number of steps of every chain.
+    numbers : sequence of dict of str to float
+        Numbers that the checkpoint of every chain contains besides links and random numbers.
+    failures : int
+        Number of trajectories in a row in which a solver fails, after which a chain ends.
     actions : list of Energy or None
         The gauge actions of the links, once they are known. Nothing else changes links between
         updates.
+    reasons : dict of int to str
+        Why a solver of a chain has failed the last time.
     """
 
     links: Field
-    dynamics: DynamicsKind
+    dynamics: ReplicaDynamics
+    levels: Sequence[Sequence[str]]
     scales: TimeScales
     length: float
     randoms: Sequence[Random]
     tuners: Sequence[StepTuner]
-    actions: list[Energy] | None = field(default=None, kw_only=True)
-    _plans: dict[tuple[int, ...], PlanKind] = field(default_factory=dict, kw_only=True)
+    numbers: Sequence[dict[str, float]]
+    failures: int
+    actions: list[Energy] | None = None
+    reasons: dict[int, str] = dataclasses.field(default_factory=dict)
+    _plans: dict[tuple[int, ...], TrajectoryPlan] = dataclasses.field(default_factory=dict)
 
     def check(self) -> None:
-        """End a chain that cannot go on, of which there are none without quarks."""
+        """End a chain in which solvers have failed too often; see `MovingChain.check`.
+
+        Raises
+        ------
+        ChainError
+            If this is so. No chain has changed.
+        """
+        for n, numbers in enumerate(self.numbers):
+            check_failures(numbers, self.failures, self.reasons.get(n, ""))
 
     def update(self) -> list[Outcome]:
         """Do one trajectory of every chain, and accept or reject each."""
@@ -98,6 +110,7 @@ class ChainGroup(ABC, Generic[DynamicsKind, PlanKind]):
             random.step += 1
         plan = self._plan(tuple(one.steps for one in self.tuners))
         dynamics.start(self.links)
+        # Sums of kernels are fetched at the end, so that the device need not wait in between.
         draw = dynamics.begin_momenta()
         before = self.actions or dynamics.begin_actions()()
         outcomes, after = self._move(plan, draw, before)
@@ -108,45 +121,57 @@ class ChainGroup(ABC, Generic[DynamicsKind, PlanKind]):
         ]
         return outcomes
 
-    @abstractmethod
     def _move(
-        self, plan: PlanKind, draw: Callable[[], list[Draw]], before: list[Energy]
+        self, plan: TrajectoryPlan, draw: Callable[[], list[Draw]], before: list[Energy]
     ) -> tuple[list[Outcome], list[Energy]]:
         """Do a trajectory of every chain; return the outcomes and the gauge actions at the end."""
+        dynamics, terms, failures = self.dynamics, self.dynamics.terms, Failures()
+        dynamics.take([0] * len(before))
+        others_before = [one.draw(self.randoms, failures) for one in terms]
+        moving, actions = dynamics.begin(plan, failures), dynamics.begin_actions(plan.ends)
+        dynamics.take(plan.ends)
+        others_after = [one.actions(failures) for one in terms]
+        drawn, forces, after = draw(), moving(), actions()
+        outcomes = []
+        for n, own in enumerate(forces):
+            if own is None:
+                outcomes.append(self._fail(n, str(failures.errors[n]), drawn[n], before[n]))
+                continue
+            start = total([drawn[n].kinetic, before[n], *(one[n] for one in others_before)])
+            end = total([own.kinetic, after[n], *(one[n] for one in others_after)])
+            change, steps = end.minus(start), self.tuners[n].steps
+            if terms:
+                self.numbers[n][FAILURES] = 0
+            step = self.randoms[n].step
+            probability, accepted = decided(change, drawn[n].uniform, step, self.tuners[n])
+            action, kinetic = float(after[n] if accepted else before[n]), float(own.kinetic)
+            counts, measured = self._iterations(n), self._measured(n)
+            found = change, accepted, probability, steps, action, kinetic, own, counts, measured
+            outcomes.append(Outcome(*found))
+        return outcomes, after
 
-    @abstractmethod
-    def _planned(self, trajectories: Sequence[Sequence[Move]]) -> PlanKind:
-        """Return the launches of trajectories."""
+    def _fail(self, n: int, reason: str, drawn: Draw, before: Energy) -> Outcome:
+        """Reject the trajectory of a chain in which a solver has failed, and count it."""
+        numbers, tuner = self.numbers[n], self.tuners[n]
+        self.reasons[n], steps = reason, tuner.steps
+        numbers[FAILURES] = numbers.get(FAILURES, 0) + 1
+        tuner.take(math.inf, self.randoms[n].step)
+        action, kinetic = float(before), float(drawn.kinetic)
+        own = self._iterations(n), self._measured(n)
+        return Outcome(0.0, False, 0.0, steps, action, kinetic, None, *own)
 
-    def _plan(self, steps: tuple[int, ...]) -> PlanKind:
+    def _iterations(self, n: int) -> list[int]:
+        """Return the numbers of iterations of the terms of a chain."""
+        return [int(one.iterations[n]) for one in self.dynamics.terms]
+
+    def _measured(self, n: int) -> list[tuple[float, ...]]:
+        """Return what the terms of a chain have measured."""
+        return [() for _ in self.dynamics.terms]
+
+    def _plan(self, steps: tuple[int, ...]) -> TrajectoryPlan:
         """Return the launches of trajectories with these numbers of steps; the last are kept."""
         if steps not in self._plans:
             self._plans.clear()
             made = {count: self.scales.trajectory(self.length, count) for count in {*steps}}
-            self._plans[steps] = self._planned([made[count] for count in steps])
+            self._plans[steps] = self.dynamics.plan(self.levels, [made[one] for one in steps])
         return self._plans[steps]
-
-
-@dataclass
-class MovingReplicas(ChainGroup[ReplicaDynamics, GaugeTrajectoryPlan]):
-    """Chains of a gauge action without quarks."""
-
-    def _planned(self, trajectories: Sequence[Sequence[Move]]) -> GaugeTrajectoryPlan:
-        return self.dynamics.plan(trajectories)
-
-    def _move(
-        self, plan: GaugeTrajectoryPlan, draw: Callable[[], list[Draw]], before: list[Energy]
-    ) -> tuple[list[Outcome], list[Energy]]:
-        # Sums of kernels are fetched at the end, so that the device need not wait in between.
-        moving, actions = self.dynamics.begin(plan), self.dynamics.begin_actions(plan.ends)
-        drawn, forces, after = draw(), moving(), actions()
-        outcomes = []
-        for n, (random, tuner) in enumerate(zip(self.randoms, self.tuners, strict=True)):
-            end, steps = forces[n].kinetic + after[n], tuner.steps
-            change = end.minus(drawn[n].kinetic + before[n])
-            probability, accepted = decided(change, drawn[n].uniform, random.step, tuner)
-            action, kinetic = float(after[n] if accepted else before[n]), float(forces[n].kinetic)
-            outcomes.append(
-                Outcome(change, accepted, probability, steps, action, kinetic, forces[n], [], [])
-            )
-        return outcomes, after

@@ -1,12 +1,13 @@
-"""Trajectories of several replicas at once, in the force of the gauge action."""
+"""Trajectories of several replicas at once, in the forces of the gauge action and of quarks."""
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby, zip_longest
-from typing import Any, NamedTuple
+from functools import cached_property, partial
+from itertools import groupby
+from typing import Any
 
 import numpy as np
 
@@ -20,10 +21,12 @@ from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_strength import LargestValues
 from gauge_mc.fields.random_field import Random
 from gauge_mc.fields.sums import SlabSums
+from gauge_mc.quarks.spinors import SPINS
 from gauge_mc.updates.energy import Energy, replica_sums
-from gauge_mc.updates.integrators import Drift, Kick, Move
+from gauge_mc.updates.integrators import Move
 from gauge_mc.updates.molecular_dynamics import DRIFT, Forces
 from gauge_mc.updates.momenta import Draw, begin_momenta
+from gauge_mc.updates.monomials import Force
 from gauge_mc.updates.monomials.gauge import (
     KICK,
     KICK_AND_DRIFT,
@@ -32,6 +35,9 @@ from gauge_mc.updates.monomials.gauge import (
     check_action,
     gauge_force,
 )
+from gauge_mc.updates.monomials.replica_quarks import Failures, ReplicaTerm
+from gauge_mc.updates.quark_links import QuarkLinks
+from gauge_mc.updates.replica_schedule import ReplicaSteps, ShiftedSteps, StageSteps, schedule
 from gauge_mc.updates.replicas import (
     MANY_REPLICAS,
     couplings_in_memory,
@@ -44,54 +50,33 @@ COPY_REPLICAS = Kernel("copy_replicas")
 INDEX = np.dtype(np.int32)
 """Type of the numbers of replicas in memory."""
 
+COPIES = 3
+"""Largest number of copies of the links that quarks need, in all precisions together."""
 
-class KickAndDrift(NamedTuple):
-    """A kick, if there is one, and the drift after it."""
+VECTORS = 48
+"""Largest number of vectors on the even or odd sites that a term needs, in double precision."""
 
-    kick: float | None
-    drift: float
-
-
-class _GaugeTrajectory(NamedTuple):
-    """A trajectory, in the parts that are done by different kernels."""
-
-    steps: tuple[KickAndDrift, ...]
-    """The steps before the last kick."""
-    kick: float
-    """The last kick, whose force and kinetic energy are wanted."""
-    drifts: tuple[KickAndDrift, ...]
-    """The steps after the last kick: none, or a drift."""
-
-    @classmethod
-    def of(cls, moves: Sequence[Move]) -> _GaugeTrajectory:
-        """Return the parts of a trajectory in the force of one level."""
-        last = max(n for n, one in enumerate(moves) if isinstance(one, Kick))
-        return cls(tuple(_steps(moves[:last])), moves[last].size, tuple(_steps(moves[last + 1 :])))
-
-    @property
-    def end(self) -> int:
-        """The field in which the links are at the end, if they are in field 0 at the beginning."""
-        return sum(one.kick is not None for one in self.steps) % 2
+BegunKick = Callable[[], Mapping[int, Force]]
+"""Waits for kicks that have begun, and returns forces by the number of the replica."""
 
 
-def _steps(moves: Iterable[Move]) -> Iterator[KickAndDrift]:
-    """Yield kicks with the drifts after them."""
-    kick = None
-    for one in moves:
-        if isinstance(one, Drift):
-            yield KickAndDrift(kick, one.size)
-        kick = one.size if isinstance(one, Kick) else None
+@dataclass
+class ShiftedStage:
+    """Kicks with the force of shifted links, as calls."""
+
+    steps: ShiftedSteps
+    moves: list[Launch]
+    kicks: list[Callable[[], BegunKick]]
 
 
-class ReplicaSteps(NamedTuple):
-    """Replicas that do a step at the same time, as a kernel sees them."""
+@dataclass
+class TrajectoryStage:
+    """Kicks and drifts that are done at one time, as calls; see `StageSteps`."""
 
-    now: int
-    """The field in which their links are."""
-    kicked: bool
-    """Whether there is a kick before the drift."""
-    moves: tuple[tuple[int, KickAndDrift], ...]
-    """The numbers of the replicas, and their steps."""
+    steps: StageSteps
+    shifted: list[ShiftedStage]
+    last: list[Callable[[], BegunKick]]
+    moves: list[Launch]
 
 
 @dataclass
@@ -104,38 +89,66 @@ class TrajectoryPlan:
         The field in which the links of every replica are at the end.
     memory : object
         Memory to which the arguments refer.
+    stages : list of TrajectoryStage
+        Kicks and drifts, one after the other.
     """
 
     ends: tuple[int, ...]
     memory: object
+    stages: list[TrajectoryStage]
 
 
-@dataclass
-class GaugeTrajectoryPlan(TrajectoryPlan):
-    """Prepared launches of a trajectory of every replica in the force of the gauge action.
+class _Notes:
+    """Forces of trajectories that are under way.
+
+    Parameters
+    ----------
+    count : int
+        Number of replicas.
 
     Attributes
     ----------
-    launches : list of callable
-        Calls that do all steps before the last kicks.
-    kicks : list of callable
-        Calls that begin the last kicks of some replicas, and return calls that wait for the forces,
-        which are returned by the numbers of the replicas.
-    drifts : list of callable
-        Calls that do the drifts after the last kicks.
+    latest : dict of int to Force
+        The last force of every replica.
     """
 
-    launches: list[Launch]
-    kicks: list[Callable[[], Callable[[], Mapping[int, Forces]]]]
-    drifts: list[Launch]
+    def __init__(self, count: int) -> None:
+        self._found: list[dict[str, list[Force]]] = [{} for _ in range(count)]
+        self.latest: dict[int, Force] = {}
+        self._begun: list[BegunKick] = []
+
+    def take(self, name: str, forces: Mapping[int, Force]) -> None:
+        """Take note of the forces of a term."""
+        for n, one in forces.items():
+            self._found[n].setdefault(name, []).append(one)
+        self.latest.update(forces)
+
+    def begin(self, kicks: Iterable[Callable[[], BegunKick]]) -> None:
+        """Begin kicks of the gauge action, for which `wait` waits."""
+        self._begun = [one() for one in kicks]
+
+    def wait(self) -> None:
+        """Wait for kicks that have begun."""
+        for one in self._begun:
+            self.take(GaugeMonomial.name, one())
+        self._begun = []
+
+    def forces(self, failures: Failures) -> list[Forces | None]:
+        """Return the forces of every replica; None if a solver has failed."""
+        self.wait()
+        return [
+            None if n in failures.errors else Forces(self.latest[n].kinetic, own)
+            for n, own in enumerate(self._found)
+        ]
 
 
 class ReplicaDynamics:
     """Molecular dynamics of several replicas, with the memory that they need.
 
-    This is two fields of links and one of algebra elements, for all replicas. A launch moves all
-    replicas whose trajectories have not ended, each with its own coupling and its own step. What
-    has ended is left out, so that every replica has the bits that it has alone.
+    This is two fields of links and one of algebra elements, for all replicas, another one for kicks
+    with a shift, and that of quarks. A launch moves all replicas that do a step at the same time,
+    each with its own coupling and its own step, so that every replica has the bits that it has
+    alone.
 
     Parameters
     ----------
@@ -145,8 +158,10 @@ class ReplicaDynamics:
         The gauge action of every replica, whose kernels are the same.
     randoms : sequence of Random
         The random numbers of every replica.
+    make : sequence of callable
+        Functions that return the terms of quarks, given their links.
     other : ReplicaDynamics, optional
-        Dynamics of as many other replicas, whose memory is used in turn.
+        Dynamics of as many other replicas, whose memory and terms of quarks are used in turn.
 
     Raises
     ------
@@ -161,24 +176,30 @@ class ReplicaDynamics:
         field: Field,
         couplings: Sequence[Coupling],
         randoms: Sequence[Random],
+        make: Sequence[Callable[[QuarkLinks], ReplicaTerm]] = (),
         other: ReplicaDynamics | None = None,
     ) -> None:
         for one in couplings:
             check_action(one.action, field)
         count = len(couplings)
         self._couplings, self._randoms = tuple(couplings), tuple(randoms)
-        self._fields: tuple[Field, Field] = (
-            other._fields if other else (field.repeated(count), field.repeated(count))
+        self._memory: _TrajectoryMemory = (
+            other._memory if other else _TrajectoryMemory(field, count, make)
         )
-        self._momenta: AlgebraField = (
-            other._momenta if other else AlgebraField.like(self._fields[0])
-        )
-        self._largest: LargestValues = other._largest if other else LargestValues(self._fields[0])
         self._choices = (couplings[0].action.choice, MANY_REPLICAS)
         self._keys = keys_in_memory(field, randoms)
         self._actions = couplings_in_memory(field, KICK, self._choices, couplings)
         self._coefficients = couplings[0].coefficients(field.group)
         self._accepted = in_memory(field, np.zeros(2 * count, INDEX))
+
+    @property
+    def _fields(self) -> tuple[Field, Field]:
+        return self._memory.fields
+
+    @property
+    def terms(self) -> list[ReplicaTerm]:
+        """The terms of quarks."""
+        return self._memory.terms
 
     @property
     def chains(self) -> int:
@@ -191,7 +212,7 @@ class ReplicaDynamics:
 
     def begin_momenta(self) -> Callable[[], list[Draw]]:
         """Begin to draw the momenta of all replicas; see `begin_momenta`."""
-        return begin_momenta(self._momenta, self._randoms, self._keys)
+        return begin_momenta(self._memory.momenta, self._randoms, self._keys)
 
     def begin_actions(self, ends: Sequence[int] | None = None) -> Callable[[], list[Energy]]:
         """Begin to compute the gauge action of every replica; return a call that waits for them.
@@ -212,54 +233,158 @@ class ReplicaDynamics:
 
         return actions
 
-    def plan(self, trajectories: Sequence[Sequence[Move]]) -> GaugeTrajectoryPlan:
+    def take(self, now: Sequence[int]) -> None:
+        """Let quarks see the links of every replica, given the fields in which they are."""
+        if self._memory.quark_links is None:
+            return
+        target = self._memory.quark_links.field
+        for source, group in groupby(range(len(now)), lambda n: now[n]):
+            own = [*group]
+            some = own[0], len(own)
+            target.part(*some).copy(self._fields[source].part(*some))
+        self._memory.quark_links.refresh()
+
+    def kick_all(self, term: ReplicaTerm, size: float) -> None:
+        """Do a kick of every replica with the force of a term of quarks, which see their links."""
+        sizes = dict.fromkeys(range(self.chains), size)
+        term.kick(self._memory.force, self._memory.momenta, sizes, Failures())
+
+    def plan(
+        self, levels: Sequence[Sequence[str]], trajectories: Sequence[Iterable[Move]]
+    ) -> TrajectoryPlan:
         """Prepare the launches of trajectories.
 
         Parameters
         ----------
-        trajectories : sequence of sequence of Kick or Drift
-            The trajectory of every replica, with kicks of the gauge action only.
+        levels : sequence of sequence of str
+            Names of the terms of the action on every level, the outermost first.
+        trajectories : sequence of iterable of Kick or Drift
+            The trajectory of every replica.
         """
-        divided = [_GaugeTrajectory.of(one) for one in trajectories]
-        ends = tuple(one.end for one in divided)
-        steps = list(_together([one.steps for one in divided], [0] * len(divided)))
-        last = {
-            now: [
-                (n, KickAndDrift(one.kick, 0.0)) for n, one in enumerate(divided) if one.end == now
-            ]
-            for now in sorted({*ends})
-        }
-        kicks = [ReplicaSteps(now, True, tuple(moves)) for now, moves in last.items()]
-        drifts = list(_together([one.drifts for one in divided], ends))
-        memory, addresses = self._in_memory([*dict.fromkeys((*steps, *kicks))])
-        launches = {one: self._launches(one, addresses[one]) for one in dict.fromkeys(steps)}
-        return GaugeTrajectoryPlan(
-            ends,
-            memory,
-            [launch for one in steps for launch in launches[one]],
-            [self._last_kick(one, addresses[one]) for one in kicks],
-            [launch for one in drifts for launch in self._launches(one, 0)],
+        done, ends = schedule(levels, trajectories)
+        memory, addresses = self._in_memory([*dict.fromkeys(n for one in done for n in one.steps)])
+        moves = {step: self._launches(step, addresses[step]) for one in done for step in one.moves}
+        made = [
+            TrajectoryStage(
+                one,
+                [self._shifted_stage(own, addresses) for own in one.shifted],
+                [self._last_kick(step, addresses[step]) for step in one.last],
+                [launch for step in one.moves for launch in moves[step]],
+            )
+            for one in done
+        ]
+        return TrajectoryPlan(ends, memory, made)
+
+    def _shifted_stage(
+        self, steps: ShiftedSteps, addresses: Mapping[ReplicaSteps, int]
+    ) -> ShiftedStage:
+        """Return kicks with the force of shifted links as calls."""
+        launches = [
+            launch
+            for one in steps.moves
+            for launch in (
+                *self._copies(one),
+                *self._launches(one, addresses[one], self._memory.shift),
+            )
+        ]
+        return ShiftedStage(
+            steps, launches, [self._last_kick(one, addresses[one]) for one in steps.kicks]
         )
 
-    def begin(self, plan: GaugeTrajectoryPlan) -> Callable[[], list[Forces]]:
+    def _copies(self, moving: ReplicaSteps) -> Iterator[Launch]:
+        """Yield calls that copy links which a bare drift then changes where they are."""
+        if not moving.kicked:
+            for n, _ in moving.moves:
+                target, source = (
+                    self._fields[one].part(n, 1) for one in (moving.now, 1 - moving.now)
+                )
+                yield partial(target.copy, source)
+
+    def begin(self, plan: TrajectoryPlan, failures: Failures) -> Callable[[], list[Forces | None]]:
         """Begin trajectories; return a call that waits for the last kicks and returns the forces.
 
-        They begin with the links that were copied by `start`, and change the momenta.
+        They begin with the links that were copied by `start`, and which quarks see, and change the
+        momenta.
+
+        Parameters
+        ----------
+        plan : TrajectoryPlan
+            The trajectories.
+        failures : Failures
+            Replicas without forces of quarks, to which those are added in which a solver fails.
+
+        Returns
+        -------
+        callable
+            Returns the forces of every replica; None if a solver has failed.
         """
-        for launch in plan.launches:
-            launch()
-        self._largest.clear()
-        begun = [kick() for kick in plan.kicks]
-        for launch in plan.drifts:
-            launch()
+        notes, terms = _Notes(self.chains), {one.name: one for one in self.terms}
+        seen: tuple[int, ...] | None = plan.stages[0].steps.now
 
-        def forces() -> list[Forces]:
-            found: dict[int, Forces] = {}
-            for one in begun:
-                found.update(one())
-            return [found[n] for n in range(len(self._couplings))]
+        def see(now: tuple[int, ...] | None) -> None:
+            nonlocal seen
+            if now and now != seen:
+                self.take(now)
+            seen = now
 
-        return forces
+        for stage in plan.stages:
+            if stage.shifted or stage.steps.kicks:
+                notes.wait()
+            for shifted in stage.shifted:
+                self._kick_shifted(shifted, stage.steps.now, see, notes, failures)
+            if stage.steps.kicks:
+                see(stage.steps.now)
+            for name, sizes in stage.steps.kicks:
+                own = self._memory.force, self._memory.momenta
+                notes.take(name, terms[name].kick(*own, sizes, failures))
+            if stage.last:
+                self._memory.largest.clear()
+                notes.begin(stage.last)
+            for launch in stage.moves:
+                launch()
+            if stage.moves:
+                see(None)
+        return lambda: notes.forces(failures)
+
+    def _kick_shifted(
+        self,
+        stage: ShiftedStage,
+        now: tuple[int, ...],
+        see: Callable[[tuple[int, ...] | None], None],
+        notes: _Notes,
+        failures: Failures,
+    ) -> None:
+        """Do kicks with the force of shifted links; see `MolecularDynamics`.
+
+        Parameters
+        ----------
+        stage : ShiftedStage
+            The kicks.
+        now : tuple of int
+            The field in which the links of every replica are.
+        see : callable
+            Lets quarks see the links in given fields, or forget that they have.
+        notes : object
+            Takes note of the forces of terms of quarks.
+        failures : Failures
+            See `begin`.
+        """
+        steps, terms = stage.steps, [one for one in self.terms if one.name in stage.steps.terms]
+        memory = self._memory
+        memory.shift.clear()
+        if terms:
+            see(now)
+        for term in terms:
+            notes.take(term.name, term.kick(memory.force, memory.shift, steps.shifts, failures))
+        for launch in stage.moves:
+            launch()
+        see(None)
+        if terms:
+            see(steps.shifted)
+        for term in terms:
+            notes.take(term.name, term.kick(memory.force, memory.momenta, steps.sizes, failures))
+        for begin in stage.kicks:
+            notes.latest.update(begin()())
 
     def accept(self, field: Field, accepted: Sequence[bool], ends: Sequence[int]) -> None:
         """Copy the links of accepted trajectories to a field, whose other replicas do not change.
@@ -314,7 +439,7 @@ class ReplicaDynamics:
     def _values(self, address: int, momenta: AlgebraField | None = None) -> dict[str, Any]:
         """Return the arguments of kicks of several replicas."""
         return {
-            "momenta": (momenta or self._momenta).slabs[0].buffer.address,
+            "momenta": (momenta or self._memory.momenta).slabs[0].buffer.address,
             "kick": 0.0,
             "action": self._coefficients,
             "moves": address,
@@ -327,7 +452,7 @@ class ReplicaDynamics:
         """Return calls that do a step of some replicas, by default with their momenta."""
         slab = self._fields[moving.now].slabs[0]
         if not moving.kicked:
-            return list(self._bare_drifts(moving, momenta or self._momenta))
+            return list(self._bare_drifts(moving, momenta or self._memory.momenta))
         coefficients = KICK_AND_DRIFT.part("ACTION::Coefficients", slab.variant(*self._choices))
         arguments = slab.arguments(
             KICK_AND_DRIFT,
@@ -359,14 +484,15 @@ class ReplicaDynamics:
             )
             yield from slab.kernel(DRIFT).launches(repeated([arguments], 1), [1])
 
-    def _last_kick(
-        self, moving: ReplicaSteps, address: int
-    ) -> Callable[[], Callable[[], Mapping[int, Forces]]]:
-        """Return a call that begins the last kick of some replicas; see `TrajectoryPlan.kicks`."""
+    def _last_kick(self, moving: ReplicaSteps, address: int) -> Callable[[], BegunKick]:
+        """Return a call that begins a kick of some replicas with the gauge force, which is wanted.
+
+        There is no other kick of replicas whose links are in the same field before its end.
+        """
         links, lattice = self._fields[moving.now], self._fields[0].lattice
         slab, numbers = links.slabs[0], [n for n, _ in moving.moves]
 
-        def kick() -> Callable[[], Mapping[int, Forces]]:
+        def kick() -> BegunKick:
             scratch, over = f"{KICK.name} {moving.now}", self._work(len(numbers))
             sums = SlabSums(slab, 2, 1, over, choices=self._choices, scratch=scratch, wide=True)
             kind = KICK.part("ACTION::Coefficients", slab.variant(*self._choices))
@@ -376,20 +502,16 @@ class ReplicaDynamics:
                     **self._values(address),
                     "action": kind(**self._coefficients),
                     "links": slab.buffer.address,
-                    "largest": self._largest.address(0),
+                    "largest": self._memory.largest.address(0),
                 },
             )
 
-            def wait() -> Mapping[int, Forces]:
+            def wait() -> Mapping[int, Force]:
                 found = replica_sums(links.devices, [sums], len(numbers))
-                largest = self._largest.by_slice().reshape(len(self._couplings), -1)
-                forces = [
-                    gauge_force(own, largest[n], lattice)
-                    for own, n in zip(found, numbers, strict=True)
-                ]
+                largest = self._memory.largest.by_slice().reshape(self.chains, -1)
                 return {
-                    n: Forces(one.kinetic, {GaugeMonomial.name: [one]})
-                    for n, one in zip(numbers, forces, strict=True)
+                    n: gauge_force(own, largest[n], lattice)
+                    for own, n in zip(found, numbers, strict=True)
                 }
 
             return wait
@@ -397,31 +519,55 @@ class ReplicaDynamics:
         return kick
 
 
-def bytes_of_trajectory(field: Field) -> int:
-    """Return the bytes of memory that the trajectory of a replica takes besides its links."""
-    layout, group = field.layouts[0].of_replica, field.group
-    components = 2 * group.components + group.algebra_components
-    return layout.field_bytes(components)
-
-
-def _together(
-    parts: Sequence[Sequence[KickAndDrift]], fields: Sequence[int]
-) -> Iterator[ReplicaSteps]:
-    """Yield which replicas do their n-th step at the same time, for all n.
+class _TrajectoryMemory:
+    """Memory of trajectories of several replicas, one of them after the other.
 
     Parameters
     ----------
-    parts : sequence of sequence of KickAndDrift
-        The steps of every replica.
-    fields : sequence of int
-        The field in which the links of every replica are at the beginning.
+    field : Field
+        The links of a replica, or of several.
+    count : int
+        Number of replicas.
+    make : sequence of callable
+        Functions that return the terms of quarks, given their links.
     """
-    now = list(fields)
-    for at_once in zip_longest(*parts):
-        groups: dict[tuple[int, bool], list[tuple[int, KickAndDrift]]] = {}
-        for n, step in enumerate(at_once):
-            if step is not None:
-                groups.setdefault((now[n], step.kick is not None), []).append((n, step))
-                now[n] = (now[n] + (step.kick is not None)) % 2
-        for key, moves in groups.items():
-            yield ReplicaSteps(*key, tuple(moves))
+
+    def __init__(
+        self, field: Field, count: int, make: Sequence[Callable[[QuarkLinks], ReplicaTerm]]
+    ) -> None:
+        self.fields = field.repeated(count), field.repeated(count)
+        links = self.fields[0]
+        self.momenta = AlgebraField.like(links)
+        self.largest = LargestValues(links)
+        self.quark_links = QuarkLinks(links) if make else None
+        self.terms = [one(self.quark_links) for one in make if self.quark_links]
+
+    @cached_property
+    def force(self) -> AlgebraField:
+        """Forces of quarks."""
+        return AlgebraField.like(self.fields[0])
+
+    @cached_property
+    def shift(self) -> AlgebraField:
+        """Forces that shift links."""
+        return AlgebraField.like(self.fields[0])
+
+
+def bytes_of_trajectory(field: Field, terms: int = 0, shifted: bool = False) -> int:
+    """Return the bytes of memory that the trajectory of a replica takes besides its links.
+
+    Parameters
+    ----------
+    field : Field
+        The links.
+    terms : int
+        Number of terms of quarks.
+    shifted : bool
+        Whether there are kicks with the force of shifted links.
+    """
+    layout, group = field.layouts[0].of_replica, field.group
+    links, algebra = (2, 1 + shifted) if not terms else (2 + COPIES, 2 + shifted)
+    components = links * group.components + algebra * group.algebra_components
+    sites = layout.lanes * layout.slots * layout.slices_in_memory  # of one parity
+    vector = sites * 2 * SPINS * group.colours * layout.real.itemsize
+    return layout.field_bytes(components) + terms * VECTORS * vector

@@ -19,7 +19,6 @@ from gauge_mc.updates.monomials.replica_quarks import Failures
 from gauge_mc.updates.quark_links import QuarkLinks
 from gauge_mc.updates.quarks import QuarkTerm
 from gauge_mc.updates.replica_dynamics import ReplicaDynamics
-from gauge_mc.updates.replica_quark_dynamics import QuarkReplicaDynamics
 from gauge_mc.updates.update_parts import UpdatePart
 
 SIZE = 1e-3
@@ -84,7 +83,7 @@ def replica_parts(
     gauge_level : int
         Level of the gauge action.
     groups : sequence of ReplicaDynamics
-        Chains that move together; `QuarkReplicaDynamics` if there are terms of quarks.
+        Chains that move together.
     terms : sequence of QuarkTerm
         The terms of quarks.
     """
@@ -107,13 +106,12 @@ def replica_parts(
     yield UpdatePart("gauge force and drift", force, kicks, essential=True, chains=chains)
     yield UpdatePart.of("momenta", draw, chains=chains)
     yield UpdatePart.of("gauge action", actions, chains=chains)
-    with_quarks = [one for one in groups if isinstance(one, QuarkReplicaDynamics)]
-    if with_quarks:
-        yield from _replica_quark_parts(with_quarks, randoms, moves, terms)
+    if terms:
+        yield from _replica_quark_parts(groups, randoms, moves, terms)
 
 
 def _replica_quark_parts(
-    groups: Sequence[QuarkReplicaDynamics],
+    groups: Sequence[ReplicaDynamics],
     randoms: Sequence[Random],
     moves: Sequence[Move],
     terms: Sequence[QuarkTerm],
@@ -240,10 +238,11 @@ class SeveralGaugeSteps:
 
     def __init__(self, groups: Sequence[ReplicaDynamics]) -> None:
         way: list[Move] = [Kick(SIZE), Drift(SIZE), Kick(SIZE), Drift(SIZE), Kick(SIZE)]
-        self._plans = [one.plan([way] * one.chains) for one in groups]
+        self._plans = [one.plan([[GaugeMonomial.name]], [way] * one.chains) for one in groups]
 
     def __call__(self, times: int) -> None:
         """Do so many of them."""
         for n in range(times):
             for plan in self._plans:
-                plan.launches[n % 2]()
+                for launch in plan.stages[n % 2].moves:
+                    launch()

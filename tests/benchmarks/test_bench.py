@@ -602,7 +602,7 @@ def test_terms_of_quarks_are_parts_of_trajectories(tmp_path):
 def test_trajectories_of_several_chains_are_timed_together(monkeypatch):
     """Chains move in two groups here, as if one device had too little memory for all of them."""
     groups = [slice(0, 2), slice(2, 3)]
-    monkeypatch.setattr(hmc, "divided", lambda field: groups)
+    monkeypatch.setattr(hmc, "divided", lambda *_: groups)
     kind = ("bench", "--hmc", "--chains", "3", *ON_CPU, "--precision", "double")
     found = json.loads(call(*kind, "--json")[0])
     assert (found["chains"], found["links"]) == (3, 1024)

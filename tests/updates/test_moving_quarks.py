@@ -11,7 +11,7 @@ from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.updates import moving_chain
 from gauge_mc.updates.quark_links import QuarkLinks
-from gauge_mc.updates.replica_quark_dynamics import bytes_with_quarks
+from gauge_mc.updates.replica_dynamics import bytes_of_trajectory
 
 LATTICE = Lattice(4, 2, 2, 6)
 STEPS = (2, 3, 2, 4)
@@ -106,6 +106,17 @@ def test_chains_with_quarks_move_as_each_does_alone(options, group, rng_name, be
         assert together.state() == alone.state()
         counts |= {row[-1] for row in rows}
     assert len(counts) >= len(STEPS)
+
+
+@pytest.mark.parametrize("levels", ["", "force-gradient,omf2:2:gauge"])
+def test_chains_without_quarks_have_no_numbers_of_failures(levels, best_device):
+    """Their numbers are those of a chain alone, which are in checkpoints."""
+    options = {"integrator": "force-gradient", "levels": levels}
+    together, alone = (Chains(best_device, options, "su2", together=one) for one in (True, False))
+    for _ in range(2):
+        assert together.update() == alone.update()
+        assert together.state() == alone.state()
+    assert not any(moving_chain.FAILURES in one for one in together.state()[1])
 
 
 def test_chains_fail_alone(best_device):
@@ -206,7 +217,7 @@ def test_memory_is_that_for_which_groups_are_made(case, terms, best_device):
     """With all solvers that may be needed, and not much less."""
     options, group, _ = CASES[case]
     field = Field.empty(LATTICE, group, "double", best_device)
-    expected = 4 * bytes_with_quarks(field, terms)
+    expected = 4 * bytes_of_trajectory(field, terms, "gradient" in case)
     before = best_device.allocated_bytes()
     chains = Chains(best_device, options, group)
     chains.update()
@@ -225,12 +236,13 @@ def test_memory_is_that_for_which_groups_are_made(case, terms, best_device):
         ({"quarks": "kappa=0.1:csw=1:mu=0.1:heavier=mu=0.3"}, True),
         ({"quarks": "kappa=0.1:csw=1:flavours=1"}, False),
         ({"quarks": "kappa=0.1", "integrator": "force-gradient"}, True),
-        ({"integrator": "force-gradient"}, False),
+        ({"integrator": "force-gradient"}, True),
     ],
 )
 def test_some_kinds_of_quarks_move_together(options, together):
     algorithm = parse("hmc").with_options(**options)
     assert algorithm.moves_together is together
     assert algorithm.chains_at_once(5, 256, 2**14) == (5 if together else 1)
-    assert algorithm.chains_at_once(5, 2**12, 2**14) == (2 if together else 1)
+    busy = 2 if algorithm.quarks else 4
+    assert algorithm.chains_at_once(5, 2**12, 2**14) == (busy if together else 1)
     assert algorithm.chains_at_once(5, 2**16, 2**14) == 1

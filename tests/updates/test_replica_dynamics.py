@@ -9,16 +9,28 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.updates import moving_replicas
-from gauge_mc.updates.integrators import INTEGRATORS
+from gauge_mc.updates.integrators import INTEGRATORS, Drift, Integrator, Kick
 from gauge_mc.updates.molecular_dynamics import MolecularDynamics
 from gauge_mc.updates.momenta import draw_momenta
 from gauge_mc.updates.monomials.gauge import GaugeMonomial
+from gauge_mc.updates.monomials.replica_quarks import Failures
 from gauge_mc.updates.replica_dynamics import ReplicaDynamics, bytes_of_trajectory
 from tests.reference.fields import random_field
 from tests.reference.updates import anisotropic_action
 from tests.updates.test_integrators import DriftFirst
 
 LATTICE = Lattice(4, 2, 8, 4)
+
+
+class ShiftLast(Integrator):
+    """An integrator whose last kick is one with the force of shifted links."""
+
+    name = "shift-last"
+    summary = "of the first order"
+    order = 1
+    step = (Drift(0.25), Kick(0.5), Drift(0.5), Kick(0.5, shift=0.1), Drift(0.25))
+
+
 BETAS = (0.5, 5.3, 5.9, 1e300)
 """With the last one energies overflow, which is nothing to the others."""
 
@@ -57,6 +69,8 @@ CASES = [
     ("su2", "wilson", {}, "leapfrog", "ranlux", "single"),
     ("su2", "luscher-weisz", {"u0": 1.0}, DriftFirst(), "philox", "double"),
     ("su2", "rectangle", {"c1": -0.1, ANISOTROPY.name: 1.7}, "omf4", "lcg", "double"),
+    ("su3", "wilson", {}, "force-gradient", "philox", "double"),
+    ("su2", "rectangle", {"c1": -0.1}, ShiftLast(), "philox", "single"),
 ]
 
 
@@ -80,10 +94,10 @@ def test_replicas_move_as_each_does_alone(
 
     dynamics = ReplicaDynamics(field, couplings, moved)
     for _ in range(2):  # the second time from the same links, with other momenta
-        plan = dynamics.plan(trajectories)
+        plan = dynamics.plan([[GaugeMonomial.name]], trajectories)
         dynamics.start(field)
         draw, before = dynamics.begin_momenta(), dynamics.begin_actions()()
-        moving, after = dynamics.begin(plan), dynamics.begin_actions(plan.ends)
+        moving, after = dynamics.begin(plan, Failures()), dynamics.begin_actions(plan.ends)
         found = [draw(), before, moving(), after()]
         ended = [dynamics._fields[end].replicas[n] for n, end in enumerate(plan.ends)]
         for n, random in enumerate(alone):
@@ -207,6 +221,6 @@ def test_replicas_are_divided_by_what_a_device_can_take(monkeypatch, busy, free,
     monkeypatch.setattr(device, "free_bytes", lambda: int(free * each))
     sites = busy * LATTICE.sites
     monkeypatch.setattr(type(BACKENDS["cpu"]), "busy_sites", sites)
-    groups = moving_replicas.divided(field)
+    groups = moving_replicas.divided(field, each)
     assert [len(range(5)[one]) for one in groups] == expected
     assert [n for one in groups for n in range(5)[one]] == [*range(5)]
