@@ -50,6 +50,7 @@ INTEGRATORS = {"wilson": "omf4", "luscher-weisz": "leapfrog", "iwasaki": "force-
 
 QUARKS = {
     "clover": {"quarks": "kappa=0.12:csw=1:heavier=kappa=0.1:boundary=0.3,0,0.2,1"},
+    "history": {"quarks": "kappa=0.12:csw=1:history=2:force_tolerance=1e-11"},
     "twisted": {"quarks": "kappa=0.12:mu=0.1:solver=bicgstab:inner=half"},
 }
 """Options of trajectories with quarks, by a name."""

@@ -310,20 +310,8 @@ def test_strict_links_differ_from_usual_ones(tmp_path):
             "--strict does not hold for hmc with one flavour in --quarks yet; leave out that or",
         ),
         (
-            [
-                "--algorithm=hmc",
-                "--quarks=wilson:kappa=0.15:history=2:force_tolerance=1e-11",
-                "--precision=double",
-            ],
-            "--strict does not hold for hmc with --history yet; leave out that or --strict.",
-        ),
-        (
             ["--measure=mesons:10:quark=domain-wall;ls=4;m=0.5"],
             "--strict does not hold for mesons with --quark yet; leave that out",
-        ),
-        (
-            ["--measure=mesons:10:kappa=0.1:propagators=folder"],
-            "--strict does not hold for mesons with --propagators yet; leave that out",
         ),
         (
             ["--measure=residual-mass:1:quark=domain-wall;ls=4;m=0.5"],

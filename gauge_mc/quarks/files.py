@@ -59,6 +59,9 @@ TYPES = (TWELVE_SINK, SCALAR_PAIRS, PAIRS)
 BASIS = "gamma basis"
 """Name of the basis of gamma matrices among the metadata of a file."""
 
+STRICTLY = "strictly"
+"""Name of what makes every bit of a strict solution among the metadata of a file."""
+
 REALS = {"F": ">f4", "D": ">f8"}
 """NumPy type of a real by the letter of the precision in the private XML."""
 
@@ -112,11 +115,13 @@ class StoredPropagator:
         sources = self.sources
         if sources is not None and sources.ndim > 4:
             sources = changed(sources)
+        # A product with matrices has other roundings.
+        metadata = {key: text for key, text in self.metadata.items() if key != STRICTLY}
         return replace(
             self,
             elements=changed(self.elements),
             sources=sources,
-            metadata={**self.metadata, BASIS: name},
+            metadata={**metadata, BASIS: name},
         )
 
     def write(self, path: str | Path) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from gauge_mc.quarks.algebra import Combine, Multiply
 from gauge_mc.quarks.linear import LinearOperator
 from gauge_mc.quarks.spinors import SpinorField
+from gauge_mc.rounded import square
 
 LEAST_PART = 1e-10
 """Part of the product of an earlier solution that must be linearly independent of the others."""
@@ -77,9 +80,9 @@ class SolutionHistory:
                 for subtract in self._subtract[n][other]:
                     subtract(1, -overlap)
             norm2 = self._norm[n]().norm2
-            if (norm2 > LEAST_PART**2 * before).all():
+            if (norm2 > square(LEAST_PART) * before).all():
                 for scale in self._scale[n]:
-                    scale(1 / norm2**0.5, 0)
+                    scale(1 / np.sqrt(norm2), 0)
                 part = self._part[n]().mixed  # of the rest, since products lose orthogonality
                 for add, sign in zip(self._add[n], (1, -1), strict=True):
                     add(1, sign * part)

@@ -13,7 +13,7 @@ import numpy as np
 
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field import Field
-from gauge_mc.quarks.files import StoredPropagator, read_propagator, scalar_source
+from gauge_mc.quarks.files import STRICTLY, StoredPropagator, read_propagator, scalar_source
 from gauge_mc.quarks.operators import DiracOperator
 from gauge_mc.quarks.preconditioned import System
 from gauge_mc.quarks.propagators import columns_of, elements_of
@@ -60,6 +60,7 @@ class PropagatorPath:
         if not operator.field.devices.processes.broadcast(path.exists()):
             return None
         stored = read_propagator(path)
+        self._check_strict(path, stored, source)
         try:
             columns = columns_of(operator.field, stored.elements)
         except GaugeError as error:
@@ -76,6 +77,19 @@ class PropagatorPath:
             )
         seconds = time.perf_counter() - began
         return Solution(x, READ, x.storage.name, 0, 0, residual, residual, seconds, ())
+
+    def _check_strict(self, path: Path, stored: StoredPropagator, source: SpinorField) -> None:
+        """Refuse a file for a strict measurement whose bits may be others."""
+        how = self.metadata.get(STRICTLY)
+        if not how:
+            return
+        own, sources = scalar_source(elements_of(source)), stored.sources
+        alike = sources is not None and np.array_equal(sources, own)
+        if not alike or stored.metadata.get(STRICTLY) != how:
+            raise GaugeError(
+                f"{path} does not say that a strict measurement has computed it in the same way "
+                "from the same source; remove the file, or choose another folder."
+            )
 
     def write(self, source: SpinorField, solution: SpinorField) -> None:
         """Write solutions for the spins and colours of a source."""

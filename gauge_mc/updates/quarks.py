@@ -353,9 +353,7 @@ class DynamicalQuarks(OptionItem):
         """Words for an option that keeps them from being strict; none if they are."""
         if self.is_doublet:
             return "a doublet in --quarks"
-        if self.is_rational:
-            return "one flavour in --quarks"
-        return "--history" if self.history else ""
+        return "one flavour in --quarks" if self.is_rational else ""
 
     @property
     def phases(self) -> tuple[complex, ...]:

@@ -14,7 +14,13 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.observables.mesons import Mesons
-from gauge_mc.quarks.files import PAIRS, TWELVE_SINK, StoredPropagator, read_propagator
+from gauge_mc.quarks.files import (
+    PAIRS,
+    STRICTLY,
+    TWELVE_SINK,
+    StoredPropagator,
+    read_propagator,
+)
 from gauge_mc.quarks.gamma import BASES, GAMMA_5, SIXTEEN, change_of_basis
 from tests.calls import call
 from tests.reference import dirac as reference
@@ -252,3 +258,40 @@ def test_propagators_are_kept(source, field, tmp_path):
     files[0].write_bytes(bytes_before[0])
     Mesons.for_lattice(CUBES, **options, mu="0,0.1").measurer(field)(field)
     assert len(list(folder.iterdir())) == 6  # those without a twisted mass were there
+
+
+def test_strict_propagators_are_kept_for_strict_measurements_alone(field, tmp_path):
+    """A file serves those that would compute its bits, and must say so."""
+    folder, source = tmp_path / "kept", "gauss:1,2"
+    options = {"kappa": "0.1", "source": (source,), "propagators": str(folder)}
+
+    def measured(**more):
+        observable = Mesons.for_lattice(CUBES, **{**options, **more})
+        return observable.measurer(field)(field)
+
+    measured()
+    field.devices.compute(strict=True)
+    (usual,) = folder.iterdir()
+    first = measured()
+    assert measured() == first
+    assert measured(propagators=str(tmp_path / "fresh")) == first
+    (strict,) = {*folder.iterdir()} - {usual}
+    others = (
+        {"inner": "double"},
+        {"tolerance": 2e-10},
+        {"solver": "cg"},
+        {"csw": 1.0},
+        {"csw": 1 + 1e-12},
+    )
+    for number, more in enumerate(others, 3):
+        measured(**more)
+        assert len(list(folder.iterdir())) == number
+    stored = read_propagator(strict)
+    assert STRICTLY not in stored.in_basis("dirac-pauli").metadata
+    sources = stored.sources * (1 + 1e-15)
+    how = {**stored.metadata, STRICTLY: stored.metadata[STRICTLY].replace("single", "double")}
+    for wrong in (replace(stored, metadata=how), replace(stored, sources=sources)):
+        strict.unlink()
+        wrong.write(strict)
+        with pytest.raises(GaugeError, match="does not say that a strict measurement has"):
+            measured()

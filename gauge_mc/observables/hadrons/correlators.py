@@ -26,12 +26,7 @@ from gauge_mc.observables import (
     SecondaryTable,
     TimeSeries,
 )
-from gauge_mc.observables.hadrons.options import (
-    PROPAGATORS,
-    QUARK,
-    quark_options,
-    quark_owners,
-)
+from gauge_mc.observables.hadrons.options import QUARK, quark_options, quark_owners
 from gauge_mc.observables.hadrons.propagators import SolveRecords, propagators
 from gauge_mc.observables.hadrons.quarks import Quarks
 from gauge_mc.options import Option
@@ -151,10 +146,8 @@ class QuarkObservable(Observable):
 
     @property
     def loose(self) -> str:
-        """Quarks with a mass, and propagators of any origin; see `Observable.loose`."""
-        if self.quarks.massive:
-            return QUARK.flag
-        return PROPAGATORS.flag if self.quarks.folder else ""
+        """Quarks with a mass; see `Observable.loose`."""
+        return QUARK.flag if self.quarks.massive else ""
 
     @property
     def header(self) -> dict[str, str]:

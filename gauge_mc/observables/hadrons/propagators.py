@@ -28,12 +28,13 @@ from gauge_mc.observables.hadrons.options import (
 from gauge_mc.observables.hadrons.quarks import Quarks
 from gauge_mc.quarks.diagonal import MU
 from gauge_mc.quarks.effective import EffectivePropagator, effective_propagator
+from gauge_mc.quarks.files import STRICTLY
 from gauge_mc.quarks.links import in_precision
 from gauge_mc.quarks.mass_family import MassFamily
 from gauge_mc.quarks.operators import DiracOperator, operator_with
 from gauge_mc.quarks.propagator_path import PropagatorPath
 from gauge_mc.quarks.propagators import Propagator
-from gauge_mc.quarks.solvers import solve
+from gauge_mc.quarks.solvers import ITERATIONS, solve
 from gauge_mc.quarks.sources import Source
 from gauge_mc.quarks.spinors import SPINS, SpinorField
 from gauge_mc.quarks.walls import WallOperator
@@ -189,7 +190,8 @@ def _solve(
     source.fill(vectors, links)
     if isinstance(operator, WallOperator):
         return _solve_walls(quarks, quark, operator, source, vectors, links)
-    kept = _propagator_path(quarks, quark, source) if quarks.folder else None
+    strict = links.devices.strict
+    kept = _propagator_path(quarks, quark, source, strict) if quarks.folder else None
     found = kept.read(operator, vectors, quarks.request.tolerance) if kept else None
     if not found:
         found = solve(operator, vectors, quarks.solver, quarks.request)
@@ -260,10 +262,16 @@ class _ProgressLines:
             print(f"gauge-mc: {self._what}: {line}", file=sys.stderr)
 
 
-def _propagator_path(quarks: Quarks, quark: Quark, source: Source) -> PropagatorPath:
-    """Return the path of a propagator, which depends on all metadata but the tolerance."""
+def _propagator_path(quarks: Quarks, quark: Quark, source: Source, strict: bool) -> PropagatorPath:
+    """Return the path of a propagator, which depends on all metadata but the tolerance.
+
+    That of a strict one depends on all that may change a bit of the solution.
+    """
     mass = {MUS.name: repr(quark.mu)} if quark.mu else {}
     own = {"kappa": repr(quark.kappa), **mass, "sources": source.label}
+    if strict:
+        request = replace(quarks.request, iterations=ITERATIONS)  # which change no solution
+        own[STRICTLY] = repr((quarks.parameters, quarks.angles, quarks.solver, request))
     left_out = ("tolerance", MUS.name)
     known = {name: value for name, value in quarks.header.items() if name not in left_out}
     return PropagatorPath(Path(quarks.folder), {**known, **own})
