@@ -51,6 +51,8 @@ INTEGRATORS = {"wilson": "omf4", "luscher-weisz": "leapfrog", "iwasaki": "force-
 QUARKS = {
     "clover": {"quarks": "kappa=0.12:csw=1:heavier=kappa=0.1:boundary=0.3,0,0.2,1"},
     "history": {"quarks": "kappa=0.12:csw=1:history=2:force_tolerance=1e-11"},
+    "doublet": {"quarks": "kappa=0.12:mu_sigma=0.2:mu_delta=0.15:boundary=0.3,0,0.2,1"},
+    "flavour": {"quarks": "kappa=0.12:csw=1:flavours=1,kappa=0.1:flavours=1:inner=double"},
     "twisted": {"quarks": "kappa=0.12:mu=0.1:solver=bicgstab:inner=half"},
 }
 """Options of trajectories with quarks, by a name."""

@@ -60,6 +60,8 @@ SMALL_CASES = [
 TRAJECTORY_MARKS = {
     f"{SMALL} wilson philox": (),
     "su2 double wilson philox clover": pytest.mark.slow,
+    "su2 double wilson philox doublet": pytest.mark.slow,
+    "su2 double wilson philox flavour": pytest.mark.slow,
 }
 TRAJECTORY_CASES = [
     pytest.param(case, marks=TRAJECTORY_MARKS.get(case, pytest.mark.every))
@@ -305,10 +307,6 @@ def test_strict_links_differ_from_usual_ones(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (
-            ["--algorithm=hmc", "--quarks=kappa=0.15:flavours=1", "--precision=double"],
-            "--strict does not hold for hmc with one flavour in --quarks yet; leave out that or",
-        ),
         (
             ["--measure=mesons:10:quark=domain-wall;ls=4;m=0.5"],
             "--strict does not hold for mesons with --quark yet; leave that out",

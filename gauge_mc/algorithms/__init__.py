@@ -109,11 +109,6 @@ class Algorithm(Configurable, ABC):
         return False
 
     @property
-    def loose(self) -> str:
-        """Words for an option that keeps updates from being strict; none by default."""
-        return ""
-
-    @property
     def labels(self) -> list[str]:
         """Descriptions of the quarks in the weight, for figures; none if there are no quarks."""
         return []

@@ -186,13 +186,8 @@ class HybridMonteCarlo(Algorithm):
 
     @property
     def strict(self) -> bool:
-        """All are but those with some kinds of quarks; see `Algorithm.strict`."""
-        return not self.loose
-
-    @property
-    def loose(self) -> str:
-        """Quarks that are not strict; see `Algorithm.loose`."""
-        return next((one.loose for one in self.quarks if one.loose), "")
+        """All trajectories are; see `Algorithm.strict`."""
+        return True
 
     @property
     def columns(self) -> TableColumns:  # type: ignore[override]

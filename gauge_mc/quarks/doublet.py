@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -63,5 +64,9 @@ class TwistedDoublet(CoupledOperator):
             )
         whole = Bidiagonal.of((1 + b, 1 - b), (-a, -a))
         self.diagonal_matrix = FifthMatrix(whole, Bidiagonal.diagonal((1.0, 1.0)), 1.0)
-        largest, smallest = np.linalg.svd([[1 + b, a], [-a, 1 - b]], compute_uv=False)
-        self.sizes = float(largest), float(smallest)
+        if field.devices.strict:
+            mean = math.sqrt(1 + a * a)
+            self.sizes = mean + abs(b), mean - abs(b)
+        else:
+            largest, smallest = np.linalg.svd([[1 + b, a], [-a, 1 - b]], compute_uv=False)
+            self.sizes = float(largest), float(smallest)

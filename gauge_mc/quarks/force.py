@@ -46,8 +46,10 @@ class HoppingForce:
         self._choices = (operator.storage.choice, operator.transport.reals.choice, PAIRS)
         self._steps: list[Any] = []
         self._launches: list[Launch] = []
-        # The cache of a GPU holds what the threads of a block share for one pair only.
-        most = MOST_PAIRS if x.slabs[0].device.in_host_memory else 1
+        # The cache of a GPU holds what the threads of a block share for one pair only, and the
+        # rounding errors of strict forces must not depend on the device.
+        together = x.slabs[0].device.in_host_memory and not x.field.devices.strict
+        most = MOST_PAIRS if together else 1
         self._extent = x.fifth or 1
         for first in range(0, x.per_site, most):
             for n in range(len(x.slabs)):

@@ -141,5 +141,5 @@ def _last_component(d: Sequence[float], squares: Sequence[float], value: float) 
         component *= d[n] * math.sqrt(squares[n]) / pivots[n]
         if abs(component) > LARGEST:
             return 1 / LARGEST
-        norm2 += component**2
+        norm2 += component * component
     return 1 / math.sqrt(norm2)

@@ -149,7 +149,7 @@ class _Iteration(ABC):
         self.iterations, self.lanczos = 0, Lanczos(lowest)
         self._first(0, 1)
         self._begin(len(own.shifts), count)
-        norm2 = norms_of(self.r) ** 2
+        norm2 = np.square(norms_of(self.r))
         while own.unfinished(np.sqrt(norm2), targets):
             yield np.sqrt(norm2)
             self.iterations += 1
@@ -336,7 +336,9 @@ class _Coefficients:
         # Large shifts need fewest iterations, so that those that are done are the last ones.
         shifts = 1 + int(np.flatnonzero(self._active.any(axis=1))[-1])
         active = self._active[:shifts]
-        a, b = (np.where(active, one[:shifts], 0) for one in (alpha * ratio, beta * ratio**2))
+        a, b = (
+            np.where(active, one[:shifts], 0) for one in (alpha * ratio, beta * np.square(ratio))
+        )
         return a, b, np.where(active, new[:shifts], 0)
 
 

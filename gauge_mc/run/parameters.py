@@ -235,15 +235,10 @@ class Parameters:
         GENERATORS.check(self.rng, "rng")
         self._check_luxury()
         if self.strict and not self.algorithm.strict:
-            loose = self.algorithm.loose
             known = in_words([name for name, one in ALGORITHMS.items() if one.strict], "and")
             raise UsageError(
-                f"--strict does not hold for {self.algorithm.name}"
-                + (
-                    f" with {loose} yet; leave out that or --strict."
-                    if loose
-                    else f" yet, but for {known}; choose one of these, or leave out --strict."
-                )
+                f"--strict does not hold for {self.algorithm.name} yet, but for {known}; choose "
+                "one of these, or leave out --strict."
             )
         if self.exchange_every != defaults.EXCHANGE_EVERY and not self.tempering:
             raise UsageError(

@@ -349,13 +349,6 @@ class DynamicalQuarks(OptionItem):
         return [self.mass, *({**self.mass, **_without_zeros(one.values)} for one in heavier)]
 
     @property
-    def loose(self) -> str:
-        """Words for an option that keeps them from being strict; none if they are."""
-        if self.is_doublet:
-            return "a doublet in --quarks"
-        return "one flavour in --quarks" if self.is_rational else ""
-
-    @property
     def phases(self) -> tuple[complex, ...]:
         """Phases across the boundaries along x, y, z and t, if nothing is strict."""
         return self.phases_if(strict=False)
@@ -508,8 +501,9 @@ def _ratio(
 
 def _rational(one: DynamicalQuarks, number: int, name: str, links: QuarkLinks) -> Monomial:
     ends = (one.range[0], one.range[1]) if one.range else None
+    phases = one.phases_if(links.field.devices.strict)
     operator = (
-        links.doublet(one.kappa, one.mu_sigma, one.mu_delta, one.phases)
+        links.doublet(one.kappa, one.mu_sigma, one.mu_delta, phases)
         if one.is_doublet
         else _operator(links, one, one.mass)
     )

@@ -161,8 +161,8 @@ def variants_of_spinors(kernel: Kernel) -> Iterator[Variant]:
         kinds = [own[kind] for kind in own if kind in kernel.kinds]
         for choices in product(*kinds):
             yield Variant(storage.arithmetic, (*choices, storage.choice))
-            # Nothing strict has a fifth direction, or the sign of a kernel operator.
-            if all(one == DIRECT for one in choices if one.kind in ("reflection", "column")):
+            # Nothing strict has the sign of a kernel operator.
+            if {GAMMA5, RECURRENCE}.isdisjoint(choices):
                 yield Variant(storage.arithmetic, (*choices, storage.choice), strict=True)
 
 

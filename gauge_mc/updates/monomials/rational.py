@@ -18,6 +18,7 @@ from gauge_mc.quarks.operators import DiracOperator
 from gauge_mc.quarks.pseudofermions import draw_vectors
 from gauge_mc.quarks.rational_functions import LEAST_ERROR, PartialFractions, approximate
 from gauge_mc.quarks.spinors import SpinorField
+from gauge_mc.rounded import square
 from gauge_mc.updates.energy import Energy
 from gauge_mc.updates.monomials.quark_forces import QuarkMonomial, local_norm
 
@@ -232,5 +233,6 @@ def default_ends(operator: DiracOperator) -> tuple[float, float]:
     kappa^2 |A^-1|, since that of D between the parities is at most 8. A clover term is left out.
     """
     largest, smallest = operator.sizes
-    upper = (largest + 64 * operator.kappa**2 / smallest) ** 2
+    strict = operator.field.devices.strict
+    upper = square(largest + 64 * square(operator.kappa, strict) / smallest, strict)
     return RATIO * upper, upper
