@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
+from zlib import crc32
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tests that share the processors wait for none
 
@@ -23,7 +24,7 @@ from gauge_mc.devices.cuda.device import CudaDevice
 from gauge_mc.errors import GaugeError
 from gauge_mc.run import forecast
 from tests import emulator
-from tests.covers import beyond_pairs
+from tests.covers import beyond_pairs, beyond_values
 from tests.toys.installed import site, toys  # noqa: F401
 
 settings.register_profile("untimed", deadline=None)  # a busy machine may be slow
@@ -58,6 +59,9 @@ LANES_FOR_EVERY = "cpu-2"
 in which double precision has two lanes and single precision four.
 """
 
+OTHER_KINDS = {("su2", "double"), ("su3", "single")}
+"""Groups and precisions of which the slow tests of a file have one."""
+
 GROUPS_FOR_EVERY = {("su2", "single", "cpu-4")}
 """Groups, precisions and lanes that are marked `every`, because the other group has these lanes."""
 
@@ -90,10 +94,10 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Let tests of kernels for other groups and precisions than the quick ones be slow.
 
-    Other numbers of lanes than the best are tried with the quick groups and precisions alone, and
-    every number with one of them at least. Of tests with three parameters and more, those are quick
-    that cover all pairs of values, and those are slow that cover the pairs that are missing then;
-    the others are marked `every`. Tests that need a GPU are left out where there is none.
+    Other numbers of lanes than the best are tried with the quick groups and precisions alone. Of
+    these numbers, and of the other groups and precisions, each file has one, and the rest is marked
+    `every`; then instances are left out that covers do without. Tests that need a GPU are left out
+    where there is none.
     """
     left_out = []
     if "faults" not in config.option.markexpr:  # they take hours, so that they must be asked for
@@ -126,43 +130,89 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.every)
     without = {*left_out}
     items[:] = [item for item in items if item not in without]
-    mark_beyond_pairs(items)
+    mark_beyond_one_of_a_file(items)
+    mark_beyond_covers(items)
     if "every" not in config.option.markexpr:  # they double the time of the slow tests
         left_out += [item for item in items if item.get_closest_marker("every")]
         items[:] = [item for item in items if not item.get_closest_marker("every")]
     config.hook.pytest_deselected(items=left_out)
 
 
-def mark_beyond_pairs(items: Iterable[pytest.Item]) -> None:
-    """Let the instances of parametrised tests be slow that a cover of all pairs does without.
+def mark_beyond_one_of_a_file(items: Iterable[pytest.Item]) -> None:
+    """Let slow tests of a file have one of the other numbers of lanes, and one of the other kinds.
 
-    The mark `every` goes to instances, of these and of slow tests, that a larger cover does
-    without.
+    Quick tests on GPUs have one of the quick kinds. The checksum of the file's name says which, so
+    that all occur in the suite. Tests of a file often need the same kernels, which are then
+    compiled for one choice.
+    """
+    instances = defaultdict(list)
+    for item in items:
+        values = getattr(getattr(item, "callspec", None), "params", {})
+        kind = values.get("group"), values.get("precision")
+        device = values.get("device", values.get("device_groups"))
+        beyond = pytest.mark.every
+        if item.get_closest_marker("every") or not KINDS_OF_DEVICES & {*item.fixturenames}:
+            continue
+        if device in FEW_LANES | {"cpu-8"}:
+            choice = device
+        elif kind in OTHER_KINDS:
+            choice = kind
+        elif None not in kind and item.get_closest_marker("gpu"):
+            choice, beyond = kind, pytest.mark.slow
+        else:
+            continue
+        instances[function_of(item), type(choice), beyond.name].append((choice, item, beyond))
+    for (name, *_), several in instances.items():
+        choices = sorted({choice for choice, *_ in several})
+        chosen = choices[crc32(name.partition("::")[0].encode()) % len(choices)]
+        for choice, item, beyond in several:
+            if choice != chosen:
+                item.add_marker(beyond)
+
+
+def mark_beyond_covers(items: Iterable[pytest.Item]) -> None:
+    """Let the instances of parametrised tests be slow that a cover does without.
+
+    Quick tests are a cover of all pairs of values, or, for kernels on GPUs, of all values, because
+    kernels of emulated GPUs are compiled for longer. The mark `every` goes to instances, of these and of slow tests, that a
+    larger cover does without: one of all values for tests of kernels, else one of all pairs.
     """
     instances = defaultdict(list)
     for item in items:
         if hasattr(item, "callspec") and not item.get_closest_marker("every"):
             on_gpu = item.get_closest_marker("gpu") is not None
-            instances[item.nodeid.partition("[")[0], on_gpu].append(item)
-    for several in instances.values():
+            instances[function_of(item), on_gpu].append(item)
+    for (_, on_gpu), several in instances.items():
         quick = [one for one in several if not one.get_closest_marker("slow")]
-        for number in beyond_pairs([choice_of(one) for one in quick]):
+        runs_kernels = KINDS_OF_DEVICES & {*several[0].fixturenames}
+        cover = beyond_values if on_gpu and runs_kernels else beyond_pairs
+        for number in cover([choice_of(one) for one in quick]):
             quick[number].add_marker(pytest.mark.slow)
         slow = [one for one in several if one.get_closest_marker("slow")]
         chosen = [choice_of(one) for one in several if not one.get_closest_marker("slow")]
-        for number in beyond_pairs([choice_of(one) for one in slow], chosen):
-            if len(choice_of(slow[number])) > 2:
+        cover = beyond_values if runs_kernels else beyond_pairs
+        for number in cover([choice_of(one) for one in slow], chosen):
+            if runs_kernels or len(choice_of(slow[number])) > 2:
                 slow[number].add_marker(pytest.mark.every)
+
+
+def function_of(item: pytest.Item) -> str:
+    """Return the file and the name of a test without its parameters."""
+    return item.nodeid.partition("[")[0]
 
 
 def choice_of(item: pytest.Function) -> dict[tuple[str, ...], tuple[int, ...]]:
     """Return which element of every parametrisation an instance has.
 
-    Arguments of one parametrisation belong together. Elements are told apart by their identity,
-    since pytest numbers the arguments of all instances anew.
+    Arguments of one parametrisation belong together, and so do group and precision where kernels
+    run. Elements are told apart by their identity, since pytest numbers the arguments of all
+    instances anew.
     """
     values = item.callspec.params
     together = [names_of(mark) for mark in item.iter_markers("parametrize")]
+    separate = {*values}.difference(*together)
+    if KINDS_OF_DEVICES & {*item.fixturenames} and {"group", "precision"} <= separate:
+        together.append(("group", "precision"))
     alone = [(name,) for name in values if not any(name in names for names in together)]
     return {names: tuple(id(values[name]) for name in names) for names in (*together, *alone)}
 

@@ -1,6 +1,6 @@
-"""Covers of products of parameters by all pairs of their values."""
+"""Covers of products of parameters by all their values, or by all pairs of these."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from itertools import combinations
 
 
@@ -20,12 +20,23 @@ def beyond_pairs(
     chosen : sequence of mappings
         Others that belong to the cover already.
     """
-    pairs = [_pairs(choice) for choice in choices]
-    missing = set().union(*pairs).difference(*map(_pairs, chosen))
-    rest = list(range(len(choices)))
+    return _beyond([*map(_pairs, choices)], [*map(_pairs, chosen)])
+
+
+def beyond_values(
+    choices: Sequence[Mapping[str, Hashable]], chosen: Sequence[Mapping[str, Hashable]] = ()
+) -> list[int]:
+    """Return the numbers of choices without which all values still occur; see `beyond_pairs`."""
+    return _beyond([{*choice.items()} for choice in choices], [{*one.items()} for one in chosen])
+
+
+def _beyond(contents: Sequence[Set[object]], chosen: Iterable[Set[object]]) -> list[int]:
+    """Return the numbers of sets without which all their elements still occur."""
+    missing = set().union(*contents).difference(*chosen)
+    rest = list(range(len(contents)))
     while missing:
-        best = max(rest, key=lambda number: len(pairs[number] & missing))
-        missing -= pairs[best]
+        best = max(rest, key=lambda number: len(contents[number] & missing))
+        missing -= contents[best]
         rest.remove(best)
     return rest
 

@@ -5,7 +5,7 @@ from itertools import combinations, product
 import pytest
 
 from tests.conftest import choice_of
-from tests.covers import beyond_pairs
+from tests.covers import beyond_pairs, beyond_values
 
 
 def pairs(choices):
@@ -53,3 +53,13 @@ def test_instances_of_a_test_share_elements_of_its_parametrisations(request, a, 
     choices = [choice_of(one) for one in every]
     assert len(choices) == 6
     assert [len({one[name] for one in choices}) for name in (("a",), ("b", "c"))] == [2, 3]
+
+
+def test_every_value_occurs_in_fewer_choices():
+    every = [dict(zip("abc", one, strict=True)) for one in product(range(4), range(3), range(2))]
+    left_out = {*beyond_values(every)}
+    cover = [choice for number, choice in enumerate(every) if number not in left_out]
+    assert [{one[name] for one in cover} for name in "abc"] == [{0, 1, 2, 3}, {0, 1, 2}, {0, 1}]
+    assert len(cover) == 4  # of 24
+    assert len({*beyond_values(every, cover)}) == 24
+    assert beyond_values([{"a": 5, "b": 0, "c": 0}, *every], cover) == [*range(1, 25)]
