@@ -174,8 +174,9 @@ def mark_beyond_covers(items: Iterable[pytest.Item]) -> None:
     """Let the instances of parametrised tests be slow that a cover does without.
 
     Quick tests are a cover of all pairs of values, or, for kernels on GPUs, of all values, because
-    kernels of emulated GPUs are compiled for longer. The mark `every` goes to instances, of these and of slow tests, that a
-    larger cover does without: one of all values for tests of kernels, else one of all pairs.
+    kernels of emulated GPUs are compiled for longer. The mark `every` goes to instances, of these
+    and of slow tests, that a larger cover does without: one of all values for tests of kernels,
+    else one of all pairs.
     """
     instances = defaultdict(list)
     for item in items:
