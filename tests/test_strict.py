@@ -52,6 +52,11 @@ CASES = [
     pytest.param(case, marks=getattr(pytest.mark, "slow" if "wilson philox" in case else "every"))
     for case in STORED
 ]
+COMPARED = (QUICK, "su3 double wilson philox")
+CASES_OF_COMPILERS = [
+    pytest.param(case, marks=pytest.mark.slow if case in COMPARED else pytest.mark.every)
+    for case in STORED
+]
 SMALL = "su2 single"
 SMALL_CASES = [
     pytest.param(case, marks=pytest.mark.slow if case == SMALL else pytest.mark.every)
@@ -180,7 +185,7 @@ def test_all_strict_observables_have_digests():
     }
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", CASES_OF_COMPILERS)
 def test_compilers_agree(compiled_by, case):
     device = CpuDevice(2)
     assert found(device, case) == STORED[case]

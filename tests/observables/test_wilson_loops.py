@@ -216,11 +216,11 @@ def test_smearing_keeps_a_constant_abelian_field(group, best_device):
     assert np.abs(target.to_numpy() - links).max() < 1e-13
 
 
-def test_area_law_at_strong_coupling(best_device):
+def test_area_law_at_strong_coupling(fast_device):
     """W = u^A (1 + 4 A u^4 + ...) for SU(2) with u = I2(beta)/I1(beta)."""
     beta = 1.0
     u = iv(2, beta) / iv(1, beta)
-    field = Field.hot(Lattice(12, 12, 12, 12), "su2", "single", best_device, seed=4)
+    field = Field.hot(Lattice(12, 12, 12, 12), "su2", "single", fast_device, seed=4)
     random = Random.for_field(field, seed=5)
     loops = LoopMeasurer(WilsonLoops(field.lattice, 2, 2), field)
     heatbath(field, beta, random, 20)

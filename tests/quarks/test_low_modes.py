@@ -100,9 +100,9 @@ class Without(LinearOperator):
         return call
 
 
-def test_modes_that_are_zero_and_one_more(links, dense, best_device):
+def test_modes_that_are_zero_and_one_more(links, dense, fast_device):
     values = np.sort(np.linalg.eigvalsh(dense) ** 2)
-    q = q_of(links, best_device)
+    q = q_of(links, fast_device)
     square = SquaredOperator(q)
     modes = low_modes(square, start_of(q, 7), LowModeRequest(5, 1.02 * values[-1]))
     request = LowModeRequest(1, 1.02 * values[-1], 1e-9, costly=True, error=1e-10)
@@ -142,10 +142,10 @@ class Lifted(LinearOperator):
         return call
 
 
-def test_a_mode_that_is_zero_is_not_taken_for_a_part_of_the_next_one(links, dense, best_device):
+def test_a_mode_that_is_zero_is_not_taken_for_a_part_of_the_next_one(links, dense, fast_device):
     """With a loose error, a mixture of both has a small enough residual before they are apart."""
     values = np.sort(np.linalg.eigvalsh(dense) ** 2)
-    q, upper = q_of(links, best_device), 1.02 * values[-1]
+    q, upper = q_of(links, fast_device), 1.02 * values[-1]
     square = SquaredOperator(q)
     first = low_modes(square, start_of(q, 7), LowModeRequest(1, upper)).vectors
     second = low_modes(square, start_of(q, 8), LowModeRequest(1, upper), first).vectors
@@ -177,9 +177,9 @@ class Above(LinearOperator):
         return call
 
 
-def test_a_spectrum_without_low_modes(links, dense, best_device):
+def test_a_spectrum_without_low_modes(links, dense, fast_device):
     values = np.sort(np.linalg.eigvalsh(dense) ** 2) + 10
-    q = q_of(links, best_device)
+    q = q_of(links, fast_device)
     request = LowModeRequest(2, 1.02 * values[-1], 1e-9)
     found = low_modes(Above(SquaredOperator(q)), start_of(q), request)
     assert np.abs(found.values - values[:2]).max() < 1e-10
@@ -199,11 +199,11 @@ def test_the_ritz_functional(links, dense, best_device):
         ritz_minimum(square, other, None, 1e-9, 2)
 
 
-def test_eigenvalues_that_occur_several_times(best_device):
+def test_eigenvalues_that_occur_several_times(fast_device):
     """On cold links, of which a single Krylov space has one vector of each."""
     links = cold_field(LATTICE.extents, "su2")
     values = np.sort(np.linalg.eigvalsh(2 * KAPPA * reference.kernel(links, RHO, PHASES)) ** 2)
-    q = q_of(links, best_device)
+    q = q_of(links, fast_device)
     request = LowModeRequest(6, 1.02 * values[-1])
     assert values[3] - values[0] < 1e-12
     found = all_low_modes(SquaredOperator(q), start_of(q), request)
@@ -238,12 +238,12 @@ def test_kernel_modes(links, dense, best_device):
     assert (modes.distances > 0).all()
 
 
-def test_modes_of_both_signs_with_equal_sizes(best_device):
+def test_modes_of_both_signs_with_equal_sizes(fast_device):
     """On cold links Q has x with -x, so that vectors of Q^2 are not those of Q."""
     links = cold_field(LATTICE.extents, "su2")
     dense = 2 * KAPPA * reference.kernel(links, RHO, PHASES)
     sizes = np.sort(np.abs(np.linalg.eigvalsh(dense)))
-    modes = kernel_modes(q_of(links, best_device), 8)
+    modes = kernel_modes(q_of(links, fast_device), 8)
     assert modes.number == 0 or modes.residuals.max() < 1e-11
     assert modes.edge <= sizes[modes.number] < 1.01 * modes.edge
 

@@ -76,13 +76,13 @@ TWO_RATIOS = "twisted-mass:kappa=0.12:mu=0.1:heavier=mu=0.3/mu=0.8:level=0,1,1"
         ),
     ],
 )
-def test_energies_change_with_a_power_of_the_step(tmp_path, best_device, quarks, levels, order):
+def test_energies_change_with_a_power_of_the_step(tmp_path, fast_device, quarks, levels, order):
     """With all terms, on all levels; a force that is missing or doubled would spoil it."""
     changes = []
     for steps in (6, 12):
         run = Run(tmp_path / f"{steps}")
         values = {"quarks": quarks, "levels": levels, "length": 0.5, "steps": steps}
-        carry_out(run, parameters(**values), best_device)
+        carry_out(run, parameters(**values), fast_device)
         changes.append(rows(run)["delta_h"][0])
     # Corrections are of the relative order (frequency * step)^2 / 10; see the test of the glue.
     assert abs(changes[1]) > 1e-8

@@ -48,6 +48,7 @@ from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
 from tests.analysis.synthetic_loops import synthetic_loops, write_loops
 from tests.calls import call
+from tests.conftest import QUICK
 from tests.formats.format_params import SOURCES
 from tests.formats.format_samples import sample
 from tests.run.sessions import written
@@ -729,12 +730,19 @@ def test_names_of_the_package():
 
 # Fields and files
 
+KINDS_OF_FILES = {*QUICK, ("su3", "single"), ("su4", "single"), ("su8", "double")}
+"""Groups and precisions of which the others are left to the mark `every`."""
+
 
 @pytest.mark.kernels
 @pytest.mark.parametrize(
     ("group", "precision"),
     [
-        (name, precision)
+        pytest.param(
+            name,
+            precision,
+            marks=() if (name, precision) in KINDS_OF_FILES else pytest.mark.every,
+        )
         for name in sorted(GROUPS)
         for precision in ("single", "double")
         if precision == "double" or name not in ("su5", "su6", "su7")

@@ -232,8 +232,8 @@ def change_of_energy(field, dynamics, monomial, random, moves):
 
 @pytest.mark.parametrize("integrator", ALL, ids=lambda one: getattr(one, "name", one))
 @pytest.mark.parametrize("group", ["su2", "su3"])
-def test_the_energy_changes_with_a_power_of_the_step(group, integrator, best_device):
-    parts = thermalised(group, best_device)
+def test_the_energy_changes_with_a_power_of_the_step(group, integrator, fast_device):
+    parts = thermalised(group, fast_device)
     one = INTEGRATORS[integrator] if isinstance(integrator, str) else integrator
     length, coarse = 0.4, 8
     changes = [change_of_energy(*parts, one.trajectory(length, n)) for n in (coarse, 2 * coarse)]
@@ -358,12 +358,12 @@ def test_levels_with_the_same_steps_are_one_level(best_device):
         ("omf4", "force-gradient"),
     ],
 )
-def test_the_energy_changes_with_the_step_of_the_outer_level(outer, inner, best_device):
+def test_the_energy_changes_with_the_step_of_the_outer_level(outer, inner, fast_device):
     """With all steps halved at once, and without the errors of the inner level with many steps."""
-    few = [split(two_levels(outer, inner, 2), n, best_device)[0] for n in (16, 32)]
+    few = [split(two_levels(outer, inner, 2), n, fast_device)[0] for n in (16, 32)]
     order = min(INTEGRATORS[one].order for one in (outer, inner))
     assert few[0] / few[1] == pytest.approx(2.0**order, rel=0.15)
-    finer = [split(two_levels(outer, inner, n), 16, best_device)[0] for n in (8, 16)]
+    finer = [split(two_levels(outer, inner, n), 16, fast_device)[0] for n in (8, 16)]
     assert finer[0] == pytest.approx(finer[1], rel=0.05)
     assert finer[0] != few[0]
 
