@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 from gauge_mc.errors import UsageError
@@ -31,6 +32,8 @@ class OptionItem:
     ----------
     kind : str
         What it is, for messages.
+    flag : str
+        Option of the command line whose value it is, for messages; empty to name the kind instead.
     leading : tuple of str
         Names of the options whose values come first in text, without their names.
     between, within : str
@@ -49,6 +52,7 @@ class OptionItem:
     """
 
     kind: ClassVar[str]
+    flag: ClassVar[str] = ""
     leading: ClassVar[tuple[str, ...]] = ()
     between: ClassVar[str] = r",(?![-+.0-9]|\w+=)"
     within: ClassVar[str] = r":|,(?=\w+=)"
@@ -57,8 +61,8 @@ class OptionItem:
 
     def __init__(self, *leading: object, **options: object) -> None:
         given = {**dict(zip(self.leading, leading, strict=False)), **options}
-        known = {one.name: one for one in self.options()}
-        checked = check_options(known.values(), given, f"a {self.kind}")
+        known = self.placed(given)
+        checked = check_options(known.values(), given, self.place(given))
         for name, value in checked.items():
             each = known[name].each
             if each is not None and not _is_word(value):
@@ -72,6 +76,26 @@ class OptionItem:
     def options(cls) -> tuple[Option, ...]:
         """Return the options, in the order in which they are written."""
         raise NotImplementedError
+
+    @classmethod
+    def place(cls, given: Mapping[str, object]) -> str:
+        """Return words for a thing in messages, such as ``--quark domain-wall``.
+
+        Parameters
+        ----------
+        given : mapping of str to object
+            Values of its options by name.
+        """
+        if not cls.flag:
+            return f"a {cls.kind}"
+        first = given.get(cls.leading[0]) if cls.leading else None
+        return f"{cls.flag} {shortened(first)}" if isinstance(first, str) else cls.flag
+
+    @classmethod
+    def placed(cls, given: Mapping[str, object]) -> dict[str, Option]:
+        """Return the options by name, as messages name them; see `place`."""
+        place = cls.place(given)
+        return {one.name: replace(one, place=place) for one in cls.options()}
 
     def check(self) -> None:
         """Check values that depend on each other.
@@ -110,11 +134,16 @@ class OptionItem:
                 named += 1
         for word in words:
             if not _is_named(word, known):
+                names = [one.written or one.name.replace("_", "-") for one in known.values()]
                 raise UsageError(
                     f"'{shortened(word)}' in '{shortened(text)}' is not of the form OPTION=VALUE; "
-                    f"a {cls.kind} has {in_words([one.flag[2:] for one in known.values()])}."
+                    f"a {cls.kind} has {in_words(names)}."
                 )
-        return cls(**parse_options(known.values(), words, f"a {cls.kind}", "in its text"))
+        pairs = [word.partition("=") for word in words]
+        first = {
+            key.strip(): value.strip() for key, _, value in pairs if key.strip() in cls.leading
+        }
+        return cls(**parse_options(cls.placed(first).values(), words, cls.place(first), ""))
 
     @classmethod
     def several(cls, value: object) -> tuple[Self, ...]:

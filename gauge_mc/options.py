@@ -105,6 +105,12 @@ class Option(Number):
     """Subclass of `gauge_mc.option_items.OptionItem`, if the value is a list of such things. It is
     kept as text, whose words may contain colons.
     """
+    written: str = field(default="", kw_only=True)
+    """Name within a text of several options, such as ``M5``; by default the name."""
+    place: str = field(default="", kw_only=True)
+    """Thing in whose text the value stands, such as ``--quark domain-wall``; empty for an option of
+    a command.
+    """
 
     @property
     def default_in_words(self) -> str:
@@ -158,6 +164,11 @@ class Option(Number):
         """Name on the command line, such as ``--r-max``."""
         return flag_of(self.name)
 
+    @property
+    def called(self) -> str:
+        """Name in messages: the flag, or what the user writes within the text of another option."""
+        return f"{self.written or self.name} of {self.place}" if self.place else self.flag
+
     def checked(self, value: Any) -> Any:
         """Return a value of the right type, with the choices as they are written.
 
@@ -169,10 +180,10 @@ class Option(Number):
         """
         if isinstance(value, str):
             if not value.strip():
-                raise UsageError(f"{self.flag} is empty; give a value, or leave the option out.")
+                raise UsageError(f"{self.called} is empty; give a value, or leave the option out.")
             if not value.isprintable():
                 raise UsageError(
-                    f"{self.flag} has characters that cannot be printed; choose another value."
+                    f"{self.called} has characters that cannot be printed; choose another value."
                 )
             return words_in_any_case(value, self.choices, self.separator)
         if not isinstance(value, bool):
@@ -200,7 +211,7 @@ class Option(Number):
             found = listed(text, read)
         except ValueError:
             raise UsageError(
-                f"{self.flag} is '{shortened(text)}'; give one number, or several with commas "
+                f"{self.called} is '{shortened(text)}'; give one number, or several with commas "
                 "between them."
             ) from None
         for one in found:
@@ -212,14 +223,14 @@ class Option(Number):
         allowed = self.least <= value <= self.most
         if not finite or not allowed or (self.inside and value in (self.least, self.most)):
             said = f"{value:g}" if isinstance(value, float) else quoted(value)
-            raise UsageError(f"{self.flag} is {said}; {self._wanted}.")
+            raise UsageError(f"{self.called} is {said}; {self.wanted}.")
 
     @property
     def _kind_in_words(self) -> str:
         return "a whole number" if self.kind is int else "a number"
 
     @property
-    def _wanted(self) -> str:
+    def wanted(self) -> str:
         """The allowed numbers, as the end of a message."""
         what = self._kind_in_words
         least, most = (_bound(bound) for bound in (self.least, self.most))
@@ -306,10 +317,43 @@ def check_options(
     given = {name: value for name, value in values.items() if value is not None}
     for name, value in given.items():
         if name not in known:
-            flag, flags = flag_of(name), [option.flag for option in known.values()]
-            raise UsageError(f"{flag} is not an option of {whose}{nearest(flag, flags)}")
+            raise _unknown(name, known.values(), whose)
         given[name] = _converted(known[name], value)
     return given
+
+
+def check_declared(
+    options: Iterable[Option], values: Mapping[str, object], place: str = ""
+) -> None:
+    """Refuse values outside of the bounds that options declare, as constructors do.
+
+    Parameters
+    ----------
+    options : iterable of Option
+        All options.
+    values : mapping of str to object
+        Values by name. Those that are not numbers are left to the owner of the options.
+    place : str
+        Name of the object that has the options, for error messages; by default they name the
+        options of the command line.
+
+    Raises
+    ------
+    UsageError
+        If a number is not finite, or outside of the bounds.
+    """
+    for one in options:
+        value = values.get(one.name)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            replace(one, place=place).checked(value)
+
+
+def _unknown(name: str, known: Iterable[Option], whose: str) -> UsageError:
+    """Return the error for an option that does not exist."""
+    placed = any(one.place for one in known)
+    words = [(one.written or one.name) if one.place else one.flag for one in known]
+    said = name if placed else flag_of(name)
+    return UsageError(f"{said} is not an option of {whose}{nearest(said, words)}")
 
 
 IN_WORDS = {int: "a whole number", float: "a number", str: "text", bool: "True or False"}
@@ -325,7 +369,7 @@ def _converted(option: Option, value: object) -> object:
         values = value if isinstance(value, list | tuple) else (value,)
         objects = (option.accepts,) if option.accepts else ()
         if not all(isinstance(one, (str, *objects)) for one in values):
-            raise UsageError(f"{option.flag} is {value!r}; give text, or several texts.")
+            raise UsageError(f"{option.called} is {value!r}; give text, or several texts.")
         return tuple(option.checked(one) if isinstance(one, str) else one for one in values)
     if option.each and not isinstance(value, str):
         return _numbers(option, value)
@@ -336,7 +380,7 @@ def _converted(option: Option, value: object) -> object:
     accepted = (int, float) if kind is float else kind
     if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
         words = " or ".join((IN_WORDS.get(kind, f"a {kind.__name__}"), *option.instead))
-        raise UsageError(f"{option.flag} is {quoted(value)}; give {words}.")
+        raise UsageError(f"{option.called} is {quoted(value)}; give {words}.")
     checked = option.checked(value)
     return kind(checked)
 
@@ -354,9 +398,9 @@ def _numbers(option: Option, value: object) -> tuple[object, ...]:
             found.append(option.each(one))
         else:
             what = "a whole number" if option.each is int else "a number"
-            raise UsageError(f"{option.flag} is {quoted(value)}; give {what}, or several.")
+            raise UsageError(f"{option.called} is {quoted(value)}; give {what}, or several.")
     if not found:
-        raise UsageError(f"{option.flag} is empty; give a value, or leave the option out.")
+        raise UsageError(f"{option.called} is empty; give a value, or leave the option out.")
     return tuple(found)
 
 
@@ -377,7 +421,7 @@ def parse_options(
     whose : str
         Name of the object that has the options, for error messages.
     where : str
-        Where the options are given, for error messages.
+        Where the options are given, for error messages; empty if it need not be said.
 
     Raises
     ------
@@ -390,10 +434,10 @@ def parse_options(
         key, equals, text = word.partition("=")
         name = key.strip().replace("-", "_")
         if name not in known:
-            flag, flags = flag_of(name), [option.flag for option in known.values()]
-            raise UsageError(f"{flag} is not an option of {whose}{nearest(flag, flags)}")
+            raise _unknown(name, known.values(), whose)
         if name in found and not known[name].repeated:
-            raise UsageError(f"{whose} has the option {name} twice; give it once.")
+            said = known[name].written or name
+            raise UsageError(f"{whose} has the option {said} twice; give it once.")
         value = _parsed(known[name], text.strip(), bool(equals), whose, where)
         found[name] = (*found.get(name, ()), value) if known[name].repeated else value
     return found
@@ -422,21 +466,23 @@ def _parsed(option: Option, text: str, given: bool, whose: str, where: str) -> o
     """Return the value of an option that is given as text; a flag has none."""
     if option.kind is bool and not given:
         return True
+    said = option.called if option.place else f"{whose}: {option.flag}"
+    name = option.written or option.name
+    end = f" {where}" if where else ""
     if option.kind is bool or not given:
         wanted = "no value" if option.kind is bool else "a value"
-        form = option.name if option.kind is bool else f"{option.name}=VALUE"
-        raise UsageError(f"{whose}: {option.flag} needs {wanted}; write {form} {where}.")
+        form = name if option.kind is bool else f"{name}=VALUE"
+        raise UsageError(f"{said} needs {wanted}; write {form}{end}.")
     if len(text) > MOST_CHARACTERS:
         raise UsageError(
-            f"{option.flag} has {len(text)} characters; give at most {MOST_CHARACTERS} {where}."
+            f"{option.called} has {len(text)} characters; give at most {MOST_CHARACTERS}{end}."
         )
     try:
         return option.checked(option.read(text))
     except ValueError:
         what = "a whole number" if option.kind is int else "a number"
         raise UsageError(
-            f"{whose}: {option.flag} is '{shortened(text)}', but needs {what}; write "
-            f"{option.name}=VALUE {where}."
+            f"{said} is '{shortened(text)}', but needs {what}; write {name}=VALUE{end}."
         ) from None
 
 

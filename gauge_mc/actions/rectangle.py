@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
-
 from gauge_mc.actions import ACTIONS, ANISOTROPY, RectangleAction
-from gauge_mc.errors import UsageError
 from gauge_mc.options import Option
 
 C1 = Option(
@@ -15,6 +12,7 @@ C1 = Option(
     metavar="C1",
     least=-1000.0,
     most=1 / 8,
+    inside=True,
     symbol="c₁",
     axis="$c_1$",
     tag="c1_",
@@ -33,12 +31,6 @@ class AnyRectangleAction(RectangleAction):
     def c1(self) -> float:  # type: ignore[override]
         """Coefficient of the rectangles; not a number until it is given."""
         return float(self.values.get(C1.name, "nan"))
-
-    def check(self) -> Self:
-        """Return this action if it has a coefficient below 1/8."""
-        if self.c1 == C1.most:
-            raise UsageError("The action rectangle needs a coefficient c1 below 1/8; choose one.")
-        return super().check()
 
 
 ACTIONS.register(AnyRectangleAction())

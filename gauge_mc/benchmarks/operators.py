@@ -49,6 +49,7 @@ class TimedOperator(OptionItem):
     """A Dirac operator with its parameters, as in ``domain-wall:LS=16,M5=1.8,m=0.04``."""
 
     kind = "Dirac operator"
+    flag = "--operator"
     leading = ("operator",)
     within = r":|[,;](?=\s*\w+=)"
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc import defaults
+from gauge_mc.actions import ANISOTROPY
 from gauge_mc.analysis.flow.records import COLUMNS, FLOW_ANISOTROPY, FLOW_COLUMNS, WHOLE
 from gauge_mc.arguments import checks_types
 from gauge_mc.devices.kernels import Kernel
@@ -31,7 +32,7 @@ from gauge_mc.files.columns import TableColumns
 from gauge_mc.files.table import TableData
 from gauge_mc.flows import FLOWS, Flow
 from gauge_mc.observables import OBSERVABLES, Measurer, Observable, Record, TimeSeries
-from gauge_mc.options import Option, check_options
+from gauge_mc.options import Option, check_declared, check_options
 
 STEP, EVERY = 0.05, 0.1
 """Defaults of the step, if the flow is stable with it, and of the flow time between records. With
@@ -40,9 +41,6 @@ flow of SU(3) at beta = 6.1)."""
 
 MOST_RECORDS = 100_000
 """Largest number of flow times, to catch typing errors."""
-
-UNTIL = (1e-3, 10.0)
-"""Smallest and largest target of t^2 E."""
 
 BEYOND = 1.25
 """Ratio to the target that t^2 E of the first configuration must reach, so that the average over
@@ -144,6 +142,7 @@ class GradientFlowObservable(Observable):
             "Last flow time, in lattice units.",
             "where √(8t) is half the shortest extent",
             "T",
+            least=0,
         ),
         Option(
             "until",
@@ -151,14 +150,25 @@ class GradientFlowObservable(Observable):
             "Instead of --to: flow the first configuration until t²E (clover) has passed this "
             "number by a quarter, and all others as far.",
             metavar="X",
+            least=1e-3,
+            most=10,
         ),
-        Option("every", float, "Flow time between records.", f"{EVERY}", "T"),
-        Option("step", float, "Step of the third-order Runge-Kutta scheme.", f"{STEP}", "T"),
+        Option("every", float, "Flow time between records.", f"{EVERY}", "T", least=1e-5, most=1e5),
+        Option(
+            "step",
+            float,
+            "Step of the third-order Runge-Kutta scheme.",
+            f"{STEP}",
+            "T",
+            least=1e-5,
+        ),
         Option(
             "tolerance",
             float,
             "Choose steps so that the error of every link in a step is at most this, as 1e-5.",
             "fixed steps",
+            least=1e-12,
+            most=1,
         ),
         Option("slices", bool, "Also record every time slice."),
         Option(
@@ -167,18 +177,21 @@ class GradientFlowObservable(Observable):
             "Anisotropy a_s/a_t of the flow, which is in units of a_s.",
             "the bare one of the ensemble",
             "XI",
+            least=ANISOTROPY.least,
+            most=ANISOTROPY.most,
         ),
     )
 
     def __post_init__(self) -> None:
         FLOWS.check(self.kind)
-        _between("step", self.step, 1e-5, largest_step(self.chosen))
-        _between("every", self.every, 1e-5, 1e5)
-        if self.tolerance:
-            _between("tolerance", self.tolerance, 1e-12, 1.0)
-        if self.until:
-            _between("until", self.until, *UNTIL)
-        elif not 0 <= self.to < self.every * MOST_RECORDS:
+        asked = {"tolerance": self.tolerance or None, "until": self.until or None}
+        check_declared(self.options, {"step": self.step, "every": self.every, **asked})
+        if self.step > (largest := largest_step(self.chosen)):
+            raise UsageError(
+                f"--step is {self.step:g}, with which the flow {self.kind} is not stable; give at "
+                f"most {largest:g}."
+            )
+        if not self.until and not 0 <= self.to < self.every * MOST_RECORDS:
             raise UsageError(
                 f"--to is {self.to:g}; choose a flow time from 0 to {MOST_RECORDS} times --every."
             )
@@ -196,9 +209,7 @@ class GradientFlowObservable(Observable):
         if "until" in given and "to" in given:
             raise UsageError("--to and --until exclude each other; give one.")
         kind = given.pop("flow", defaults.FLOW)
-        if "until" in given:
-            _between("until", given["until"], *UNTIL)
-        else:
+        if "until" not in given:
             given.setdefault("to", min(lattice.extents) ** 2 / 32)
         given.setdefault("step", usual_step(kind, given.get("anisotropy", 1.0)))
         return cls(lattice, kind, **given)
@@ -456,8 +467,3 @@ def flow(
         anisotropy=anisotropy,
     )
     return made.along(field)
-
-
-def _between(name: str, value: float, low: float, high: float) -> None:
-    if not low <= value <= high:
-        raise UsageError(f"--{name} is {value:g}; choose a number from {low:g} to {high:g}.")

@@ -29,11 +29,10 @@ from gauge_mc.quarks.diagonal.clover_term import CSW
 from gauge_mc.quarks.kernel_modes import MODES
 from gauge_mc.quarks.operators.overlap import (
     APPROXIMATION,
-    KERNEL_MASS,
     LOW_MODES,
     SIGN_ACCURACY,
 )
-from gauge_mc.quarks.overlap import DOWN, RHO, UP, Overlap, OverlapSpectrum, check_rho
+from gauge_mc.quarks.overlap import DOWN, KERNEL_MASS, RHO, UP, Overlap, OverlapSpectrum
 from gauge_mc.quarks.sign_function import ACCURACY, check_approximation
 from gauge_mc.quarks.sign_report import SIGN_COLUMNS, sign_report
 
@@ -132,7 +131,7 @@ class OverlapSpectrumObservable(Observable):
     )
 
     def __post_init__(self) -> None:
-        check_rho(self.rho, KERNEL_MASS.flag)
+        KERNEL_MASS.checked(self.rho)
         if self.approximation is not None:
             check_approximation(self.approximation)
 

@@ -23,6 +23,7 @@ from gauge_mc import defaults
 from gauge_mc.arguments import checks_types
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
+from gauge_mc.options import Option, check_declared
 from gauge_mc.quarks.algebra import Combine
 from gauge_mc.quarks.chirality import CombineChiralities, HermitianOperator
 from gauge_mc.quarks.kept_modes import kept_kernel_modes, kept_low_modes
@@ -49,6 +50,16 @@ from gauge_mc.quarks.transport import ANTIPERIODIC, Boundary
 
 RHO = 1.4
 """Default of rho."""
+
+KERNEL_MASS = Option(
+    "rho",
+    float,
+    "ρ of the kernel H = γ₅ (D_w - ρ), between 0 and 2.",
+    usual=RHO,
+    least=0,
+    most=2,
+    inside=True,
+)
 
 NORMALISED = 0.5
 """The hopping parameter for which a propagator is not multiplied by 2 kappa in correlators."""
@@ -204,7 +215,7 @@ class Overlap:
         approximation: str | None = None,
         folder: str | os.PathLike[str] | None = None,
     ) -> None:
-        check_rho(rho)
+        check_declared((KERNEL_MASS,), {KERNEL_MASS.name: rho}, "Overlap")
         self.field, self.rho, self.accuracy = in_precision(field, "double"), float(rho), accuracy
         self.boundary = Boundary.of(boundary)
         self.wilson = Wilson(self.field, 1 / (8 - 2 * rho), csw, 0.0, boundary)
@@ -576,14 +587,6 @@ class Overlap:
             scale = 2 * self.rho - mass
             Combine(x, source)(2 * self.rho / scale, -1 / scale)
         return tuple(Propagator(x, NORMALISED, self.boundary, place) for x in found.solutions)
-
-
-def check_rho(rho: float, name: str = "rho") -> None:
-    """Refuse a rho that is not between 0 and 2, with the name by which it was given."""
-    if not 0 < rho < 2:
-        raise UsageError(
-            f"{name} is {rho:g}; give a number between 0 and 2, which are not allowed themselves."
-        )
 
 
 def checked_masses(masses: Sequence[float], rho: float) -> tuple[float, ...]:

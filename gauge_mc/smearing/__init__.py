@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from gauge_mc import defaults
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
-from gauge_mc.options import Option, check_options, merged, parse_options
+from gauge_mc.options import Option, check_declared, check_options, merged, parse_options
 from gauge_mc.quoting import shortened
 from gauge_mc.registry import Registry, in_words, nearest
 
@@ -105,6 +105,17 @@ class Smearing(ABC):
     """Names of the options whose values may be given without their names, as in ``ape:0.2``. They
     are numbers.
     """
+
+    @classmethod
+    def check_bounds(cls, **values: float) -> None:
+        """Refuse values outside of the bounds that `options` declares.
+
+        Raises
+        ------
+        UsageError
+            If a value is invalid.
+        """
+        check_declared(cls.options, values, f"the smearing {cls.name}")
 
     @property
     def smears_time(self) -> bool:
@@ -364,4 +375,5 @@ class _SmearingText:
                     "and other parameters as OPTION=VALUE."
                 )
             words[n] = f"{name}={word}"
-        return kind.from_options(parse_options(kind.options, words, whose, "in its parameters"))
+        placed = [replace(one, place=whose) for one in kind.options]
+        return kind.from_options(parse_options(placed, words, whose, "in its parameters"))

@@ -30,6 +30,9 @@ SPACE = 3
 MAX_WEIGHT = 1e6
 """Largest w. The projection of the staples alone is the limit of large w."""
 
+MAX_ALPHA = 0.999999
+"""Largest alpha; 1 would be the staples alone."""
+
 WEIGHT = 0.2
 """Default of w, as in arXiv:1010.4834, section 4."""
 
@@ -68,21 +71,38 @@ class Ape(DirectedSmearing):
 
     name: ClassVar[str] = "ape"
     options: ClassVar[tuple[Option, ...]] = (
-        Option("weight", float, "w in U → P[U + w Σ of the staples].", f"{WEIGHT}", "W"),
-        Option("alpha", float, "α in U → P[(1 − α) U + α/n Σ of the n staples], instead of w."),
-        Option("dims", int, "Dimensions of the staples.", f"{SPACE}, only in space", "3|4"),
+        Option(
+            "weight",
+            float,
+            "w in U → P[U + w Σ of the staples].",
+            f"{WEIGHT}",
+            "W",
+            least=0,
+            most=MAX_WEIGHT,
+        ),
+        Option(
+            "alpha",
+            float,
+            "α in U → P[(1 − α) U + α/n Σ of the n staples], instead of w.",
+            least=0,
+            most=MAX_ALPHA,
+        ),
+        Option(
+            "dims",
+            int,
+            "Dimensions of the staples.",
+            f"{SPACE}, only in space",
+            "3|4",
+            least=SPACE,
+            most=SPACE + 1,
+        ),
         PROJECTION,
         EXCLUDE,
     )
     positional: ClassVar[tuple[str, ...]] = ("weight", "dims")
 
     def __post_init__(self) -> None:
-        if not 0 <= self.weight <= MAX_WEIGHT:
-            raise UsageError(
-                f"The smearing weight is {self.weight:g}; choose a number from 0 to {MAX_WEIGHT:g}."
-            )
-        if self.dims not in (SPACE, SPACE + 1):
-            raise UsageError(f"The dimension of the staples is {self.dims}; choose 3 or 4.")
+        self.check_bounds(weight=self.weight, dims=self.dims)
         check_projection(self.projection)
         smeared_directions(self.exclude)
 
@@ -110,10 +130,9 @@ class Ape(DirectedSmearing):
         Raises
         ------
         UsageError
-            If alpha is not in [0, 1), or another value is invalid.
+            If alpha is not from 0 to `MAX_ALPHA`, or another value is invalid.
         """
-        if not 0 <= alpha < 1:
-            raise UsageError(f"The smearing parameter alpha is {alpha:g}; choose 0 <= alpha < 1.")
+        cls.check_bounds(alpha=alpha)
         staples = cls(0.0, dims, projection, exclude).staples
         return cls(alpha / ((1 - alpha) * staples), dims, projection, exclude)
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-from gauge_mc.errors import UsageError
 from gauge_mc.fields.decorated_links import DecoratedLinks, alphas_in_words
 from gauge_mc.fields.field import Field
 from gauge_mc.options import Option
@@ -63,21 +62,29 @@ class Hyp(DirectedSmearing):
     name: ClassVar[str] = "hyp"
     options: ClassVar[tuple[Option, ...]] = (
         Option(
-            "alpha1", float, "α of six staples; unused with excluded directions.", f"{ALPHAS[0]}"
+            "alpha1",
+            float,
+            "α of six staples; unused with excluded directions.",
+            f"{ALPHAS[0]}",
+            least=0,
+            most=1,
         ),
-        Option("alpha2", float, "α of four staples, in three dimensions.", f"{ALPHAS[1]}"),
-        Option("alpha3", float, "α of two staples, in a plane.", f"{ALPHAS[2]}"),
+        Option(
+            "alpha2",
+            float,
+            "α of four staples, in three dimensions.",
+            f"{ALPHAS[1]}",
+            least=0,
+            most=1,
+        ),
+        Option("alpha3", float, "α of two staples, in a plane.", f"{ALPHAS[2]}", least=0, most=1),
         EXCLUDE,
         PROJECTION,
     )
     positional: ClassVar[tuple[str, ...]] = ("alpha1", "alpha2", "alpha3")
 
     def __post_init__(self) -> None:
-        for n, alpha in enumerate((self.alpha1, self.alpha2, self.alpha3), 1):
-            if not 0 <= alpha <= 1:
-                raise UsageError(
-                    f"The smearing parameter alpha{n} is {alpha:g}; choose a number from 0 to 1."
-                )
+        self.check_bounds(alpha1=self.alpha1, alpha2=self.alpha2, alpha3=self.alpha3)
         check_projection(self.projection)
         smeared_directions(self.exclude)
 

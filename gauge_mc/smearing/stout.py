@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gauge_mc.devices.kernels import Kernel
-from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.options import Option
 from gauge_mc.smearing import (
@@ -58,17 +57,21 @@ class Stout(DirectedSmearing):
 
     name: ClassVar[str] = "stout"
     options: ClassVar[tuple[Option, ...]] = (
-        Option("rho", float, "ρ in U → exp(ρ P[Σ of the staples U†]) U.", f"{RHO}", "RHO"),
+        Option(
+            "rho",
+            float,
+            "ρ in U → exp(ρ P[Σ of the staples U†]) U.",
+            f"{RHO}",
+            "RHO",
+            least=0,
+            most=MAX_RHO,
+        ),
         EXCLUDE,
     )
     positional: ClassVar[tuple[str, ...]] = ("rho",)
 
     def __post_init__(self) -> None:
-        if not 0 <= self.rho <= MAX_RHO:
-            raise UsageError(
-                f"The smearing parameter rho is {self.rho:g}; choose a number from 0 to "
-                f"{MAX_RHO:g}."
-            )
+        self.check_bounds(rho=self.rho)
         smeared_directions(self.exclude)
 
     def __str__(self) -> str:

@@ -540,7 +540,7 @@ def test_the_times_of_an_operator_are_shown(monkeypatch):
     [
         ("wall", "There is no Dirac operator 'wall'"),
         ("wilson:LS=4", "The operator wilson has no parameter ls; leave it out."),
-        ("domain-wall:M5=3", "--m5 is 3; give a number"),
+        ("domain-wall:M5=3", "M5 of --operator domain-wall is 3; give a number"),
         ("domain-wall:LS", "'LS' in 'domain-wall:LS' is not of the form OPTION=VALUE"),
     ],
 )

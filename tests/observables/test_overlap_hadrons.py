@@ -136,10 +136,10 @@ def test_the_measurement_that_compiles_kernels_is_short():
     ("options", "message"),
     [
         ({"quark": "overlap:rho=1.4"}, "The masses m of the quarks are missing"),
-        ({"quark": "overlap:rho=2,m=0.1"}, "--rho is 2; give a number between 0 and 2, which are"),
-        ({"quark": "overlap:rho=0,m=0.1"}, "rho is 0; give a number between 0 and 2"),
+        ({"quark": "overlap:rho=2,m=0.1"}, "rho of --quark overlap is 2; give a number between 0"),
+        ({"quark": "overlap:rho=0,m=0.1"}, "rho of --quark overlap is 0"),
         ({"quark": "overlap:rho=1,m=0.1,2"}, "give numbers from 0 to below 2 rho, which is 2"),
-        ({"quark": "overlap:m=-0.1"}, "m is -0.1"),
+        ({"quark": "overlap:m=-0.1"}, "m of --quark overlap is -0.1"),
         ({"quark": "overlap:m=0.1,accuracy=0"}, "accuracy"),
         ({"quark": "overlap:m=0.1,modes=-1"}, "modes"),
         ({"quark": "overlap:m=0.1,approximation=pade"}, "There is no approximation 'pade' of the"),

@@ -341,8 +341,8 @@ def test_the_links_may_change(best_device, rng):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"m5": 2.0}, "M5 is 2; give a number between 0 and 2"),
-        ({"ls": 0}, "fifth direction has 0 sites; give at least 1"),
+        ({"m5": 2.0}, "M5 of the operator domain-wall is 2; give a number between 0 and 2"),
+        ({"ls": 0}, "LS of the operator domain-wall is 0; give a whole number from 1 to 1000"),
         ({"b": 0.0}, "b is 0 and c is 0; give b above 0, and c from 0 to b"),
         ({"b": 0.5, "c": 1.0}, r"b is 0\.5 and c is 1; give b above 0"),
         ({"weights": [1.0, 2.0]}, "Give 4 weights, one for each s, all of them above 0"),

@@ -356,7 +356,7 @@ def test_what_is_refused(rng):
         PlainWilson(field, -0.1)
     with pytest.raises(UsageError, match="kappa is nan"):
         PlainWilson(field, float("nan"))
-    with pytest.raises(UsageError, match="twisted mass is inf"):
+    with pytest.raises(UsageError, match="mu of the twisted mass is inf"):
         TwistedMass(field, 0.1, float("inf"))
     for boundary in (0.5, [1, 1, -1], [1, 1, 1, 2j]):
         with pytest.raises(UsageError, match=r"boundary condition is .* all of modulus 1"):

@@ -326,8 +326,8 @@ def test_low_modes_shorten_solutions(rng):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rho": 0.0}, "rho is 0"),
-        ({"rho": 2.0}, "rho is 2"),
+        ({"rho": 0.0}, "rho of Overlap is 0; give a number between 0 and 2"),
+        ({"rho": 2.0}, "rho of Overlap is 2"),
         ({"accuracy": 0.0}, "accuracy is 0"),
         ({"accuracy": 1e-14}, "accuracy is 1e-14"),
         ({"approximation": "polynomal"}, "no approximation 'polynomal'"),

@@ -77,7 +77,7 @@ def test_lists_of_tables_say_what_text_says(tmp_path):
         ("[algorithm]\nname = 'hmc'\nlenght = 1.0", r"'lenght' in \[algorithm\].*did you mean"),
         ("[algorithm]\nsteps = 4", r"\[algorithm\] has no name; add it, as in name = 'heatbath'"),
         ("steps = 1\n[algorithm]\nname = 'hmc'\nsteps = 4", "steps is given twice"),
-        ("algorithm = 'hmc'\n[[levels]]\nstep = 4", "--step is not an option of a level"),
+        ("algorithm = 'hmc'\n[[levels]]\nstep = 4", "step is not an option of a level"),
         ("[[levels]]\nsteps = 4", "--levels is not an option of the algorithm heatbath"),
         ("[action]\nc1 = -0.1", r"\[action\] has no name"),
         ("c1 = 0\n[action]\nname = 'rectangle'\nc1 = -0.1", "c1 is given twice"),

@@ -345,7 +345,7 @@ def test_a_configuration_of_another_lattice(run, folder):
             "There are 2 smearing iterations in all",
         ),
         (("wilson-loops", "runs/one", "--iterations", "a"), "not of the form N"),
-        (("wilson-loops", "runs/one", "--weight", "-1"), "choose a number from 0 to"),
+        (("wilson-loops", "runs/one", "--weight", "-1"), "--weight is -1; give a number from 0 to"),
         (("wilson-loops", "runs/one", "--weight", "1", "--alpha", "0.5"), "give one"),
         (
             ("wilson-loops", "runs/one", "--smear", "none", "--dims", "4"),

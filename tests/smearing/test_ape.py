@@ -96,13 +96,13 @@ def test_no_weight_is_no_smearing(group, precision, best_device):
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: Ape(-0.1), "smearing weight is -0.1"),
-        (lambda: Ape(float("nan")), "smearing weight is nan"),
-        (lambda: Ape(dims=2), "dimension of the staples is 2"),
+        (lambda: Ape(-0.1), "weight of the smearing ape is -0.1; give a number from 0 to 1000000"),
+        (lambda: Ape(float("nan")), "weight of the smearing ape is nan"),
+        (lambda: Ape(dims=2), "dims of the smearing ape is 2; give a whole number from 3 to 4"),
         (lambda: Ape(exclude="s"), "excluded directions are 's'"),
         (lambda: Ape(projection="best"), "no projection 'best'; choose maximal or polar"),
-        (lambda: Ape.from_alpha(1.0), "The smearing parameter alpha is 1"),
-        (lambda: Ape.from_alpha(0.5, dims=5), "dimension of the staples is 5"),
+        (lambda: Ape.from_alpha(1.0), "alpha of the smearing ape is 1; give a number from"),
+        (lambda: Ape.from_alpha(0.5, dims=5), "dims of the smearing ape is 5"),
     ],
 )
 def test_values_that_are_refused(make, sentence):

@@ -166,9 +166,9 @@ def test_memory_is_what_is_stated(best_device):
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: Hyp(-0.1), "alpha1 is -0.1; choose a number from 0 to 1"),
-        (lambda: Hyp(alpha2=1.5), "alpha2 is 1.5"),
-        (lambda: Hyp(alpha3=float("nan")), "alpha3 is nan"),
+        (lambda: Hyp(-0.1), "alpha1 of the smearing hyp is -0.1; give a number from 0 to 1"),
+        (lambda: Hyp(alpha2=1.5), "alpha2 of the smearing hyp is 1.5"),
+        (lambda: Hyp(alpha3=float("nan")), "alpha3 of the smearing hyp is nan"),
         (lambda: Hyp(exclude="q"), "excluded directions are 'q'"),
         (lambda: Hyp(projection="best"), "no projection 'best'"),
         (lambda: make_temporal_links("hyp3"), "no temporal links 'hyp3'; did you mean 'hyp"),

@@ -92,9 +92,9 @@ def test_gauge_covariance_and_smoothing(group, best_device, rng):
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: Stout(-0.1), "rho is -0.1; choose a number from 0 to 1"),
-        (lambda: Stout(float("nan")), "rho is nan"),
-        (lambda: Stout(1.5), "rho is 1.5"),
+        (lambda: Stout(-0.1), "rho of the smearing stout is -0.1; give a number from 0 to 1"),
+        (lambda: Stout(float("nan")), "rho of the smearing stout is nan"),
+        (lambda: Stout(1.5), "rho of the smearing stout is 1.5"),
         (lambda: Stout(exclude="w"), "excluded directions are 'w'; choose none, one or two of"),
         (lambda: Stout(exclude="xyz"), "excluded directions are 'xyz'"),
         (lambda: Stout(exclude="xx"), "excluded directions are 'xx'"),

@@ -163,7 +163,7 @@ def test_refusals(best_device):
         ("rectangle", "needs --c1 C1"),
         ("rectangle:", "--c1 with the value '', which is not a number"),
         ("rectangle:x", "--c1 with the value 'x', which is not a number"),
-        ("rectangle:0.125", "needs a coefficient c1 below 1/8"),
+        ("rectangle:0.125", "--c1 is 0.125; give a number between -1000 and 0.125, which are"),
         ("rectangle:nan", "--c1 with the value 'nan', which is not a number"),
     ):
         with pytest.raises(UsageError, match=sentence):

@@ -44,6 +44,7 @@ class QuarkMasses(OptionItem):
     """
 
     kind = "quark"
+    flag = "--quark"
     leading = ("operator",)
     between = r",(?!\s*(?:[-+.0-9]|\w+=|measured))"
     within = r":|[,;](?=\s*\w+=)"
@@ -110,8 +111,7 @@ class QuarkMasses(OptionItem):
     def masses(self) -> tuple[float, ...]:
         """The masses, ascending."""
         given = self.values.get(MASS.name, ())
-        numbers = MASS.numbers(given, number) if isinstance(given, str) else given
-        return tuple(sorted({*numbers}))
+        return tuple(sorted({*self.placed(self.values)[MASS.name].numbers(given, number)}))
 
     @property
     def kappa(self) -> float:

@@ -20,7 +20,7 @@ from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import ImmediateRecorder, Measurer, Observable, Record, Recorder
-from gauge_mc.options import Option, flag_of
+from gauge_mc.options import Option, check_declared, flag_of
 from gauge_mc.random import GENERATORS
 from gauge_mc.updates.multilevel import (
     Level,
@@ -57,7 +57,14 @@ NOISE_OPTIONS = (
         bool,
         "Reduce the noise by means of links. R = 1 on axis is left out.",
     ),
-    Option("overrelax", int, "Overrelaxation sweeps per update of the slabs.", f"{OVERRELAX}"),
+    Option(
+        "overrelax",
+        int,
+        "Overrelaxation sweeps per update of the slabs.",
+        f"{OVERRELAX}",
+        least=0,
+        most=MOST_SWEEPS,
+    ),
     Option("seed", int, "Seed of the updates of the slabs.", f"{defaults.SEED}"),
     Option("beta", float, "Coupling of the updates of the slabs.", "that of the ensemble"),
     Option(
@@ -115,10 +122,7 @@ class NoiseReduction:
                     f"--multilevel: slabs of {one.thickness} time slices do not make up the "
                     f"lattice {self.lattice}; choose a thickness that divides {self.lattice.t}."
                 )
-        if not 0 <= self.overrelax <= MOST_SWEEPS:
-            raise UsageError(
-                f"--overrelax is {self.overrelax}; choose a number from 0 to {MOST_SWEEPS}."
-            )
+        check_declared(NOISE_OPTIONS, {"overrelax": self.overrelax})
         GENERATORS[defaults.START_RNG].check(self.seed, 0)
         if self.beta is not None and not 0 < self.beta < math.inf:
             raise UsageError(f"--beta is {self.beta:g}; choose a positive coupling.")

@@ -8,9 +8,9 @@ from typing import ClassVar
 from gauge_mc.devices.kernels import Choice
 from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
-from gauge_mc.options import Option
+from gauge_mc.options import Option, check_declared
 from gauge_mc.quarks.clover_force import CloverForce
-from gauge_mc.quarks.diagonal import LARGEST, TERMS, DiagonalTerm, finite
+from gauge_mc.quarks.diagonal import LARGEST, TERMS, DiagonalTerm
 from gauge_mc.quarks.storage import StoredSlab
 
 CSW = Option(
@@ -42,7 +42,8 @@ class Clover(DiagonalTerm):
     matrix = Choice.of("term", "Clover", "dirac/clover.h", "Clover")
 
     def __init__(self, kappa: float, csw: float) -> None:
-        self.coefficients = {"factor": kappa * finite("c_SW", csw)}
+        check_declared(self.parameters, {CSW.name: csw}, "the clover term")
+        self.coefficients = {"factor": kappa * csw}
 
     def add_force(
         self, force: AlgebraField, links: Field, derivative: Sequence[StoredSlab]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from gauge_mc.options import Option
-from gauge_mc.quarks.diagonal import MU, TERMS, DiagonalTerm, finite
+from gauge_mc.options import Option, check_declared
+from gauge_mc.quarks.diagonal import MU, TERMS, DiagonalTerm
 
 
 @TERMS.register
@@ -24,4 +24,5 @@ class Twist(DiagonalTerm):
     parameters: ClassVar[tuple[Option, ...]] = (MU,)
 
     def __init__(self, kappa: float, mu: float) -> None:
-        self.mass = 2 * kappa * finite("The twisted mass", mu)
+        check_declared(self.parameters, {MU.name: mu}, "the twisted mass")
+        self.mass = 2 * kappa * mu

@@ -22,7 +22,7 @@ from gauge_mc.devices.kernels import Choice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
-from gauge_mc.options import Option, merged
+from gauge_mc.options import Option, check_declared, merged
 from gauge_mc.quarks.derivative import DiagonalDerivative
 from gauge_mc.quarks.diagonal import TERMS, DiagonalTerm
 from gauge_mc.quarks.force import HoppingForce
@@ -72,11 +72,14 @@ class QuarkOperator:
     def check_parameters(cls, **parameters: Any) -> None:
         """Refuse parameters that do not fit, before there are links.
 
+        A subclass whose parameters depend on each other extends this method.
+
         Raises
         ------
         UsageError
             If a value is invalid.
         """
+        check_declared(cls.parameters, parameters, f"the operator {cls.name}")
 
     @classmethod
     def check_masses(cls, masses: Sequence[float], **parameters: Any) -> None:

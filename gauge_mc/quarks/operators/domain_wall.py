@@ -38,8 +38,25 @@ from gauge_mc.quarks.walls import WallOperator
 MOST_SLICES = 1000
 """Largest extent of the fifth direction, to catch typing errors."""
 
-LS = Option("ls", int, "Extent of the fifth direction.", usual=16, least=1, most=MOST_SLICES)
-M5 = Option("m5", float, "Height M₅ of the domain wall.", usual=1.8, least=0, most=2, inside=True)
+LS = Option(
+    "ls",
+    int,
+    "Extent of the fifth direction.",
+    usual=16,
+    least=1,
+    most=MOST_SLICES,
+    written="LS",
+)
+M5 = Option(
+    "m5",
+    float,
+    "Height M₅ of the domain wall.",
+    usual=1.8,
+    least=0,
+    most=2,
+    inside=True,
+    written="M5",
+)
 B = Option("b", float, "Coefficient b along the fifth direction.", usual=1.0, least=0, most=LARGEST)
 C = Option("c", float, "Coefficient c along the fifth direction.", usual=0.0, least=0, most=LARGEST)
 
@@ -211,13 +228,8 @@ class DomainWall(WallOperator, CoupledOperator):
         UsageError
             If a value is invalid.
         """
-        if not 0 < m5 < 2:
-            raise UsageError(
-                f"M5 is {m5:g}; give a number between 0 and 2, which are not allowed themselves."
-            )
-        if ls < 1:
-            raise UsageError(f"The fifth direction has {ls} sites; give at least 1.")
-        if not 0 <= finite("c", c) <= finite("b", b) or b == 0:
+        super().check_parameters(ls=ls, m5=m5, b=b, c=c, optimal=optimal)
+        if c > b or b == 0:
             raise UsageError(f"b is {b:g} and c is {c:g}; give b above 0, and c from 0 to b.")
         if isinstance(optimal, str) and optimal != MEASURED:
             raise UsageError(f"The eigenvalues are '{optimal}'; give two numbers, or {MEASURED}.")

@@ -14,23 +14,19 @@ from gauge_mc.quarks.kernel_modes import MODES, MOST_MODES
 from gauge_mc.quarks.mass_family import FamilySolution, MassFamily
 from gauge_mc.quarks.minmax import LEAST_ERROR
 from gauge_mc.quarks.operators import OPERATORS
-from gauge_mc.quarks.overlap import MOST_DEFLATED, RHO, Overlap, check_rho, checked_masses
+from gauge_mc.quarks.overlap import (
+    KERNEL_MASS,
+    MOST_DEFLATED,
+    RHO,
+    Overlap,
+    checked_masses,
+)
 from gauge_mc.quarks.overlap_solver import TOGETHER
 from gauge_mc.quarks.sign_function import ACCURACY, APPROXIMATIONS, check_approximation
 from gauge_mc.quarks.sign_report import SIGN_COLUMNS, sign_report
 from gauge_mc.quarks.solvers import SolverParameters
 from gauge_mc.quarks.spinors import SpinorField
 from gauge_mc.quarks.transport import ANTIPERIODIC
-
-KERNEL_MASS = Option(
-    "rho",
-    float,
-    "ρ of the kernel H = γ₅ (D_w - ρ), between 0 and 2.",
-    usual=RHO,
-    least=0,
-    most=2,
-    inside=True,
-)
 
 SIGN_ACCURACY = Option(
     "accuracy",
@@ -135,6 +131,7 @@ class OverlapQuarks(MassFamily):
         deflated: int = 0,
         boundary: complex | Sequence[complex] = ANTIPERIODIC,
     ) -> None:
+        self.check_parameters(rho, csw, accuracy, modes, approximation, deflated)
         several = (masses,) if isinstance(masses, int | float) else tuple(masses)
         self.masses = checked_masses(several, rho)
         self.overlap = Overlap(field, rho, csw, boundary, accuracy, modes, approximation)
@@ -143,7 +140,14 @@ class OverlapQuarks(MassFamily):
 
     @classmethod
     def check_parameters(
-        cls, rho: float = RHO, approximation: str | None = None, **others: Any
+        cls,
+        rho: float = RHO,
+        csw: float = 0.0,
+        accuracy: float = ACCURACY,
+        modes: int = MODES,
+        approximation: str | None = None,
+        deflated: int = 0,
+        **others: Any,
     ) -> None:
         """Refuse parameters that do not fit, before there are links.
 
@@ -152,7 +156,9 @@ class OverlapQuarks(MassFamily):
         UsageError
             If a value is invalid.
         """
-        check_rho(rho)
+        super().check_parameters(
+            rho=rho, csw=csw, accuracy=accuracy, modes=modes, deflated=deflated
+        )
         if approximation is not None:
             check_approximation(approximation)
 

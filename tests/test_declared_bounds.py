@@ -1,0 +1,184 @@
+"""Bounds that options declare, compared with what the things that have the options accept."""
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from gauge_mc.actions import ACTIONS
+from gauge_mc.algorithms import ALGORITHMS
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import UsageError
+from gauge_mc.fields.field import Field
+from gauge_mc.flows import FLOWS
+from gauge_mc.observables import OBSERVABLES
+from gauge_mc.observables.hadrons.options import ITERATION_LIMIT, TOLERANCE
+from gauge_mc.options import Option
+from gauge_mc.quarks.diagonal import LARGEST, TERMS
+from gauge_mc.quarks.operators import OPERATORS
+from gauge_mc.quarks.solvers import SolverParameters
+from gauge_mc.random import GENERATORS
+from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.settings import options_of
+from gauge_mc.smearing import SMEARINGS
+from gauge_mc.updates.integrators import INTEGRATORS
+
+LATTICE = Lattice(4, 4, 4, 4)
+
+
+@dataclass(frozen=True)
+class Owner:
+    """A thing with options, what refuses values out of bounds, and what need not have links."""
+
+    name: str
+    options: Sequence[Option]
+    make: Callable[..., object]
+    accept: Callable[..., object]
+
+
+COMPANIONS: Mapping[tuple[str, str], Mapping[str, Any]] = {
+    ("domain-wall", "c"): {"b": LARGEST},
+    ("Parameters", "exchange_every"): {"tempering": True, "separation": 10**12},
+}
+"""Values of other options without which the end of an option is refused, as c above b."""
+
+ELSEWHERE = {
+    ("domain-wall", "b", 0): "b is 0 and c is 0; give b above 0",
+    ("SolverParameters", "tolerance", 1): "from 2.2e-16 to below 1",
+}
+"""Ends that a thing refuses although the option allows them, and how."""
+
+OF_OTHERS = (
+    r"^--step is .*, with which the flow \w+ is not stable",
+    r"^--to is .*; choose a flow time from 0 to 100000 times --every",
+    r"^[rt]_max is .*; on \S+ choose it between 1 and \d+, half the lattice",
+    r"^--\w+ is for --multilevel and --multihit",
+)
+"""Refusals of numbers for which there are no bounds that do not depend on anything else."""
+
+
+def _owners() -> Iterator[Owner]:
+    for kinds in (ACTIONS, ALGORITHMS):
+        for name, thing in kinds.items():
+            yield Owner(name, thing.options, thing.with_options, thing.with_options)
+    for name, kind in SMEARINGS.items():
+        yield Owner(name, kind.options, _smearing(kind), _smearing(kind))
+    for name, kind in TERMS.items():
+        yield Owner(name, kind.parameters, _term(kind), _term(kind))
+    for name, kind in OPERATORS.items():
+        yield Owner(name, kind.parameters, _operator(kind), kind.check_parameters)
+    for name, kind in OBSERVABLES.items():
+        made = _observable(kind)
+        yield Owner(f"measure {name}", kind.options, made, made)
+    solver = (TOLERANCE, ITERATION_LIMIT)
+    yield Owner("SolverParameters", solver, _solver, _solver)
+    yield Owner("Parameters", [*options_of(Parameters).values()], Parameters, _no_matter)
+
+
+def _smearing(kind: Any) -> Callable[..., object]:
+    return lambda **values: kind.from_options(values)
+
+
+def _term(kind: Any) -> Callable[..., object]:
+    return lambda **values: kind(0.1, **values)
+
+
+def _operator(kind: Any) -> Callable[..., object]:
+    """Return what makes an operator, which refuses values before it looks at the links."""
+    needed = {one.name: 0.0 for one in kind.parameters if one.usual is None and one.kind is float}
+
+    def make(**values: Any) -> object:
+        return kind(Field.cold(LATTICE, "su3", precision="double"), 0.1, **{**needed, **values})
+
+    return make
+
+
+def _observable(kind: Any) -> Callable[..., object]:
+    return lambda **values: kind.for_lattice(LATTICE, **values)
+
+
+def _solver(tolerance: float = 0.1, limit: int = 1) -> object:
+    return SolverParameters(tolerance, limit)
+
+
+def _no_matter(**values: Any) -> None:
+    """Accept everything: the ends of parameters of runs depend on each other."""
+
+
+def _numbers(owners: Iterator[Owner]) -> Iterator[tuple[Owner, Option]]:
+    """Yield the options that are numbers with bounds, with their owners."""
+    for owner in owners:
+        for one in owner.options:
+            if one.kind in (int, float) and not (math.isinf(one.least) and math.isinf(one.most)):
+                yield owner, one
+
+
+CASES = [*_numbers(_owners())]
+IDS = [f"{owner.name}-{one.name}" for owner, one in CASES]
+
+
+def _refusal(make: Callable[..., object], **values: Any) -> str:
+    try:
+        make(**values)
+    except UsageError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize(("owner", "option"), CASES, ids=IDS)
+def test_a_thing_refuses_what_is_outside_of_the_declared_bounds(owner, option):
+    """The sentence names the option and the bounds."""
+    also = COMPANIONS.get((owner.name, option.name), {})
+    for bound, side in ((option.least, -1), (option.most, 1)):
+        if math.isinf(bound):
+            continue
+        beyond = bound + side if option.kind is int else math.nextafter(bound, side * math.inf)
+        for value in (beyond, bound) if option.inside else (beyond,):
+            said = _refusal(owner.make, **{option.name: option.kind(value)}, **also)
+            if owner.name == "SolverParameters":
+                assert said
+            else:
+                assert f"{option.wanted}." in said
+                assert said.startswith((f"{option.flag} is", f"{option.written or option.name} of"))
+
+
+@pytest.mark.parametrize(("owner", "option"), CASES, ids=IDS)
+def test_a_thing_accepts_the_ends_of_the_declared_bounds(owner, option):
+    """They may be unfit for other reasons, as a large loop on a small lattice."""
+    for bound in (option.least, option.most):
+        if math.isinf(bound) or option.inside:
+            continue
+        also = COMPANIONS.get((owner.name, option.name), {})
+        said = _refusal(owner.accept, **{option.name: option.kind(bound)}, **also)
+        assert option.wanted not in said
+        expected = ELSEWHERE.get((owner.name, option.name, bound), "")
+        if owner.name not in ("Parameters",) and not owner.name.startswith("measure"):
+            assert (expected in said) if expected else not said
+
+
+@pytest.mark.parametrize("owner", [*_owners()], ids=lambda owner: owner.name)
+def test_a_thing_without_declared_bounds_of_a_number_has_none(owner):
+    """Its constructor refuses no number for its size, unless what is allowed depends on others."""
+    if owner.name == "Parameters":
+        return
+    for one in owner.options:
+        large = {int: 2**62, float: 1e300}.get(one.kind, 0)
+        for value, bound in ((-large, one.least), (large, one.most)):
+            if large and math.isinf(bound):
+                said = _refusal(owner.accept, **{one.name: value})
+                assert not said or any(re.search(words, said) for words in OF_OTHERS), one.name
+
+
+def test_every_kind_that_declares_bounds_is_compared():
+    names = {owner.name for owner, _ in CASES}
+    assert {"rectangle", "hmc", "ape", "clover-term", "domain-wall", "overlap"} <= names
+    assert {"measure flow", "measure mesons", "SolverParameters", "Parameters"} <= names
+    for kinds in (INTEGRATORS, FLOWS):  # which have no numbers of their own
+        assert not any(hasattr(kind, "options") for kind in kinds.values())
+    for name, generator in GENERATORS.items():
+        assert _refusal(generator.check, seed=generator.seeds[-1] + 1, level=0), name
+        levels = len(generator.levels)
+        assert not levels or _refusal(generator.check, seed=1, level=levels), name
