@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from rich.console import Console, Group, RenderableType
 from rich.progress import BarColumn, Progress, TextColumn
@@ -29,6 +31,20 @@ START_SECONDS = 3.0
 """Time in seconds within which a run begins to update if its kernels have been compiled."""
 
 
+@dataclass
+class _Pace:
+    """The link updates of a slot, from its first report of a rate to its last report."""
+
+    links: int = 0
+    since: float = math.inf
+    until: float = -math.inf
+
+    @property
+    def rate(self) -> float:
+        """Link updates per second, pauses between processes included; 0 if it is not known yet."""
+        return self.links / (self.until - self.since) if self.until > self.since else 0.0
+
+
 class Tally:
     """The progress of a scan.
 
@@ -47,7 +63,7 @@ class Tally:
         self.members = members
         self.sweeps = {member.name: member.sweep() for member in members}
         self._first = dict(self.sweeps)
-        self._before, self._since = self._links(), math.inf
+        self._paces: defaultdict[Slot, _Pace] = defaultdict(_Pace)
 
     def done(self, member: Member) -> bool:
         """Return whether a run is complete."""
@@ -57,38 +73,51 @@ class Tally:
         """Record the progress of the runs of a child that has ended."""
         self.look(child)
         for member in child.members:
-            self.sweeps[member.name] = member.sweep()
+            self._count(child, member, member.sweep())
 
     def look(self, child: Child) -> float:
         """Record the progress that a child reports; return its link updates per second, or 0."""
-        return sum(self._look(member, child.process.pid) for member in child.members)
+        return sum(self._look(child, member) for member in child.members)
 
-    def _look(self, member: Member, process: int) -> float:
+    def _look(self, child: Child, member: Member) -> float:
         holder = member.run.holder()[0]
-        if holder.process != process or not holder.rate:
+        if holder.process != child.process.pid or not holder.rate:
             return 0.0
-        self.sweeps[member.name] = max(self.sweeps[member.name], holder.sweep)
         spent = (holder.sweep - self._first[member.name]) / holder.rate
-        self._since = min(self._since, time.monotonic() - spent)
+        pace = self._paces[child.slot]
+        pace.since = min(pace.since, time.monotonic() - spent)
+        self._count(child, member, max(self.sweeps[member.name], holder.sweep))
         return holder.rate * member.parameters.links_per_update
+
+    def _count(self, child: Child, member: Member, sweep: int) -> None:
+        """Record the updates of a run. A report that is old says nothing about the time since."""
+        more = sweep - self.sweeps[member.name]
+        if more:
+            pace = self._paces[child.slot]
+            pace.links += more * member.parameters.links_per_update
+            pace.until = time.monotonic()
+            self.sweeps[member.name] = sweep
 
     @property
     def updating(self) -> bool:
         """Whether any run has reported the rate of its updates."""
-        return math.isfinite(self._since)
+        return any(math.isfinite(pace.since) for pace in self._paces.values())
 
     def share(self) -> float:
         """Return the completed fraction of the work, from 0 to 1."""
         return self._links() / max(1, self._all())
 
-    def remaining(self) -> float:
+    def remaining(self, children: Sequence[Child]) -> float:
         """Return the estimated remaining time in seconds; NaN if it is not known yet.
 
-        The rate is that since the first update, before which kernels may have been compiled.
+        The rate of a slot is that since its first update, before which kernels may have been
+        compiled. A child in a slot without one is taken to be as fast as the others.
         """
-        done = self._links()
-        rate = (done - self._before) / (time.monotonic() - self._since)
-        return (self._all() - done) / rate if rate > 0 else math.nan
+        rates = [self._paces[child.slot].rate for child in children]
+        known = [rate for rate in rates if rate > 0]
+        if not known:
+            return math.nan
+        return (self._all() - self._links()) * len(known) / (sum(known) * len(rates))
 
     def __str__(self) -> str:
         return f"{sum(map(self.done, self.members))} of {len(self.members)} runs complete"
@@ -136,7 +165,7 @@ class ProgressDisplay:
             self._said = True
             self.line("kernels are being compiled or loaded ...")
         elif now - self._shown_at >= PLAIN_SECONDS:
-            eta = duration(self.tally.remaining())
+            eta = duration(self.tally.remaining(children))
             self.line(f"{self.tally}, {len(children)} running  ETA {eta}")
 
 
@@ -168,7 +197,7 @@ class _Bars(ProgressDisplay):
             words += f"  {sweep}/{total} updates"
             words += f"  {link_rate(rate)}" if rate else ""
             self.progress.update(self._slots[child.slot], completed=sweep / total, words=words)
-        words = f"{self.tally}  ETA {duration(self.tally.remaining())}"
+        words = f"{self.tally}  ETA {duration(self.tally.remaining(children))}"
         self.progress.update(self._whole, completed=self.tally.share(), words=words)
 
 
@@ -190,7 +219,7 @@ class _NotebookScanDisplay(ProgressDisplay):
         self._drawn_at = time.monotonic()
         for child in children:
             self.tally.look(child)
-        self._show(f"{len(children)} running  ETA {duration(self.tally.remaining())}")
+        self._show(f"{len(children)} running  ETA {duration(self.tally.remaining(children))}")
 
     def end(self) -> None:
         """Show how far the scan has come."""

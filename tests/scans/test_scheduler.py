@@ -22,7 +22,7 @@ from gauge_mc.scans.display import ProgressDisplay, Tally, point_words
 from gauge_mc.scans.grid import Point
 from gauge_mc.scans.packing import pack
 from gauge_mc.scans.pool import Pool, Slot
-from gauge_mc.scans.scan import Scan
+from gauge_mc.scans.scan import Member, Scan
 from gauge_mc.scans.scheduler import SECONDS_TO_STOP, Scheduler
 from tests.scans.commands import A, B
 
@@ -113,8 +113,9 @@ def test_runs_of_a_failed_child_are_tried_alone(work, monkeypatch):
 class Running:
     """A stand-in for a child: the runs that it carries out, with what their lock files say."""
 
-    def __init__(self, *members):
+    def __init__(self, *members, slot="CPU"):
         self.members, self.process, self.pid = members, self, os.getpid()
+        self.slot = Slot(slot, ())
 
     def reports(self, sweep, rate):
         for member in self.members:
@@ -131,28 +132,58 @@ def clock(monkeypatch):
     return now
 
 
-def test_the_eta_of_a_scan_does_not_count_compilation(folder, clock):
-    members = (
-        Scan(folder / "s", Parameters(thermalize=0, configs=1000, separation=1))
-        .enlarged((2.3, 2.4, 2.5, 2.6), (A,))
-        .members()
-    )
-    tally, child = Tally(members), Running(members[0])
+@pytest.fixture
+def four(folder):
+    """The progress of a scan of four runs, none of which has begun, and its runs."""
+    scan = Scan(folder / "s", Parameters(thermalize=0, configs=1000, separation=1))
+    members = scan.enlarged((2.3, 2.4, 2.5, 2.6), (A,)).members()
+    return Tally(members), members
+
+
+def test_the_eta_of_a_scan_does_not_count_compilation(four, clock, monkeypatch):
+    tally, members = four
+    child = Running(members[0])
     child.reports(0, 0.0)
     clock[0] += 60.0  # which the compiler takes
     tally.look(child)
-    assert math.isnan(tally.remaining())
+    assert math.isnan(tally.remaining([child]))
+    assert not tally.updating
     clock[0] += 10.0
     child.reports(500, 50.0)
     tally.look(child)
-    assert tally.remaining() == pytest.approx(70.0)
+    assert tally.updating
+    assert tally.remaining([child]) == pytest.approx(70.0)
     clock[0] += 10.0
     child.reports(1000, 50.0)  # and it ended before anybody looked
+    monkeypatch.setattr(Member, "sweep", lambda member: 1000)
     tally.note(child)
-    assert tally.sweeps[members[0].name] == 0  # there is no checkpoint
-    tally.sweeps[members[0].name] = 1000
+    assert tally.done(members[0])
+    assert tally.remaining([child]) == pytest.approx(60.0)
     clock[0] += 5.0  # until the next process has begun
-    assert tally.remaining() == pytest.approx(75.0)
+    child = Running(members[1])
+    clock[0] += 5.0
+    child.reports(250, 50.0)
+    tally.look(child)
+    assert tally.remaining([child]) == pytest.approx(2750 / (1250 / 30))
+
+
+def test_the_eta_of_a_scan_is_right_from_the_first_reports_on(four, clock):
+    """Reports are rare, and the processes of the slots do not begin at the same time."""
+    tally, members = four
+    first, second = Running(members[0]), Running(members[1], slot="GPU")
+    both = [first, second]
+    first.reports(1, 0.0)
+    clock[0] += 1.0
+    first.reports(51, 51.0)
+    tally.look(first)
+    assert tally.remaining(both) == pytest.approx(3949 / (2 * 51))
+    clock[0] += 0.9  # and no newer report
+    tally.look(first)
+    assert tally.remaining(both) == pytest.approx(3949 / (2 * 51))
+    second.reports(20, 20.0)
+    tally.look(second)
+    assert tally.remaining(both) == pytest.approx(3929 / (51 + 20))
+    assert tally.remaining([second]) == pytest.approx(3929 / 20)  # the other slot has no work left
 
 
 def test_plain_lines_say_that_no_run_updates_yet_and_nothing_later(folder, clock):
