@@ -112,7 +112,7 @@ def paper(
 
             table = Table(box=None, pad_edge=False, header_style="bold")
             for heading in ("card", "paper", "", "what"):
-                table.add_column(heading)
+                table.add_column(heading, overflow="fold")
             for row in rows:
                 table.add_row(row.card, row.paper, row.where, row.title)
             console.print(table)

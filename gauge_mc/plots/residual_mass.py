@@ -20,6 +20,7 @@ from gauge_mc.fits.hadrons import ranges_of
 from gauge_mc.fits.residual_mass import ResidualMassFit
 from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS
+from gauge_mc.plots.figures.curves import integer_ticks
 from gauge_mc.plots.figures.files import figure_file
 from gauge_mc.plots.figures.labels import minus, typeset
 from gauge_mc.plots.figures.legends import add_heading
@@ -105,6 +106,7 @@ def plot_residual_mass(
                 )  # fmt: skip
                 text += rf": $a\,m_\mathrm{{res}}={minus(fit.m_res)}$"
             entries.append((drawn, text))
+        integer_ticks(axes)
         axes.set_xlabel("$t/a$")
         axes.set_ylabel(r"$a\,m_\mathrm{res}(t)$")
         add_heading(figure, axes, entries, title, 2)

@@ -4,12 +4,15 @@ import json
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import gauge_mc
 from gauge_mc.analysis.hadrons.plateaus import ratio_series
-from gauge_mc.analysis.hadrons.residual_mass import COLUMNS, read_residual_table
+from gauge_mc.analysis.hadrons.residual_mass import COLUMNS, read_residual_table, residual_masses
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import Table
+from gauge_mc.fits.hadrons import ranges_of
+from gauge_mc.plots.residual_mass import plot_residual_mass
 from tests.analysis.synthetic_hadrons import HEADER
 
 EXTENT, SAMPLES = 24, 40
@@ -153,3 +156,14 @@ def test_the_plot(table, sketched):
     file = table.parent / "figure.png"
     gauge_mc.plot("residual-mass", table.parent, output=file)
     assert file.stat().st_size > 0
+
+
+def test_times_of_the_plot_are_integers(table, tmp_path, monkeypatch):
+    figures = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: figures.append(figure))
+    read = read_residual_table(table)
+    plot_residual_mass(read, residual_masses(read, ranges_of({})), tmp_path / "plot.png")
+    (axes,) = figures[0].axes
+    ticks = axes.get_xticks()
+    assert np.array_equal(ticks, np.round(ticks))
+    assert len(axes.get_xticks(minor=True)) == 0

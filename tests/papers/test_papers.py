@@ -389,6 +389,7 @@ def test_the_command(root):
     listed, code = call("paper")
     assert code == 0
     assert all(f"{one.stem[:14]}" in listed for one in (root / "runs/papers").glob("*.toml"))
+    assert "…" not in listed
 
 
 def cards(root):
