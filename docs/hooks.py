@@ -108,9 +108,14 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Fill the places of a page, and let links into ``docs`` be links within the site."""
-    return filled(markdown).replace("](../docs/", "](../")
+def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
+    """Fill the places of a page, and let links between ``docs`` and ``runs`` be those of the site.
+
+    In the repository they are folders beside each other; on the site ``runs`` is within ``docs``.
+    """
+    up = "../" * page.file.src_uri.count("/")
+    linked = filled(markdown).replace(f"](../{up}runs/", f"]({up}runs/")
+    return linked.replace("](../docs/", "](../")
 
 
 def on_post_page(output: str, page: Page, **_: Any) -> str:

@@ -315,3 +315,16 @@ def section(name: str, heading: str) -> str:
 def test_snippets_are_there(path):
     for name in re.findall(r'^--8<-- "([^":]+)', path.read_text(), re.M):
         assert (ROOT / name).is_file(), name
+
+
+def test_links_between_files_lead_to_files(root):
+    """They do so in the repository, where the documentation is read as well."""
+    pages = [*root.glob("*.md"), *root.glob("docs/**/*.md"), *root.glob("runs/**/*.md")]
+    links = [
+        (page.relative_to(root), target)
+        for page in pages
+        for target in re.findall(r"\]\(([^)\s#]+)", page.read_text())
+        if not re.match(r"\w+:", target)
+    ]
+    assert len(links) > 100
+    assert [one for one in links if not (root / one[0].parent / one[1]).exists()] == []
