@@ -59,6 +59,12 @@ def complementary_error_function(x: float) -> float:
         return float(1 - 2 * total / PI.sqrt())
 
 
+def cosine(x: float) -> float:
+    """Return cos(x) for a finite x."""
+    with localcontext(DIGITS):
+        return float(_parts_of_unit(Decimal(x) % (2 * PI))[0])
+
+
 def unit_number(angle: float) -> complex:
     """Return exp(i pi angle) for a finite angle."""
     number, order = float(angle).as_integer_ratio()
@@ -68,12 +74,17 @@ def unit_number(angle: float) -> complex:
 def root_of_unity(number: int, order: int) -> tuple[float, float]:
     """Return real and imaginary part of exp(2 pi i number / order)."""
     with localcontext(DIGITS):
-        angle = 2 * PI * (number % order) / order
-        parts, term, n = [Decimal(0), Decimal(0)], Decimal(1), 0
-        while abs(term) > Decimal("1e-40") or n <= angle:
-            parts[n % 2] += -term if n % 4 > 1 else term
-            n += 1
-            term *= angle / n
+        parts = _parts_of_unit(2 * PI * (number % order) / order)
         # An angle whose cosine or sine is 0 leaves an error of the series.
         real, imaginary = (one if abs(one) > Decimal("1e-30") else Decimal(0) for one in parts)
         return float(real), float(imaginary)
+
+
+def _parts_of_unit(angle: Decimal) -> list[Decimal]:
+    """Return cosine and sine of a small angle, in the context of `DIGITS`."""
+    parts, term, n = [Decimal(0), Decimal(0)], Decimal(1), 0
+    while abs(term) > Decimal("1e-40") or n <= abs(angle):
+        parts[n % 2] += -term if n % 4 > 1 else term
+        n += 1
+        term *= angle / n
+    return parts

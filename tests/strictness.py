@@ -39,6 +39,11 @@ OPTIONS = {
         {"kappa": "0.12", "csw": 1.0, **POINT},
         {"kappa": "0.12", "mu": "0,0.1", "solver": "cg", **SMEARED},
         {"kappa": "0.12", "mu": "0.1", "csw": 1.0, "inner": "half", "source": ("wall:1",)},
+        {"quark": "domain-wall:ls=4,b=1.5,c=0.5,m=0.3,0.5", "together": 3, "p2_max": 1},
+    ],
+    "residual-mass": [
+        {"quark": "domain-wall:ls=4,m=0.5", "source": ("point:1,2,3,1",), "inner": "half"},
+        {"quark": "domain-wall:ls=3,b=1,c=1,optimal=measured,m=0.5"},
     ],
     "baryons": [{"kappa": "0.12,0.11", "inner": "double", "solver": "cg", "p2_max": 1}],
 }

@@ -8,6 +8,7 @@ import pytest
 
 from gauge_mc.rounded import (
     complementary_error_function,
+    cosine,
     exponential,
     modulus,
     power,
@@ -47,6 +48,19 @@ def test_powers(x):
 @pytest.mark.parametrize("x", [0.0, *(RANDOM.uniform(0, 4) for _ in range(20))])
 def test_the_error_function(x):
     assert complementary_error_function(x) == pytest.approx(math.erfc(x), rel=1e-14)
+
+
+@pytest.mark.parametrize("x", [0.0, *(RANDOM.uniform(-8, 8) for _ in range(20))])
+def test_the_cosine_is_rounded_once(x):
+    total = term = Fraction(1)
+    for n in range(2, 120, 2):
+        term *= -(Fraction(x) ** 2) / (n * (n - 1))
+        total += term
+    assert cosine(x) == float(total)
+
+
+def test_cosines_of_large_arguments():
+    assert cosine(1e5) == pytest.approx(math.cos(1e5), rel=1e-14)
 
 
 @pytest.mark.parametrize("order", range(2, 9))

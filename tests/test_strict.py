@@ -320,12 +320,12 @@ def test_strict_links_differ_from_usual_ones(tmp_path):
     ("words", "message"),
     [
         (
-            ["--measure=mesons:10:quark=domain-wall;ls=4;m=0.5"],
-            "--strict does not hold for mesons with --quark yet; leave that out",
+            ["--measure=mesons:10:quark=overlap;rho=1.4;m=0.5"],
+            "--strict does not hold for mesons with --quark overlap yet; leave that out",
         ),
         (
-            ["--measure=residual-mass:1:quark=domain-wall;ls=4;m=0.5"],
-            "--strict does not hold for 'residual-mass:1:quark=domain-wall;ls=4;m=0.5' yet",
+            ["--measure=overlap-spectrum:1"],
+            "--strict does not hold for 'overlap-spectrum' yet, but for baryons, ",
         ),
     ],
 )

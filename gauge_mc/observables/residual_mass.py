@@ -37,6 +37,7 @@ class ResidualMassSums(QuarkObservable):
 
     name: ClassVar[str] = "residual-mass"
     summary: ClassVar[str] = "residual mass and conserved currents of domain-wall quarks"
+    strict: ClassVar[bool] = True
     columns: ClassVar[TableColumns] = COLUMNS
     normalisation: ClassVar[str] = (
         "sums over x, spins and colours, S = (D_c + m)^-1: pion = |S|^2, midpoint = |S_mid|^2; "
@@ -87,12 +88,13 @@ class ResidualMassSums(QuarkObservable):
 
 def _sums(found: EffectivePropagator) -> list[list[float]]:
     """Return the sums by column and t."""
-    tensor = spin_tensor(found.quark, found.quark)
-    pion = meson(tensor, GAMMA_5, GAMMA_5).real
+    tensor, strict = spin_tensor(found.quark, found.quark), found.quark.field.devices.strict
+    pion = meson(tensor, GAMMA_5, GAMMA_5, strict).real
     sums = [pion, contact_correlator(found)]
     if found.midpoint and found.axial is not None and found.vector is not None:
-        middle = meson(spin_tensor(found.midpoint, found.midpoint), GAMMA_5, GAMMA_5).real
-        local = meson(tensor, GAMMA[3] @ GAMMA_5, GAMMA_5).real
+        between = spin_tensor(found.midpoint, found.midpoint)
+        middle = meson(between, GAMMA_5, GAMMA_5, strict).real
+        local = meson(tensor, GAMMA[3] @ GAMMA_5, GAMMA_5, strict).real
         with np.errstate(invalid="ignore"):  # a forecast of memory counts, and has zeros
             ratio = middle / pion
         sums += [middle, ratio, found.axial, local, found.vector]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.sums import SlabSums, slices_of_all_slabs
+from gauge_mc.quarks.arithmetic import arithmetic_of
 from gauge_mc.quarks.contractions import Array, meson, spin_tensor
 from gauge_mc.quarks.fifth_direction import Bidiagonal, FifthMatrix, FifthProduct
 from gauge_mc.quarks.gamma import GAMMA, GAMMA_5
@@ -311,7 +312,9 @@ def contact_correlator(found: EffectivePropagator) -> NDArray[np.float64]:
     ndarray, shape (T,), float64
         The sum at every distance in time from the source, which is 0 where no source b is.
     """
-    return np.asarray(np.einsum("tijij->t", spin_tensor(found.quark, found.source)).real)
+    tensor = spin_tensor(found.quark, found.source)
+    einsum = arithmetic_of(found.quark.field.devices.strict).einsum
+    return np.asarray(einsum("tijij->t", tensor).real)
 
 
 def midpoint_correlator(found: EffectivePropagator) -> Array:

@@ -7,6 +7,7 @@ operations, where L is the extent of the fifth direction.
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -147,9 +148,13 @@ class FifthMatrix:
         q. It is 0 if z_{-1} does not matter.
         """
         ratios = -self.denominator.there / self.denominator.here
-        matters = self.denominator.there.any(axis=1) | self.numerator.there.any(axis=1)
-        up, down = np.where(matters, -self.mass / (1 + self.mass * ratios.prod(axis=1)), 0.0)
-        return float(up), float(down)
+        matters = (self.denominator.there != 0) | (self.numerator.there != 0)
+        products = map(math.prod, ratios.tolist())
+        up, down = (
+            -self.mass / (1 + self.mass * product) if any(row) else 0.0
+            for product, row in zip(products, matters.tolist(), strict=True)
+        )
+        return up, down
 
 
 def adjoint(matrix: Bidiagonal, mass: float) -> FifthMatrix:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-
-import numpy as np
+from functools import cache
 
 from gauge_mc.errors import UsageError
+from gauge_mc.rounded import cosine, exponential
 
-LEAST_NOME = 1e-30
-"""A nome so small that S is 1 within rounding errors."""
+MOST_RATE = 69.0
+"""Minus the logarithm of a nome so small that S is 1 within rounding errors."""
+
+LEAST_TERM = 40.0
+"""Minus the logarithm of terms that are left out."""
 
 ROUNDS = 64
 """Bisections of an interval below pi, after which it is smaller than rounding errors."""
 
 
+@cache
 def optimal_weights(extent: int, least: float, most: float) -> tuple[float, ...]:
     """Return the weights w_s for which the sign of H is approximated best.
 
@@ -52,8 +56,8 @@ def optimal_weights(extent: int, least: float, most: float) -> tuple[float, ...]
         )
     k = least / most
     ratio = _mean(1.0, k) / _mean(1.0, math.sqrt((1 - k) * (1 + k)))  # K(k) / K(k')
-    inner = _scaled_dn(math.exp(-math.pi * ratio))
-    outer = _scaled_dn(max(LEAST_NOME, math.exp(-math.pi * ratio * extent)))
+    inner = _scaled_dn(math.pi * ratio)
+    outer = _scaled_dn(min(MOST_RATE, math.pi * ratio * extent))
     smallest = outer(math.pi / 2)
     level = 2 * smallest / (1 + smallest)  # S is 1, amid its smallest and its largest value
     low, high = 0.0, math.pi / 2
@@ -72,18 +76,19 @@ def _mean(a: float, b: float) -> float:
     return (a + b) / 2
 
 
-def _scaled_dn(nome: float) -> Callable[[float], float]:
-    """Return dn(2 K z / pi) / dn(0), given the nome.
+def _scaled_dn(rate: float) -> Callable[[float], float]:
+    """Return dn(2 K z / pi) / dn(0), given minus the logarithm of the nome.
 
     It is a quotient of theta functions, theta_3(z) / theta_4(z) times theta_4(0) / theta_3(0); see
     E. T. Whittaker and G. N. Watson, A Course of Modern Analysis, section 22.11.
     """
-    terms = np.arange(1, 2 + math.isqrt(math.ceil(40 / -math.log(nome))))
-    powers = 2 * nome ** (terms**2.0)
+    terms = range(1, 2 + math.isqrt(math.ceil(LEAST_TERM / rate)))
+    powers = [2 * exponential(-rate * n * n) for n in terms]
 
     def ratio(z: float) -> float:
-        waves = powers * np.cos(2 * terms * z)
-        return float((1 + waves.sum()) / (1 + (waves * (-1.0) ** terms).sum()))
+        waves = [power * cosine(2 * n * z) for n, power in zip(terms, powers, strict=True)]
+        signed = [one if n % 2 == 0 else -one for n, one in zip(terms, waves, strict=True)]
+        return math.fsum([1, *waves]) / math.fsum([1, *signed])
 
     first = ratio(0.0)
     return lambda z: ratio(z) / first

@@ -146,8 +146,8 @@ class QuarkObservable(Observable):
 
     @property
     def loose(self) -> str:
-        """Quarks with a mass; see `Observable.loose`."""
-        return QUARK.flag if self.quarks.massive else ""
+        """Quarks whose masses are solved for together; see `Observable.loose`."""
+        return f"{QUARK.flag} {self.quarks.family.name}" if self.quarks.family else ""
 
     @property
     def header(self) -> dict[str, str]:

@@ -34,6 +34,7 @@ from gauge_mc.quarks.spectrum import measured_ends
 from gauge_mc.quarks.spinors import SPINS, SpinorField, in_units
 from gauge_mc.quarks.transport import ANTIPERIODIC
 from gauge_mc.quarks.walls import WallOperator
+from gauge_mc.rounded import square
 
 MOST_SLICES = 1000
 """Largest extent of the fifth direction, to catch typing errors."""
@@ -103,7 +104,8 @@ class ReducedWalls(PreconditionedOperator):
             return super().apply(target, source)
         whole = self._whole
         even, other = whole.spare(source, EVEN), self._odd(source)
-        inverse, kappa = whole.diagonals[True, True], whole.operator.kappa
+        inverse = whole.diagonals[True, True]
+        kappa2 = square(whole.operator.kappa, source.field.devices.strict)
         steps: tuple[Callable[[], None], ...] = (
             inverse.prepare(even, source, (EVEN,)),
             whole.prepare(other, even, ODD, DIVIDED, dagger=True),
@@ -113,7 +115,7 @@ class ReducedWalls(PreconditionedOperator):
         def call() -> None:
             for step in steps:
                 step()
-            last(-(kappa**2))
+            last(-kappa2)
 
         return call
 
@@ -288,7 +290,10 @@ class DomainWall(WallOperator, CoupledOperator):
         """
         wilson = DiracOperator(self.field, self.kappa, self.boundary.phases)
         extents, colours = self.field.lattice.extents[::-1], self.field.group.colours
-        start = np.random.default_rng(1).normal(size=(1, *extents, SPINS, colours))
+        numbers, shape = np.random.default_rng(1), (1, *extents, SPINS, colours)
+        # Normal numbers depend on logarithms of the C library, uniform ones on whole numbers alone.
+        strict = self.field.devices.strict
+        start = numbers.random(shape) - 0.5 if strict else numbers.normal(size=shape)
         vector = SpinorField.from_numpy(self.field, start.astype(complex))
         ends = measured_ends(NormalOperator(wilson.prepared()), vector, ACCURACY)
         wilson.release()
