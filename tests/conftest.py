@@ -232,10 +232,10 @@ def has_gpu() -> bool:
         return False
 
 
-def open_by_name(name: str) -> Device:
+def open_by_name(name: str, threads: int = 2) -> Device:
     """A CPU with at most so many lanes, or the GPU; skips the test where there is none."""
     if name.startswith("cpu"):
-        return CpuDevice(threads=2, lanes=int(name[4:]))
+        return CpuDevice(threads, lanes=int(name[4:]))
     try:
         return CudaDevice()
     except GaugeError as error:
@@ -250,14 +250,18 @@ def device(request: pytest.FixtureRequest) -> Device:
 
 @pytest.fixture(params=[BEST, GPU])
 def best_device(request: pytest.FixtureRequest) -> Device:
-    """The CPU with all its lanes, and the GPU."""
-    return open_by_name(request.param)
+    """The CPU with all its lanes, and the GPU.
+
+    The CPU has one thread, since two wait for each other on processors that several tests share.
+    `device` has two.
+    """
+    return open_by_name(request.param, threads=1)
 
 
 @pytest.fixture(params=[BEST, SLOW_GPU])
 def fast_device(request: pytest.FixtureRequest) -> Device:
     """The same, but the GPU only in slow tests: an emulated one would take long for averages."""
-    return open_by_name(request.param)
+    return open_by_name(request.param, threads=1)
 
 
 @pytest.fixture

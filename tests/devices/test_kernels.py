@@ -314,7 +314,7 @@ def test_other_errors_are_the_compilers(build, member, after, message):
 # Warnings
 
 
-@pytest.mark.slow
+@pytest.mark.every
 @pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not on this machine.")
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
 def test_kernels_compile_without_warnings(kernel):

@@ -29,7 +29,7 @@ TIMES = re.compile(r"^ *(time|start|rate|energy|remaining|checkpoint|bytes) .*",
 """Lines that are different whenever a command is run."""
 
 MACHINES = [
-    (re.compile(r"\bon [^\n]*?, (\d+ threads?)$", re.MULTILINE), "on MACHINE"),
+    (re.compile(r"\bon [^\n]*?, (\d+ threads?)(?=>?$)", re.MULTILINE), "on MACHINE"),
     (re.compile(r"\bprocess \d+ on \S+ since \S+"), "process MACHINE"),
     (re.compile(r"^works .*$", re.MULTILINE), "works"),
     (re.compile(r"^missing .*\n +.*$", re.MULTILINE), "missing"),

@@ -15,6 +15,7 @@ from tests.documentation.comparison import difference, renewed
         ("first\n…", "first\nb"),
         ("time 3 s\nend", "time    0:02:10 for 7 updates\nend"),
         ("on AMD EPYC, 2 threads", "on Intel(R) Xeon(R), 16 threads"),
+        ("<Field 4, on AMD EPYC, 2 threads>", "<Field 4, on AMD EPYC, 1 thread>"),
         ("0.0302854", "0.0302853"),
         ("-4(9)e-05", "3(8)e-05"),
         ("end", "compiling kernels, which are kept\nupdate 1/9  ETA 3 s\nend"),
