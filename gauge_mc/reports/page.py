@@ -15,6 +15,7 @@ from gauge_mc import __version__
 from gauge_mc.arguments import checks_types
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import FileKind, replacing
+from gauge_mc.files.folders import may_be_made
 from gauge_mc.files.given_paths import Paths, paths_of
 from gauge_mc.files.table import each_table_once
 from gauge_mc.options import check_options
@@ -87,6 +88,11 @@ def report(
         raise UsageError("There is no run to report; name one.")
     file = Path(output) if output else (paths[0] if len(paths) == 1 else Path()) / FILE
     chosen = check_options([SKIP], {SKIP.name: skip}, "reports").get(SKIP.name, AUTO)
+    if not may_be_made(file.parent):  # which is not to be found out after all figures
+        raise GaugeError(
+            f"The report {file} could not be written: no files can be made in {file.parent}; "
+            "choose another --output."
+        )
     with each_table_once():
         subject = Subject.of(paths, file.parent, chosen)
         PAGE.check(file)

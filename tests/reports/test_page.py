@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 import gauge_mc
 from gauge_mc.analysis.timeseries.gamma_method import autocorrelation, estimate
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import UsageError
+from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.columns import Column
 from gauge_mc.files.table import each_table_once, read_table, write_table
 from gauge_mc.fits import FITS, Fit, FitResult
@@ -31,6 +31,7 @@ from gauge_mc.plots.figures.files import (
 )
 from gauge_mc.plots.potential import plot_potential
 from gauge_mc.reports import SECTIONS, Section
+from gauge_mc.reports import page as page_module
 from gauge_mc.reports.charts import Chart, ChartLine
 from gauge_mc.reports.figures import charts_of, plain
 from gauge_mc.reports.markup import Markup, data, element, table, text
@@ -498,3 +499,12 @@ def test_pictures_of_many_points_have_few_colours():
     one, two = (image.open(io.BytesIO(each)).convert("RGB") for each in (whole, small))
     assert one.size == two.size
     assert np.abs(np.asarray(one, float) - np.asarray(two, float)).mean() < 4
+
+
+def test_a_page_that_cannot_be_written_is_refused_before_it_is_made(tmp_path, monkeypatch):
+    """Figures of long runs take minutes."""
+    run = write_run(tmp_path / "run")
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(page_module, "page", lambda subject: pytest.fail("the page was made"))
+    with pytest.raises(GaugeError, match=r"made in .*file; choose another --output"):
+        gauge_mc.report(run, tmp_path / "file" / "page.html")
