@@ -365,7 +365,9 @@ class HybridMonteCarlo(Algorithm):
         """Return groups of replicas that move together; none if one moves after the other."""
         if len(field.replicas) == 1 or not self.moves_together:
             return []
-        each = bytes_of_trajectory(field, len(self.terms), self.scales.shifted)
+        each = bytes_of_trajectory(
+            field, sum(one.vectors for one in self.terms), self.scales.shifted
+        )
         if not self.terms:
             return divided(field, each)
         # Replicas that move one after the other share the memory for one.

@@ -83,9 +83,11 @@ class _LaunchSet:
         rows = math.prod(first.field.lattice.extents[2:]) * (2 if own == BOTH_PARITIES else 1)
         most = max(1, min(MOST_VECTORS if factors else MOST_ROWS, MOST_ROWS // rows))
         self._fifth = first.fifth or 1
-        starts = range(0, first.vectors, most)
+        self._vectors = first.vectors
         self._groups = [
-            _VectorGroup(one, min(most, first.vectors - one), self._fifth) for one in starts
+            _VectorGroup(numbers[start : start + most], self._fifth)
+            for numbers in _equally_far_apart(first)
+            for start in range(0, len(numbers), most)
         ]
         for n, group in product(range(len(first.slabs)), self._groups):
             group.prepare(kernel, fields, factors, own, n)
@@ -97,8 +99,9 @@ class _LaunchSet:
 
     def fetch(self) -> Products:
         """Wait for the sums of the last launch."""
-        parts = [add_slices(self._devices, group.sums()) for group in self._groups]
-        sums = np.concatenate(parts)
+        sums = np.empty((self._vectors, PRODUCTS))
+        for group in self._groups:
+            sums[group.numbers] = add_slices(self._devices, group.sums())
         if self._fifth > 1:
             sums = sums.reshape(-1, self._fifth, PRODUCTS).sum(axis=1)
         return Products(sums[:, 0] + 1j * sums[:, 1], sums[:, 2])
@@ -111,15 +114,15 @@ class _VectorGroup:
 
     Parameters
     ----------
-    first, count : int
-        The first vector, and the number of vectors.
+    numbers : ndarray of int, shape (n,)
+        The numbers of the vectors.
     fifth : int
         Number of consecutive vectors with the same factor, those of a right-hand side.
     """
 
-    def __init__(self, first: int, count: int, fifth: int) -> None:
-        self._owners = np.arange(first, first + count) // fifth
-        self._first, self._count = first, count
+    def __init__(self, numbers: NDArray[np.int64], fifth: int) -> None:
+        self.numbers, self._owners = numbers, numbers // fifth
+        self._first, self._count = int(numbers[0]), len(numbers)
         self._values: dict[str, list[NDArray[np.complex128]]] = {}
         self._launches: list[Launch] = []
         self._sums: list[SlabSums] = []
@@ -170,6 +173,15 @@ class _VectorGroup:
     def sums(self) -> list[NDArray[np.float64]]:
         """Wait for the sums over time slices, of shape (vectors, slices, values), of every slab."""
         return [one.by_slice(1).reshape(self._count, -1, PRODUCTS) for one in self._sums]
+
+
+def _equally_far_apart(field: SpinorField) -> list[NDArray[np.int64]]:
+    """Return the numbers of vectors that are equally far apart in memory, of all together.
+
+    They are all vectors on one lattice, or those that have the same number on each of several ones.
+    """
+    numbers = np.arange(field.vectors)
+    return [*numbers.reshape(field.replicas, -1).T] if field.replicas > 1 else [numbers]
 
 
 @cache
@@ -310,7 +322,8 @@ class AdvanceShifts:
     Parameters
     ----------
     y, p : SpinorField
-        The vectors of all shifts, number i n + j for shift i and the j-th of the n vectors of r.
+        The vectors of all shifts, number i n + j for shift i and the j-th of the n vectors of r, on
+        each replica.
     r : SpinorField
         The vectors r.
 
@@ -329,16 +342,18 @@ class AdvanceShifts:
         for number, slab in enumerate(r.slabs):
             layout = _vectors_as_replicas(slab.layout, 1)
             for vector in range(r.vectors):
+                replica, own = divmod(vector, r.per_site)
+                first = replica * y.per_site + own
                 arguments = ADVANCE_SHIFTS.arguments(
                     slab.variant(r.storage.choice),
                     geometry=layout.geometry,
                     work=work(0, 1, slab.layout.slices, r.launched),
-                    y=y.structure(y.slabs[number], vector),
-                    p=p.structure(p.slabs[number], vector),
+                    y=y.structure(y.slabs[number], first),
+                    p=p.structure(p.slabs[number], first),
                     r=r.structure(slab, vector),
                     **{name: (0.0,) * MOST_SHIFTS for name in ("a", "b", "c")},
                     shifts=shifts,
-                    stride=r.vectors,
+                    stride=r.per_site,
                 )
                 step = repeated([arguments], 1)
                 launch = slab.kernel(ADVANCE_SHIFTS, r.storage.choice).prepared(step)

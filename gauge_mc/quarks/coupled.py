@@ -155,7 +155,7 @@ class ProductOfHop:
 
     def shares(self, usual: tuple[int, int], sites: int) -> tuple[int, int]:
         """Return threads of one block, which wait for each other; see `Completion.shares`."""
-        vectors, alone = self.target.vectors, usual[0] == 1
+        vectors, alone = self.target.per_site, usual[0] == 1
         return 1 if alone else max(n for n in range(2, MOST_THREADS + 1) if vectors % n == 0), 1
 
 

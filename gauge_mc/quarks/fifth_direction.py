@@ -220,7 +220,7 @@ class FifthProduct:
             corner=self.matrix.corner,
             factor=1.0,
             extent=source.fifth,
-            vectors=source.vectors,
+            vectors=source.per_site,
             reversed=self.matrix.exchanged,
         )
         return made
@@ -257,7 +257,7 @@ class PreparedProduct:
         self._launches = []
         # All numbers of a site have a unit in common, or chiralities and colours are independent.
         each = 1 if source.storage.norm_bytes else CHIRALITIES * source.field.group.colours
-        parts = each * source.count
+        parts = each * source.count // source.replicas
         extent = kept_extent(source)
         choices = source.storage.choice, column_of(extent, source.storage.number_bytes)
         for n, slab in enumerate(source.slabs):

@@ -211,10 +211,10 @@ def norm_bound(square: LinearOperator, start: SpinorField) -> float:
     search.r.copy(start)
     for _ in search.steps((0.0,)):
         if search.iterations >= FIRST_CHECK and search.iterations % CHECKS == 0:
-            ends = search.lanczos.ends()
+            ends = search.lanczos[0].ends()
             if ends.largest_error <= NORM_ACCURACY * ends.largest:
                 break
-    ends = search.lanczos.ends()
+    ends = search.lanczos[0].ends()
     return MARGIN * (ends.largest + min(ends.largest_error, NORM_ACCURACY * ends.largest))
 
 

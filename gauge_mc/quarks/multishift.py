@@ -3,7 +3,8 @@
 The Krylov space of A + sigma does not depend on sigma, and the residuals of all shifts are
 parallel. So conjugate gradients for the smallest shift give the solutions for all others with no
 further applications of A (B. Jegerlehner, hep-lat/9612014; A. Frommer et al., Int. J. Mod. Phys. C6
-(1995) 627). Every shift stops when its own residual is small enough.
+(1995) 627). Every shift stops when its own residual is small enough. On several replicas, each with
+links of its own, the vectors of each have the bits that they have alone, and end or fail alone.
 
 The coefficients of the iteration are those of the Lanczos algorithm, so that the ends of the
 spectrum of A are found on the way (`gauge_mc.quarks.lanczos`).
@@ -16,6 +17,7 @@ Neuberger, Int. J. Mod. Phys. C10 (1999) 1051, hep-lat/9811019). That is faster 
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -33,7 +35,9 @@ from gauge_mc.quarks.solvers import (
     ATTEMPTS,
     SMALLER,
     TIGHTER,
+    Mask,
     Norms,
+    ReplicaProgress,
     SolverParameters,
 )
 from gauge_mc.quarks.spinors import SpinorField
@@ -69,20 +73,25 @@ class _Iteration(ABC):
     ----------
     r : SpinorField
         The right-hand sides, which the caller sets, and then the residuals for the lowest shift.
-    iterations : int
-        Number of iterations of the last search.
-    lanczos : Lanczos
-        The coefficients of the last search for the first vector.
+    progress : ReplicaProgress
+        Iterations and errors of the last search.
+    lanczos : list of Lanczos
+        The coefficients of the last search, for the first vector of every replica.
     """
 
     def __init__(self, operator: LinearOperator, like: SpinorField) -> None:
         self._operator = operator
         self.r, self._p, self._q = like.like(), like.like(), like.like()
-        self.iterations, self.lanczos = 0, Lanczos()
+        self.progress, self.lanczos = ReplicaProgress.begin(like.replicas), [Lanczos()]
         self._apply_shifted = _shifted(operator, self._q, self._p)
         self._first = Combine(self._p, self.r)
         self._p_q = Multiply(self._q, self._p)
         self._step = Advance(self.r, self._q)
+
+    @property
+    def iterations(self) -> int:
+        """Largest number of iterations of a replica in the last search."""
+        return int(self.progress.iterations.max())
 
     @abstractmethod
     def _begin(self, shifts: int, count: int) -> None:
@@ -112,60 +121,94 @@ class _Iteration(ABC):
         ConvergenceError
             If there are too many iterations, or values are not numbers.
         """
-        coefficients = _Coefficients(shifts, self.r.count)
+        progress = ReplicaProgress.begin(self.r.replicas)
+        self.search(shifts, targets, most, progress, relaxed)
+        progress.check()
+
+    def search(
+        self,
+        shifts: Sequence[float],
+        targets: Norms,
+        most: int,
+        progress: ReplicaProgress,
+        relaxed: float = 1.0,
+    ) -> None:
+        """Do `run`, but take note of the replicas on which it fails.
+
+        Parameters
+        ----------
+        shifts, targets, most, relaxed
+            See `run`. A target of infinity leaves a vector out, whose solution is 0.
+        progress : ReplicaProgress
+            Iterations, which are counted, and errors, which are added.
+        """
+        self.progress, coefficients = progress, _Coefficients(shifts, self.r.count)
         operator, relaxation = self._operator, None
         if relaxed and isinstance(operator, InexactOperator):
             relaxation = Relaxation(operator, targets, relaxed)
         try:
-            self._run(coefficients, targets, most, relaxation)
+            for norms in self._steps(coefficients, targets, most):
+                if relaxation:
+                    relaxation.step(norms)
         finally:
             if relaxation:
                 relaxation.end()
-
-    def _run(
-        self, coefficients: _Coefficients, targets: Norms, most: int, relaxation: Relaxation | None
-    ) -> None:
-        shifts = coefficients.shifts
-        for norms in self._steps(coefficients, targets):
-            if relaxation:
-                relaxation.step(norms)
-            if self.iterations == most:
-                several = f"{len(shifts)} shifts" if len(shifts) > 1 else "a shift"
-                raise ConvergenceError(
-                    f"The solutions for {several} were not found within {most} iterations: allow "
-                    "more iterations, a larger tolerance, or choose a smaller kappa."
-                )
 
     def steps(self, shifts: Sequence[float]) -> Iterator[Norms]:
         """Yield the norms of the residuals for the lowest shift before every iteration.
 
         The iteration ends when they have nearly underflown.
         """
+        self.progress = ReplicaProgress.begin(self.r.replicas)
         return self._steps(_Coefficients(shifts, self.r.count), LEAST * norms_of(self.r))
 
-    def _steps(self, own: _Coefficients, targets: Norms) -> Iterator[Norms]:
+    def _steps(self, own: _Coefficients, targets: Norms, most: float = math.inf) -> Iterator[Norms]:
         """Yield the norms for the lowest shift before an iteration, until all shifts are done."""
-        lowest, count = own.lowest, self.r.count
-        self.iterations, self.lanczos = 0, Lanczos(lowest)
+        lowest, count, progress = own.lowest, self.r.count, self.progress
+        each = count // self.r.replicas
+        self.lanczos = [Lanczos(lowest) for _ in range(self.r.replicas)]
         self._first(0, 1)
         self._begin(len(own.shifts), count)
         norm2 = np.square(norms_of(self.r))
-        while own.unfinished(np.sqrt(norm2), targets):
+        while (going := self._going(own, np.sqrt(norm2), targets, most)).any():
             yield np.sqrt(norm2)
-            self.iterations += 1
+            progress.iterations[going] += 1
             self._apply_shifted(lowest)
             products = self._p_q().mixed.real
-            live = norm2 > 0
+            live = going.repeat(each) & (norm2 > 0)
             alpha = np.where(live, norm2 / _positive(products), 0)
             self._step(-alpha)
             new = self._step.products().norm2
-            if not np.isfinite(new).all():
-                raise ConvergenceError("The iteration broke down; choose a smaller kappa.")
+            if not np.isfinite(new[going.repeat(each)]).all():
+                broken = going & self._any(~np.isfinite(new))
+                progress.fail(broken, "The iteration broke down; choose a smaller kappa.")
+                going &= ~broken
+                alpha, new = (np.where(broken.repeat(each), 0, one) for one in (alpha, new))
+                if not going.any():
+                    return
             beta = np.where(live, new / _positive(norm2), 0)
             self._advance(*own.advance(alpha, beta))
             self._first(beta, 1)
-            self.lanczos.add(float(alpha[0]), float(beta[0]))
+            for n in np.flatnonzero(going).tolist():
+                self.lanczos[n].add(float(alpha[n * each]), float(beta[n * each]))
             norm2 = new
+
+    def _going(self, own: _Coefficients, norms: Norms, targets: Norms, most: float) -> Mask:
+        """Return the replicas on which a shift goes on; those that have had their turn fail."""
+        progress, shifts = self.progress, len(own.shifts)
+        going = progress.left(self._any(own.unfinished(norms, targets)))
+        late = going & (progress.iterations >= most)
+        several = f"{shifts} shifts" if shifts > 1 else "a shift"
+        progress.fail(
+            late,
+            f"The solutions for {several} were not found within {most} iterations: allow more "
+            "iterations, a larger tolerance, or choose a smaller kappa.",
+        )
+        return going & ~late
+
+    def _any(self, vectors: Mask) -> Mask:
+        """Return the replicas on which something holds for a vector."""
+        return np.asarray(vectors.reshape(self.r.replicas, -1).any(axis=1))
 
 
 class ShiftedSearch(_Iteration):
@@ -319,10 +362,10 @@ class _Coefficients:
         self._active = np.ones(shape, np.bool_)
         self._alpha, self._beta = np.ones(count), np.zeros(count)
 
-    def unfinished(self, norms: Norms, targets: Norms) -> bool:
-        """Return whether a shift goes on, given the norms of the residuals for the lowest one."""
+    def unfinished(self, norms: Norms, targets: Norms) -> Mask:
+        """Return the vectors for which a shift goes on, given the norms for the lowest one."""
         self._active &= np.abs(self._zeta) * norms > targets
-        return bool(self._active.any())
+        return np.asarray(self._active.any(axis=0))
 
     def advance(self, alpha: Norms, beta: Norms) -> tuple[Norms, Norms, Norms]:
         """Return the factors of `AdvanceShifts` for shifts that go on, given those of a step."""
@@ -358,14 +401,14 @@ class ShiftedSystem:
 
     Attributes
     ----------
-    iterations : int
-        Number of iterations of the last solve: for all shifts together, and for the corrections of
-        single ones.
+    progress : ReplicaProgress
+        Iterations of the last solve, for all shifts together and for the corrections of single
+        ones, and errors.
     residuals : list of ndarray of float64
         For every shift of the last solve, the true residuals in double precision: norms divided by
         those of b.
-    lanczos : Lanczos
-        The coefficients of the last search for all shifts.
+    lanczos : list of Lanczos
+        The coefficients of the last search for all shifts, on every replica.
     """
 
     def __init__(
@@ -376,9 +419,9 @@ class ShiftedSystem:
         request: SolverParameters,
     ) -> None:
         self.b, self.request = b, request
-        self.iterations = 0
+        self.progress = ReplicaProgress.begin(b.replicas)
         self.residuals: list[Norms] = []
-        self.lanczos = Lanczos()
+        self.lanczos = [Lanczos()]
         self._operator, self._number = operator, number
         self._searches: dict[tuple[str, int], ShiftedSearch] = {}
         self._y, self._rest, self._product = b.like(), b.like(), b.like()
@@ -404,50 +447,94 @@ class ShiftedSystem:
         ConvergenceError
             If that needs too many iterations, or is impossible in double precision.
         """
-        self.iterations, self.residuals = 0, []
+        for y in self.solutions_on(np.ones(self.b.replicas, np.bool_), shifts, tolerance):
+            self.progress.check()
+            yield y
+
+    def solutions_on(
+        self, wanted: Mask, shifts: Sequence[float], tolerance: float
+    ) -> Iterator[SpinorField]:
+        """Yield the solutions on the replicas that are wanted, and take note of those that fail.
+
+        Parameters
+        ----------
+        wanted : ndarray of bool, shape (replicas,)
+            The replicas. Solutions on others are arbitrary, as they are where there is none; see
+            `progress`.
+        shifts, tolerance
+            See `solutions`.
+        """
+        progress = self.progress = ReplicaProgress.begin(self.b.replicas)
+        self.residuals = []
         norms = norms_of(self.b)
-        if not np.isfinite(norms).all():
-            raise ConvergenceError("The right-hand side contains a value that is not a number.")
+        text = "The right-hand side contains a value that is not a number."
+        progress.fail(wanted & self._any(~np.isfinite(norms)), text)
         inner = EXACT if tolerance < LEAST_LOWER else self._inner
         search = self._search(inner, self._number)
         search.r.copy(self.b)
         reduction = tolerance if inner == EXACT else TIGHTER * tolerance
-        self._run(search, shifts, reduction * norms)
+        targets = self._targets(progress.left(wanted), reduction * norms)
+        search.search(shifts, targets, self.request.iterations, progress)
         self.lanczos = search.lanczos
         for i, shift in enumerate(shifts):
-            self._y.copy(search.y, first=i * self.b.count)
-            self.residuals.append(self._refine(shift, norms, tolerance))
+            self._y.copy(search.y, first=i * self._each)
+            self.residuals.append(self._refine(wanted, shift, norms, tolerance))
             yield self._y
+
+    @property
+    def iterations(self) -> int:
+        """Largest number of iterations of a replica in the last solve."""
+        return int(self.progress.iterations.max())
 
     @property
     def _inner(self) -> str:
         return EXACT if self.request.inner == EXACT else LOWER
 
-    def _run(self, search: ShiftedSearch, shifts: Sequence[float], targets: Norms) -> None:
-        try:
-            search.run(shifts, targets, self.request.iterations - self.iterations)
-        finally:
-            self.iterations += search.iterations
+    @property
+    def _each(self) -> int:
+        """Number of vectors on every replica."""
+        return self.b.count // self.b.replicas
 
-    def _refine(self, shift: float, norms: Norms, tolerance: float) -> Norms:
+    def _any(self, vectors: Mask) -> Mask:
+        """Return the replicas on which something holds for a vector."""
+        return np.asarray(vectors.reshape(self.b.replicas, -1).any(axis=1))
+
+    def _targets(self, some: Mask, norms: Norms) -> Norms:
+        """Return targets for the vectors of some replicas; those of others are left out."""
+        return np.where(some.repeat(self._each), norms, np.inf)
+
+    def _refine(self, wanted: Mask, shift: float, norms: Norms, tolerance: float) -> Norms:
         """Add corrections to a solution until its true residual is small enough, and return it."""
-        inner, found = self._inner, self._residual_norms(shift)
+        progress, bounds = self.progress, tolerance * norms
+        exact, found = np.full(self.b.replicas, self._inner == EXACT), self._residual_norms(shift)
         for _ in range(2 * ATTEMPTS):
-            if (found <= tolerance * norms).all():
-                return found / _positive(norms)
-            search = self._search(inner, 1)
-            search.r.copy(self._rest)
-            targets = np.maximum(TIGHTER * tolerance * norms, self._reach(inner) * found)
-            self._run(search, (shift,), targets)
-            self._add(search.y)
+            due = progress.left(wanted & self._any(~(found <= bounds)))
+            if not due.any():
+                return np.asarray(found / _positive(norms))
+            for inner, some in ((LOWER, due & ~exact), (EXACT, due & exact)):
+                if some.any():
+                    targets = np.maximum(TIGHTER * bounds, self._reach(inner) * found)
+                    self._correct(some, inner, shift, targets)
             before, found = found, self._residual_norms(shift)
-            if not (found < SMALLER * before)[before > tolerance * norms].all():
-                inner = EXACT
-        smallest = (found / _positive(norms)).max()
-        raise ConvergenceError(
-            f"The residual for the shift {shift:.3g} does not become smaller than {smallest:.2g} "
-            f"of the source, and the tolerance is {tolerance:g}: choose a larger tolerance."
-        )
+            exact |= due & self._any((before > bounds) & ~(found < SMALLER * before))
+        smallest = (found / _positive(norms)).reshape(self.b.replicas, -1).max(axis=1)
+        for n in np.flatnonzero(progress.left(due)).tolist():
+            progress.errors[n] = ConvergenceError(
+                f"The residual for the shift {shift:.3g} does not become smaller than "
+                f"{smallest[n]:.2g} of the source, and the tolerance is {tolerance:g}: choose a "
+                "larger tolerance."
+            )
+        return np.asarray(found / _positive(norms))
+
+    def _correct(self, some: Mask, inner: str, shift: float, targets: Norms) -> None:
+        """Add corrections on some replicas to the solution for a shift."""
+        search = self._search(inner, 1)
+        search.r.copy(self._rest)
+        most, own = self.request.iterations, self._targets(some, targets)
+        search.search((shift,), own, most, self.progress)
+        self._product.copy(search.y)
+        # Corrections of others are 0, but to add them would change the sign of zeros.
+        self._add_product(1, some.repeat(self._each).astype(float))
 
     def _reach(self, inner: str) -> float:
         return 0.0 if inner == EXACT else REDUCTION
@@ -460,11 +547,6 @@ class ShiftedSystem:
         self._subtract(-1)
         return np.asarray(np.sqrt(self._subtract.products().norm2))
 
-    def _add(self, correction: SpinorField) -> None:
-        """Add a correction in any precision to the solution."""
-        self._product.copy(correction)
-        self._add_product(1, 1)
-
     def _search(self, inner: str, number: int) -> ShiftedSearch:
         """Return a search in a precision for so many shifts, with its memory."""
         if (inner, number) not in self._searches:
@@ -476,7 +558,7 @@ class ShiftedSystem:
 def _repeated(like: SpinorField, number: int) -> SpinorField:
     """Return a field with the vectors of another one for each of several shifts."""
     parity = like.parities[0] if len(like.parities) == 1 else None
-    count = like.count * number
+    count = like.count // like.replicas * number
     return SpinorField.empty(like.field, like.storage.name, count, parity, like.fifth)
 
 

@@ -8,12 +8,11 @@ its own coefficients, true residuals and end, so that its bits are those of
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gauge_mc.errors import ConvergenceError
 from gauge_mc.quarks.algebra import Advance, Combine, Multiply
@@ -30,6 +29,7 @@ from gauge_mc.quarks.preconditioned import PreconditionedOperator
 from gauge_mc.quarks.solvers import (
     Mask,
     Norms,
+    ReplicaProgress,
     ResidualWatch,
     SolverParameters,
     too_many,
@@ -40,22 +40,6 @@ Launches = TypeVar("Launches")
 
 MOST_PREPARED = 256
 """Number of ranges of replicas whose launches are kept."""
-
-
-@dataclass
-class ReplicaProgress:
-    """Solutions on several replicas so far.
-
-    Attributes
-    ----------
-    iterations : ndarray of int64, shape (replicas,)
-        Number of iterations.
-    errors : dict of int to ConvergenceError
-        Why there is no solution, by the number of the replica.
-    """
-
-    iterations: NDArray[np.int64]
-    errors: dict[int, ConvergenceError] = field(default_factory=dict)
 
 
 class ReplicaQuarkSystem:
@@ -101,7 +85,7 @@ class ReplicaQuarkSystem:
         ReplicaProgress
             The numbers of iterations, and which solutions there are.
         """
-        found = ReplicaProgress(np.zeros(self.phi.count, np.int64))
+        found = ReplicaProgress.begin(self.phi.count)
         residual = self._residual
         residual.restart(wanted)
         targets, left = tolerance * residual.norms, wanted.copy()

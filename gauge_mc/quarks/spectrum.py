@@ -56,7 +56,7 @@ def measured_ends(
     for _ in search.steps((0.0,)):
         if search.iterations < check:
             continue
-        ends, check = search.lanczos.ends(), min(math.ceil(GROWTH * check), iterations)
+        ends, check = search.lanczos[0].ends(), min(math.ceil(GROWTH * check), iterations)
         if ends.is_accurate(accuracy):
             return ends
         if search.iterations >= iterations:
@@ -65,4 +65,4 @@ def measured_ends(
                 f"{ends.smallest_error:.1g}, and the largest {ends.largest:.3g} with one of "
                 f"{ends.largest_error:.1g}, after {iterations} iterations: allow more."
             )
-    return search.lanczos.ends()
+    return search.lanczos[0].ends()

@@ -177,28 +177,32 @@ class SpinorField:
         return f"<SpinorField {lattice}, {vectors} on {sites}, {self.storage.name}>"
 
     def structure(self, slab: StoredSlab, first: int = 0) -> ctypes.Structure:
-        """Return the structure ``Spinors`` of the vectors from `first` on for kernels on a slab."""
-        parity = slab.slice_bytes // len(self.parities)
-        return self._structure(slab, first, parity // self.per_site)
+        """Return the structure ``Spinors`` of the vectors from `first` on for kernels on a slab.
+
+        If there are several replicas, it is that of all of them for a vector of the first one, and
+        that of a single one for a later vector.
+        """
+        return self._structure(slab, first, self._vector_bytes(slab))
 
     def by_vector(self, slab: StoredSlab, first: int = 0) -> ctypes.Structure:
-        """Return the same for kernels of linear algebra, to which all vectors are replicas.
+        """Return the same for kernels of linear algebra, to which vectors are replicas.
 
-        Raises
-        ------
-        ValueError
-            If there are several vectors on each of several replicas.
+        They are those from `first` on, or on several replicas those of this number on each.
         """
         if self.replicas == 1:
             return self.structure(slab, first)
-        if self.per_site > 1:
-            raise ValueError("Vectors of several replicas are not equally far apart in memory.")
         return self._structure(slab, first, slab.layout.period * slab.slice_bytes)
+
+    def _vector_bytes(self, slab: StoredSlab) -> int:
+        """Return the bytes between the vectors on a site."""
+        return slab.slice_bytes // len(self.parities) // self.per_site
 
     def _structure(self, slab: StoredSlab, first: int, vector: int) -> ctypes.Structure:
         """Return the structure of vectors that are so many bytes apart."""
+        replica, number = divmod(first, self.per_site)
+        start = replica * slab.layout.period * slab.slice_bytes
         made: ctypes.Structure = structure("Spinors", (SPINORS,))(
-            data=slab.buffer.address + first * vector,
+            data=slab.buffer.address + start + number * self._vector_bytes(slab),
             slice=slab.slice_bytes,
             parity=slab.slice_bytes // 2 if len(self.parities) == 2 else 0,
             vector=vector,

@@ -166,7 +166,7 @@ class MovingReplicas:
 
     def _measured(self, n: int) -> list[tuple[float, ...]]:
         """Return what the terms of a chain have measured."""
-        return [() for _ in self.dynamics.terms]
+        return [one.measured(n) for one in self.dynamics.terms]
 
     def _plan(self, steps: tuple[int, ...]) -> TrajectoryPlan:
         """Return the launches of trajectories with these numbers of steps; the last are kept."""

@@ -29,7 +29,12 @@ from gauge_mc.updates.levels import MOST_LEVELS
 from gauge_mc.updates.monomials import Monomial
 from gauge_mc.updates.monomials.determinant import Determinant
 from gauge_mc.updates.monomials.ratio import Ratio
-from gauge_mc.updates.monomials.rational import ACCURACY, Rational, spectrum_columns
+from gauge_mc.updates.monomials.rational import (
+    ACCURACY,
+    Rational,
+    ReplicaRational,
+    spectrum_columns,
+)
 from gauge_mc.updates.monomials.replica_quarks import (
     ReplicaDeterminant,
     ReplicaRatio,
@@ -374,6 +379,13 @@ class DynamicalQuarks(OptionItem):
         return [min(n, max(count - 2, 0)) for n in range(masses)]
 
 
+VECTORS = 48
+"""Largest number of vectors that a term for two flavours needs; see `QuarkTerm`."""
+
+RATIONAL_VECTORS = 180
+"""The same for one flavour, with 40 poles, two vectors for each and these in two precisions."""
+
+
 class QuarkTerm(NamedTuple):
     """A term of the action of quarks.
 
@@ -390,6 +402,8 @@ class QuarkTerm(NamedTuple):
     together : callable or None
         Function that returns the term for several chains, which then move together, given links
         with as many replicas; None if they move one after the other.
+    vectors : int
+        Largest number of vectors on the even or odd sites that it needs, in double precision.
     """
 
     name: str
@@ -397,6 +411,7 @@ class QuarkTerm(NamedTuple):
     make: Callable[[QuarkLinks], Monomial]
     columns: tuple[Column, ...] = ()
     together: Callable[[QuarkLinks], ReplicaTerm] | None = None
+    vectors: int = VECTORS
 
 
 def quark_terms(quarks: Sequence[DynamicalQuarks], levels: int) -> list[QuarkTerm]:
@@ -449,8 +464,15 @@ def _terms(one: DynamicalQuarks, name: str, levels: int, number: int) -> Iterato
             together=partial(_determinant, ReplicaDeterminant, one, title),
         )
     if one.is_rational:
-        make = partial(_rational, one, number, name)
-        yield QuarkTerm(name, own[-1], make, spectrum_columns(name))
+        rational = one, number, name
+        yield QuarkTerm(
+            name,
+            own[-1],
+            partial(_rational, Rational, *rational),
+            spectrum_columns(name),
+            partial(_rational, ReplicaRational, *rational),
+            RATIONAL_VECTORS * one.flavours,
+        )
         return
     heaviest = number + len(masses) - 1
     given = one, masses[-1], heaviest, name
@@ -499,7 +521,9 @@ def _ratio(
     return kind(light, heavy, one.request, number, name)
 
 
-def _rational(one: DynamicalQuarks, number: int, name: str, links: QuarkLinks) -> Monomial:
+def _rational(
+    kind: Callable[..., Term], one: DynamicalQuarks, number: int, name: str, links: QuarkLinks
+) -> Term:
     ends = (one.range[0], one.range[1]) if one.range else None
     phases = one.phases_if(links.field.devices.strict)
     operator = (
@@ -507,7 +531,7 @@ def _rational(one: DynamicalQuarks, number: int, name: str, links: QuarkLinks) -
         if one.is_doublet
         else _operator(links, one, one.mass)
     )
-    return Rational(operator, one.request, number, 1, ends, one.accuracy, name)
+    return kind(operator, one.request, number, 1, ends, one.accuracy, name)
 
 
 def _two_flavours(

@@ -53,9 +53,6 @@ INDEX = np.dtype(np.int32)
 COPIES = 3
 """Largest number of copies of the links that quarks need, in all precisions together."""
 
-VECTORS = 48
-"""Largest number of vectors on the even or odd sites that a term needs, in double precision."""
-
 BegunKick = Callable[[], Mapping[int, Force]]
 """Waits for kicks that have begun, and returns forces by the number of the replica."""
 
@@ -553,21 +550,21 @@ class _TrajectoryMemory:
         return AlgebraField.like(self.fields[0])
 
 
-def bytes_of_trajectory(field: Field, terms: int = 0, shifted: bool = False) -> int:
+def bytes_of_trajectory(field: Field, vectors: int = 0, shifted: bool = False) -> int:
     """Return the bytes of memory that the trajectory of a replica takes besides its links.
 
     Parameters
     ----------
     field : Field
         The links.
-    terms : int
-        Number of terms of quarks.
+    vectors : int
+        Number of vectors on the even or odd sites that quarks need; 0 without quarks.
     shifted : bool
         Whether there are kicks with the force of shifted links.
     """
     layout, group = field.layouts[0].of_replica, field.group
-    links, algebra = (2, 1 + shifted) if not terms else (2 + COPIES, 2 + shifted)
+    links, algebra = (2, 1 + shifted) if not vectors else (2 + COPIES, 2 + shifted)
     components = links * group.components + algebra * group.algebra_components
     sites = layout.lanes * layout.slots * layout.slices_in_memory  # of one parity
-    vector = sites * 2 * SPINS * group.colours * layout.real.itemsize
-    return layout.field_bytes(components) + terms * VECTORS * vector
+    each = sites * 2 * SPINS * group.colours * layout.real.itemsize
+    return layout.field_bytes(components) + vectors * each

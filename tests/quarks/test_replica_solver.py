@@ -7,7 +7,8 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import ConvergenceError
 from gauge_mc.fields.field import Field
 from gauge_mc.quarks import replica_solver
-from gauge_mc.quarks.algebra import Combine
+from gauge_mc.quarks.algebra import Combine, Multiply
+from gauge_mc.quarks.linear import EVEN
 from gauge_mc.quarks.normal import QuarkSolver, QuarkSystem
 from gauge_mc.quarks.operators.twisted_mass import TwistedMass
 from gauge_mc.quarks.replica_solver import ReplicaQuarkSystem
@@ -168,9 +169,29 @@ def test_ranges_of_a_mask():
     assert not [*replica_solver.runs(np.zeros(3, bool))]
 
 
-def test_linear_algebra_needs_one_vector_on_each_replica(best_device):
+@pytest.mark.parametrize("fifth", [None, 2])
+def test_linear_algebra_of_several_vectors_on_each_replica(fifth, rng, best_device):
+    """They follow each other as the replicas do, and have factors and products of their own."""
     field = Field.cold(LATTICE, "su2", "double", best_device).repeated(2)
-    vectors = SpinorField.empty(field, count=2)
-    assert (vectors.count, vectors.per_site, vectors.like().count) == (4, 2, 4)
-    with pytest.raises(ValueError, match="equally far apart"):
-        Combine(vectors, vectors)
+    a, b = (SpinorField.empty(field, count=3, parity=EVEN, fifth=fifth) for _ in range(2))
+    assert (a.count, a.per_site, a.like().count) == (6, 3 * (fifth or 1), 6)
+    shape = (3, *((fifth,) if fifth else ()), *LATTICE.extents[::-1], 4, 2)
+    values = []
+    for vectors in (a, b):
+        values.append([even_parts(rng.normal(size=shape) + 0j) for _ in range(2)])
+        for n, one in enumerate(values[-1]):
+            vectors.part(range(n, n + 1)).restore(one)
+    factors = np.arange(1.0, 7.0)
+    Combine(a, b)(1, factors)
+    products, norm2 = Multiply(a, b)(), []
+    for n in range(2):
+        own = factors[3 * n : 3 * n + 3].reshape(3, *[1] * (len(shape) - 1))
+        expected = values[0][n] + own * values[1][n]
+        np.testing.assert_allclose(a.part(range(n, n + 1)).to_numpy(), expected, atol=1e-14)
+        norm2 += (np.abs(expected) ** 2).reshape(3, -1).sum(axis=1).tolist()
+    np.testing.assert_allclose(products.norm2, norm2, rtol=1e-12)
+
+
+def even_parts(vectors):
+    """Vectors that are 0 on the odd sites."""
+    return vectors * even(np.ones(vectors.shape[-6:]))

@@ -381,8 +381,12 @@ def test_slabs_and_threads_write_the_same_bytes(tmp_path, whole):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("quarks", "levels"),
-    [(QUARKS, LEVELS), ("kappa=0.12:csw=1.2:heavier=kappa=0.1", "force-gradient,leapfrog:2")],
-    ids=["wilson", "clover"],
+    [
+        (QUARKS, LEVELS),
+        ("kappa=0.12:csw=1.2:heavier=kappa=0.1", "force-gradient,leapfrog:2"),
+        ("kappa=0.12:flavours=1,kappa=0.1:mu_sigma=0.2:mu_delta=0.1", LEVELS),
+    ],
+    ids=["wilson", "clover", "rational"],
 )
 def test_replicas_are_what_each_is_alone(quarks, levels, tmp_path, best_device):
     first = parameters(configs=3, quarks=quarks, levels=levels)

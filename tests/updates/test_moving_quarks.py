@@ -92,6 +92,13 @@ CASES = {
     ),
     "fourth": ({"quarks": "kappa=0.1,kappa=0.12", "integrator": "omf4"}, "su2", "lcg"),
     "fails": ({"quarks": "kappa=0.15:iterations=40"}, "su2", "philox"),
+    "one flavour": ({"quarks": "kappa=0.13:flavours=1:force_tolerance=1e-6"}, "su3", "philox"),
+    "doublet": ({"quarks": "kappa=0.12:mu_sigma=0.1:mu_delta=0.2"}, "su2", "philox"),
+    "one clover flavour": (
+        {"quarks": "kappa=0.12:csw=1:flavours=1,kappa=0.1", "levels": "force-gradient,omf2:1"},
+        "su2",
+        "ranlux",
+    ),
 }
 
 
@@ -119,10 +126,20 @@ def test_chains_without_quarks_have_no_numbers_of_failures(levels, best_device):
     assert not any(moving_chain.FAILURES in one for one in together.state()[1])
 
 
-def test_chains_fail_alone(best_device):
-    """In some trajectories solvers need too many iterations, and in others they do not."""
+LEAVING = "kappa=0.15:flavours=1:range=0.2,2.39,kappa=0.1"
+"""Quarks whose spectrum leaves the range in some chains, also before a trajectory."""
+
+
+@pytest.mark.parametrize(
+    ("quarks", "rng_name"), [("kappa=0.15:iterations=40", "philox"), (LEAVING, "ranlux")]
+)
+def test_chains_fail_alone(quarks, rng_name, best_device):
+    """In some trajectories solvers need too many iterations, or the spectrum leaves the range.
+
+    A chain that fails draws no further pseudofermions, from random numbers that have a state.
+    """
     together, alone = (
-        Chains(best_device, CASES["fails"][0], "su2", together=one) for one in (True, False)
+        Chains(best_device, {"quarks": quarks}, "su2", rng_name, one) for one in (True, False)
     )
     failed = []
     for _ in range(4):
@@ -147,10 +164,11 @@ def test_a_chain_ends_if_solvers_fail_too_often(best_device):
 
 
 @pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value", "ignore:divide by zero")
-def test_a_chain_that_diverges_spoils_nothing(best_device):
+@pytest.mark.parametrize("quarks", ["kappa=0.13", "kappa=0.13:flavours=1"])
+def test_a_chain_that_diverges_spoils_nothing(quarks, best_device):
     """Neither the others nor its own later trajectories, although its force is not a number."""
     together, alone = (
-        Chains(best_device, {"quarks": "kappa=0.13"}, together=one) for one in (True, False)
+        Chains(best_device, {"quarks": quarks}, together=one) for one in (True, False)
     )
     kept = read(together.fields[1])
     write(together, np.full(64, np.nan).view(np.uint8))
@@ -203,21 +221,24 @@ def test_groups_of_one_chain_share_the_memory_of_one(best_device, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("case", "terms"),
+    "case",
     [
-        ("wilson", 1),
-        ("levels", 2),
-        ("outer", 1),
-        ("clover", 2),
-        ("clover levels", 4),
-        ("one gradient", 1),
+        "wilson",
+        "levels",
+        "outer",
+        "clover",
+        "clover levels",
+        "one gradient",
+        "one flavour",
+        "doublet",
     ],
 )
-def test_memory_is_that_for_which_groups_are_made(case, terms, best_device):
+def test_memory_is_that_for_which_groups_are_made(case, best_device):
     """With all solvers that may be needed, and not much less."""
     options, group, _ = CASES[case]
     field = Field.empty(LATTICE, group, "double", best_device)
-    expected = 4 * bytes_of_trajectory(field, terms, "gradient" in case)
+    vectors = sum(one.vectors for one in parse("hmc").with_options(**options).terms)
+    expected = 4 * bytes_of_trajectory(field, vectors, "gradient" in case)
     before = best_device.allocated_bytes()
     chains = Chains(best_device, options, group)
     chains.update()
@@ -231,10 +252,10 @@ def test_memory_is_that_for_which_groups_are_made(case, terms, best_device):
         ({"quarks": "kappa=0.1:mu=0.1,kappa=0.1:heavier=kappa=0.05"}, True),
         ({"quarks": "kappa=0.1:solver=bicgstab"}, False),
         ({"quarks": "kappa=0.1:history=2:force_tolerance=1e-10"}, False),
-        ({"quarks": "kappa=0.1:flavours=1"}, False),
-        ({"quarks": "kappa=0.1:mu_sigma=0.1"}, False),
+        ({"quarks": "kappa=0.1:flavours=1"}, True),
+        ({"quarks": "kappa=0.1:mu_sigma=0.1"}, True),
         ({"quarks": "kappa=0.1:csw=1:mu=0.1:heavier=mu=0.3"}, True),
-        ({"quarks": "kappa=0.1:csw=1:flavours=1"}, False),
+        ({"quarks": "kappa=0.1:csw=1:flavours=1"}, True),
         ({"quarks": "kappa=0.1", "integrator": "force-gradient"}, True),
         ({"integrator": "force-gradient"}, True),
     ],

@@ -11,7 +11,7 @@ import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -180,6 +180,49 @@ class Solution:
     residual: Norms
     seconds: float
     notes: tuple[str, ...]
+
+
+@dataclass
+class ReplicaProgress:
+    """Solutions on several replicas so far, each of which is found or fails alone.
+
+    Attributes
+    ----------
+    iterations : ndarray of int64, shape (replicas,)
+        Number of iterations.
+    errors : dict of int to ConvergenceError
+        Why there is no solution, by the number of the replica.
+    """
+
+    iterations: NDArray[np.int64]
+    errors: dict[int, ConvergenceError] = field(default_factory=dict)
+
+    @classmethod
+    def begin(cls, replicas: int) -> Self:
+        """Return that of solutions that have not begun."""
+        return cls(np.zeros(replicas, np.int64))
+
+    def left(self, some: Mask) -> Mask:
+        """Return those of some replicas on which there is still to be a solution."""
+        left = some.copy()
+        left[[*self.errors]] = False
+        return left
+
+    def fail(self, some: Mask, reason: str) -> None:
+        """Take note of why there are no solutions on some replicas."""
+        for n in np.flatnonzero(some).tolist():
+            self.errors[n] = ConvergenceError(reason)
+
+    def check(self) -> None:
+        """Refuse to go on without a solution.
+
+        Raises
+        ------
+        ConvergenceError
+            If there is no solution on some replica.
+        """
+        for error in self.errors.values():
+            raise error
 
 
 class ResidualWatch:

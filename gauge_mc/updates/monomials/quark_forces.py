@@ -100,11 +100,19 @@ class QuarkMonomial(Monomial):
 
 def local_norm(vector: SpinorField) -> Energy:
     """Return the sum of |v|^2 over the even sites, as the contributions of blocks of them."""
+    (found,) = local_norms(vector)
+    return found
+
+
+def local_norms(vectors: SpinorField) -> list[Energy]:
+    """Return the sum of |v|^2 over the even sites of every replica; see `local_norm`."""
     sums = []
-    for slab in vector.slabs:
-        choices, count = (vector.storage.choice,), vector.vectors
+    for slab in vectors.slabs:
+        choices, count = (vectors.storage.choice,), vectors.per_site
         one = SlabSums(slab, PRODUCTS, count, slab.whole(EVEN), choices=choices, wide=True)
-        own = [vector.structure(slab, n) for n in range(count)]
+        own = [vectors.by_vector(slab, n) for n in range(count)]
         one.launch(MULTIPLY_SPINORS, *({"w": type(this)(), "r": this} for this in own))
         sums.append(one.by_block())
-    return Energy.of(slices_of_all_slabs(vector.field.devices, sums)[..., PRODUCTS - 1])
+    found = slices_of_all_slabs(vectors.field.devices, sums)[..., PRODUCTS - 1]
+    each = found.reshape(len(found), vectors.replicas, -1)
+    return [Energy.of(each[:, n]) for n in range(vectors.replicas)]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
 
 from gauge_mc.errors import ConvergenceError, UsageError
 from gauge_mc.fields.algebra_field import AlgebraField
@@ -15,12 +18,18 @@ from gauge_mc.quarks.linear import EVEN, LinearOperator
 from gauge_mc.quarks.multishift import ShiftedSystem
 from gauge_mc.quarks.normal import NormalOperator, NormalPairs, QuarkSolver
 from gauge_mc.quarks.operators import DiracOperator
-from gauge_mc.quarks.pseudofermions import draw_vectors
 from gauge_mc.quarks.rational_functions import LEAST_ERROR, PartialFractions, approximate
+from gauge_mc.quarks.solvers import Mask
 from gauge_mc.quarks.spinors import SpinorField
 from gauge_mc.rounded import square
 from gauge_mc.updates.energy import Energy
-from gauge_mc.updates.monomials.quark_forces import QuarkMonomial, local_norm
+from gauge_mc.updates.monomials.quark_forces import QuarkMonomial, local_norms
+from gauge_mc.updates.monomials.replica_quarks import (
+    Failures,
+    ReplicaTerm,
+    draw_all,
+    everywhere,
+)
 
 ACCURACY = 1e-12
 """Default of the relative error of the rational function of the action."""
@@ -81,12 +90,107 @@ class Rational(QuarkMonomial):
 
     Attributes
     ----------
+    term : ReplicaRational
+        The term for one chain.
+    spectrum : SpectrumEnds or None
+        The ends of the spectrum of Mh Mh^dagger when they were last measured.
+
+    Raises
+    ------
+    UsageError
+        If a value is invalid.
+    """
+
+    def __init__(
+        self,
+        operator: DiracOperator,
+        request: QuarkSolver,
+        number: int,
+        flavours: float = 1,
+        ends: tuple[float, float] | None = None,
+        accuracy: float = ACCURACY,
+        name: str = "rational",
+    ) -> None:
+        super().__init__(operator.field, name)
+        given = operator, request, number, flavours, ends, accuracy, name
+        self._operator, self.term = operator, ReplicaRational(*given)
+        self._drawn: tuple[int, Energy] | None = None
+
+    @property
+    def phi(self) -> SpinorField:
+        """The pseudofermions."""
+        return self.term.phi
+
+    @property
+    def spectrum(self) -> SpectrumEnds | None:
+        """The ends of the spectrum; see `Rational`."""
+        return self.term.spectra[0]
+
+    def draw(self, links: Field, random: Random) -> None:
+        """Draw phi = R^-1 eta, for normal random vectors eta.
+
+        Raises
+        ------
+        ConvergenceError
+            If the spectrum leaves the range, or solutions are not found.
+        """
+        with self._solving() as failures:
+            (found,) = self.term.draw([random], failures)
+        self._drawn = self._operator.refreshed, found
+
+    def action(self, links: Field) -> Energy:
+        """Return |R phi|^2, which is |eta|^2 on the links for which phi was drawn.
+
+        Raises
+        ------
+        ConvergenceError
+            If the spectrum leaves the range, or solutions are not found.
+        """
+        if self._drawn and self._drawn[0] == self._operator.refreshed:
+            return self._drawn[1]
+        with self._solving() as failures:
+            (found,) = self.term.actions(failures)
+        return found
+
+    @property
+    def measured(self) -> tuple[float, ...]:
+        """The ends of the spectrum when they were last measured, and 0 if they were not."""
+        return self.term.measured(0)
+
+    def add_force(self, force: AlgebraField) -> None:
+        """Add the force; see `QuarkMonomial.add_force`."""
+        with self._solving() as failures:
+            self.term.add_force(force, everywhere(1), failures)
+
+    @contextmanager
+    def _solving(self) -> Iterator[Failures]:
+        """Count the iterations of solutions, and refuse to go on without one."""
+        failures = Failures()
+        yield failures
+        self._iterations += int(self.term.iterations[0])
+        self.term.iterations[:] = 0
+        for error in failures.errors.values():
+            raise error
+
+
+class ReplicaRational(ReplicaTerm):
+    """The term of `Rational` for several chains.
+
+    Parameters
+    ----------
+    operator, request, number, flavours, ends, accuracy, name
+        See `Rational`.
+
+    Attributes
+    ----------
     root, inverse_root : PartialFractions
         The function R, and its inverse but for a constant.
     force_function : PartialFractions
         The function R'.
-    spectrum : SpectrumEnds or None
-        The ends of the spectrum of Mh Mh^dagger when they were last measured.
+    phi : SpinorField
+        The pseudofermions.
+    spectra : list of SpectrumEnds or None
+        The ends of the spectrum of Mh Mh^dagger when they were last measured, for every chain.
 
     Raises
     ------
@@ -117,7 +221,7 @@ class Rational(QuarkMonomial):
         self.inverse_root = approximate(flavours / 4, *self.ends, poles=poles)
         error = max(request.force_tolerance, LEAST_ERROR)
         self.force_function = approximate(-flavours / 2, *self.ends, error=error)
-        self.spectrum: SpectrumEnds | None = None
+        self.spectra: list[SpectrumEnds | None] = [None] * self.chains
         self.phi, self._eta, self._b, self._z = (
             SpinorField.empty(operator.field, parity=EVEN, fifth=operator.fifth) for _ in range(4)
         )
@@ -129,50 +233,35 @@ class Rational(QuarkMonomial):
             for _ in range(2)
         )
         self._pairs = NormalPairs(operator, self._x, self._y)
-        self._drawn_at = -1
 
     def _normal_operator(self, precision: str) -> LinearOperator:
         return NormalOperator(self._operator.reduced(True, precision))
 
-    def draw(self, links: Field, random: Random) -> None:
-        """Draw phi = R^-1 eta, for normal random vectors eta.
+    def _draw(self, randoms: Sequence[Random], failures: Failures) -> list[Energy]:
+        """Draw phi = R^-1 eta, for normal random vectors eta; see `ReplicaTerm.draw`."""
+        draw_all(self._eta, randoms, self._number, failures)
+        self._multiply(self.phi, self.inverse_root, self._eta, failures)
+        return local_norms(self._eta)
 
-        Raises
-        ------
-        ConvergenceError
-            If the spectrum leaves the range, or solutions are not found.
-        """
-        draw_vectors(self._eta, random, self._number)
-        self._multiply(self.phi, self.inverse_root, self._eta)
-        self._drawn_at = self._operator.refreshed
+    def actions(self, failures: Failures) -> list[Energy]:
+        """Return |R phi|^2; see `ReplicaTerm.actions`."""
+        self._multiply(self._z, self.root, self.phi, failures)
+        return local_norms(self._z)
 
-    def action(self, links: Field) -> Energy:
-        """Return |R phi|^2, which is |eta|^2 on the links for which phi was drawn.
-
-        Raises
-        ------
-        ConvergenceError
-            If the spectrum leaves the range, or solutions are not found.
-        """
-        if self._operator.refreshed == self._drawn_at:
-            return local_norm(self._eta)
-        self._multiply(self._z, self.root, self.phi)
-        return local_norm(self._z)
-
-    @property
-    def measured(self) -> tuple[float, ...]:
-        """The ends of the spectrum when they were last measured, and 0 if they were not."""
-        found = self.spectrum
+    def measured(self, chain: int) -> tuple[float, ...]:
+        """Return the ends of the spectrum when they were last measured, and 0 if they were not."""
+        found = self.spectra[chain]
         return (found.smallest, found.largest) if found else (0.0, 0.0)
 
-    def add_force(self, force: AlgebraField) -> None:
-        """Add the force; see `QuarkMonomial.add_force`.
+    def add_force(self, force: AlgebraField, wanted: Mask, failures: Failures) -> None:
+        """Add the forces; see `ReplicaTerm.add_force`.
 
         A pole contributes residue times phi^dagger X with X = (Mh Mh^dagger + shift)^-1 phi, so
         that dS is the sum over all poles of -2 residue Re X^dagger (dM) Y with Y = Mh^dagger X.
         """
-        residues = self.force_function.residues.tolist()
-        solutions = self._solutions(self.phi, self.force_function, self._request.force_tolerance)
+        function, tolerance = self.force_function, self._request.force_tolerance
+        residues = function.residues.tolist()
+        solutions = self._solutions(self.phi, function, tolerance, wanted, failures)
         weights = [0.0] * TOGETHER
         for n, (solution, residue) in enumerate(zip(solutions, residues, strict=True), 1):
             self._x.copy(solution, to=n % TOGETHER)
@@ -182,32 +271,45 @@ class Rational(QuarkMonomial):
                 self._operator.add_force(force, self._x, self._y, weights)
                 weights = [0.0] * TOGETHER
 
-    def _multiply(self, target: SpinorField, function: PartialFractions, b: SpinorField) -> None:
+    def _multiply(
+        self,
+        target: SpinorField,
+        function: PartialFractions,
+        b: SpinorField,
+        failures: Failures,
+    ) -> None:
         """Set a vector to a function of Mh Mh^dagger times another one."""
-        solutions = self._solutions(b, function, self._request.action_tolerance)
+        wanted = failures.left(everywhere(self.chains))
+        tolerance = self._request.action_tolerance
+        solutions = self._solutions(b, function, tolerance, wanted, failures)
         Combine(target, b)(0, function.constant)
         for y, residue in zip(solutions, function.residues.tolist(), strict=True):
             Combine(target, y)(1, residue)
-        self._check_spectrum()
+        for n in np.flatnonzero(failures.left(wanted)).tolist():
+            self._check_spectrum(n, failures)
 
     def _solutions(
-        self, b: SpinorField, function: PartialFractions, tolerance: float
+        self,
+        b: SpinorField,
+        function: PartialFractions,
+        tolerance: float,
+        wanted: Mask,
+        failures: Failures,
     ) -> Iterator[SpinorField]:
         """Yield the solutions for all poles, from the smallest shift to the largest."""
         Combine(self._b, b)(0, 1)
-        try:
-            yield from self._system.solutions(function.shifts.tolist(), tolerance)
-        finally:
-            self._iterations += self._system.iterations
+        yield from self._system.solutions_on(wanted, function.shifts.tolist(), tolerance)
+        self.iterations += self._system.progress.iterations
+        failures.errors.update(self._system.progress.errors)
 
-    def _check_spectrum(self) -> None:
+    def _check_spectrum(self, chain: int, failures: Failures) -> None:
         """Measure the spectrum in the last search, and refuse one that leaves the range."""
-        self.spectrum = found = self._system.lanczos.ends()
+        self.spectra[chain] = found = self._system.lanczos[chain].ends()
         lower, upper = self.ends
         if found.smallest >= lower and found.largest <= upper:
             return
         low, high = min(lower, found.smallest / MARGIN), max(upper, found.largest * MARGIN)
-        raise ConvergenceError(
+        failures.errors[chain] = ConvergenceError(
             f"The eigenvalues of Mh Mh^dagger are from {found.smallest:.3g} to "
             f"{found.largest:.3g}, but the rational function of {self.name} is for {lower:.3g} to "
             f"{upper:.3g}: choose a range such as {low:.1g} to {high:.2g}."

@@ -19,18 +19,18 @@ from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_strength import LargestValues
 from gauge_mc.fields.random_field import Random
 from gauge_mc.fields.sums import SlabSums
-from gauge_mc.quarks.algebra import MULTIPLY_SPINORS, PRODUCTS, Combine
+from gauge_mc.quarks.algebra import Combine
 from gauge_mc.quarks.linear import EVEN
 from gauge_mc.quarks.normal import OddSites, QuarkSolver
 from gauge_mc.quarks.operators import DiracOperator
 from gauge_mc.quarks.pseudofermions import draw_vectors
-from gauge_mc.quarks.replica_solver import ReplicaProgress, ReplicaQuarkSystem
-from gauge_mc.quarks.solvers import Mask
+from gauge_mc.quarks.replica_solver import ReplicaQuarkSystem
+from gauge_mc.quarks.solvers import Mask, ReplicaProgress
 from gauge_mc.quarks.spinors import SpinorField
 from gauge_mc.updates.energy import Energy, exact_sum, replica_sums
 from gauge_mc.updates.monomials import Force
 from gauge_mc.updates.monomials.determinant import Determinant
-from gauge_mc.updates.monomials.quark_forces import ADD_FORCE
+from gauge_mc.updates.monomials.quark_forces import ADD_FORCE, local_norms
 
 
 @dataclass
@@ -95,6 +95,10 @@ class ReplicaTerm(ABC):
     @abstractmethod
     def add_force(self, force: AlgebraField, wanted: Mask, failures: Failures) -> None:
         """Add the forces of some chains; what is added to those of others is arbitrary."""
+
+    def measured(self, chain: int) -> tuple[float, ...]:
+        """Return what the term has measured for a chain; see `Monomial.measured`."""
+        return ()
 
     def kick(
         self,
@@ -184,7 +188,7 @@ class ReplicaTwoFlavours(ReplicaTerm):
 
     def _draw(self, randoms: Sequence[Random], failures: Failures) -> list[Energy]:
         """Draw phi = Mh eta, for normal random vectors eta; see `ReplicaTerm.draw`."""
-        draw_all(self._eta, randoms, self._number)
+        draw_all(self._eta, randoms, self._number, failures)
         self._multiply()
         return local_norms(self._eta)
 
@@ -262,9 +266,8 @@ class ReplicaRatio(ReplicaTerm):
 
     def _draw(self, randoms: Sequence[Random], failures: Failures) -> list[Energy]:
         """Draw phi = Mh2^-1 Mh1 eta, for normal random eta; see `ReplicaTerm.draw`."""
-        draw_all(self._eta, randoms, self._number)
+        wanted = draw_all(self._eta, randoms, self._number, failures)
         self._multiply_eta()
-        wanted = failures.left(everywhere(self.chains))
         found = self._drawing.solve(self._request.action_tolerance, wanted)
         self._take(found, wanted, failures)
         self._copy_phi(0, 1)
@@ -295,20 +298,15 @@ def everywhere(chains: int) -> NDArray[np.bool_]:
     return np.ones(chains, np.bool_)
 
 
-def draw_all(vectors: SpinorField, randoms: Sequence[Random], number: int) -> None:
-    """Draw the vectors of all replicas, each as `draw_vectors` does."""
-    for n, random in enumerate(randoms):
-        draw_vectors(vectors.part(range(n, n + 1)), random, number)
-
-
-def local_norms(vectors: SpinorField) -> list[Energy]:
-    """Return the sum of |v|^2 over the even sites of every replica; see `local_norm`."""
-    slab, choices = vectors.slabs[0], (vectors.storage.choice,)
-    sums = SlabSums(slab, PRODUCTS, 1, slab.whole(EVEN), choices=choices, wide=True)
-    own = vectors.by_vector(slab)
-    sums.launch(MULTIPLY_SPINORS, {"w": type(own)(), "r": own})
-    found = replica_sums(vectors.field.devices, [sums], vectors.replicas)
-    return [Energy.of(one[..., PRODUCTS - 1]) for one in found]
+def draw_all(
+    vectors: SpinorField, randoms: Sequence[Random], number: int, failures: Failures
+) -> Mask:
+    """Draw the vectors of the chains without failures as `draw_vectors` does, and return these."""
+    wanted = failures.left(np.ones(vectors.replicas, np.bool_))
+    for n in np.flatnonzero(wanted).tolist():
+        own = vectors.part(range(n, n + 1)) if vectors.replicas > 1 else vectors
+        draw_vectors(own, randoms[n], number)
+    return wanted
 
 
 def _alike(wanted: Mask, sizes: Mapping[int, float]) -> Iterator[tuple[range, float]]:

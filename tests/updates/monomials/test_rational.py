@@ -114,7 +114,9 @@ def test_poles_in_several_launches_exert_the_force_of_all(rng):
         quarks.draw()
         momenta = empty_momenta(quarks.field)
         quarks.monomial.kick(quarks.field, momenta, 1.0)
-        found.append((len(quarks.monomial.force_function.shifts), matrices(quarks.field, momenta)))
+        found.append(
+            (len(quarks.monomial.term.force_function.shifts), matrices(quarks.field, momenta))
+        )
     (many, force), (few, rough) = found
     assert many > 12 > few
     assert 1e-9 < np.abs(force - rough).max() / np.abs(force).max() < 1e-2

@@ -128,7 +128,7 @@ def test_the_default_range_contains_the_spectrum(mus, best_device):
     """Also on links of 1, where the hopping term is largest, and if A is far from 1."""
     links = np.broadcast_to(np.eye(2), (2, 2, 2, 2, 4, 2, 2)).astype(complex)
     quarks = Doublet(links, best_device, Lattice(2, 2, 2, 2), ends=None, mus=mus)
-    lower, upper = quarks.monomial.ends
+    lower, upper = quarks.monomial.term.ends
     values = np.linalg.eigvalsh(normal_matrix(links, mus))
     assert lower < values[0]
     assert values[-1] < upper < 9 * values[-1]
@@ -155,5 +155,5 @@ def test_the_two_flavours_draw_different_numbers():
     field = Field.cold(Lattice(2, 2, 2, 4), "su2", "double", open_device_group("cpu:1"))
     quarks = Doublet(field.to_numpy(), field.devices, field.lattice)
     quarks.draw()
-    eta = quarks.monomial._eta.to_numpy()[0]
+    eta = quarks.monomial.term._eta.to_numpy()[0]
     assert not np.isclose(eta[0], eta[1]).all()
