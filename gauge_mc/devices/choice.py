@@ -184,9 +184,14 @@ def _numbered(backend: Backend, devices: str) -> tuple[DeviceChoice, ...]:
         wanted = [int(word) for word in devices.removesuffix(",").split(",")]
     else:
         wanted = list(range(min(int(devices), here + 1)))
-    if not wanted or len(set(wanted)) < len(wanted):
+    if not wanted:
         raise UsageError(
-            f"--devices {devices} is invalid: it names no {backend.label}, or one of them twice."
+            f"--devices {devices} means no {backend.label} at all; give how many to take, such as "
+            "1, or numbers with a comma, such as 0, for the first one alone."
+        )
+    if len(set(wanted)) < len(wanted):
+        raise UsageError(
+            f"--devices {devices} names a {backend.label} twice; give each number once."
         )
     if max(wanted) >= here:
         raise GaugeError(

@@ -219,8 +219,11 @@ def missed(table: Table) -> list[str]:
     return found
 
 
-def show(table: Table, numbers: tuple[int, ...]) -> None:
-    """Print the table in Markdown: percentages within one and two errors, and of cautions."""
+def show(table: Table, numbers: tuple[int, ...], ensembles: int = 0) -> None:
+    """Print the table in Markdown: percentages within one and two errors, and of cautions.
+
+    Where fewer ensembles than there are have a result, their number is added.
+    """
     print("| series | quantity | " + " | ".join(f"N = {number}" for number in numbers) + " |")
     print("|---|---|" + "---|" * len(numbers))
     order = [*KINDS]
@@ -233,7 +236,8 @@ def show(table: Table, numbers: tuple[int, ...]) -> None:
                 cells.append("—")
                 continue
             one, two, cautions = percentages(deviations)
-            cells.append(f"{one:.0f}, {two:.0f} ({cautions:.0f})")
+            few = f"; {len(deviations)}" if len(deviations) < ensembles else ""
+            cells.append(f"{one:.0f}, {two:.0f} ({cautions:.0f}{few})")
         print(f"| {kind} | {name} | {' | '.join(cells)} |")
 
 

@@ -157,9 +157,11 @@ def of_potential(shared: list[Any], series: list[Series]) -> Iterator[Found]:
             yield f"V({point.steps})", point.potential.value, point.potential.error, caution
     for point in found.force[:1]:
         yield "force", point.force.value, point.force.error, caution
-    if scales := found.force_scales.get("r0") if found.force_scales else None:
-        error = math.hypot(scales.value.error, np.nan_to_num(scales.systematic))
-        yield "r₀, from the force", scales.value.value, error, caution
+    for name, scale in found.force_scales.items():
+        parts = np.nan_to_num(scale.systematic), np.nan_to_num(scale.ranges)
+        error = math.hypot(scale.value.error, *parts)
+        yield f"{name} from the force, statistical", scale.value.value, scale.value.error, caution
+        yield f"{name} from the force", scale.value.value, error, caution
     for label, scan in (("B free", found.free), ("B = −π/12", found.string)):
         for name, symbol in (("r0", "r₀"), ("root_sigma", "√σ")):
             if scan:
@@ -319,6 +321,22 @@ STUDIES = {
         of_potential,
         ("loops",),
     ),
+    "scales": Study(
+        "SU(2), 12³×16, β = 2.4",
+        [
+            {
+                **COMMON,
+                "beta": 2.4,
+                "lattice": "12x12x12x16",
+                "configs": 100,
+                "separation": 5,
+                "measure": "wilson-loops:5",
+            }
+        ],
+        read_potential,
+        of_potential,
+        ("loops",),
+    ),
     "hadrons": Study(
         "SU(2), 6³×12, β = 2.2",
         [
@@ -450,7 +468,7 @@ def main() -> None:
     shared, chains = parts[0][0], [chain for _, some in parts for chain in some]
     print(f"{len(chains)} chains", file=sys.stderr, flush=True)
     table = deviations(given.study, shared, chains, given.drawn, given.processes)
-    show(table, NUMBERS)
+    show(table, NUMBERS, given.drawn)
     print(*missed(table), sep="\n")
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gauge_mc.analysis.fitting.series_errors import excess
+from gauge_mc.analysis.fitting.series_errors import covariance_of, excess
+from gauge_mc.analysis.fitting.zeros import zero_interval
 from gauge_mc.analysis.potential.derived import FORCES, FitFunction
 from gauge_mc.analysis.potential.lattice_coulomb import force_distance
 from gauge_mc.analysis.potential.loops import AXIS, step_length
@@ -40,7 +40,10 @@ class ForcePoint:
 class ForceScale:
     """A scale from the force at improved distances, interpolated by F = f1 + f2/r^2."""
 
-    value: Estimate = result_field("The scale in lattice units, with its statistical error.")
+    value: Estimate = result_field(
+        "The scale in lattice units. Its statistical error is half the distance to the farther end "
+        "of the r at which r^2 F is the wanted value within two standard deviations."
+    )
     systematic: float = result_field(
         "Systematic error of the interpolation: the largest change of the scale with a "
         "further term f3/r^4 and a third point, the next lower or the next higher one, less "
@@ -93,7 +96,11 @@ def force_scales(
     """Return r0/a, r1/a and r_c/a from the force on axis, as far as it brackets them.
 
     The force is interpolated by F = f1 + f2/r^2 between the two nearest points (S. Necco and R.
-    Sommer, hep-lat/0108008).
+    Sommer, hep-lat/0108008). The distances that the data do not exclude by two standard deviations
+    are those at which r^2 F, interpolated so between all points, is within two errors of the wanted
+    value (E. C. Fieller, J. R. Stat. Soc. B 16 (1954) 175). There is no scale if they go on beyond
+    the points. Errors from derivatives would be too small where r^2 F crosses the value between the
+    wrong points, or where its slope is large by chance.
 
     Parameters
     ----------
@@ -105,16 +112,19 @@ def force_scales(
     axis = [pair for pair in force if pair[0].path == AXIS]
     found = {}
     for name, target in FORCES.items():
-        i = _bracketed(axis, target, plateaus) - 1
+        i = _bracketed(axis, target) - 1
         if i < 0:
             continue
         scale = _interpolated(axis[i : i + 2], target)
         if scale is None:
             continue
+        error = _error(axis, target, scale.value, plateaus)
+        if error is None:
+            continue
         further = [axis[n : n + 3] for n in (i - 1, i) if 0 <= n <= len(axis) - 3]
         others = [_interpolated(points, target, scale.value) for points in further]
         found[name] = ForceScale(
-            estimate(scale.series(plateaus)),
+            replace(estimate(scale.series(plateaus)), error=error),
             _largest_change(scale, [one for one in others if one], plateaus),
             axis[i][0].distance,
             axis[i + 1][0].distance,
@@ -127,7 +137,7 @@ def _ranges(name: str, scale: FitFunction, plateaus: Plateaus) -> float:
     """Return the systematic error of a scale from the force, from the range of t."""
     if plateaus.later:
         axis = [pair for pair in forces(plateaus.later) if pair[0].path == AXIS]
-        later = _bracketed(axis, FORCES[name], plateaus.later)
+        later = _bracketed(axis, FORCES[name])
         found = later and _interpolated(axis[later - 1 : later + 1], FORCES[name])
         if not found:
             return math.nan
@@ -135,23 +145,39 @@ def _ranges(name: str, scale: FitFunction, plateaus: Plateaus) -> float:
     return plateaus.systematic_error(scale.gradient) if plateaus.averaged else math.nan
 
 
-def _bracketed(axis: Sequence[tuple[ForcePoint, Array]], target: float, plateaus: Plateaus) -> int:
-    """Return the index of the first force at which r^2 F has risen to a value, or 0 without any.
-
-    It is also 0 if r^2 F is not known to rise there, by `RISE` standard deviations: the noise of
-    neighbouring forces would decide where it crosses the value.
-    """
-    for i, ((one, before), (other, after)) in enumerate(pairwise(axis)):
-        if one.scaled.value < target <= other.scaled.value:
-            gradient = other.distance**2 * after - one.distance**2 * before
-            rise = estimate(plateaus.series @ gradient)
-            return i + 1 if rise.value > RISE * rise.error else 0
-    return 0
+def _bracketed(axis: Sequence[tuple[ForcePoint, Array]], target: float) -> int:
+    """Return the index of the first force at which r^2 F has risen to a value, or 0 without any."""
+    scaled = [point.scaled.value for point, _ in axis]
+    rises = (n for n in range(1, len(scaled)) if scaled[n - 1] < target <= scaled[n])
+    return next(rises, 0)
 
 
-RISE = 3.0
-"""Least rise of r^2 F between two forces, in standard deviations, between which a scale is
-interpolated."""
+def _error(
+    axis: Sequence[tuple[ForcePoint, Array]], target: float, value: float, plateaus: Plateaus
+) -> float | None:
+    """Return the error of the distance at which r^2 F has a value; None if its end is not known."""
+    squares = np.array([point.distance**2 for point, _ in axis])
+    scaled = np.array([point.scaled.value for point, _ in axis])
+    errors = np.array([point.scaled.error for point, _ in axis])
+    gradients = np.stack([gradient for _, gradient in axis], axis=1) * squares
+    covariance = covariance_of(plateaus.series @ gradients, errors)
+    # Between two points r^2 F = f1 r^2 + f2, so that it is a line in r^2.
+    between = np.linspace(squares[:-1], squares[1:], STEPS, endpoint=False, axis=1).ravel()
+    x = np.append(between, squares[-1])
+    weights = np.array([np.interp(x, squares, row) for row in np.eye(squares.size)])
+    spread = np.sqrt(np.einsum("ix,ij,jx->x", weights, covariance, weights))
+    ratio = np.abs(scaled @ weights - target) / spread
+    begin, end = np.sqrt(zero_interval(value**2, x, ratio, CERTAIN))
+    if begin**2 <= x[0] or end**2 >= x[-1]:
+        return None
+    return float(max(value - begin, end - value)) / CERTAIN
+
+
+CERTAIN = 2.0
+"""Standard deviations by which other distances must be excluded on both sides."""
+
+STEPS = 64
+"""Distances between two points at which errors of r^2 F are computed."""
 
 
 def _interpolated(

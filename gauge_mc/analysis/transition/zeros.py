@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gauge_mc.analysis.fitting.zeros import zero_interval
 from gauge_mc.arrays import Array
 
 
@@ -30,11 +31,10 @@ def curve_zero(beta: Array, curves: Array, at: float) -> CurveZero:
     """Return a zero of a curve with its error.
 
     The couplings that the data do not exclude by one standard deviation are those at which the
-    curve is zero within its error (E. C. Fieller, J. R. Stat. Soc. B 16 (1954) 175). This holds
-    where its slope is hardly known, whereas zeros of bootstrap samples would be too close to each
-    other: samples without a zero between the runs are missing, and of several zeros one has to be
-    taken. The error is the distance to the end of that interval that is farther away. Samples are
-    those of the value of the curve at the coupling, scaled to this error.
+    curve is zero within its error; see `zero_interval`. Zeros of bootstrap samples would be too
+    close to each other: samples without a zero between the runs are missing, and of several zeros
+    one has to be taken. The error is the distance to the end of that interval that is farther away.
+    Samples are those of the value of the curve at the coupling, scaled to this error.
 
     Parameters
     ----------
@@ -52,24 +52,9 @@ def curve_zero(beta: Array, curves: Array, at: float) -> CurveZero:
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.abs(curves[0]) / np.nanstd(curves[1:], axis=0, ddof=1)
     ratio = np.nan_to_num(ratio, nan=math.inf, posinf=math.inf)
-    left, right = beta < at, beta > at
-    begin = _edge(at, beta[left][::-1], ratio[left][::-1])
-    end = _edge(at, beta[right], ratio[right])
+    begin, end = zero_interval(at, beta, ratio)
     changes = np.array([np.interp(at, beta, row - curves[0]) for row in curves])
     spread = float(np.nanstd(changes[1:], ddof=1))
     slope = np.interp(at, beta, np.gradient(curves[0], beta))
     scale = -math.copysign(max(at - begin, end - at), slope) / spread if spread else 0.0
     return CurveZero(at + scale * changes, begin, end, begin == beta[0] or end == beta[-1])
-
-
-def _edge(at: float, beta: Array, ratio: Array) -> float:
-    """Return the coupling next to a zero at which the ratio of a curve to its error exceeds 1.
-
-    It is the last one if that never happens. The couplings lead away from the zero.
-    """
-    x, y = np.concatenate([[at], beta]), np.concatenate([[0.0], ratio])
-    outside = np.flatnonzero(y > 1)
-    if not outside.size:
-        return float(x[-1])
-    n = int(outside[0])
-    return float(x[n - 1] + (x[n] - x[n - 1]) * (1 - y[n - 1]) / (y[n] - y[n - 1]))
