@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -188,9 +188,17 @@ def too_noisy() -> GaugeError:
 
 
 def _onset(effective: EffectiveEnergies, last: int) -> int:
-    """Return the first t of the plateau of an effective mass, which is from t and t + 1."""
+    """Return the first t of the plateau of an effective mass, which is from t and t + 1.
+
+    The rule for plateaus is for an approach from above. If source and sink differ, amplitudes of
+    excited states may be negative and the mass may rise. So the rule holds for both signs, and the
+    later plateau counts.
+    """
     try:
-        return find_plateaus([effective], t_max=last - 1).points[0].t_min
+        return max(
+            find_plateaus([one], t_max=last - 1).points[0].t_min
+            for one in (effective, replace(effective, series=-effective.series))
+        )
     except GaugeError as error:  # which speaks of loops
         raise GaugeError(
             f"The effective mass has no plateau up to t = {last}, because excited states "

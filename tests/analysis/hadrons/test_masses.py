@@ -1,6 +1,7 @@
 """Masses of synthetic correlators, whose masses are known."""
 
 import math
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -120,6 +121,34 @@ def test_automatic_ranges_leave_little_of_excited_states(excited, trials):
     found, _ = pulls(trials, 400, Ranges(), excited=excited)
     assert 0.5 < np.mean(np.abs(found[:, 0]) < 1) < 0.9  # of 40: 0.683 +- 0.074
     assert -0.4 < found[:, 0].mean() < 0.7  # of 40: 0.16, and up to 0.3 of the excited state
+
+
+def short(rng, mass, excited):
+    """A correlator of ten times, too few for two states, so that effective masses decide."""
+    options = {"extent": 10, "size": 0.04, "growth": 0.1, "excited": excited}
+    return correlator(cosh_correlator(rng, 100, mass, **options))
+
+
+@pytest.mark.parametrize("excited", [0.3, -0.3])
+def test_excited_states_of_either_sign_that_remain_are_refused(excited):
+    """From t = 2 on, where rising masses once began, they make a mass too small by 17 errors."""
+    rng = np.random.default_rng(5)
+    for _ in range(10):
+        with pytest.raises(GaugeError, match="has no plateau up to"):
+            fit_mass(short(rng, 0.5, excited), Ranges())
+
+
+@pytest.mark.parametrize("excited", [0.3, -0.3])
+def test_excited_states_of_either_sign_move_the_range(excited):
+    rng, found, starts = np.random.default_rng(5), [], []
+    for _ in range(30):
+        with suppress(GaugeError):
+            fit, _ = fit_mass(short(rng, 1.5, excited), Ranges())
+            found.append((fit.mass.value - 1.5) / fit.mass.error)
+            starts.append(fit.t_min)
+    assert len(found) > 20
+    assert np.mean(starts) > 2.9
+    assert abs(np.mean(found)) < 0.8
 
 
 def test_an_excited_state_moves_the_range():
