@@ -22,7 +22,7 @@ MEMORY_SHARE = 0.5
 """Fraction of the free memory of a device that trajectories may take."""
 
 
-def divided(links: Field, each: int, share: float = 1.0) -> list[slice]:
+def divided(links: Field, each: int, share: float = 1.0, most: float = math.inf) -> list[slice]:
     """Divide the replicas of a field into groups, each of which moves together.
 
     Groups are as large as keeps the device busy, or as its memory allows. They move one after the
@@ -36,11 +36,13 @@ def divided(links: Field, each: int, share: float = 1.0) -> list[slice]:
         Bytes that the trajectory of a replica takes.
     share : float
         Share of the sites that keep a device busy which a group has at most.
+    most : float
+        Number of replicas which a group has at most.
     """
     slab, count = links.slabs[0], len(links.replicas)
     busy = int(share * BACKENDS[slab.device.backend].busy_sites) // links.lattice.sites
     fitting = MEMORY_SHARE * slab.device.free_bytes() // each
-    groups = math.ceil(count / max(1, min(busy, int(fitting))))
+    groups = math.ceil(count / max(1, min(busy, int(fitting), most)))
     size = math.ceil(count / groups)
     return [slice(first, min(first + size, count)) for first in range(0, count, size)]
 

@@ -267,3 +267,5 @@ def test_some_kinds_of_quarks_move_together(options, together):
     busy = 2 if algorithm.quarks else 4
     assert algorithm.chains_at_once(5, 2**12, 2**14) == (busy if together else 1)
     assert algorithm.chains_at_once(5, 2**16, 2**14) == 1
+    many = 32 if algorithm.quarks else 100
+    assert algorithm.chains_at_once(100, 1, 2**14) == (many if together else 1)

@@ -209,10 +209,17 @@ def test_replicas_with_fewer_steps_need_no_launches_of_their_own(best_device, mo
 
 
 @pytest.mark.parametrize(
-    ("busy", "free", "expected"),
-    [(2, 1e9, [2, 2, 1]), (3, 1e9, [3, 2]), (100, 4.2, [2, 2, 1]), (0, 0, [1] * 5), (9, 1e9, [5])],
+    ("busy", "free", "most", "expected"),
+    [
+        (2, 1e9, 9, [2, 2, 1]),
+        (3, 1e9, 9, [3, 2]),
+        (100, 4.2, 9, [2, 2, 1]),
+        (0, 0, 9, [1] * 5),
+        (9, 1e9, 9, [5]),
+        (9, 1e9, 3, [3, 2]),
+    ],
 )
-def test_replicas_are_divided_by_what_a_device_can_take(monkeypatch, busy, free, expected):
+def test_replicas_are_divided_by_what_a_device_can_take(monkeypatch, busy, free, most, expected):
     from gauge_mc.devices.cpu.device import CpuDevice
 
     device = CpuDevice(threads=1)
@@ -221,6 +228,6 @@ def test_replicas_are_divided_by_what_a_device_can_take(monkeypatch, busy, free,
     monkeypatch.setattr(device, "free_bytes", lambda: int(free * each))
     sites = busy * LATTICE.sites
     monkeypatch.setattr(type(BACKENDS["cpu"]), "busy_sites", sites)
-    groups = moving_replicas.divided(field, each)
+    groups = moving_replicas.divided(field, each, most=most)
     assert [len(range(5)[one]) for one in groups] == expected
     assert [n for one in groups for n in range(5)[one]] == [*range(5)]
