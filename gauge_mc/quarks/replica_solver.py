@@ -432,7 +432,7 @@ class _SolutionSearch:
         """End searches with too many iterations, or whose residuals do not become smaller."""
         norms = self._solver.outer.norms
         for n in np.flatnonzero(again & (self._progress.iterations >= self._limit)).tolist():
-            text = too_many(self._parameters, norms[n : n + 1])
+            text = too_many(self._parameters, norms[n : n + 1], self._targets[n : n + 1])
             self._progress.errors[n] = ConvergenceError(text)
             self.live[n] = again[n] = False
         self.stagnated = self.stagnated | (again & self._watch.stagnates)

@@ -18,6 +18,7 @@ from gauge_mc.quarks.solvers import (
     ResidualWatch,
     SolverParameters,
     solve,
+    too_many,
 )
 from gauge_mc.quarks.solvers.cg import ConjugateGradients
 from gauge_mc.quarks.sources import parse_source
@@ -215,6 +216,13 @@ def test_what_is_refused(rng):
     source[0, 0, 0, 0, 0, 0] = np.nan
     with pytest.raises(GaugeError, match="The source contains a value that is not a number"):
         operator.solve(source)
+
+
+def test_too_many_iterations_name_the_residual_that_is_wanted():
+    """It is less than the tolerance after an attempt at which the full system did not reach it."""
+    text = too_many(SolverParameters(), np.array([4.3e-11]), np.array([3e-11]))
+    assert "4.3e-11 of the source" in text
+    assert "and not 3e-11:" in text
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

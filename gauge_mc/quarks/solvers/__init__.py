@@ -457,7 +457,7 @@ class Solver(ABC):
             if self.done.all():
                 return
             if progress.iterations >= request.iterations:
-                raise ConvergenceError(too_many(request, outer.norms))
+                raise ConvergenceError(too_many(request, outer.norms, targets))
             if watch.stagnates or progress.iterations - best_at > self.patience:
                 raise StagnationError
             if broken or request.method == DEFECT:
@@ -649,11 +649,14 @@ def _changed(before: Step, now: Step) -> str:
     )
 
 
-def too_many(request: SolverParameters, residual: Norms) -> str:
-    """Return the sentence for too many iterations, given the residuals."""
+def too_many(request: SolverParameters, residual: Norms, targets: Norms) -> str:
+    """Return the sentence for too many iterations, given the residuals and what they should be.
+
+    That is less than the tolerance where the full system has not reached it yet.
+    """
     return (
         f"The residual is {residual.max():.2g} of the source after {request.iterations} "
-        f"iterations, and not {request.tolerance:g}: allow more iterations, a larger tolerance, or "
+        f"iterations, and not {targets.min():.2g}: allow more iterations, a larger tolerance, or "
         "choose heavier quarks."
     )
 
