@@ -170,7 +170,10 @@ def test_all_terms_draw_different_numbers():
     for one in made:
         one.draw(field, random)
     drawn = np.concatenate(
-        [one._eta.to_numpy().reshape(-1, field.lattice.sites * 8) for one in made]
+        [
+            getattr(one, "term", one)._eta.to_numpy().reshape(-1, field.lattice.sites * 8)
+            for one in made
+        ]
     )
     assert len(drawn) == 4
     products = np.abs(drawn.conj() @ drawn.T)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -98,9 +99,10 @@ def force_scales(
     The force is interpolated by F = f1 + f2/r^2 between the two nearest points (S. Necco and R.
     Sommer, hep-lat/0108008). The distances that the data do not exclude by two standard deviations
     are those at which r^2 F, interpolated so between all points, is within two errors of the wanted
-    value (E. C. Fieller, J. R. Stat. Soc. B 16 (1954) 175). There is no scale if they go on beyond
-    the points. Errors from derivatives would be too small where r^2 F crosses the value between the
-    wrong points, or where its slope is large by chance.
+    value (E. C. Fieller, J. R. Stat. Soc. B 16 (1954) 175); beyond the last point r^2 F goes on as
+    between the last two, as far again in r^2. There is no scale if the distances go on beyond that,
+    or below the first point. Errors from derivatives would be too small where r^2 F crosses the
+    value between the wrong points, or where its slope is large by chance.
 
     Parameters
     ----------
@@ -161,16 +163,20 @@ def _error(
     errors = np.array([point.scaled.error for point, _ in axis])
     gradients = np.stack([gradient for _, gradient in axis], axis=1) * squares
     covariance = covariance_of(plateaus.series @ gradients, errors)
-    # Between two points r^2 F = f1 r^2 + f2, so that it is a line in r^2.
-    between = np.linspace(squares[:-1], squares[1:], STEPS, endpoint=False, axis=1).ravel()
-    x = np.append(between, squares[-1])
-    weights = np.array([np.interp(x, squares, row) for row in np.eye(squares.size)])
+    # Between two points, and beyond the last two, r^2 F = f1 r^2 + f2 is a line in r^2.
+    end = 2 * squares[-1] - squares[-2]
+    x = np.concatenate([np.linspace(*pair, STEPS) for pair in pairwise([*squares, end])])
+    left = np.clip(np.searchsorted(squares, x) - 1, 0, squares.size - 2)
+    part = (x - squares[left]) / (squares[left + 1] - squares[left])
+    weights = np.zeros((squares.size, x.size))
+    weights[left, np.arange(x.size)] = 1 - part
+    weights[left + 1, np.arange(x.size)] = part
     spread = np.sqrt(np.einsum("ix,ij,jx->x", weights, covariance, weights))
     ratio = np.abs(scaled @ weights - target) / spread
-    begin, end = np.sqrt(zero_interval(value**2, x, ratio, CERTAIN))
-    if begin**2 <= x[0] or end**2 >= x[-1]:
+    begin, end = zero_interval(value**2, x, ratio, CERTAIN)
+    if begin <= x[0] or end >= x[-1]:
         return None
-    return float(max(value - begin, end - value)) / CERTAIN
+    return max(value - math.sqrt(begin), math.sqrt(end) - value) / CERTAIN
 
 
 CERTAIN = 2.0
