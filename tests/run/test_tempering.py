@@ -146,7 +146,7 @@ def test_results_depend_neither_on_threads_nor_on_groups_of_trajectories(tmp_pat
     runs = ladder(4, 0.1, **HMC)
     carry_out(tmp_path / "whole", runs, CpuDevice(threads=1))
     expected = found_in(tmp_path / "whole", 4)
-    monkeypatch.setattr(hmc, "divided", lambda links: [slice(0, 1), slice(1, 4)])
+    monkeypatch.setattr(hmc, "divided", lambda *_: [slice(0, 1), slice(1, 4)])
     carry_out(tmp_path / "divided", runs, CpuDevice(threads=1))
     assert found_in(tmp_path / "divided", 4) == expected
     carry_out(tmp_path / "threads", runs, CpuDevice(threads=3))
