@@ -246,9 +246,13 @@ class HybridMonteCarlo(Algorithm):
         """Return the largest number of chains that move together; see the base class."""
         if not self.moves_together:
             return 1
-        if not self.terms:
-            return min(count, max(1, busy_sites // sites))
-        return min(count, MOST_WITH_QUARKS, max(1, int(BUSY_WITH_QUARKS * busy_sites) // sites))
+        share, most = self._group_limits
+        return int(min(count, most, max(1, int(share * busy_sites) // sites)))
+
+    @property
+    def _group_limits(self) -> tuple[float, float]:
+        """The share of a device's busy sites, and the number of chains, of a group at most."""
+        return (BUSY_WITH_QUARKS, MOST_WITH_QUARKS) if self.terms else (1.0, math.inf)
 
     @property
     def least_steps(self) -> int:
@@ -374,11 +378,9 @@ class HybridMonteCarlo(Algorithm):
         each = bytes_of_trajectory(
             field, sum(one.vectors for one in self.terms), self.scales.shifted
         )
-        if not self.terms:
-            return divided(field, each)
-        # Replicas that move one after the other share the memory for one.
-        parts = divided(field, each, BUSY_WITH_QUARKS, MOST_WITH_QUARKS)
-        return parts if len(parts) < len(field.replicas) else []
+        parts = divided(field, each, *self._group_limits)
+        # Replicas with quarks that move one after the other share the memory for one.
+        return parts if not self.terms or len(parts) < len(field.replicas) else []
 
     def _dynamics(
         self,

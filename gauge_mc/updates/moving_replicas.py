@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from gauge_mc.devices import BACKENDS
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
+from gauge_mc.quarks.solvers import Failures
 from gauge_mc.updates.energy import Energy, total
 from gauge_mc.updates.levels import TimeScales
 from gauge_mc.updates.momenta import Draw
-from gauge_mc.updates.monomials.replica_quarks import Failures
 from gauge_mc.updates.moving_chain import FAILURES, Outcome, check_failures, decided
 from gauge_mc.updates.replica_dynamics import ReplicaDynamics, TrajectoryPlan
 from gauge_mc.updates.steps import StepTuner

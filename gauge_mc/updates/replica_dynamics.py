@@ -21,6 +21,7 @@ from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_strength import LargestValues
 from gauge_mc.fields.random_field import Random
 from gauge_mc.fields.sums import SlabSums
+from gauge_mc.quarks.solvers import Failures
 from gauge_mc.quarks.spinors import SPINS
 from gauge_mc.updates.energy import Energy, replica_sums
 from gauge_mc.updates.integrators import Move
@@ -35,7 +36,7 @@ from gauge_mc.updates.monomials.gauge import (
     check_action,
     gauge_force,
 )
-from gauge_mc.updates.monomials.replica_quarks import Failures, ReplicaTerm
+from gauge_mc.updates.monomials.replica_quarks import ReplicaTerm
 from gauge_mc.updates.quark_links import QuarkLinks
 from gauge_mc.updates.replica_schedule import ReplicaSteps, ShiftedSteps, StageSteps, schedule
 from gauge_mc.updates.replicas import (

@@ -10,12 +10,12 @@ from gauge_mc.actions import Coupling
 from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
+from gauge_mc.quarks.solvers import Failures
 from gauge_mc.updates.energy import Energy
 from gauge_mc.updates.integrators import Drift, Kick, Move
 from gauge_mc.updates.momenta import draw_momenta
 from gauge_mc.updates.monomials import Monomial
 from gauge_mc.updates.monomials.gauge import GaugeMonomial
-from gauge_mc.updates.monomials.replica_quarks import Failures
 from gauge_mc.updates.quark_links import QuarkLinks
 from gauge_mc.updates.quarks import QuarkTerm
 from gauge_mc.updates.replica_dynamics import ReplicaDynamics

@@ -8,12 +8,12 @@ from gauge_mc.devices import BACKENDS
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
+from gauge_mc.quarks.solvers import Failures
 from gauge_mc.updates import moving_replicas
 from gauge_mc.updates.integrators import INTEGRATORS, Drift, Integrator, Kick
 from gauge_mc.updates.molecular_dynamics import MolecularDynamics
 from gauge_mc.updates.momenta import draw_momenta
 from gauge_mc.updates.monomials.gauge import GaugeMonomial
-from gauge_mc.updates.monomials.replica_quarks import Failures
 from gauge_mc.updates.replica_dynamics import ReplicaDynamics, bytes_of_trajectory
 from tests.reference.fields import random_field
 from tests.reference.updates import anisotropic_action

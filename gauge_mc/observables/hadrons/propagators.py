@@ -265,7 +265,7 @@ class _ProgressLines:
 def _propagator_path(quarks: Quarks, quark: Quark, source: Source, strict: bool) -> PropagatorPath:
     """Return the path of a propagator, which depends on all metadata but the tolerance.
 
-    That of a strict one depends on all that may change a bit of the solution.
+    The path of a strict propagator depends on all that may change a bit of the solution.
     """
     mass = {MUS.name: repr(quark.mu)} if quark.mu else {}
     own = {"kappa": repr(quark.kappa), **mass, "sources": source.label}

@@ -183,35 +183,22 @@ class Solution:
 
 
 @dataclass
-class ReplicaProgress:
-    """Solutions on several replicas so far, each of which is found or fails alone.
+class Failures:
+    """Replicas on which a solver has failed, and which are then left out.
 
     Attributes
     ----------
-    iterations : ndarray of int64, shape (replicas,)
-        Number of iterations.
     errors : dict of int to ConvergenceError
         Why there is no solution, by the number of the replica.
     """
 
-    iterations: NDArray[np.int64]
-    errors: dict[int, ConvergenceError] = field(default_factory=dict)
-
-    @classmethod
-    def begin(cls, replicas: int) -> Self:
-        """Return that of solutions that have not begun."""
-        return cls(np.zeros(replicas, np.int64))
+    errors: dict[int, ConvergenceError] = field(default_factory=dict, kw_only=True)
 
     def left(self, some: Mask) -> Mask:
-        """Return those of some replicas on which there is still to be a solution."""
+        """Return those of some replicas on which none has failed."""
         left = some.copy()
         left[[*self.errors]] = False
         return left
-
-    def fail(self, some: Mask, reason: str) -> None:
-        """Take note of why there are no solutions on some replicas."""
-        for n in np.flatnonzero(some).tolist():
-            self.errors[n] = ConvergenceError(reason)
 
     def check(self) -> None:
         """Refuse to go on without a solution.
@@ -223,6 +210,29 @@ class ReplicaProgress:
         """
         for error in self.errors.values():
             raise error
+
+
+@dataclass
+class ReplicaProgress(Failures):
+    """Solutions on several replicas so far, each of which is found or fails alone.
+
+    Attributes
+    ----------
+    iterations : ndarray of int64, shape (replicas,)
+        Number of iterations.
+    """
+
+    iterations: NDArray[np.int64]
+
+    @classmethod
+    def begin(cls, replicas: int) -> Self:
+        """Return that of solutions that have not begun."""
+        return cls(np.zeros(replicas, np.int64))
+
+    def fail(self, some: Mask, reason: str) -> None:
+        """Take note of why there are no solutions on some replicas."""
+        for n in np.flatnonzero(some).tolist():
+            self.errors[n] = ConvergenceError(reason)
 
 
 class ResidualWatch:
@@ -652,7 +662,7 @@ def _changed(before: Step, now: Step) -> str:
 def too_many(request: SolverParameters, residual: Norms, targets: Norms) -> str:
     """Return the sentence for too many iterations, given the residuals and what they should be.
 
-    That is less than the tolerance where the full system has not reached it yet.
+    The wanted residual is smaller than the tolerance where the full system needs that.
     """
     return (
         f"The residual is {residual.max():.2g} of the source after {request.iterations} "

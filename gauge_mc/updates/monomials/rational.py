@@ -19,13 +19,12 @@ from gauge_mc.quarks.multishift import ShiftedSystem
 from gauge_mc.quarks.normal import NormalOperator, NormalPairs, QuarkSolver
 from gauge_mc.quarks.operators import DiracOperator
 from gauge_mc.quarks.rational_functions import LEAST_ERROR, PartialFractions, approximate
-from gauge_mc.quarks.solvers import Mask
+from gauge_mc.quarks.solvers import Failures, Mask
 from gauge_mc.quarks.spinors import SpinorField
 from gauge_mc.rounded import square
 from gauge_mc.updates.energy import Energy
 from gauge_mc.updates.monomials.quark_forces import QuarkMonomial, local_norms
 from gauge_mc.updates.monomials.replica_quarks import (
-    Failures,
     ReplicaTerm,
     draw_all,
     everywhere,
@@ -169,8 +168,7 @@ class Rational(QuarkMonomial):
         yield failures
         self._iterations += int(self.term.iterations[0])
         self.term.iterations[:] = 0
-        for error in failures.errors.values():
-            raise error
+        failures.check()
 
 
 class ReplicaRational(ReplicaTerm):

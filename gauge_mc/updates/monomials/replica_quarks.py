@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import groupby
 
 import numpy as np
@@ -13,7 +12,6 @@ from numpy.typing import NDArray
 
 from gauge_mc.domain.layout import BOTH_PARITIES
 from gauge_mc.domain.slab import work
-from gauge_mc.errors import ConvergenceError
 from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_strength import LargestValues
@@ -25,31 +23,12 @@ from gauge_mc.quarks.normal import OddSites, QuarkSolver
 from gauge_mc.quarks.operators import DiracOperator
 from gauge_mc.quarks.pseudofermions import draw_vectors
 from gauge_mc.quarks.replica_solver import ReplicaQuarkSystem
-from gauge_mc.quarks.solvers import Mask, ReplicaProgress
+from gauge_mc.quarks.solvers import Failures, Mask, ReplicaProgress
 from gauge_mc.quarks.spinors import SpinorField
 from gauge_mc.updates.energy import Energy, exact_sum, replica_sums
 from gauge_mc.updates.monomials import Force
 from gauge_mc.updates.monomials.determinant import Determinant
 from gauge_mc.updates.monomials.quark_forces import ADD_FORCE, local_norms
-
-
-@dataclass
-class Failures:
-    """Trajectories in which a solver has failed, and which are then left out.
-
-    Attributes
-    ----------
-    errors : dict of int to ConvergenceError
-        The reasons by the number of the chain.
-    """
-
-    errors: dict[int, ConvergenceError] = field(default_factory=dict)
-
-    def left(self, wanted: Mask) -> Mask:
-        """Return those of some chains in which none has failed."""
-        left = wanted.copy()
-        left[[*self.errors]] = False
-        return left
 
 
 class ReplicaTerm(ABC):
