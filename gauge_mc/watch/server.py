@@ -11,9 +11,12 @@ import hmac
 import json
 import re
 import secrets
+import socket
 import sys
 import threading
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
 from typing import Any
@@ -33,10 +36,15 @@ SECONDS = 1.0
 """Time in seconds between two looks at the run."""
 
 PATIENCE = 20.0
-"""Time in seconds for which a browser may take nothing, or say nothing, before it is given up."""
+"""Time in seconds that a browser has for its whole request, and for taking each message."""
 
 MOST_READERS = 64
-"""Number of connections at a time."""
+"""Number of connections at a time that have shown the token."""
+
+MOST_STRANGERS = 16
+"""Number of connections at a time that have not shown it; a new one takes the oldest one's place.
+So whoever opens them and says nothing keeps nobody out.
+"""
 
 MOST_PORTS = 65535
 """Largest number of a port."""
@@ -100,7 +108,9 @@ class LiveServer(ThreadingHTTPServer):
         self.token = token or secrets.token_urlsafe(32)
         self.feed = Feed(read, SECONDS)
         self.stopping = threading.Event()
-        self._places = threading.Semaphore(MOST_READERS)
+        self._strangers: dict[Any, float] = {}  # until when they must have shown the token
+        self._readers: set[Any] = set()
+        self._counting = threading.Lock()
         try:
             super().__init__((LOCAL, port), _Answer)
         except OSError as error:
@@ -117,18 +127,41 @@ class LiveServer(ThreadingHTTPServer):
         return f"http://{LOCAL}:{self.server_port}/{self.token}/"
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer a request in a thread of its own; refuse it if there are too many."""
-        if self._places.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
+        """Answer a request in a thread of its own, which must show the token before long."""
+        with self._counting:
+            self._give_up(lambda _: len(self._strangers) >= MOST_STRANGERS)
+            self._strangers[request] = time.monotonic() + _Answer.timeout
+        super().process_request(request, client_address)
 
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Answer a request, and make room for the next one."""
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._places.release()
+    def service_actions(self) -> None:
+        """Give up connections that have not shown the token in time."""
+        with self._counting:
+            self._give_up(lambda deadline: deadline < time.monotonic())
+
+    def _give_up(self, refused: Callable[[float], bool]) -> None:
+        """End the oldest connections without a token, as long as they are refused."""
+        for request, deadline in [*self._strangers.items()]:
+            if not refused(deadline):
+                break
+            del self._strangers[request]
+            with suppress(OSError):
+                request.shutdown(socket.SHUT_RDWR)  # its thread, which waits for it, closes it
+
+    def admit(self, request: Any) -> bool:
+        """Count a connection that has shown the token; return whether there is room for it."""
+        with self._counting:
+            room = request in self._strangers and len(self._readers) < MOST_READERS
+            if room:
+                del self._strangers[request]
+                self._readers.add(request)
+        return room
+
+    def shutdown_request(self, request: Any) -> None:
+        """Close a connection, and make room for the next one."""
+        with self._counting:
+            self._strangers.pop(request, None)
+            self._readers.discard(request)
+        super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Let a browser that has gone away be no error."""
@@ -150,12 +183,14 @@ class _Answer(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Answer with the content; `http.server` calls this."""
         name = self._asked()
-        if name == EVENTS:
-            self._send_events()
-        elif name is not None:
-            self._send(*self._content(name))
-        else:
+        if name is None:
             self.send_error(404)
+        elif not self.server.admit(self.connection):
+            return
+        elif name == EVENTS:
+            self._send_events()
+        else:
+            self._send(*self._content(name))
 
     def do_HEAD(self) -> None:
         """Answer without the content; `http.server` calls this."""

@@ -23,7 +23,14 @@ from gauge_mc.watch import feed as feeding
 from gauge_mc.watch import server as module
 from gauge_mc.watch.feed import SHARE, TROUBLE, Feed
 from gauge_mc.watch.live_page import parts_of
-from gauge_mc.watch.server import HEADERS, MOST_READERS, TOKEN, LiveServer, serve
+from gauge_mc.watch.server import (
+    HEADERS,
+    MOST_READERS,
+    MOST_STRANGERS,
+    TOKEN,
+    LiveServer,
+    serve,
+)
 from gauge_mc.watch.snapshot import MemberSnapshot, Watcher
 from tests.calls import call
 from tests.patience import PATIENCE, wait_for
@@ -279,25 +286,64 @@ def test_a_reader_that_takes_nothing_stops_no_other(monkeypatch):
         for _ in range(3):
             for _, following in quick:
                 assert following()
-        assert server._places._value == MOST_READERS - 7
+        assert len(server._readers) == 7
         for answer, _ in quick:
             answer.close()
 
 
 def test_a_reader_that_takes_nothing_is_given_up(monkeypatch):
     with silent_readers(monkeypatch, 0.5) as server:
-        wait_for(lambda: server._places._value == MOST_READERS)
+        wait_for(lambda: not server._readers)
+
+
+def page(server):
+    """The beginning of the answer with the page; empty if there is none."""
+    request = f"GET /{server.token}/ HTTP/1.0\r\nHost: localhost\r\n\r\n"
+    return raw(server, request.encode())[:12]
 
 
 def test_connections_are_limited(started):
-    places = [started._places.acquire(blocking=False) for _ in range(MOST_READERS)]
-    assert all(places)
-    assert (
-        raw(started, f"GET /{started.token}/ HTTP/1.0\r\nHost: localhost\r\n\r\n".encode()) == b""
-    )
-    for _ in places:
-        started._places.release()
-    assert ask(started, f"/{started.token}/")[0].status == 200
+    started._readers.update(range(MOST_READERS))
+    assert page(started) == b""
+    started._readers.clear()
+    assert page(started) == b"HTTP/1.0 200"
+
+
+def test_connections_without_the_token_keep_nobody_out(started):
+    """However many there are, and also while they send something from time to time."""
+    with contextlib.ExitStack() as links:
+        silent = []
+        for _ in range(2 * MOST_READERS):
+            link = socket.create_connection(("127.0.0.1", started.server_port), timeout=PATIENCE)
+            silent.append(links.enter_context(link))
+            with contextlib.suppress(ConnectionError):
+                link.sendall(b"GET /")
+        wait_for(lambda: len(started._strangers) == MOST_STRANGERS)
+        assert page(started) == b"HTTP/1.0 200"
+        assert not started._readers
+        answer, following = events(started)
+        assert following()
+        assert len(started._readers) == 1
+        with contextlib.suppress(ConnectionError):
+            assert silent[0].recv(1) == b""  # the oldest ones were given up
+        answer.close()
+
+
+def test_a_request_has_a_time_in_which_it_must_be_complete(started, monkeypatch):
+    """Bytes that keep coming do not extend it."""
+    monkeypatch.setattr(module._Answer, "timeout", 0.5)
+    with socket.create_connection(("127.0.0.1", started.server_port), timeout=PATIENCE) as link:
+        link.sendall(b"GET /")
+
+        def ended():
+            try:
+                link.sendall(b"a")
+            except ConnectionError:
+                return True
+            return False
+
+        wait_for(ended)
+    wait_for(lambda: not started._strangers)
 
 
 def test_the_port_is_local_and_may_be_in_use(started, run):
