@@ -1,12 +1,14 @@
-"""TOML and JSON from files that anybody may have written."""
+"""TOML, JSON and CSV from files that anybody may have written."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 import re
 import tomllib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import is_dataclass
 from pathlib import Path
 from types import NoneType, UnionType
@@ -72,6 +74,30 @@ def parse_json(text: str | bytes) -> Any:
         If the text is not valid, or nested too deeply.
     """
     return _parsed(json.loads, text)
+
+
+def parse_csv(text: str, names: Sequence[str]) -> list[dict[str, str]]:
+    """Return the rows of a CSV file whose first line names its columns.
+
+    Parameters
+    ----------
+    text : str
+        Content of the file.
+    names : sequence of str
+        Names of the columns, in order.
+
+    Raises
+    ------
+    ValueError
+        If the columns have other names, or a row has another number of cells.
+    """
+    try:
+        head, *rows = csv.reader(io.StringIO(text), strict=True) if text else [[]]
+    except csv.Error as error:
+        raise ValueError(str(error)) from error
+    if head != [*names]:
+        raise ValueError(f"its columns are not {', '.join(names)}")
+    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def json_with(keys: Collection[str], limit: int) -> Callable[[Path], bool]:

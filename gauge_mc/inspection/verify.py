@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import GaugeError, NoMemoryError, UsageError
 from gauge_mc.files.averages import Averages
 from gauge_mc.files.columns import SWEEP
+from gauge_mc.files.structured import LARGE
 from gauge_mc.files.table import SEAL, TableData, read_heading, read_table
 from gauge_mc.observables import OBSERVABLES, observable_of_table
 from gauge_mc.publication.checks import check_file, check_kernels, is_publication, make_again
@@ -29,7 +31,7 @@ from gauge_mc.run.directory import Run, ambiguous, missing_run
 from gauge_mc.run.functions import observable_along
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.thinning import RemovedConfigurations
+from gauge_mc.run.thinning import RemovedConfigurations, read_rules
 from gauge_mc.scans.scan import Scan, newest_run_or_scan
 from gauge_mc.storage.links import Block
 
@@ -38,6 +40,9 @@ CheckProgress = Callable[[float], object]
 
 TOLERANCE = dict(zip(REALS, (1e-6, 1e-10), strict=True))
 """Maximum difference between averages in a configuration and in a table, by precision."""
+
+MOST_MISSING = 1000
+"""Largest number of missing configurations that are named one by one."""
 
 TABLE_BEGINS = b"# observable: "
 """First bytes of a table of an observable."""
@@ -231,7 +236,7 @@ def _run_checks(run: Run) -> list[Check]:
     return [
         Check(run.toml, partial(_record, run)),
         *([Check(run.checkpoint, partial(_checkpoint, run, parameters))] if begun else []),
-        *([Check(run.thinned, partial(_thinned, run))] if run.thinned.exists() else []),
+        *([Check(run.thinned, partial(_thinned, run, parameters))] if run.thinned.exists() else []),
         *_table_checks(run, parameters, sweep),
         *_configuration_checks(run, parameters, sweep),
     ]
@@ -246,12 +251,14 @@ def _table_checks(run: Run, parameters: Parameters | None, sweep: int) -> list[C
 
 def _configuration_checks(run: Run, parameters: Parameters | None, sweep: int) -> list[Check]:
     """Return the checks of all configurations that exist or should exist."""
-    files = run.config_files()
+    files, unnamed = run.config_files(), 0
     if parameters and parameters.keeps_configs:
-        first = parameters.thermalize + parameters.separation
-        due = range(first, min(sweep, parameters.updates) + 1, parameters.separation)
-        numbers = {number for number, _ in files} | _removed(run, parameters, due)
-        files += [(n, run.config(n, parameters.format)) for n in due if n not in numbers]
+        numbers = {number for number, _ in files}
+        due = _due(run, parameters).kept(min(sweep, parameters.updates))
+        missing = (n for part in due for n in part if n not in numbers)
+        there = sum(number in part for number in numbers for part in due)
+        unnamed = max(0, sum(map(len, due)) - there - MOST_MISSING)
+        files += [(n, run.config(n, parameters.format)) for n in islice(missing, MOST_MISSING)]
     stated = _tables_to_compare(run)
     checks, seen = [], dict[int, Path]()
     for number, path in sorted(files):
@@ -262,20 +269,22 @@ def _configuration_checks(run: Run, parameters: Parameters | None, sweep: int) -
             else partial(_ambiguous, number, other, path)
         )
         checks.append(Check(path, check))
+    if unnamed:
+        folder = run.path / "configs"
+        checks.append(Check(folder, partial(_others_missing, folder, unnamed)))
     return checks
 
 
-def _removed(run: Run, parameters: Parameters, due: Iterable[int]) -> set[int]:
-    """Return which configurations were removed on purpose; none if the record is damaged."""
+def _due(run: Run, parameters: Parameters) -> RemovedConfigurations:
+    """Return what was removed on purpose; nothing if its record is damaged, which has a check."""
     with suppress(GaugeError):
-        removed = RemovedConfigurations.of(run, parameters)
-        return {number for number in due if number in removed}
-    return set()
+        return RemovedConfigurations.of(run, parameters)
+    return RemovedConfigurations(parameters)
 
 
-def _thinned(run: Run, advance: CheckProgress) -> str:
+def _thinned(run: Run, parameters: Parameters | None, advance: CheckProgress) -> str:
     """Check the record of configurations that were removed on purpose."""
-    rules = RemovedConfigurations.of(run, Parameters()).rules
+    rules = read_rules(run, parameters.updates if parameters else LARGE)
     return "; ".join(f"1 of {one.keep} kept up to update {one.sweep}" for one in rules)
 
 
@@ -478,6 +487,14 @@ def _check_numbers(path: Path, table: TableData) -> None:
         row = int(np.argmax(wrong))
         where = f"update {table[SWEEP][row]}" if SWEEP in table.columns else f"row {row + 1}"
         raise GaugeError(f"{path} is damaged: the numbers of {where} contradict each other.")
+
+
+def _others_missing(folder: Path, number: int, advance: CheckProgress) -> str:
+    """Report missing configurations that are not named one by one."""
+    raise GaugeError(
+        f"{number} more configurations are missing from {folder}; make them again with gauge-mc "
+        "regenerate."
+    )
 
 
 def _configuration(

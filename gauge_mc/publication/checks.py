@@ -12,17 +12,17 @@ from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.domain.device_group import open_device_group
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.input import read_text
-from gauge_mc.files.structured import parse_json
 from gauge_mc.publication.crate import CRATE
 from gauge_mc.publication.record import (
     CHAIN,
+    CONFIGURATIONS,
     MOST_BYTES,
     other_sources,
     read_configurations,
     sha256,
 )
 from gauge_mc.registry import in_words
-from gauge_mc.run.checkpoint import ChainState
+from gauge_mc.run.checkpoint import parse_state
 from gauge_mc.run.directory import Run
 from gauge_mc.run.regeneration import Regeneration, StoredChain
 
@@ -85,6 +85,11 @@ def make_again(folder: Path, number: int, advance: Callable[[float], object]) ->
     chain, rows = published_chain(folder), read_configurations(folder)
     if not rows:
         raise UsageError(f"{folder} lists no configurations that could be made again.")
+    if others := rows.keys() - {*filter(chain.due.__contains__, rows)}:
+        raise GaugeError(
+            f"{folder / CONFIGURATIONS} lists a configuration after update {max(others)}, which "
+            f"the run in {folder} has not made; get the publication again."
+        )
     wanted = sorted(random.SystemRandom().sample(sorted(rows), min(number, len(rows))))
     total = chain.distance(wanted)
     with (
@@ -113,7 +118,7 @@ def published_chain(folder: Path) -> StoredChain:
     """
     path = folder / CHAIN
     try:
-        state = ChainState(**parse_json(read_text(path, MOST_BYTES)))
+        state = parse_state(read_text(path, MOST_BYTES))
     except (ValueError, TypeError) as error:
         raise GaugeError(f"{path} is damaged: {error}; get the publication again.") from error
     return StoredChain.at(Run(folder), state)

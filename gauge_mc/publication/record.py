@@ -12,11 +12,11 @@ import hashlib
 import io
 import json
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, astuple, dataclass, fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import get_type_hints
+from typing import TypeVar, get_type_hints
 
 from gauge_mc import __version__
 from gauge_mc.configurations.reading import open_configuration
@@ -24,13 +24,20 @@ from gauge_mc.devices import BACKENDS
 from gauge_mc.devices.source import source_folder
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.input import open_regular, read_text
+from gauge_mc.files.structured import parse_csv
 from gauge_mc.libraries import LIBRARIES
+from gauge_mc.options import READ
 from gauge_mc.run.checkpoint import ChainState
 from gauge_mc.run.directory import Run
 
 CONFIGURATIONS, KERNELS = Path("configurations.csv"), Path("kernels.csv")
 CHAIN, MACHINE, CARD = Path("chain.json"), Path("machine.json"), Path("card.toml")
 """Files of a published run."""
+
+Row = TypeVar("Row")
+
+KERNEL_COLUMNS = ("file", "sha256")
+"""Columns of the list of the kernels' sources."""
 
 MOST_BYTES = 2**28
 """Largest size of a list that is read."""
@@ -89,24 +96,17 @@ def read_configurations(folder: Path) -> dict[int, PublishedConfiguration]:
     GaugeError
         If it is damaged.
     """
-    path = folder / CONFIGURATIONS
     kinds = get_type_hints(PublishedConfiguration)
-    try:
-        reader = csv.DictReader(io.StringIO(read_text(path, MOST_BYTES)))
-        if reader.fieldnames != [*kinds]:
-            raise ValueError(f"its columns are not {', '.join(kinds)}")
-        found = [
-            PublishedConfiguration(**{name: kinds[name](text) for name, text in row.items()})
-            for row in reader
-        ]
-    except (ValueError, TypeError) as error:
-        raise GaugeError(f"{path} is damaged: {error}; get the publication again.") from error
-    return {one.update: one for one in found}
+
+    def read(row: dict[str, str]) -> PublishedConfiguration:
+        return PublishedConfiguration(**{name: READ[kinds[name]](row[name]) for name in row})
+
+    return {one.update: one for one in _rows(folder / CONFIGURATIONS, [*kinds], read)}
 
 
 def kernels_text() -> str:
     """Return the SHA-256 of the sources of this version's kernels as a CSV file."""
-    return _csv(["file", "sha256"], source_digests().items())
+    return _csv(KERNEL_COLUMNS, source_digests().items())
 
 
 def source_digests() -> dict[str, str]:
@@ -118,9 +118,7 @@ def source_digests() -> dict[str, str]:
 
 def other_sources(folder: Path) -> list[str]:
     """Return the kernels' sources that differ from those that a publication lists."""
-    path = folder / KERNELS
-    rows = csv.DictReader(io.StringIO(read_text(path, MOST_BYTES)))
-    listed = {str(row.get("file")): str(row.get("sha256")) for row in rows}
+    listed = dict(_rows(folder / KERNELS, KERNEL_COLUMNS, lambda row: (row["file"], row["sha256"])))
     own = source_digests()
     return sorted(name for name in {*listed, *own} if listed.get(name) != own.get(name))
 
@@ -155,6 +153,21 @@ def _version(package: str) -> str | None:
         return version(package)
     except PackageNotFoundError:
         return None
+
+
+def _rows(path: Path, names: Sequence[str], read: Callable[[dict[str, str]], Row]) -> list[Row]:
+    """Read the rows of a list.
+
+    Raises
+    ------
+    GaugeError
+        If it is damaged.
+    """
+    try:
+        return [read(row) for row in parse_csv(read_text(path, MOST_BYTES), names)]
+    except ValueError as error:
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise GaugeError(f"{path} is damaged: {reason}; get the publication again.") from error
 
 
 def _csv(names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -22,7 +22,7 @@ import numpy as np
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.atomic import replacing
 from gauge_mc.files.input import open_regular
-from gauge_mc.files.structured import parse_json
+from gauge_mc.files.structured import LARGE, parse_json
 from gauge_mc.results import documented, result_field
 
 LONGEST = 2**20
@@ -190,19 +190,29 @@ def _damaged(path: Path, reason: str) -> GaugeError:
     )
 
 
+def parse_state(text: str | bytes) -> ChainState:
+    """Return the state of a chain from the JSON of its entries.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If it is not such a state.
+    """
+    state = ChainState(**parse_json(text))
+    if not all(type(one) is int and 0 <= one < LARGE for one in (state.sweep, state.step)):
+        raise ValueError("a number of updates is out of range")
+    numbers = (*dict(state.tuning).values(), *state.ladder)
+    if not all(type(one) in (int, float) and math.isfinite(one) for one in numbers):
+        raise ValueError("a number is not finite")
+    known = range(len(state.ladder)) if state.ladder else (None,)
+    if type(state.replica) not in (int, type(None)) or state.replica not in known:
+        raise ValueError("its replica is not one of its ladder")
+    return state
+
+
 def _state(path: Path, line: bytes) -> ChainState:
     try:
-        state = ChainState(**parse_json(line))
-        counts = (state.sweep, state.step)
-        if not all(type(one) is int and 0 <= one < 2**63 for one in counts):
-            raise ValueError
-        numbers = (*dict(state.tuning).values(), *state.ladder)
-        if not all(type(one) in (int, float) and math.isfinite(one) for one in numbers):
-            raise ValueError
-        known = range(len(state.ladder)) if state.ladder else (None,)
-        if type(state.replica) not in (int, type(None)) or state.replica not in known:
-            raise ValueError
-        return state
+        return parse_state(line)
     except (ValueError, TypeError) as error:
         raise GaugeError(
             f"{path} is not a checkpoint of this version of gauge-mc; restore it from a copy, or "

@@ -9,7 +9,7 @@ therefore made again from the one before it, and both must have the same links.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -77,15 +77,22 @@ class StoredChain:
                 f"The run {run.path} has drawn other random numbers than this version draws in "
                 f"{state.sweep} updates; use the version that made it."
             )
-        due = range(p.thermalize + p.separation, state.sweep + 1, p.separation)
         own = run.own_configs(p).items()
-        return cls(run, p, state, {number: path for number, path in own if number in due})
+        chain = cls(run, p, state, {})
+        return replace(chain, files={n: path for n, path in own if n in chain.due})
 
     def without(self, numbers: Iterable[int]) -> StoredChain:
         """Return the chain as it is without some of its configurations."""
         left = self.files.keys() - {*numbers}
         files = {number: self.files[number] for number in sorted(left)}
         return StoredChain(self.run, self.parameters, self.state, files)
+
+    @property
+    def due(self) -> range:
+        """Updates after which the run has written a configuration, as its card and state say."""
+        p = self.parameters
+        last = min(self.state.sweep, p.updates)
+        return range(p.thermalize + p.separation, last + 1, p.separation)
 
     @cached_property
     def places(self) -> tuple[int, ...]:

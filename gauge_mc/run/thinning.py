@@ -12,6 +12,7 @@ import os
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
+from math import lcm
 from pathlib import Path
 
 from gauge_mc import __version__
@@ -67,25 +68,35 @@ class RemovedConfigurations:
         GaugeError
             If the record is damaged.
         """
-        path = run.thinned
-        if not os.path.lexists(path):
-            return cls(parameters)
-        try:
-            rules = typed(parse_toml(read_text(path, MAX_RECORD))[RECORD], tuple[Rule, ...])
-            if min(rule.keep for rule in rules) < 1:
-                raise ValueError("it keeps nothing")
-        except (GaugeError, ValueError, TypeError, KeyError) as error:
-            reason = " ".join(str(error).split()).rstrip(".")
-            raise GaugeError(
-                f"{path} is damaged: {reason}; restore it from a copy, or remove it, whereupon the "
-                "configurations that it tells of count as missing."
-            ) from error
-        return cls(parameters, rules)
+        return cls(parameters, read_rules(run, parameters.updates))
 
     def __contains__(self, sweep: int) -> bool:
         """Return whether the configuration after an update was removed on purpose."""
         number, rest = divmod(sweep - self.parameters.thermalize, self.parameters.separation)
-        return not rest and any(sweep <= one.sweep and number % one.keep for one in self.rules)
+        removed = (sweep <= one.sweep and number % one.keep for one in self.rules)
+        return number > 0 and not rest and any(removed)
+
+    def kept(self, sweep: int) -> list[range]:
+        """Return the updates up to `sweep` after which there should be a configuration.
+
+        They are ranges, so that neither their number nor what it takes to find them grows with the
+        numbers that a file states.
+        """
+        start, separation = self.parameters.thermalize, self.parameters.separation
+        total = end = max(0, (sweep - start) // separation)
+        ranges, step = [], 1
+        for rule in (*sorted(self.rules, key=lambda one: -one.sweep), None):
+            begin = min(end, max(0, (rule.sweep - start) // separation)) if rule else 0
+            first = (begin // step + 1) * step
+            if first <= end:
+                ranges.append(
+                    range(
+                        start + first * separation, start + end * separation + 1, step * separation
+                    )
+                )
+            if rule:
+                end, step = begin, min(lcm(step, rule.keep), total + 1)  # beyond it nothing is kept
+        return ranges[::-1]
 
     def write(self, run: Run) -> None:
         """Write or replace the record of a run."""
@@ -96,6 +107,34 @@ class RemovedConfigurations:
             file.write(text.encode())
 
 
+def read_rules(run: Run, updates: int) -> tuple[Rule, ...]:
+    """Read the rules in the record of a run, none of which may tell of later updates than it has.
+
+    Raises
+    ------
+    GaugeError
+        If the record is damaged.
+    """
+    path = run.thinned
+    if not os.path.lexists(path):
+        return ()
+    try:
+        rules: tuple[Rule, ...] = typed(
+            parse_toml(read_text(path, MAX_RECORD))[RECORD], tuple[Rule, ...]
+        )
+        if min(rule.keep for rule in rules) < 1:
+            raise ValueError("it keeps nothing")
+        if (last := max(rule.sweep for rule in rules)) > updates:
+            raise ValueError(f"it tells of update {last}, and the run ends after {updates}")
+    except (GaugeError, ValueError, TypeError, KeyError) as error:
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise GaugeError(
+            f"{path} is damaged: {reason}; restore it from a copy, or remove it, whereupon the "
+            "configurations that it tells of count as missing."
+        ) from error
+    return rules
+
+
 def removed_from(run: Run, parameters: Parameters) -> int:
     """Return how many configurations were removed on purpose and are not there.
 
@@ -104,10 +143,11 @@ def removed_from(run: Run, parameters: Parameters) -> int:
     GaugeError
         If the record is damaged.
     """
-    removed, there, p = RemovedConfigurations.of(run, parameters), run.configs(), parameters
+    removed, p = RemovedConfigurations.of(run, parameters), parameters
     last = max((one.sweep for one in removed.rules), default=0)
-    due = range(p.thermalize + p.separation, last + 1, p.separation)
-    return sum(number in removed and number not in there for number in due)
+    due = max(0, (last - p.thermalize) // p.separation)
+    there = sum(number in removed for number in run.configs())
+    return due - sum(map(len, removed.kept(last))) - there
 
 
 @documented

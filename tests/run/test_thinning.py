@@ -1,6 +1,7 @@
 """``gauge-mc thin``: configurations that were removed on purpose are not missing."""
 
 import json
+import random
 import shutil
 from pathlib import Path
 
@@ -8,9 +9,10 @@ import pytest
 
 from gauge_mc import thin
 from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.inspection import verify as verifying
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.thinning import RemovedConfigurations
+from gauge_mc.run.thinning import RemovedConfigurations, Rule
 from tests.calls import call, make_run
 from tests.test_pins import PINS
 
@@ -202,3 +204,45 @@ def test_a_damaged_record_is_noticed_and_hides_nothing(run, text):
     for words in (("status", run), ("thin", run, "--keep", "3")):
         shown, code = call(*words)
         assert (code, "thinned.toml is damaged" in shown) == (1, True)
+
+
+def test_what_is_kept_is_known_without_counting():
+    """As ranges, also where several rules overlap; and for numbers that nobody could count."""
+    draw = random.Random(1)
+    for _ in range(300):
+        start, separation, configs = draw.randrange(5), draw.randrange(1, 4), 30
+        p = Parameters(thermalize=start, separation=separation, configs=configs)
+        rules = [(draw.randrange(1, 9), draw.randrange(p.updates + 1)) for _ in range(3)]
+        known = RemovedConfigurations(p, tuple(Rule(*rule, "", "") for rule in rules))
+        last = draw.randrange(p.updates + 1)
+        due = range(start + separation, last + 1, separation)
+        kept = [number for part in known.kept(last) for number in part]
+        assert kept == [number for number in due if number not in known]
+    p = Parameters(thermalize=0, separation=1, configs=10**12)
+    known = RemovedConfigurations(p, (Rule(10**6, 10**12, "", ""), Rule(7, 10**11, "", "")))
+    assert known.kept(10**12) == [
+        range(7 * 10**6, 10**11 + 1, 7 * 10**6),
+        range(10**11 + 10**6, 10**12 + 1, 10**6),
+    ]
+
+
+def test_a_record_of_updates_that_the_run_does_not_have_is_refused(run):
+    thin(run, 3)
+    record = Run(run).thinned
+    record.write_text(record.read_text().replace("sweep = 20", "sweep = 1000000000000000"))
+    for command in ("status", "info"):
+        said, code = call(command, run)
+        assert "it tells of update 1000000000000000, and the run ends after 20" in said
+        assert code == 1
+    shown, code = call("verify", run)
+    assert (code, "0000005.lime is missing" in shown) == (1, True)
+
+
+def test_very_many_missing_configurations_are_counted(run, monkeypatch):
+    monkeypatch.setattr(verifying, "MOST_MISSING", 2)
+    for path in Run(run).configs().values():
+        path.unlink()
+    shown, code = call("verify", run)
+    assert code == 1
+    assert shown.count(".lime is missing") == 2
+    assert f"4 more configurations are missing from {run / 'configs'}" in " ".join(shown.split())
