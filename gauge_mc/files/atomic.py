@@ -11,6 +11,7 @@ import fcntl
 import os
 import re
 import secrets
+import shutil
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from gauge_mc.errors import UsageError, not_written
+from gauge_mc.files.folders import make_folder, remove_empty
 
 STALE_SECONDS = 60.0
 """Age after which a temporary file that nobody holds is what a killed process has left."""
@@ -120,6 +122,56 @@ def replacing(
         raise
 
 
+@contextmanager
+def complete_folder(path: Path) -> Iterator[Path]:
+    """Make a folder that appears at `path` complete, or not at all; see `replacing`.
+
+    It is filled under a temporary name beside it, and then renamed. Its files are to be written by
+    `replacing`, so that they are on disk. An empty folder is replaced.
+
+    Parameters
+    ----------
+    path : Path
+        The folder.
+
+    Yields
+    ------
+    Path
+        The folder under its temporary name.
+
+    Raises
+    ------
+    GaugeError
+        If the folder cannot be written.
+    """
+    path = path.resolve()
+    prefix = _prefix(path)
+    temporary = path.with_name(f".{prefix}.{secrets.token_hex(8)}.tmp")
+    made, handle = [], None
+    try:
+        made = make_folder(path.parent)
+        temporary.mkdir()
+        handle = os.open(temporary, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        with suppress(OSError):  # the lock only protects it from being taken for a leftover
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        begun = os.fstat(handle).st_mtime
+        remove_leftovers(path.parent, prefix.__eq__, begun - STALE_SECONDS)
+        yield temporary
+        for folder, *_ in os.walk(temporary):
+            sync_folder(Path(folder))
+        os.rename(temporary, path)
+        sync_folder(path.parent)
+    except BaseException as error:
+        shutil.rmtree(temporary, ignore_errors=True)
+        remove_empty(made)
+        if isinstance(error, OSError):
+            raise not_written(path, error) from error
+        raise
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
 def _prefix(path: Path) -> str:
     """Return the part of a file's name that is in the name of its temporary file."""
     return os.fsdecode(os.fsencode(path.name)[:NAME_BYTES])
@@ -139,10 +191,11 @@ def _created(path: Path, prefix: str) -> tuple[Path, BinaryIO]:
 
 
 def remove_leftovers(folder: Path, of: Callable[[str], bool], before: float | None = None) -> None:
-    """Remove temporary files that killed processes have left in a folder.
+    """Remove temporary files and folders that killed processes have left in a folder.
 
-    They are regular files of this user with names that `replacing` gives, which no process holds.
-    Nothing is removed through a symbolic link, be it the folder or a file in it.
+    They are regular files, or folders, of this user with names that `replacing` and
+    `complete_folder` give, which no process holds. Nothing is removed through a symbolic link, be
+    it the folder or a file in it.
 
     Parameters
     ----------
@@ -168,15 +221,17 @@ def remove_leftovers(folder: Path, of: Callable[[str], bool], before: float | No
 
 
 def _remove_if_left(name: str, folder: int, before: float | None) -> None:
-    """Remove a temporary file of an open folder if it is ours, old, and not locked."""
-    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # NFS locks what is writable
+    """Remove a temporary file or folder of an open folder if it is ours, old, and not locked."""
+    is_folder = stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+    access = os.O_RDONLY | os.O_DIRECTORY if is_folder else os.O_RDWR  # NFS locks what is writable
+    flags = access | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     file = os.open(name, flags, dir_fd=folder)
     try:
         found = os.fstat(file)
-        ours = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
+        ours = (is_folder or stat.S_ISREG(found.st_mode)) and found.st_uid == os.geteuid()
         if ours and (before is None or found.st_mtime < before):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.unlink(name, dir_fd=folder)
+            (shutil.rmtree if is_folder else os.unlink)(name, dir_fd=folder)
     finally:
         os.close(file)
 

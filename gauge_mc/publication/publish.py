@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gauge_mc.arguments import checks_types
-from gauge_mc.errors import UsageError, not_written
-from gauge_mc.files.atomic import replacing
+from gauge_mc.errors import UsageError
+from gauge_mc.files.atomic import complete_folder, replacing
 from gauge_mc.files.folders import make_folder
+from gauge_mc.files.input import open_regular
 from gauge_mc.publication import qcdml
 from gauge_mc.publication.crate import (
     CITATION,
@@ -128,6 +129,8 @@ def publish(
         )
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UsageError(f"{target} is not an empty folder; choose another one.")
+    if target.exists() and target.samefile(Path()):
+        raise UsageError(f"{target} is the current folder; name a folder in it.")
     if whole < 0:
         raise UsageError(f"whole is {whole}; choose a number of configurations, at least 0.")
     files = source.own_configs(parameters)
@@ -140,10 +143,8 @@ def publish(
         progress(number, len(files))
     kept = _spread(list(files), whole)
     plan = _Contents(source, parameters, sessions, publisher, rows, kept)
-    try:
-        plan.write(target)
-    except OSError as error:
-        raise not_written(target, error) from error
+    with complete_folder(target) as temporary:
+        plan.write(temporary)
     return plan.report(target)
 
 
@@ -175,11 +176,10 @@ class _Contents:
         return (reason,) if reason else ()
 
     def write(self, folder: Path) -> None:
-        """Write everything; the description of the folder last."""
-        make_folder(folder)
+        """Write everything into a folder that exists; its description last."""
         for path in (self.run.toml, self.run.thinned, *self.run.tables()):
             if path.exists():
-                shutil.copyfile(path, folder / path.name)
+                _copy(path, folder / path.name)
         for name, text in self._texts():
             _write(folder / name, text.encode())
         if not self.notes:
@@ -189,7 +189,7 @@ class _Contents:
         make_folder(folder / "configs")
         for row in self.rows:
             if row.update in self.whole:
-                shutil.copyfile(self.run.path / row.file, folder / row.file)
+                _copy(self.run.path / row.file, folder / row.file)
         description = describe(self.parameters, len(self.rows))
         text = crate_text(folder, self.publisher, description, self.sessions)
         _write(folder / CRATE, text.encode())
@@ -230,6 +230,11 @@ def _archive(documents: Iterable[tuple[str, bytes]]) -> bytes:
             entry.size = len(content)
             archive.addfile(entry, io.BytesIO(content))
     return out.getvalue()
+
+
+def _copy(source: Path, path: Path) -> None:
+    with open_regular(source) as file, replacing(path) as out:
+        shutil.copyfileobj(file, out)
 
 
 def _write(path: Path, content: bytes) -> None:

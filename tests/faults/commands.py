@@ -72,6 +72,14 @@ TRIALS = {
         results=(),  # the compressed file contains a time
         untouched=("run/configs/*", "run/*.csv"),
     ),
+    "publish": Trial(
+        "publish {}/run {}/data --author Plato",
+        begun=(RUN,),
+        results=("data/*.*", "data/configs/*"),
+        untouched=("run/configs/*", "run/*.csv"),
+        again=(0, 2),
+        verified="data",
+    ),
     "scan": Trial(
         "scan --beta 2.3 --lattice 4x4x4x2 --thermalize 1 --configs 1 --separation 2 "
         "--chains 1 --backend cpu --quiet --output {}/scan",

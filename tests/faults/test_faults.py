@@ -32,6 +32,7 @@ pytestmark = [
 QUICK = {
     "generate": ("--actions=kill,torn,full,broken --every=30",),
     "convert": ("--actions=kill,torn,full,broken --every=6",),
+    "publish": ("--actions=kill,full --every=25",),
 }
 """Trials of the quick tests."""
 
@@ -44,6 +45,7 @@ SHORT = {
     "convert": ("--actions=kill,torn,full,broken --every=2",),
     "export-hdf5": ("--actions=kill,torn,full,broken",),
     "export-pyerrors": ("--actions=full --every=2",),
+    "publish": ("--actions=kill,torn,full,broken --every=5",),
     "scan": ("--actions=kill,full --every=80 --first=20",),
 }
 """Trials of the slow tests."""

@@ -3,6 +3,7 @@
 import csv
 import hashlib
 import json
+import os
 import tarfile
 import xml.etree.ElementTree as ET
 
@@ -12,6 +13,7 @@ from gauge_mc import publish
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.inspection.verify import verify
+from gauge_mc.publication import publish as publishing
 from gauge_mc.publication.checks import make_again
 from gauge_mc.publication.crate import published_files
 from gauge_mc.publication.publisher import Author
@@ -230,3 +232,47 @@ def test_names_of_authors():
     assert Author.parse("van der Waals, Johannes") == Author("van der Waals", "Johannes")
     assert Author.parse("Jane Mary Doe") == Author("Doe", "Jane Mary")
     assert str(Author.parse("Plato")) == "Plato"
+
+
+def test_a_folder_is_written_whole_or_not_at_all(run, tmp_path, monkeypatch):
+    """Whatever fails, nothing is left, and the same command then works; also in an empty folder."""
+    target = tmp_path / "new" / "data"
+    words = ("publish", run, target, "--author", "Plato")
+
+    def full(*_):
+        raise OSError(28, "full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            publishing, "crate_text", lambda *_: (_ for _ in ()).throw(OSError(28, "full"))
+        )
+        said, code = call(*words)
+    assert (code, "full" in said, [*tmp_path.iterdir()]) == (1, True, [])
+    left = tmp_path / "new" / f".data.{16 * '0'}.tmp"  # of a process that was killed
+    (left / "configs").mkdir(parents=True)
+    os.utime(left, (0, 0))
+    target.mkdir()
+    assert call(*words)[1] == 0
+    assert [*target.parent.iterdir()] == [target]
+    assert bad(target) == {}
+
+
+def test_the_current_folder_is_not_replaced(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in (".", "./", tmp_path):
+        with pytest.raises(UsageError, match="is the current folder"):
+            publish(run, name, authors=AUTHORS)
+    with pytest.raises(UsageError, match="is not an empty folder"):
+        publish(run, "..", authors=AUTHORS)
+    assert publish(run, "data/", authors=AUTHORS).folder == "data"
+
+
+@pytest.mark.parametrize("change", [
+    "1000000000000000", "-1", "0", "6", "18", "20", "99999999999999999999", "1e3", "nan", "",
+    '"' + 200000 * "x" + '"', "5,5", '"5\x00',
+])  # fmt: skip
+def test_updates_that_the_run_has_not_made_are_not_made_again(folder, change):
+    path = folder / "configurations.csv"
+    path.write_text(path.read_text().replace("\n17,", f"\n{change},"))
+    with pytest.raises(GaugeError, match=r"configurations.csv (lists a|is damaged)"):
+        make_again(folder, 5, lambda share: None)
