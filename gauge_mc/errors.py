@@ -33,6 +33,10 @@ class NoMemoryError(GaugeError):
     """There is too little memory; the files that were read may be intact."""
 
 
+class NoKernelsError(GaugeError):
+    """Kernels cannot be compiled, stored or loaded on this machine; files may be intact."""
+
+
 class ConvergenceError(GaugeError):
     """A solution does not reach its tolerance; other links or parameters may do better."""
 

@@ -11,9 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from gauge_mc.configurations.pipeline import READING, Memory, read_ahead
-from gauge_mc.configurations.window import SliceWindow
+from gauge_mc.configurations.window import DeviceWindow, SliceWindow, open_window
 from gauge_mc.devices import Device
-from gauge_mc.devices.choice import open_host
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.fields.averages import averages
 from gauge_mc.fields.field import Field
@@ -90,7 +89,9 @@ class Configuration:
         width = precision or header.precision
         field = Field.empty(header.lattice, header.group, width, devices)
         # The averages are compared with those of the file in its own precision.
-        window = None if width == header.precision else self._window(devices.devices[0])
+        window = None
+        if width != header.precision:
+            window = DeviceWindow(self.stored, header.precision, devices.devices[0])
         with self._opened() as file:
             # A window is one block ahead of the field, whose order may need another one.
             in_use = READING + 2 * (window is not None)
@@ -135,7 +136,7 @@ class Configuration:
         GaugeError
             See `load`.
         """
-        window = SliceWindow(self.stored.identified, self.header.precision, open_host())
+        window = open_window(self.stored.identified, self.header.precision)
         for _ in self.passing(window):
             pass
         return window.averages, _digest(self.stored.identified, window.found.checksums)
@@ -153,7 +154,7 @@ class Configuration:
         GaugeError
             See `load`.
         """
-        window = self._window(open_host())
+        window = open_window(self.stored, self.header.precision)
         for _ in self.passing(window, wrap):
             pass
         return window.averages
@@ -178,7 +179,7 @@ class Configuration:
         x, y, z, _ = self.header.lattice.extents
         n = self.stored.group.colours
         target = StoredLinks(self.header.lattice, self.stored.group, "<f8")
-        window = SliceWindow(self.stored, "double", open_host(), target)
+        window = open_window(self.stored, "double", target)
         for t, block in self.passing(window):
             assert block is not None
             links = block.copy().view(np.complex128).reshape(z, y, x, 4, n, n)
@@ -211,9 +212,6 @@ class Configuration:
                 self._refuse_misfit(file, window.bad(t))
                 yield t, block
             self._reader.verify(file, window.found.checksums, window.averages)
-
-    def _window(self, device: Device) -> SliceWindow:
-        return SliceWindow(self.stored, self.header.precision, device)
 
     def _through(
         self, window: SliceWindow, blocks: Iterator[Block], file: InputFile

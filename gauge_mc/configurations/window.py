@@ -1,26 +1,43 @@
-"""Two time slices of a configuration that passes through the memory of a device."""
+"""Two time slices of a configuration that passes through memory.
+
+Kernels read, check and write the slices. Where none can be compiled, NumPy does the same, so that
+files can be read on every machine.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from itertools import chain, pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gauge_mc.configurations.pipeline import WRITING, Memory
 from gauge_mc.devices import Device
+from gauge_mc.devices.choice import open_host
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.slab import Slab
-from gauge_mc.fields.averages import normalised, slice_sums
+from gauge_mc.errors import NoKernelsError
+from gauge_mc.fields.averages import AVERAGED, normalised, slice_sums
 from gauge_mc.fields.field import Field
-from gauge_mc.fields.file_links import MATRICES, LinkCheck, SlabBlocks, matrix_components
+from gauge_mc.fields.file_links import (
+    MATRICES,
+    READ_LINKS,
+    TOLERANCE,
+    WRITE_LINKS,
+    LinkCheck,
+    SlabBlocks,
+    matrix_components,
+)
 from gauge_mc.files.averages import Averages
-from gauge_mc.storage.links import Block, StoredLinks
+from gauge_mc.storage import host_links
+from gauge_mc.storage.links import Block, Checksums, StoredLinks
 
 SLICES = 2
 
 
-class SliceWindow:
+class SliceWindow(ABC):
     """Reads a configuration slice by slice, checks its links, and writes them in another form.
 
     All numbers of the file are kept exactly, also the rows of matrices that follow from others.
@@ -29,53 +46,39 @@ class SliceWindow:
     ----------
     source : StoredLinks
         How the links are stored.
-    precision : str
-        Precision of the checks and of the averages, ``single`` or ``double``.
-    device : Device
-        The device that checks and converts the links.
     target : StoredLinks, optional
         How they are to be stored.
     """
 
-    def __init__(
-        self,
-        source: StoredLinks,
-        precision: str,
-        device: Device,
-        target: StoredLinks | None = None,
-    ) -> None:
+    def __init__(self, source: StoredLinks, target: StoredLinks | None) -> None:
         self._source, self._target = source, target
-        x, y, z, _ = source.lattice.extents
-        # Slice t is at t modulo 2, so that the slice after it is the next one in memory.
-        self._field = Field.empty(Lattice(x, y, z, SLICES), source.group.name, precision, device)
-        (self._slab,) = self._field.slabs
         self._sums = np.zeros(3)
-        if target:
-            group, layout = source.group, self._slab.layout
-            memory = device.allocate(layout.field_bytes(matrix_components(group.colours)))
-            self._matrices = Slab(group, device, layout, memory)
-            self._writer = SlabBlocks(self._matrices, target, MATRICES)
-            self._memory = Memory(target.block_bytes, WRITING)
-        self._reader = self._new_reader()
-
-    def _new_reader(self) -> SlabBlocks:
-        if self._target:
-            return SlabBlocks(self._matrices, self._source, MATRICES, also=self._slab)
-        return SlabBlocks(self._slab, self._source)
 
     @property
+    @abstractmethod
     def found(self) -> LinkCheck:
         """Checksums of the blocks read so far, and the first link that is not in the group."""
-        return LinkCheck.of(self._reader.results())
 
+    @abstractmethod
     def bad(self, t: int) -> tuple[int, int] | None:
         """Return `LinkCheck.bad` for slice `t` alone, whose block has been read."""
-        return self._reader.bad(t)
 
     @property
-    def written(self) -> LinkCheck:
+    @abstractmethod
+    def written(self) -> Checksums:
         """Checksums of the blocks written so far."""
-        return LinkCheck.of(self._writer.results())
+
+    @abstractmethod
+    def _take(self, t: int, block: Block, following: Block, again: bool = False) -> None:
+        """Read slice `t` from its block; `again` if it has been read and checked before."""
+
+    @abstractmethod
+    def _trace_sums(self, t: int) -> NDArray[np.float64]:
+        """Return `slice_sums` of slice `t`, after the one that follows it has been read."""
+
+    @abstractmethod
+    def _block(self, t: int) -> Block:
+        """Return the block of the target for slice `t`, the last one that was read."""
 
     @property
     def averages(self) -> Averages:
@@ -98,22 +101,160 @@ class SliceWindow:
         stream = iter(blocks)
         first = next(stream)
         for t, (block, following) in enumerate(pairwise(chain([first], stream, [first]))):
-            self._reader.read(t, block, following, t % SLICES)
+            self._take(t, block, following)
             if t:
-                self._sums += slice_sums(self._slab, (t - 1) % SLICES)
+                self._sums += self._trace_sums(t - 1)
             if not self._target:
                 yield t, None
             elif t or not self._target.order.reaches_back:
                 yield t, self._block(t)
-        # The first slice once more, after the last one; its results are the same again.
-        self._new_reader().read(0, first, first, extent_t % SLICES)
-        self._sums += slice_sums(self._slab, (extent_t - 1) % SLICES)
+        # The first slice once more, after the last one.
+        self._take(extent_t, first, first, again=True)
+        self._sums += self._trace_sums(extent_t - 1)
         if self._target and self._target.order.reaches_back:
-            yield 0, self._block(0)
+            yield 0, self._block(extent_t)
+
+
+class DeviceWindow(SliceWindow):
+    """A window in the memory of a device, whose kernels read and write.
+
+    Parameters
+    ----------
+    source, target
+        See `SliceWindow`.
+    precision : str
+        Precision of the checks and of the averages, ``single`` or ``double``.
+    device : Device
+        The device that checks and converts the links.
+
+    Raises
+    ------
+    NoKernelsError
+        If the kernels cannot be compiled.
+    """
+
+    def __init__(
+        self,
+        source: StoredLinks,
+        precision: str,
+        device: Device,
+        target: StoredLinks | None = None,
+    ) -> None:
+        super().__init__(source, target)
+        x, y, z, _ = source.lattice.extents
+        # Slice t is at t modulo 2, so that the slice after it is the next one in memory.
+        self._field = Field.empty(Lattice(x, y, z, SLICES), source.group.name, precision, device)
+        (self._slab,) = self._field.slabs
+        for kernel in AVERAGED:
+            self._slab.kernel(kernel)
+        if target:
+            group, layout = source.group, self._slab.layout
+            memory = device.allocate(layout.field_bytes(matrix_components(group.colours)))
+            self._matrices = Slab(group, device, layout, memory)
+            self._writer = SlabBlocks(self._matrices, target, MATRICES)
+            self._writer.prepare(WRITE_LINKS)
+            self._memory = Memory(target.block_bytes, WRITING)
+        self._reader = self._new_reader()
+        self._reader.prepare(READ_LINKS)
+
+    def _new_reader(self) -> SlabBlocks:
+        if self._target:
+            return SlabBlocks(self._matrices, self._source, MATRICES, also=self._slab)
+        return SlabBlocks(self._slab, self._source)
+
+    @property
+    def found(self) -> LinkCheck:
+        """Checksums of the blocks read so far, and the first link that is not in the group."""
+        return LinkCheck.of(self._reader.results())
+
+    def bad(self, t: int) -> tuple[int, int] | None:
+        """Return `LinkCheck.bad` for slice `t` alone, whose block has been read."""
+        return self._reader.bad(t)
+
+    @property
+    def written(self) -> Checksums:
+        """Checksums of the blocks written so far."""
+        return LinkCheck.of(self._writer.results()).checksums
+
+    def _take(self, t: int, block: Block, following: Block, again: bool = False) -> None:
+        reader = self._new_reader() if again else self._reader
+        reader.read(t % self._source.lattice.t, block, following, t % SLICES)
+
+    def _trace_sums(self, t: int) -> NDArray[np.float64]:
+        return slice_sums(self._slab, t % SLICES)
 
     def _block(self, t: int) -> Block:
-        """Return the block of the target for slice `t`."""
-        assert self._target
         block = self._memory.next()
-        self._writer.write(t, block, t % SLICES).synchronize()
+        self._writer.write(t % self._source.lattice.t, block, t % SLICES).synchronize()
         return block
+
+
+class HostWindow(SliceWindow):
+    """A window in the memory of the host, in which NumPy reads and writes without any kernel.
+
+    Checks and averages are in double precision.
+    """
+
+    def __init__(self, source: StoredLinks, target: StoredLinks | None = None) -> None:
+        super().__init__(source, target)
+        self._slices: dict[int, host_links.Matrices] = {}
+        self._read, self._written = Checksums(), Checksums()
+        self._bad: dict[int, int] = {}
+
+    @property
+    def found(self) -> LinkCheck:
+        """Checksums of the blocks read so far, and the first link that is not in the group."""
+        return LinkCheck(self._read, min(self._bad.items(), default=None))
+
+    def bad(self, t: int) -> tuple[int, int] | None:
+        """Return `LinkCheck.bad` for slice `t` alone, whose block has been read."""
+        return (t, self._bad[t]) if t in self._bad else None
+
+    @property
+    def written(self) -> Checksums:
+        """Checksums of the blocks written so far."""
+        return self._written
+
+    def _take(self, t: int, block: Block, following: Block, again: bool = False) -> None:
+        links = host_links.gather(self._source, t, block, following)
+        matrices = host_links.decode(self._source, links)
+        self._slices = {t - 1: self._slices.get(t - 1, matrices), t: matrices}
+        if again:
+            return
+        self._read |= host_links.checksums(self._source, t, links)
+        number = host_links.first_outside(matrices, TOLERANCE)
+        if number is not None:
+            self._bad[t] = number
+
+    def _trace_sums(self, t: int) -> NDArray[np.float64]:
+        group, extents = self._source.group, self._source.lattice.extents[:3]
+        pair = (host_links.in_group(group, self._slices[n]) for n in (t, t + 1))
+        return host_links.trace_sums(extents, *pair)
+
+    def _block(self, t: int) -> Block:
+        assert self._target
+        at, back = t % self._source.lattice.t, self._target.order.reaches_back
+        own = host_links.encode(self._target, self._slices[t])
+        before = host_links.encode(self._target, self._slices[t - 1]) if back else None
+        self._written |= host_links.checksums(self._target, at, own)
+        return host_links.scatter(self._target, at, own, before)
+
+
+def open_window(
+    source: StoredLinks, precision: str, target: StoredLinks | None = None
+) -> SliceWindow:
+    """Return a window on the host: with kernels, or by NumPy where none can be compiled.
+
+    For parameters see `DeviceWindow`.
+
+    Raises
+    ------
+    NoKernelsError
+        If kernels cannot be compiled, and only they know the group or the order of the links.
+    """
+    try:
+        return DeviceWindow(source, precision, open_host(), target)
+    except NoKernelsError:
+        if not all(host_links.readable(one) for one in (source, target) if one):
+            raise
+        return HostWindow(source, target)

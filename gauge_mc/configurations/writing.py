@@ -13,8 +13,7 @@ import numpy as np
 from gauge_mc import defaults
 from gauge_mc.configurations.pipeline import WRITING, Memory, write_behind
 from gauge_mc.configurations.reading import Configuration, Wrap, open_configuration
-from gauge_mc.configurations.window import SliceWindow
-from gauge_mc.devices.choice import open_host
+from gauge_mc.configurations.window import SliceWindow, open_window
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import GaugeError, UsageError
@@ -88,7 +87,7 @@ class FieldSource:
 
         Programs that read the file compare its averages with that accuracy.
         """
-        window = SliceWindow(self.stored, self.stored.precision, open_host())
+        window = open_window(self.stored, self.stored.precision)
 
         def written() -> Iterator[Block]:
             for number, block in enumerate(blocks):
@@ -192,7 +191,7 @@ class LinkConversion:
 
         write_behind(put, self.blocks)
         out.seek(begin + self.stored.nbytes)
-        return self.window.written.checksums, self.window.averages
+        return self.window.written, self.window.averages
 
 
 def write_configuration(
@@ -237,7 +236,7 @@ def write_configuration(
     """
     target = stored_by(format, lattice, group, precision)
     given = StoredLinks(lattice, GROUPS[group], "<f8")
-    window = SliceWindow(given, "double", open_host(), target)
+    window = open_window(given, "double", target)
 
     def passing() -> Iterator[tuple[int, Block | None]]:
         for t, block in window.read(_checked(Path(path), slices, given)):
@@ -261,7 +260,7 @@ def convert_configuration(
     header = source.header
     target = stored_by(format, header.lattice, header.group, precision)
     width = "single" if header.precision == precision == "single" else "double"
-    window = SliceWindow(source.stored, width, open_host(), target)
+    window = open_window(source.stored, width, target)
     passing = LinkConversion(window, target, source.passing(window, wrap))
     write(path, passing, format, header.provenance)
     return open_configuration(path)

@@ -22,7 +22,7 @@ from platformdirs import user_cache_path
 from gauge_mc import interruption
 from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.devices.source import LAYOUT, source_folder
-from gauge_mc.errors import REMEDIES, GaugeError
+from gauge_mc.errors import REMEDIES, GaugeError, NoKernelsError
 from gauge_mc.files.atomic import replacing
 
 ERROR = r"\b(error|fatal)\b[ #\w-]*:"
@@ -100,7 +100,7 @@ def make_private_folder() -> Path:
 
     Raises
     ------
-    GaugeError
+    NoKernelsError
         If it cannot be created, belongs to somebody else, or others may write to it.
     """
     folder = cache_folder()
@@ -115,16 +115,16 @@ def _refuse_foreign(folder: Path) -> None:
     found = folder.stat()
     name_another = "name another folder in the environment variable GAUGE_MC_CACHE"
     if not stat.S_ISDIR(found.st_mode):
-        raise GaugeError(
+        raise NoKernelsError(
             f"{folder}, where compiled kernels would be stored, is not a folder: {name_another}."
         )
     if found.st_uid not in (os.geteuid(), 0):
-        raise GaugeError(
+        raise NoKernelsError(
             f"The folder of compiled kernels {folder} belongs to another user, who could put "
             f"programs there that you would execute: {name_another}."
         )
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise GaugeError(
+        raise NoKernelsError(
             f"Others may write to the folder of compiled kernels {folder}, and could put programs "
             "there that you would execute: run `gauge-mc doctor --clear-cache`, then "
             f"`chmod 700 {folder}` if it is still there; or {name_another}."
@@ -196,7 +196,7 @@ def compiled(
 
     Raises
     ------
-    GaugeError
+    NoKernelsError
         If the compiler fails or the cache cannot be written.
     """
     unit = kernel.translation_unit(variant, *checked)
@@ -221,7 +221,7 @@ def compiled(
             _store(path, built.read_bytes(), printed)
     except OSError as error:
         remedy = REMEDIES.get(error.errno or 0, "check the disk")
-        raise GaugeError(
+        raise NoKernelsError(
             f"Compiled kernels cannot be stored in {cache_folder()} ({error.strerror}): {remedy}, "
             "or name another folder in the environment variable GAUGE_MC_CACHE."
         ) from error
@@ -277,9 +277,10 @@ def run_compiler(kernel: str, unit: str, command: Sequence[str], output: Path) -
 
     Raises
     ------
+    NoKernelsError
+        If the compiler fails.
     GaugeError
-        If the compiler fails. If Python and C++ disagree on the layout of a structure, the message
-        names the member.
+        If Python and C++ disagree on the layout of a structure. The message names the member.
     """
     source = output.with_suffix(".cu")
     source.write_text(unit, encoding="utf-8")
@@ -287,7 +288,7 @@ def run_compiler(kernel: str, unit: str, command: Sequence[str], output: Path) -
     try:
         code, printed = _output_of(words, limits["compile"], "while a kernel was compiled")
     except subprocess.TimeoutExpired as error:
-        raise GaugeError(
+        raise NoKernelsError(
             f"The compiler {command[0]} had not finished the kernel '{kernel}' within "
             f"{error.timeout:g} seconds and was ended: run `gauge-mc doctor` to see which "
             "compilers work, and choose one in the environment variable CXX."
@@ -302,7 +303,7 @@ def run_compiler(kernel: str, unit: str, command: Sequence[str], output: Path) -
             f"The kernel '{kernel}' declares {disagreement[1]} in a way that Python cannot read: "
             "use only numbers, arrays, pointers and structures of these in its arguments."
         )
-    raise GaugeError(
+    raise NoKernelsError(
         f"The compiler {command[0]} failed on the kernel '{kernel}': {first}. "
         "Run `gauge-mc doctor` to see which compilers work."
     )

@@ -15,6 +15,8 @@ from gauge_mc.files.averages import Averages
 
 PLAQUETTE = PLAQUETTES.kernel
 LINK_TRACE = Kernel("link_trace")
+AVERAGED = {PLAQUETTE: 2, LINK_TRACE: 1}
+"""Kernels whose sums are averaged, with their numbers of values."""
 
 PLANES = 3
 """Number of spatial planes, which equals the number of temporal planes."""
@@ -22,8 +24,8 @@ PLANES = 3
 
 def averages(field: Field) -> Averages:
     """Return the averages over a field, in the precision of the field."""
-    sums = [*lattice_sums(field, PLAQUETTE, values=2), *lattice_sums(field, LINK_TRACE, values=1)]
-    return normalised(np.asarray(sums), field.group.colours, field.lattice.sites)
+    sums = [lattice_sums(field, kernel, values=values) for kernel, values in AVERAGED.items()]
+    return normalised(np.concatenate(sums), field.group.colours, field.lattice.sites)
 
 
 def slice_sums(slab: Slab, place: int) -> NDArray[np.float64]:
@@ -38,7 +40,7 @@ def slice_sums(slab: Slab, place: int) -> NDArray[np.float64]:
         this slice and the next one.
     """
     found = []
-    for kernel, values in ((PLAQUETTE, 2), (LINK_TRACE, 1)):
+    for kernel, values in AVERAGED.items():
         sums = SlabSums(slab, values, 1, work(place, 1, 1, BOTH_PARITIES))
         sums.launch(kernel, {"links": slab.buffer.address})
         found.append(sums.by_slice()[0, 0])

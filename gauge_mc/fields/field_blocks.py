@@ -11,7 +11,7 @@ from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.layout import Layout
 from gauge_mc.domain.slab import Slab
-from gauge_mc.fields.file_links import LinkCheck, SlabBlocks
+from gauge_mc.fields.file_links import WRITE_LINKS, LinkCheck, SlabBlocks
 from gauge_mc.storage.links import Block, StoredLinks
 
 
@@ -56,7 +56,7 @@ class FieldBlocks:
     def prepare(self) -> None:
         """Load the kernel that `blocks` needs."""
         for one in self._slabs:
-            one.prepare()
+            one.prepare(WRITE_LINKS)
 
     def blocks(self, memory: Callable[[int], Block] | None = None) -> Iterator[Block]:
         """Compute the blocks.

@@ -96,9 +96,9 @@ class SlabBlocks:
         self._results = slab.device.allocate(nbytes)
         self._row = nbytes // slices
 
-    def prepare(self) -> None:
-        """Load the kernel that `write` needs."""
-        self.slab.kernel(WRITE_LINKS, *self._choices)
+    def prepare(self, kernel: Kernel) -> None:
+        """Load the kernel that `write` or `read` needs, `WRITE_LINKS` or `READ_LINKS`."""
+        self.slab.kernel(kernel, *self._choices)
 
     def write(self, t: int, block: Block, place: int | None = None) -> Event:
         """Compute the block of time slice `t`; it is complete when the event is reached.

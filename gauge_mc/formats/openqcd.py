@@ -15,6 +15,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import BinaryIO, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.files.averages import Averages
 from gauge_mc.files.input import InputFile
@@ -31,7 +34,23 @@ _MAX_EXTENT = 4096
 """Largest plausible extent. The format has no signature, so plausible values must identify it."""
 
 
-BY_ODD_SITE = FileOrder("by odd site", "files/by_odd_site.h", "ByOddSite", reaches_back=True)
+def _by_odd_site(extents: tuple[int, int, int], parity: int) -> NDArray[np.int64]:
+    """Return the numbers of links in the order of ``files/by_odd_site.h``."""
+    x, y, z = extents
+    at = np.indices((z, y, x))[::-1]
+    arrives = (at.sum(axis=0) + parity + 1) % 2
+    numbers = np.empty((z, y, x, 4), np.int64)
+    for mu in range(4):
+        odd = [(at[d] + arrives * (d == mu)) % extents[d] for d in range(3)]
+        site = (odd[0] * y + odd[1]) * (z // 2) + odd[2] // 2
+        numbers[..., mu] = 8 * site + 2 * ((mu + 1) % 4) + arrives
+    numbers[..., 3] += arrives * 4 * x * y * z  # they belong to sites of the slice before
+    return numbers
+
+
+BY_ODD_SITE = FileOrder(
+    "by odd site", "files/by_odd_site.h", "ByOddSite", reaches_back=True, numbers=_by_odd_site
+)
 
 
 def _stored(lattice: Lattice) -> StoredLinks:

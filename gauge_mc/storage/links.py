@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -19,6 +20,12 @@ Block = NDArray[np.uint8]
 """The bytes of a time slice in a file."""
 
 
+OrderNumbers = Callable[[tuple[int, int, int], int], NDArray[np.int64]]
+"""Function that returns the numbers ``[z, y, x, mu]`` of the links of a time slice in its block,
+given the extents (x, y, z) and the parity of the first site. Links in the block of the next slice
+have their number there plus the number of links in a block."""
+
+
 @dataclass(frozen=True)
 class FileOrder:
     """An order of the links in a file, which a C++ header declares; see ``files/file_order.h``."""
@@ -31,6 +38,8 @@ class FileOrder:
     """Name of the class in the header."""
     reaches_back: bool = False
     """Whether the block of a time slice also contains links of the slice before."""
+    numbers: OrderNumbers | None = None
+    """The same order in Python. Without it, such files cannot be read without a compiler."""
 
     @cached_property
     def choice(self) -> Choice:
@@ -38,7 +47,12 @@ class FileOrder:
         return Choice.of("file_order", self.name, self.header, self.cpp)
 
 
-BY_SITE = FileOrder("by site", "files/by_site.h", "BySite")
+def _by_site(extents: tuple[int, int, int], parity: int) -> NDArray[np.int64]:
+    x, y, z = extents
+    return np.arange(4 * x * y * z).reshape(z, y, x, 4)
+
+
+BY_SITE = FileOrder("by site", "files/by_site.h", "BySite", numbers=_by_site)
 """The order ``[t][z][y][x][mu]``."""
 
 
@@ -127,6 +141,18 @@ class Checksums:
     """
     rotated_words: tuple[int, int] = (0, 0)
     """The same for all 32-bit words."""
+
+    def __or__(self, other: Checksums) -> Checksums:
+        """Return the checksums of the bytes of both."""
+
+        def both(one: tuple[int, int], two: tuple[int, int]) -> tuple[int, int]:
+            return one[0] ^ two[0], one[1] ^ two[1]
+
+        return Checksums(
+            (self.word_sum + other.word_sum) & 0xFFFFFFFF,
+            both(self.site_crc, other.site_crc),
+            both(self.rotated_words, other.rotated_words),
+        )
 
 
 WORD_SUM, SITE_CRC, ROTATED_WORDS = "word_sum", "site_crc", "rotated_words"

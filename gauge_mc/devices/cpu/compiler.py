@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gauge_mc.devices.cache import version_of
-from gauge_mc.errors import GaugeError
+from gauge_mc.errors import NoKernelsError
 from gauge_mc.quoting import shortened
 
 FLAGS = [
@@ -81,7 +81,7 @@ def find_compiler() -> Compiler:
 
     Raises
     ------
-    GaugeError
+    NoKernelsError
         If no compiler runs, or not the one that the environment variable CXX names.
     """
     for command in candidates():
@@ -89,11 +89,11 @@ def find_compiler() -> Compiler:
         if text is not None:
             return Compiler(command, text)
     if named := os.environ.get("CXX", "").strip():
-        raise GaugeError(
+        raise NoKernelsError(
             f"The environment variable CXX names the compiler '{shortened(named)}', but "
             "`$CXX --version` fails or does not end: correct the variable, or unset it."
         )
-    raise GaugeError(
+    raise NoKernelsError(
         "No C++ compiler was found, which the CPU kernels need: install g++ "
         "(Debian and Ubuntu: apt install g++), or run `pip install 'gauge-mc[zig]'`, or name a "
         "compiler in the environment variable CXX."

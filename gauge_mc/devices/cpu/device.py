@@ -25,7 +25,7 @@ from gauge_mc.devices.energy import EnergyCounter
 from gauge_mc.devices.kernels import REAL_BYTES, Kernel, Variant
 from gauge_mc.devices.memory import free_memory
 from gauge_mc.devices.source import constants, source_folder
-from gauge_mc.errors import GaugeError, NoMemoryError, UsageError
+from gauge_mc.errors import NoKernelsError, NoMemoryError, UsageError
 
 
 @cache
@@ -157,7 +157,7 @@ class CpuDevice:
                 library[name]
             return library
         except (OSError, AttributeError) as error:
-            raise GaugeError(
+            raise NoKernelsError(
                 f"The compiled kernel {path} cannot be loaded ({error}): choose another compiler "
                 "in the environment variable CXX, and run `gauge-mc doctor --clear-cache`."
             ) from error
