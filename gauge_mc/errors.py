@@ -29,12 +29,42 @@ class UnknownNameError(UsageError, KeyError):
     __str__ = Exception.__str__  # that of KeyError would quote the message
 
 
+class DamagedError(GaugeError):
+    """A verdict on data: they are damaged, missing, or belong to something else.
+
+    No other error says anything about the data: whoever looks may lack a compiler, a permission,
+    memory or a package.
+    """
+
+
+class MissingFileError(UsageError, DamagedError):
+    """There is no file of a name."""
+
+
+class UnreadableError(GaugeError):
+    """The system does not let a file be read, which may be intact."""
+
+
+class UnsupportedError(GaugeError):
+    """A file is of a kind, or has a content, that cannot be read; it may be intact."""
+
+
 class NoMemoryError(GaugeError):
     """There is too little memory; the files that were read may be intact."""
 
 
 class NoKernelsError(GaugeError):
     """Kernels cannot be compiled, stored or loaded on this machine; files may be intact."""
+
+
+UNCHECKED = 69
+"""Exit code if a file could not be checked here (EX_UNAVAILABLE of sysexits.h)."""
+
+
+class UncheckedError(GaugeError):
+    """Some files could not be checked here, and no other one is damaged."""
+
+    exit_code = UNCHECKED
 
 
 class ConvergenceError(GaugeError):

@@ -10,7 +10,6 @@ from typing import Annotated
 
 from gauge_mc.cli import options as o
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
-from gauge_mc.errors import GaugeError
 from gauge_mc.results import documented, result_field
 from gauge_mc.scans.scan import newest_run_or_scan
 
@@ -24,7 +23,9 @@ class FileCheck:
     """The result of the check of a file."""
 
     file: str = result_field("File that was written or read.")
-    sound: bool = result_field("Whether the file is neither damaged nor missing.")
+    sound: bool | None = result_field(
+        "Whether the file is neither damaged nor missing; null if it cannot be checked here."
+    )
     result: str = result_field("What was found, in words.")
 
 
@@ -35,6 +36,7 @@ class VerifyReport:
 
     files: Sequence[FileCheck] = result_field("Files that were checked.")
     damaged: int = result_field("Number of files that are damaged or missing.")
+    unchecked: int = result_field("Number of files that cannot be checked here.")
 
 
 @prints(VerifyReport)
@@ -62,7 +64,8 @@ def verify(
     is compared with its header and with the table of the run. For a table, the checksum and the
     numbers are checked, and in a run also that no row is missing. The files of a folder that
     gauge-mc publish has written are compared with its description. The exit code is 1 if a file is
-    damaged or missing.
+    damaged or missing. It is 69 if none is, but some cannot be checked here, for instance because
+    they must not be read or are of an unknown kind.
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
@@ -91,14 +94,18 @@ def verify(
                 pass
             elif verdict.sound:
                 console.print(f"good  {verdict.path}  {verdict.words}", soft_wrap=True)
+            elif verdict.sound is None:
+                console.print(
+                    f"cannot be checked here: {verdict.words}", style="bold yellow", soft_wrap=True
+                )
             else:
                 console.print(f"BAD   {verdict.words}", style="bold red", soft_wrap=True)
             bar.update(task, completed=number)
     if json:
         checked = [FileCheck(str(one.path), one.sound, one.words) for one in verdicts]
-        print_document("verify", VerifyReport(checked, sum(not one.sound for one in checked)))
-    damage = summarise(verdicts, NAMED)
-    if damage:
-        raise GaugeError(damage)
+        found = [one.sound for one in checked]
+        print_document("verify", VerifyReport(checked, found.count(False), found.count(None)))
+    if failure := summarise(verdicts, NAMED):
+        raise failure
     if not json:
         console.print(f"All {len(checks)} files are good.")

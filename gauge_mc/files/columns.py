@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.errors import GaugeError
+from gauge_mc.errors import DamagedError, GaugeError
 from gauge_mc.files.table import TableData
 from gauge_mc.options import Number
 
@@ -168,7 +168,7 @@ class TableColumns(tuple[Column, ...]):
                     f"{source} has no column '{one.name}': it is not a table of {what}."
                 )
             if len(table) and not one.fits(table[one.name]):
-                raise GaugeError(
+                raise DamagedError(
                     f"{source} is damaged: its column '{one.name}' contains a value that is not a "
                     "number."
                 )

@@ -10,7 +10,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.errors import (
+    DamagedError,
+    GaugeError,
+    MissingFileError,
+    UnreadableError,
+    UnsupportedError,
+)
 
 UNCHECKED = "GAUGE_MC_UNCHECKED"
 """Environment variable that is 1 if files without a checksum are to be read on purpose."""
@@ -30,10 +36,12 @@ def open_regular(path: Path, what: str = "a file") -> BufferedReader:
 
     Raises
     ------
-    UsageError
+    MissingFileError
         If there is no such file.
-    GaugeError
-        If the file cannot be opened, or is not a regular file.
+    UnreadableError
+        If the file cannot be opened.
+    UnsupportedError
+        If it is not a regular file.
     """
     try:
         number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -43,8 +51,19 @@ def open_regular(path: Path, what: str = "a file") -> BufferedReader:
     if not stat.S_ISREG(mode):
         os.close(number)
         kind = "a directory" if stat.S_ISDIR(mode) else "not a regular file"
-        raise GaugeError(f"{path} is {kind}: name {what}.")
+        raise UnsupportedError(f"{path} is {kind}: name {what}.")
     return open(number, "rb")
+
+
+def is_missing(path: Path) -> bool:
+    """Return whether there is no such file; one that the system does not show may be there."""
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        pass
+    return False
 
 
 def read_bytes(path: Path, limit: int) -> bytes:
@@ -76,7 +95,7 @@ def read_text(path: Path, limit: int) -> str:
 def _unreadable(path: Path, error: OSError | ValueError) -> GaugeError:
     reason = getattr(error, "strerror", None) or error
     missing = isinstance(error, FileNotFoundError | NotADirectoryError | ValueError)
-    return (UsageError if missing else GaugeError)(
+    return (MissingFileError if missing else UnreadableError)(
         f"{path} cannot be read ({reason}): check its name and permissions."
     )
 
@@ -113,21 +132,21 @@ class InputFile:
     def __exit__(self, *_: object) -> None:
         self._file.close()
 
-    def damaged(self, reason: str) -> GaugeError:
+    def damaged(self, reason: str) -> DamagedError:
         """Return the error for a damaged file.
 
         The reason may quote the file. So it is shortened to 400 characters, and characters that
         cannot be printed are replaced.
         """
         quoted = "".join(c if c.isprintable() else "?" for c in reason[:400])
-        return GaugeError(
+        return DamagedError(
             f"{self.path} is damaged: {quoted}; restore it from a copy or write it again."
         )
 
-    def unsupported(self, reason: str) -> GaugeError:
+    def unsupported(self, reason: str) -> UnsupportedError:
         """Return the error for a file that is intact, but whose content is not supported."""
         quoted = "".join(c if c.isprintable() else "?" for c in reason[:400])
-        return GaugeError(f"{self.path} is not supported: {quoted}.")
+        return UnsupportedError(f"{self.path} is not supported: {quoted}.")
 
     def absent(self, what: str, consequence: str) -> str:
         """Refuse a file that lacks something by which it is checked, unless that is on purpose.
@@ -190,7 +209,7 @@ class InputFile:
             self._file.seek(offset)
             got = self._file.readinto(data.data)
         except OSError as error:
-            raise GaugeError(
+            raise UnreadableError(
                 f"{self.path} cannot be read ({error.strerror}): check the disk."
             ) from error
         if got != count:

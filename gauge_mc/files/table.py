@@ -28,7 +28,15 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from gauge_mc.errors import GaugeError, UnknownNameError, UsageError, not_written
+from gauge_mc.errors import (
+    DamagedError,
+    GaugeError,
+    UnknownNameError,
+    UnreadableError,
+    UnsupportedError,
+    UsageError,
+    not_written,
+)
 from gauge_mc.files.atomic import refuse_link, replacing
 from gauge_mc.files.frames import to_html, to_pandas, to_xarray
 from gauge_mc.files.input import open_regular
@@ -137,7 +145,7 @@ class TableData:
         """
         column = self.columns.get(name)
         if column is None or column.dtype.kind == "U":
-            raise GaugeError(f"The table {path} is damaged: it contains no numbers for {name}.")
+            raise DamagedError(f"The table {path} is damaged: it contains no numbers for {name}.")
         return column
 
     def keys(self) -> KeysView[str]:
@@ -506,7 +514,7 @@ def _columns(
     cells = [row.decode(errors="replace").split(",") for row in rows]
     for line, row in zip(numbers, cells, strict=True):
         if len(row) != len(names):
-            raise GaugeError(
+            raise DamagedError(
                 f"Line {line} of the table {path} is damaged: it has {len(row)} values "
                 f"instead of {len(names)}."
             )
@@ -517,7 +525,7 @@ def _columns(
         if name not in text and columns[name] is words:
             odd = [line for line, word in zip(numbers, words, strict=True) if not _is_number(word)]
             if len(odd) < len(words):
-                raise GaugeError(
+                raise DamagedError(
                     f"Line {odd[0]} of the table {path} is damaged: its {name} is not a number."
                 )
     return columns
@@ -662,14 +670,14 @@ def _parse_heading(path: Path, lines: Sequence[bytes]) -> tuple[dict[str, str], 
         names = lines[len(comments)].decode().split(",")
         pairs = [line.decode()[1:].partition(":") for line in comments]
     except (IndexError, UnicodeDecodeError) as error:
-        raise GaugeError(
+        raise UnsupportedError(
             f"{path} is not a table: it has no line with the names of columns."
         ) from error
     header = {key.strip(): value.strip() for key, _, value in pairs}
     if not all(name and name.isprintable() for name in [*header, *names]):
-        raise GaugeError(f"{path} is damaged: a name in its header is not printable text.")
+        raise DamagedError(f"{path} is damaged: a name in its header is not printable text.")
     if not all(value.isprintable() for value in header.values()):
-        raise GaugeError(f"{path} is damaged: its header is not printable text.")
+        raise DamagedError(f"{path} is damaged: its header is not printable text.")
     return header, names
 
 
@@ -682,7 +690,7 @@ def _opened(path: Path) -> Iterator[BufferedReader]:
     except GaugeError as error:
         raise type(error)(f"The table {error}") from error
     except OSError as error:
-        raise GaugeError(f"The table {path} cannot be read ({error.strerror}).") from error
+        raise UnreadableError(f"The table {path} cannot be read ({error.strerror}).") from error
 
 
 def _unsealed(path: Path, data: bytes) -> tuple[bytes, TableContent]:
@@ -691,7 +699,7 @@ def _unsealed(path: Path, data: bytes) -> tuple[bytes, TableContent]:
     content = data if end < 0 else data[:end]
     found = hashlib.sha256(content).hexdigest()
     if end >= 0 and data[end + len(SEAL) :].strip() != found.encode():
-        raise GaugeError(
+        raise DamagedError(
             f"The table {path} is damaged: its checksum is not that of its last line; restore it "
             "from a copy, or remove that line to use the table as it is."
         )

@@ -15,7 +15,7 @@ from typing import BinaryIO, ClassVar, Protocol
 
 from gauge_mc import defaults
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import GaugeError, NoMemoryError, UsageError
+from gauge_mc.errors import NoMemoryError, UnsupportedError, UsageError
 from gauge_mc.files.averages import Averages
 from gauge_mc.files.input import InputFile
 from gauge_mc.groups import GROUPS, Group, special_unitary
@@ -148,9 +148,10 @@ def read_header(file: InputFile) -> Reader:
 
     Raises
     ------
-    GaugeError
-        If the file has an unknown format, or its header is damaged or does not agree with its
-        size.
+    UnsupportedError
+        If the file has an unknown format.
+    DamagedError
+        If its header is damaged or does not agree with its size.
     """
     head = file.read(0, min(file.size, HEAD_BYTES)).tobytes()
     for one in sorted(FORMATS.values(), key=lambda one: not one.signed):
@@ -159,7 +160,7 @@ def read_header(file: InputFile) -> Reader:
             _check_memory(file.path, reader.header)
             return reader
     titles = in_words([one.title for one in FORMATS.values()], "or")
-    raise GaugeError(
+    raise UnsupportedError(
         f"{file.path} is not a configuration in {titles} format: name another file, or restore "
         "this one from a copy if it is damaged."
     )

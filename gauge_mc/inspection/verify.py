@@ -17,9 +17,18 @@ from gauge_mc.actions import Action
 from gauge_mc.arguments import checks_types
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.domain.layout import REALS
-from gauge_mc.errors import GaugeError, NoMemoryError, UsageError
+from gauge_mc.errors import (
+    DamagedError,
+    GaugeError,
+    StoppedError,
+    UncheckedError,
+    UnreadableError,
+    UnsupportedError,
+    UsageError,
+)
 from gauge_mc.files.averages import Averages
 from gauge_mc.files.columns import SWEEP
+from gauge_mc.files.input import is_missing
 from gauge_mc.files.structured import LARGE
 from gauge_mc.files.table import SEAL, TableData, read_heading, read_table
 from gauge_mc.observables import OBSERVABLES, observable_of_table
@@ -61,9 +70,11 @@ class Check:
     path: Path
     """File to check."""
     carry_out: Callable[[CheckProgress], str]
-    """Function that checks the file and returns a short result as text. It raises `GaugeError` if
-    the file is damaged or missing.
+    """Function that checks the file and returns a short result as text. It raises `DamagedError` if
+    the file is damaged or missing, and another `GaugeError` if it cannot be checked here.
     """
+    named: bool = False
+    """Whether only the user says what the file is, so that one of another kind is not damaged."""
 
 
 @dataclass(frozen=True)
@@ -72,10 +83,10 @@ class Verdict:
 
     path: Path
     """File that was checked."""
-    sound: bool
-    """Whether the file is neither damaged nor missing."""
+    sound: bool | None
+    """Whether the file is neither damaged nor missing; None if it cannot be checked here."""
     words: str
-    """Short result, or the error message."""
+    """Short result, or the error message, which says why the file cannot be checked."""
 
 
 @checks_types
@@ -113,17 +124,22 @@ def verify(
 def carry_out(check: Check, advance: CheckProgress) -> Verdict:
     """Carry out a check.
 
+    Only a `DamagedError` is a verdict on the file, and a file of another kind where one of ours
+    should be. No other failure says whether the file is good.
+
     Raises
     ------
-    NoMemoryError
-        If there is too little memory for it.
+    StoppedError
+        If a signal asks this process to stop.
     """
     try:
         return Verdict(check.path, True, check.carry_out(advance))
-    except NoMemoryError:
+    except StoppedError:
         raise
     except GaugeError as error:
-        return Verdict(check.path, False, str(error))
+        other_kind = isinstance(error, UnsupportedError) and not check.named
+        bad = other_kind or isinstance(error, DamagedError)
+        return Verdict(check.path, False if bad else None, str(error))
 
 
 def checks_of(path: Path, regenerate: int = 0) -> list[Check]:
@@ -201,7 +217,7 @@ def _known_scan(path: Path) -> Scan:
 
 def _configuration_check(path: Path) -> Check:
     """Return the check of a configuration by itself."""
-    return Check(path, partial(_configuration, path, None, {}))
+    return Check(path, partial(_configuration, path, None, {}), named=True)
 
 
 def _is_table(path: Path) -> bool:
@@ -220,7 +236,7 @@ def _table_check(path: Path) -> Check:
         return Check(path, partial(_table, path, _known_parameters(run), _saved_sweep(run)))
     if scan.exists() and path == scan.table:
         return Check(path, partial(_scan_table, _known_scan(scan.path)))
-    return Check(path, partial(_single_table, path))
+    return Check(path, partial(_single_table, path), named=True)
 
 
 def _known_parameters(run: Run) -> Parameters | None:
@@ -254,7 +270,7 @@ def _configuration_checks(run: Run, parameters: Parameters | None, sweep: int) -
     files, unnamed = run.config_files(), 0
     if parameters and parameters.keeps_configs:
         numbers = {number for number, _ in files}
-        due = _due(run, parameters).kept(min(sweep, parameters.updates))
+        due = _due(run, parameters, sweep)
         missing = (n for part in due for n in part if n not in numbers)
         there = sum(number in part for number in numbers for part in due)
         unnamed = max(0, sum(map(len, due)) - there - MOST_MISSING)
@@ -275,11 +291,20 @@ def _configuration_checks(run: Run, parameters: Parameters | None, sweep: int) -
     return checks
 
 
-def _due(run: Run, parameters: Parameters) -> RemovedConfigurations:
-    """Return what was removed on purpose; nothing if its record is damaged, which has a check."""
-    with suppress(GaugeError):
-        return RemovedConfigurations.of(run, parameters)
-    return RemovedConfigurations(parameters)
+def _due(run: Run, parameters: Parameters, sweep: int) -> list[range]:
+    """Return the updates after which there should be a configuration.
+
+    A damaged record of what was removed on purpose, which has a check, counts as missing. If it
+    cannot be read, no configuration is known to be due.
+    """
+    removed = RemovedConfigurations(parameters)
+    try:
+        removed = RemovedConfigurations.of(run, parameters)
+    except UnreadableError:
+        return []
+    except GaugeError:
+        pass
+    return removed.kept(min(sweep, parameters.updates))
 
 
 def _thinned(run: Run, parameters: Parameters | None, advance: CheckProgress) -> str:
@@ -333,7 +358,7 @@ def _scan_table(scan: Scan, advance: CheckProgress) -> str:
         action = scan.parameters.action.with_options(**options)
         averaged, there = table["sweeps"][row], done.get((beta, lattice, action), 0)
         if averaged > there:
-            raise GaugeError(
+            raise DamagedError(
                 f"{scan.table} contains averages over {averaged} updates at beta = {beta:.12g} on "
                 f"{lattice}, where the runs contain {there}; restore the runs from a copy, or "
                 "remove the table."
@@ -347,7 +372,7 @@ def _points(path: Path) -> TableData:
     words = [name for name, column in table.columns.items() if column.dtype.kind == "U"]
     known = {"beta", "lattice", *(["sweeps"] if len(table) else [])}
     if words != ["lattice"] or not known <= table.columns.keys():
-        raise GaugeError(f"{path} is damaged: it is not the table of a scan.")
+        raise DamagedError(f"{path} is damaged: it is not the table of a scan.")
     return table
 
 
@@ -383,7 +408,7 @@ def _checkpoint(run: Run, parameters: Parameters | None, advance: CheckProgress)
     """Check the checksum of the checkpoint, and that it belongs to the run."""
     state, _ = checkpoint.load(run.checkpoint)
     if parameters and not parameters.is_of(state.chain):
-        raise GaugeError(
+        raise DamagedError(
             f"The checkpoint {run.checkpoint} belongs to a run with other parameters; restore it "
             "from a copy."
         )
@@ -416,17 +441,19 @@ def _with_note(path: Path, words: str) -> str:
 
 def _sound(path: Path) -> TableData:
     """Read a table, and check that all of its numbers are finite."""
-    if not path.exists():
+    if is_missing(path):
         raise _missing(path)
     table = read_table(path)
     kinds = [columns for one in OBSERVABLES.values() for columns in one.columns_of_tables()]
     words = {name for columns in kinds for name in columns.words}
     for name, column in table.columns.items():
         if name not in words and column.dtype.kind == "U" and len(column):
-            raise GaugeError(f"{path} is damaged: row 1 contains no number for {name}.")
+            raise DamagedError(f"{path} is damaged: row 1 contains no number for {name}.")
         if column.dtype.kind == "f" and not np.isfinite(column).all():
             row = int(np.argmin(np.isfinite(column)))
-            raise GaugeError(f"{path} is damaged: row {row + 1} contains {column[row]} for {name}.")
+            raise DamagedError(
+                f"{path} is damaged: row {row + 1} contains {column[row]} for {name}."
+            )
     return table
 
 
@@ -435,7 +462,7 @@ def _check_origin(path: Path, table: TableData, parameters: Parameters) -> None:
     for name in ("group", "lattice", "beta"):
         found, expected = table.header.get(name), str(parameters.values()[name])
         if found not in (None, expected):
-            raise GaugeError(f"{path} belongs to another run: its {name} is {found}.")
+            raise DamagedError(f"{path} belongs to another run: its {name} is {found}.")
 
 
 def _check_rows(
@@ -444,18 +471,18 @@ def _check_rows(
     """Check the columns, and that every update that is due up to `sweep` has all of its rows."""
     names, records = _expected(table, parameters, item)
     if tuple(table.columns) != (SWEEP, *names):
-        raise GaugeError(f"{path} is damaged: it has the columns {','.join(table.columns)}.")
+        raise DamagedError(f"{path} is damaged: it has the columns {','.join(table.columns)}.")
     start, every, found = parameters.thermalize, item.every, table.columns[SWEEP]
     wanted = start + every * (1 + np.arange(len(found)) // records)
     if not np.array_equal(found, wanted):
         row = int(np.argmax(found != wanted))
-        raise GaugeError(
+        raise DamagedError(
             f"{path} is damaged: row {row + 1} belongs to update {found[row]} instead of "
             f"{wanted[row]}."
         )
     due = max(0, sweep - start) // every * records
     if len(found) < due:
-        raise GaugeError(
+        raise DamagedError(
             f"{path} is damaged: it ends after {len(found)} of {due} rows; restore it from a copy."
         )
 
@@ -486,12 +513,12 @@ def _check_numbers(path: Path, table: TableData) -> None:
     if wrong is not None and wrong.any():
         row = int(np.argmax(wrong))
         where = f"update {table[SWEEP][row]}" if SWEEP in table.columns else f"row {row + 1}"
-        raise GaugeError(f"{path} is damaged: the numbers of {where} contradict each other.")
+        raise DamagedError(f"{path} is damaged: the numbers of {where} contradict each other.")
 
 
 def _others_missing(folder: Path, number: int, advance: CheckProgress) -> str:
     """Report missing configurations that are not named one by one."""
-    raise GaugeError(
+    raise DamagedError(
         f"{number} more configurations are missing from {folder}; make them again with gauge-mc "
         "regenerate."
     )
@@ -504,12 +531,12 @@ def _configuration(
     advance: CheckProgress,
 ) -> str:
     """Check a configuration, and that it agrees with the tables of its run."""
-    if not path.exists():
-        raise GaugeError(f"{path} is missing; make it again with gauge-mc regenerate.")
+    if is_missing(path):
+        raise DamagedError(f"{path} is missing; make it again with gauge-mc regenerate.")
     header = open_configuration(path).header
     for name in ("group", "lattice", "precision") if parameters else ():
         if getattr(header, name) != getattr(parameters, name):
-            raise GaugeError(
+            raise DamagedError(
                 f"{path} belongs to another run: its {name} is {getattr(header, name)}."
             )
     averages = _averages(path, advance)
@@ -540,7 +567,7 @@ def _compare(
     for column, value in found.items():
         said = float(table.columns[column][rows[0]])
         if not math.isclose(value, said, rel_tol=0, abs_tol=tolerance):
-            raise GaugeError(
+            raise DamagedError(
                 f"{path} and the table of {observable} contradict each other: {column} is "
                 f"{value:.12g} in the configuration, but {said:.12g} in the table; restore them "
                 "from a copy."
@@ -559,24 +586,33 @@ def _averages(path: Path, advance: CheckProgress) -> Averages:
     return open_configuration(path).check(advancing)
 
 
-def _missing(path: Path) -> GaugeError:
-    return GaugeError(f"{path} is missing; restore it from a copy.")
+def _missing(path: Path) -> DamagedError:
+    return DamagedError(f"{path} is missing; restore it from a copy.")
 
 
-def summarise(verdicts: Sequence[Verdict], named: int) -> str | None:
-    """Return a sentence about the damaged and missing files, or None if there are none.
+def summarise(verdicts: Sequence[Verdict], named: int) -> GaugeError | None:
+    """Return the error that says which files are damaged, missing or unchecked, if any are.
 
     Parameters
     ----------
     verdicts : sequence of Verdict
         Results of all checks.
     named : int
-        Maximum number of files that the sentence names.
+        Maximum number of files of each kind that the sentence names.
+
+    Returns
+    -------
+    DamagedError or UncheckedError or None
+        The latter if no file is damaged or missing, but some cannot be checked here.
     """
-    bad = [str(verdict.path) for verdict in verdicts if not verdict.sound]
-    if not bad:
-        return None
-    more = f" and {len(bad) - named} more" if len(bad) > named else ""
-    return (
-        f"Damaged or missing: {len(bad)} of {len(verdicts)} files, {', '.join(bad[:named])}{more}."
+    bad, unchecked = (
+        [str(one.path) for one in verdicts if one.sound is sound] for sound in (False, None)
     )
+
+    def files(paths: Sequence[str]) -> str:
+        more = f" and {len(paths) - named} more" if len(paths) > named else ""
+        return f"{len(paths)} of {len(verdicts)} files, {', '.join(paths[:named])}{more}."
+
+    words = [f"Damaged or missing: {files(bad)}"] * bool(bad)
+    words += [f"Could not be checked here: {files(unchecked)}"] * bool(unchecked)
+    return (DamagedError if bad else UncheckedError)(" ".join(words)) if words else None

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.domain.device_group import open_device_group
-from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.files.input import read_text
+from gauge_mc.errors import DamagedError, UsageError
+from gauge_mc.files.input import is_missing, read_text
 from gauge_mc.publication.crate import CRATE
 from gauge_mc.publication.record import (
     CHAIN,
@@ -43,10 +43,10 @@ def check_file(
         If it is missing or differs.
     """
     path = folder / name
-    if not path.is_file():
-        raise GaugeError(f"{path} is missing; get the publication again.")
+    if is_missing(path):
+        raise DamagedError(f"{path} is missing; get the publication again.")
     if sha256(path) != digest:
-        raise GaugeError(f"{path} is not the file that was published; get the publication again.")
+        raise DamagedError(f"{path} is not the file that was published; get the publication again.")
     return "as published"
 
 
@@ -86,7 +86,7 @@ def make_again(folder: Path, number: int, advance: Callable[[float], object]) ->
     if not rows:
         raise UsageError(f"{folder} lists no configurations that could be made again.")
     if others := rows.keys() - {*filter(chain.due.__contains__, rows)}:
-        raise GaugeError(
+        raise DamagedError(
             f"{folder / CONFIGURATIONS} lists a configuration after update {max(others)}, which "
             f"the run in {folder} has not made; get the publication again."
         )
@@ -100,7 +100,7 @@ def make_again(folder: Path, number: int, advance: Callable[[float], object]) ->
         for files in making.files(wanted, Path(temporary), chain.parameters.format, 1):
             for update, path in files.items():
                 if open_configuration(path).digest() != rows[update].links:
-                    raise GaugeError(
+                    raise DamagedError(
                         f"Made again on {devices.name}, configuration {update} of {folder} has "
                         "other links; use the version and the kind of device in its run.toml."
                     )
@@ -120,5 +120,5 @@ def published_chain(folder: Path) -> StoredChain:
     try:
         state = parse_state(read_text(path, MOST_BYTES))
     except (ValueError, TypeError) as error:
-        raise GaugeError(f"{path} is damaged: {error}; get the publication again.") from error
+        raise DamagedError(f"{path} is damaged: {error}; get the publication again.") from error
     return StoredChain.at(Run(folder), state)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gauge_mc import __version__
-from gauge_mc.errors import GaugeError
+from gauge_mc.errors import DamagedError
 from gauge_mc.files.input import read_text
 from gauge_mc.files.structured import parse_json
 from gauge_mc.groups import GROUPS
@@ -89,9 +89,9 @@ def published_files(folder: Path) -> dict[str, str]:
         graph = parse_json(read_text(path, MOST_BYTES))["@graph"]
         found = {str(one["@id"]): str(one["sha256"]) for one in graph if one["@type"] == "File"}
     except (ValueError, TypeError, KeyError) as error:
-        raise GaugeError(f"{path} is damaged: {error}; get the publication again.") from error
+        raise DamagedError(f"{path} is damaged: {error}; get the publication again.") from error
     if outside := [one for one in found if Path(one).is_absolute() or ".." in Path(one).parts]:
-        raise GaugeError(f"{path} names {outside[0]}, which is outside of the folder.")
+        raise DamagedError(f"{path} names {outside[0]}, which is outside of the folder.")
     return found
 
 

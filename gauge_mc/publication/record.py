@@ -22,7 +22,7 @@ from gauge_mc import __version__
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.devices import BACKENDS
 from gauge_mc.devices.source import source_folder
-from gauge_mc.errors import GaugeError
+from gauge_mc.errors import DamagedError
 from gauge_mc.files.input import open_regular, read_text
 from gauge_mc.files.structured import parse_csv
 from gauge_mc.libraries import LIBRARIES
@@ -167,7 +167,7 @@ def _rows(path: Path, names: Sequence[str], read: Callable[[dict[str, str]], Row
         return [read(row) for row in parse_csv(read_text(path, MOST_BYTES), names)]
     except ValueError as error:
         reason = " ".join(str(error).split()).rstrip(".")
-        raise GaugeError(f"{path} is damaged: {reason}; get the publication again.") from error
+        raise DamagedError(f"{path} is damaged: {reason}; get the publication again.") from error
 
 
 def _csv(names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from gauge_mc.errors import GaugeError
+from gauge_mc.errors import DamagedError, GaugeError, UnreadableError
 from gauge_mc.files.atomic import replacing
 from gauge_mc.files.input import open_regular
 from gauge_mc.files.structured import LARGE, parse_json
@@ -183,8 +183,8 @@ def fitting(
         yield array
 
 
-def _damaged(path: Path, reason: str) -> GaugeError:
-    return GaugeError(
+def _damaged(path: Path, reason: str) -> DamagedError:
+    return DamagedError(
         f"The checkpoint {path} is damaged ({reason}); start a new run from the last configuration "
         "with --start and --output."
     )
@@ -226,7 +226,7 @@ def _reading(path: Path) -> Iterator[BufferedReader]:
         with open_regular(path, "a checkpoint") as file:
             yield file
     except OSError as error:
-        raise GaugeError(
+        raise UnreadableError(
             f"The checkpoint {path} cannot be read ({error.strerror}): check the disk."
         ) from error
 

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from gauge_mc import __version__
 from gauge_mc.actions import couplings
-from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.errors import DamagedError, GaugeError, UnknownNameError, UnreadableError, UsageError
 from gauge_mc.files.atomic import remove_leftovers, replacing
 from gauge_mc.files.folders import make_folder, remove_empty
 from gauge_mc.files.input import read_text
@@ -185,11 +185,10 @@ class Run:
             if missing := parameters.values().keys() - values.keys() - LATER:
                 raise ValueError(f"no key {min(missing)}")
             return parameters, sessions
+        except UnreadableError:
+            raise
         except (ValueError, TypeError, GaugeError) as error:
-            if isinstance(error.__cause__, OSError):  # unreadable, and perhaps sound
-                raise
-            reason = " ".join(str(error).split()).rstrip(".")
-            raise GaugeError(f"{self.toml} is damaged: {reason}.") from error
+            raise unusable(self.toml, error) from error
 
     def write(self, parameters: Parameters, sessions: list[SessionRecord]) -> None:
         """Write or replace run.toml."""
@@ -282,9 +281,23 @@ def _of_run(name: str) -> bool:
     return name in ("run.toml", "thinned.toml") or name.endswith(".csv")
 
 
-def ambiguous(number: int, first: Path, second: Path) -> GaugeError:
+def unusable(path: Path, error: Exception) -> GaugeError:
+    """Return the error for a run.toml or a scan.toml that cannot be understood.
+
+    It may be intact if it names something that a package declares which is not installed.
+    """
+    reason = " ".join(str(error).split()).rstrip(".")
+    if isinstance(error, UnknownNameError):
+        return GaugeError(
+            f"{path} names what is not known here: {reason}; install the package that declares it, "
+            "or restore the file from a copy if it is damaged."
+        )
+    return DamagedError(f"{path} is damaged: {reason}.")
+
+
+def ambiguous(number: int, first: Path, second: Path) -> DamagedError:
     """Return the error for two configuration files of a run with the same number."""
-    return GaugeError(
+    return DamagedError(
         f"{first} and {second} both have the number {number}, which must identify a configuration; "
         "move one of them out of the run."
     )

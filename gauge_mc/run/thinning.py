@@ -19,7 +19,7 @@ from gauge_mc import __version__
 from gauge_mc.arguments import checks_types
 from gauge_mc.devices.choice import AUTOMATIC
 from gauge_mc.domain.device_group import open_device_group
-from gauge_mc.errors import GaugeError, UsageError, not_written
+from gauge_mc.errors import DamagedError, GaugeError, UnreadableError, UsageError, not_written
 from gauge_mc.files.atomic import replacing, sync_folder
 from gauge_mc.files.input import read_text
 from gauge_mc.files.structured import parse_toml, typed
@@ -126,9 +126,11 @@ def read_rules(run: Run, updates: int) -> tuple[Rule, ...]:
             raise ValueError("it keeps nothing")
         if (last := max(rule.sweep for rule in rules)) > updates:
             raise ValueError(f"it tells of update {last}, and the run ends after {updates}")
+    except UnreadableError:
+        raise
     except (GaugeError, ValueError, TypeError, KeyError) as error:
         reason = " ".join(str(error).split()).rstrip(".")
-        raise GaugeError(
+        raise DamagedError(
             f"{path} is damaged: {reason}; restore it from a copy, or remove it, whereupon the "
             "configurations that it tells of count as missing."
         ) from error

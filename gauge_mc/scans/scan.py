@@ -23,7 +23,7 @@ from pathlib import Path
 
 from gauge_mc.actions import Action
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.errors import GaugeError, UnreadableError, UsageError
 from gauge_mc.files.atomic import replacing
 from gauge_mc.files.folders import make_folder, remove_empty
 from gauge_mc.files.input import read_text
@@ -31,7 +31,7 @@ from gauge_mc.files.structured import parse_json, parse_toml
 from gauge_mc.options import Option
 from gauge_mc.run.cards import MAX_CARD
 from gauge_mc.run.checkpoint import read_state
-from gauge_mc.run.directory import RUNS, Run, last_use, modified
+from gauge_mc.run.directory import RUNS, Run, last_use, modified, unusable
 from gauge_mc.run.log import LOG
 from gauge_mc.run.parameters import UNSTATED, Parameters
 from gauge_mc.run.settings import start_of_chain
@@ -306,11 +306,10 @@ class Scan:
             if unknown:
                 raise ValueError(f"unknown key {min(unknown)}")
             return scan
+        except UnreadableError:
+            raise
         except (ValueError, TypeError, LookupError, AttributeError, GaugeError) as error:
-            if isinstance(error.__cause__, OSError):  # unreadable, and perhaps sound
-                raise
-            reason = " ".join(str(error).split()).rstrip(".")
-            raise GaugeError(f"{empty.toml} is damaged: {reason}.") from error
+            raise unusable(empty.toml, error) from error
 
     def write(self) -> None:
         """Write scan.toml, which appears complete or not at all."""

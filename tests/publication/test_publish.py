@@ -39,7 +39,7 @@ def folder(run, tmp_path):
 
 
 def bad(folder):
-    return {one.path.name: one.words for one in verify(folder) if not one.sound}
+    return {one.path.name: one.words for one in verify(folder) if one.sound is False}
 
 
 def test_the_list_of_configurations(run, folder):
