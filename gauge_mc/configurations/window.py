@@ -101,16 +101,18 @@ class SliceWindow(ABC):
         stream = iter(blocks)
         first = next(stream)
         for t, (block, following) in enumerate(pairwise(chain([first], stream, [first]))):
-            self._take(t, block, following)
-            if t:
-                self._sums += self._trace_sums(t - 1)
+            with np.errstate(all="ignore"):  # numbers of a damaged file
+                self._take(t, block, following)
+                if t:
+                    self._sums += self._trace_sums(t - 1)
             if not self._target:
                 yield t, None
             elif t or not self._target.order.reaches_back:
                 yield t, self._block(t)
         # The first slice once more, after the last one.
-        self._take(extent_t, first, first, again=True)
-        self._sums += self._trace_sums(extent_t - 1)
+        with np.errstate(all="ignore"):
+            self._take(extent_t, first, first, again=True)
+            self._sums += self._trace_sums(extent_t - 1)
         if self._target and self._target.order.reaches_back:
             yield 0, self._block(extent_t)
 

@@ -146,12 +146,11 @@ def in_group(group: Group, matrices: Matrices) -> Matrices:
 def first_outside(matrices: Matrices, tolerance: float) -> int | None:
     """Return the number of the first link that is not in SU(N), or None; see ``file_links.h``."""
     rows, last = matrices[:, :-1], matrices[:, -1:]
-    with np.errstate(all="ignore"):
-        products = rows @ rows.conj().transpose(0, 2, 1) - np.eye(rows.shape[1])
-        apart = np.maximum(
-            np.abs(products).max(axis=(1, 2)), np.abs(last - last_row(rows)).max(axis=(1, 2))
-        )
-        bad = ~(apart <= tolerance)  # so that a NaN is bad
+    products = rows @ rows.conj().transpose(0, 2, 1) - np.eye(rows.shape[1])
+    apart = np.maximum(
+        np.abs(products).max(axis=(1, 2)), np.abs(last - last_row(rows)).max(axis=(1, 2))
+    )
+    bad = ~(apart <= tolerance)  # so that a NaN is bad
     return int(np.argmax(bad)) if bad.any() else None
 
 
