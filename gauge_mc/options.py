@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from gauge_mc.errors import GaugeError, UsageError
@@ -105,6 +106,8 @@ class Option(Number):
     """Subclass of `gauge_mc.option_items.OptionItem`, if the value is a list of such things. It is
     kept as text, whose words may contain colons.
     """
+    folder: bool = field(default=False, kw_only=True)
+    """Whether the value names a folder into which files are written."""
     written: str = field(default="", kw_only=True)
     """Name within a text of several options, such as ``M5``; by default the name."""
     place: str = field(default="", kw_only=True)
@@ -441,6 +444,40 @@ def parse_options(
         value = _parsed(known[name], text.strip(), bool(equals), whose, where)
         found[name] = (*found.get(name, ()), value) if known[name].repeated else value
     return found
+
+
+def within(
+    folder: Path, options: Iterable[Option], words: Iterable[str], whose: str
+) -> tuple[str, ...]:
+    """Return options as text, in which folders that are written lie in another folder.
+
+    Parameters
+    ----------
+    folder : Path
+        The other folder.
+    options, words, whose
+        See `parse_options`.
+
+    Raises
+    ------
+    UsageError
+        If such a folder is named by an absolute path, or by one that leads upwards.
+    """
+    known = {option.name: option for option in options}
+    found = []
+    for word in _joined(words, known):
+        key, equals, text = word.partition("=")
+        name = key.strip().replace("-", "_")
+        if equals and name in known and known[name].folder:
+            path = Path(text.strip())
+            if path.is_absolute() or ".." in path.parts:
+                raise UsageError(
+                    f"{whose} would write to '{shortened(text)}' ({name}), which may lie anywhere; "
+                    "name a folder relative to that of the output, without '..'."
+                )
+            word = f"{name}={folder / path}"
+        found.append(word)
+    return tuple(found)
 
 
 def _joined(words: Iterable[str], known: Mapping[str, Option]) -> list[str]:

@@ -59,6 +59,7 @@ STORED_MODES = Option(
     "Folder of eigenvectors of the kernel operator and of D: those that it has are read, and the "
     "others are written there.",
     metavar="FOLDER",
+    folder=True,
 )
 
 EIGENVALUE_TABLE = SecondaryTable(

@@ -42,8 +42,10 @@ from gauge_mc.files.input import read_text
 from gauge_mc.files.structured import parse_toml, typed
 from gauge_mc.fits import FITS
 from gauge_mc.observables import OBSERVABLES
+from gauge_mc.options import within
 from gauge_mc.registry import in_words, nearest
 from gauge_mc.run.cards import MAX_CARD, flat, named_values
+from gauge_mc.run.functions import options_of_observable
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.scans.request import ScanRequest
 
@@ -108,6 +110,21 @@ class PaperEnsemble:
         if self.scan:
             return ScanRequest.of(self.values).scan().parameters
         return Parameters.from_values(self.values)
+
+    def values_within(self, folder: Path) -> dict[str, object]:
+        """Return the values, with whatever measurements write besides tables in a folder.
+
+        Raises
+        ------
+        UsageError
+            If a measurement names a folder elsewhere.
+        """
+        found = []
+        for one in self.parameters.measure:
+            known = options_of_observable(one.observable)
+            options = within(folder, known, one.options, one.observable)
+            found.append(replace(one, options=options))
+        return {**self.values, "measure": found}
 
     @property
     def folder(self) -> str:
@@ -250,6 +267,8 @@ def _check(card: PaperCard) -> None:
                 f"'{one.name}' needs the average '{one.average}', which its ensemble does not "
                 f"measure{nearest(one.average, known)}".rstrip(".")
             )
+    for each in card.ensembles.values():
+        each.values_within(Path())
     if not card.entries:
         raise ValueError("it has no entries")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.files.folders import make_folder
+from gauge_mc.files.folders import make_folder, remove_empty
 from gauge_mc.files.input import read_text
 from gauge_mc.files.structured import parse_json
 from gauge_mc.fits import FITS, fit_all
@@ -107,7 +107,7 @@ class _Work:
 
     def _run(self, one: PaperEnsemble, limit: float | None) -> tuple[UsedEnsemble, str | None]:
         options = self._options(one, limit)
-        found = generate(dict(one.values), progress=self.progress, **options)
+        found = generate(one.values_within(self.folder), progress=self.progress, **options)
         done = UsedEnsemble(
             one.name,
             str(found.path),
@@ -135,7 +135,8 @@ class _Work:
                 share = max(LEAST_SECONDS, left * (end - time.monotonic()))
             del costs[lattice]
             options = self._options(one, share)
-            found = scan({**one.values, "lattice": lattice}, progress=self.progress, **options)
+            given = {**one.values_within(self.folder), "lattice": lattice}
+            found = scan(given, progress=self.progress, **options)
             stopped = found.stopped or stopped
             if found.stopped not in (None, TIME_LIMIT):
                 break
@@ -230,11 +231,15 @@ def reproduce(
         If a run or a scan cannot be carried out, or a file cannot be written. A fit that fails
         leaves its entries without a value.
     """
-    make_folder(output / ENSEMBLE_FOLDER)
+    made = make_folder(output / ENSEMBLE_FOLDER)
     given = {name: value for name, value in execution.items() if value is not None}
     deadline = None if budget is None else time.monotonic() + budget
     work = _Work(card, output, given, progress, deadline)
-    work.carry_out()
+    try:
+        work.carry_out()
+    except BaseException:
+        remove_empty(made)
+        raise
     found = Comparison(
         card.name,
         card.paper,

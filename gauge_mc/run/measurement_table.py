@@ -10,7 +10,7 @@ this configuration.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -129,6 +129,8 @@ def measuring(
             f"There is no folder {path.parent} for the table {path.name}; create it, or choose "
             "another --output."
         )
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder; name a file for the table with --output.")
     lock_file = path.with_name(f".{path.name}.lock")
     lock = RunLock(lock_file)
     try:
@@ -158,6 +160,11 @@ def measuring(
                     for one in observable.secondary_tables
                 }
                 yield MeasurementTask(ensemble, observable, table, done, left, unknown, secondary)
+    except BaseException:
+        with suppress(GaugeError):  # that the table is damaged is what has been raised
+            if _is_empty(path, observable):
+                _remove(path, observable)
+        raise
     finally:
         lock_file.unlink(missing_ok=True)
         lock.close()

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from gauge_mc.errors import INTERRUPTED, GaugeError, UsageError
+from gauge_mc.observables import OBSERVABLES
 from gauge_mc.papers import reproduce as module
 from gauge_mc.papers.cards import find_card, known_cards, read_paper
 from gauge_mc.papers.comparison import (
@@ -22,8 +23,9 @@ from gauge_mc.papers.comparison import (
     value_at,
 )
 from gauge_mc.papers.reproduce import TIME_LIMIT, compare_kept, parse_budget, reproduce
+from gauge_mc.run.functions import options_of_observable
 from gauge_mc.run.generate import generate
-from gauge_mc.run.parameters import UNSTATED
+from gauge_mc.run.parameters import UNSTATED, Parameters
 from gauge_mc.run.view import open_run
 from tests.calls import call, call_apart, make_run
 from tests.reference.distributions import su2_strong_coupling_plaquette
@@ -462,3 +464,42 @@ error = 0.01
     assert asked[0][1] == pytest.approx(87 * 64 / (64 + 216), abs=1.5)
     assert asked[1][1] == pytest.approx(87, abs=2)  # nothing of it was used
     assert found.ensembles[0].reduced
+
+
+def folders_of_options():
+    """Observables with an option that names a folder into which they write."""
+    found = [
+        (name, option.name)
+        for name in OBSERVABLES
+        for option in options_of_observable(name)
+        if option.folder
+    ]
+    assert {option for _, option in found} == {
+        option.name
+        for name in OBSERVABLES
+        for option in options_of_observable(name)
+        if "FOLDER" in option.metavar or "FILE" in option.metavar
+    }
+    return found
+
+
+@pytest.mark.parametrize(("observable", "option"), folders_of_options())
+def test_a_card_writes_nowhere_but_into_the_folder_of_the_output(observable, option):
+    form = f'measure = "{observable}:10:{option}=@"'
+    for name in ("/tmp/elsewhere", "../elsewhere", "kept/../../elsewhere", "..", "/"):
+        text = CARD.replace('measure = "plaquette"', form.replace("@", name))
+        with pytest.raises(UsageError, match="which may lie anywhere; name a folder relative to"):
+            read_paper(write(text.replace('average = "plaquette"', 'fit = "scale"\nvalue = "r0"')))
+    text = CARD.replace('measure = "plaquette"', form.replace("@", "kept"))
+    text = text.replace('average = "plaquette"', 'fit = "scale"\nvalue = "r0"')
+    card = read_paper(write(text))
+    for one in card.ensembles.values():
+        (measured,) = Parameters.from_values(one.values_within(Path("out"))).measure
+        assert measured.options == (f"{option}={Path('out/kept')}",)
+
+
+def test_a_paper_that_cannot_be_begun_leaves_nothing(folder):
+    path = write()
+    with pytest.raises(UsageError):
+        reproduce(read_paper(path), output=folder / "new/out", **{**CPU, "backend": "@"})
+    assert [*folder.iterdir()] == [folder / path]

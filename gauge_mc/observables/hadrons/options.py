@@ -126,6 +126,7 @@ PROPAGATORS = Option(
     "Folder of propagators, before the sink is smeared: those that it has are read, and the others "
     "are written there.",
     metavar="FOLDER",
+    folder=True,
 )
 
 
