@@ -14,9 +14,11 @@ from gauge_mc.configurations.pipeline import READING, Memory, read_ahead
 from gauge_mc.configurations.window import DeviceWindow, SliceWindow, open_window
 from gauge_mc.devices import Device
 from gauge_mc.domain.device_group import DeviceGroup
+from gauge_mc.errors import NoKernelsError
 from gauge_mc.fields.averages import averages
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_blocks import read_blocks
+from gauge_mc.fields.host_field import HostField
 from gauge_mc.files.averages import Averages
 from gauge_mc.files.input import InputFile
 from gauge_mc.formats import read_header, too_large
@@ -66,6 +68,9 @@ class Configuration:
     ) -> Field:
         """Return the field, and check the file.
 
+        Where no kernel can be compiled, and no device is given, NumPy reads the links. Such a field
+        has `Field.to_numpy`, `Field.slices` and `Field.save`. It refuses everything else.
+
         Parameters
         ----------
         precision : str, optional
@@ -78,7 +83,13 @@ class Configuration:
         GaugeError
             If the file is damaged, has changed since it was opened, or does not fit into memory.
         """
-        return self.load_identified(precision, device)[0]
+        try:
+            return self.load_identified(precision, device)[0]
+        except NoKernelsError as error:
+            if device is not None:
+                raise
+            kind = (self.header.lattice, self.header.group, precision or self.header.precision)
+            return HostField(*kind, self.slices(), error)
 
     def load_identified(
         self, precision: str | None = None, device: Device | DeviceGroup | None = None

@@ -15,17 +15,17 @@ from gauge_mc.configurations.pipeline import WRITING, Memory, write_behind
 from gauge_mc.configurations.reading import Configuration, Wrap, open_configuration
 from gauge_mc.configurations.window import SliceWindow, open_window
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.layout import REALS
-from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.domain.layout import real_type
+from gauge_mc.errors import GaugeError
 from gauge_mc.fields.averages import averages
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_blocks import FieldBlocks
 from gauge_mc.fields.file_links import LinkCheck
+from gauge_mc.fields.host_field import HostField
 from gauge_mc.files.atomic import replacing
 from gauge_mc.files.averages import Averages
 from gauge_mc.formats import FORMATS, LinkSource, check_writable
 from gauge_mc.groups import GROUPS
-from gauge_mc.registry import in_words
 from gauge_mc.storage.links import Block, Checksums, Links, StoredLinks
 
 
@@ -40,6 +40,10 @@ def write_field(
 
     For parameters and errors see `Field.save`.
     """
+    if isinstance(field, HostField):
+        kind = (field.lattice, field.group.name, precision, format, provenance)
+        write_configuration(path, field.slices(), *kind)
+        return
     stored = stored_by(format, field.lattice, field.group.name, precision)
     source = FieldSource(field, FieldBlocks(field, stored), averages(field))
     if field.devices.root:
@@ -288,8 +292,7 @@ def stored_by(format: str, lattice: Lattice, group: str, precision: str) -> Stor
     UsageError
         If the format is unknown, is read-only, or cannot store the group in this precision.
     """
-    if precision not in REALS:
-        raise UsageError(f"There is no precision '{precision}'; choose {in_words(REALS, 'or')}.")
+    real_type(precision)  # which refuses an unknown one
     check_writable(format, group, precision)
     return FORMATS[format].stored(lattice, GROUPS[group], precision)
 

@@ -18,9 +18,24 @@ from numpy.typing import NDArray
 from gauge_mc.devices.source import constants
 from gauge_mc.devices.structures import GEOMETRY, divisor, geometry_structure
 from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import UsageError
 
 REALS = {"single": "float32", "double": "float64"}
 """NumPy names of the types of stored reals, by precision."""
+
+
+def real_type(precision: str) -> np.dtype[np.floating[Any]]:
+    """Return the type of stored reals.
+
+    Raises
+    ------
+    UsageError
+        If the precision is unknown.
+    """
+    if precision not in REALS:
+        raise UsageError(f"There is no precision '{precision}'; choose {' or '.join(REALS)}.")
+    return np.dtype(REALS[precision])
+
 
 BOTH_PARITIES = 2
 """Value of `parity` for work on even and odd sites."""
@@ -160,7 +175,7 @@ class Layout:
     @property
     def real(self) -> np.dtype[np.floating[Any]]:
         """The type of stored reals."""
-        return np.dtype(REALS[self.precision])
+        return real_type(self.precision)
 
     def slice_bytes(self, components: int) -> int:
         """Return the bytes of a slice of a field with the given number of components per link."""

@@ -19,9 +19,9 @@ from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.halo import SliceRange
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.layout import BOTH_PARITIES, REALS, Layout, split_lanes
+from gauge_mc.domain.layout import BOTH_PARITIES, REALS, Layout, real_type, split_lanes
 from gauge_mc.domain.slab import Slab
-from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field_blocks import FieldBlocks
 from gauge_mc.fields.file_links import SlabBlocks
 from gauge_mc.fields.slab_field import SlabField
@@ -96,9 +96,7 @@ class Field(SlabField):
         GaugeError
             If the device cannot be opened or has too little memory.
         """
-        if precision not in REALS:
-            known = " or ".join(REALS)
-            raise UsageError(f"There is no precision '{precision}'; choose {known}.")
+        real_type(precision)  # which refuses an unknown one
         links_of, devices = GROUPS[group], DeviceGroup.of(device)
         first = devices.devices[0]
         split = split_lanes(lattice, first.lanes(precision))
@@ -175,6 +173,9 @@ class Field(SlabField):
         device: Device | DeviceGroup | None = None,
     ) -> Field:
         """Read a configuration file; the format is detected automatically.
+
+        Where no kernel can be compiled, and no device is given, the links can still be looked at
+        and written; see `Configuration.load`.
 
         Parameters
         ----------

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 
 import numpy as np
@@ -9,7 +10,9 @@ import pytest
 
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.devices.cpu import compiler
-from gauge_mc.errors import UNCHECKED, NoKernelsError
+from gauge_mc.errors import UNCHECKED, NoKernelsError, UsageError
+from gauge_mc.fields.action_density import action_density
+from gauge_mc.fields.averages import averages
 from gauge_mc.fields.field import Field
 from gauge_mc.formats import writable_formats
 from gauge_mc.publication.publish import publish
@@ -163,8 +166,32 @@ def test_what_needs_kernels_says_what_is_missing(run, tmp_path, lack):
     assert words in shown
     assert "damaged" not in shown
     assert code == 1
-    with pytest.raises(NoKernelsError, match=words.replace("+", r"\+")):
-        Field.load(run / CONFIG)
+    field = Field.load(run / CONFIG)
+    for needs in (averages, Field.packed_slices, lambda field: action_density(field, 6.0)):
+        with pytest.raises(NoKernelsError, match=re.escape(words)):
+            list(needs(field))
+    with pytest.raises(UsageError, match="There is no precision 'half'; choose single or double"):
+        Field.load(run / CONFIG, "half")
+
+
+@pytest.mark.parametrize("precision", ["single", "double"])
+def test_a_field_has_the_same_links(run, tmp_path, lack, precision):
+    def written(field, name):
+        field.save(tmp_path / name, "nersc")
+        return open_configuration(tmp_path / name)
+
+    path = run / CONFIG
+    with_kernels = Field.load(path, precision)
+    matrices, file = with_kernels.to_numpy(), written(with_kernels, "with")
+    lack()
+    field = Field.load(path, precision)
+    assert repr(field) == f"<Field SU(3) 4x4x4x6, {precision} precision, without kernels>"
+    # Compilers may fuse the additions of the last row, which follows from the others.
+    assert np.array_equal(field.to_numpy()[..., :2, :], matrices[..., :2, :])
+    np.testing.assert_allclose(field.to_numpy(), matrices, rtol=0, atol=4 * 2**-52)
+    other = written(field, "without")
+    assert other.header.precision == precision
+    np.testing.assert_allclose(other.to_numpy(), file.to_numpy(), rtol=0, atol=2**-23)
 
 
 def strange(path, run):

@@ -26,7 +26,7 @@ from gauge_mc.devices.cuda.nvml import gpu_counter
 from gauge_mc.devices.cuda.sharing import CudaForeignBuffer, CudaSharedBuffer
 from gauge_mc.devices.energy import EnergyCounter
 from gauge_mc.devices.kernels import Kernel, Variant
-from gauge_mc.errors import GaugeError, NoMemoryError
+from gauge_mc.errors import GaugeError, NoKernelsError, NoMemoryError
 
 LEAST_BYTES = 16
 """Minimum size of an allocation, in bytes."""
@@ -185,7 +185,7 @@ class CudaDevice:
         try:
             module = self._driver.module_from_file(str(path))
         except self._driver.Error as error:
-            raise GaugeError(
+            raise NoKernelsError(
                 f"The compiled kernel {path} cannot be loaded ({error}): run `gauge-mc doctor "
                 "--clear-cache`, and check the output of `nvidia-smi`."
             ) from error

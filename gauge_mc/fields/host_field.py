@@ -1,0 +1,69 @@
+"""A field where no kernel can be compiled: its links can be looked at and written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.domain.layout import real_type
+from gauge_mc.errors import NoKernelsError
+from gauge_mc.fields.field import Field
+from gauge_mc.groups import GROUPS
+from gauge_mc.storage import host_links
+
+ON_DEVICES = {"devices", "slabs", "layouts"}
+"""Attributes of a field by which kernels find its links."""
+
+
+class HostField(Field):
+    """Links in NumPy arrays. Whatever needs kernels is refused with the reason why there are none.
+
+    Parameters
+    ----------
+    lattice, group, precision
+        See `Field.empty`.
+    slices : iterable of ndarray, shape (Z, Y, X, 4, N, N)
+        The matrices of the time slices t = 0, 1, …
+    reason : NoKernelsError
+        What is missing.
+    """
+
+    def __init__(
+        self,
+        lattice: Lattice,
+        group: str,
+        precision: str,
+        slices: Iterable[NDArray[np.complex128]],
+        reason: NoKernelsError,
+    ) -> None:
+        kind = np.result_type(real_type(precision), np.complex64)
+        values = {"lattice": lattice, "group": GROUPS[group], "precision": precision}
+        stored = {"_links": [one.astype(kind) for one in slices], "_reason": str(reason)}
+        for name, value in (values | stored).items():
+            object.__setattr__(self, name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        """Refuse what needs a device.
+
+        Raises
+        ------
+        NoKernelsError
+            If kernels are to find the links.
+        """
+        if name in ON_DEVICES:
+            raise NoKernelsError(vars(self)["_reason"])
+        raise AttributeError(name)
+
+    def __repr__(self) -> str:
+        return f"<Field {self.group} {self.lattice}, {self.precision} precision, without kernels>"
+
+    def slices(self) -> Iterator[NDArray[np.complex128]]:
+        """Return the links as matrices, one time slice at a time; see `Field.slices`."""
+        n = self.group.colours
+        for links in vars(self)["_links"]:
+            matrices = links.reshape(-1, n, n).astype(np.complex128)
+            yield host_links.in_group(self.group, matrices).reshape(links.shape)
