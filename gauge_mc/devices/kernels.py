@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
 from dataclasses import astuple, dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
 from gauge_mc.devices.source import (
-    StructMember,
+    ARGUMENTS,
+    DeclaredStructure,
     assertions,
     constants,
     digest_of,
@@ -44,9 +44,6 @@ SELECTING_HEADERS = {
 
 REAL_BYTES = {"single": 4, "double": 8}
 """Bytes of a real number, by precision."""
-
-ARGUMENTS = "Arguments"
-"""Name of the structure of arguments that every kernel declares."""
 
 
 class CachedHash:
@@ -225,28 +222,9 @@ class Kernel(CachedHash):
         TypeError
             If an argument is missing or unknown, or has the wrong type.
         """
-        form = _form(self, variant)
-        if form.members.keys() != values.keys():
-            missing = ", ".join(sorted(form.members.keys() - values.keys())) or "none"
-            unknown = ", ".join(sorted(values.keys() - form.members.keys())) or "none"
-            raise TypeError(
-                f"Arguments of the kernel {self.name}: missing {missing}, unknown {unknown}."
-            )
-        made = form.filled(values)
-        if made is None:
-            name, member = next(
-                (name, member)
-                for name, member in form.members.items()
-                if form.filled({name: values[name]}) is None
-            )
-            extents = "".join(f"[{extent}]" for extent in member.extents)
-            raise TypeError(
-                f"The argument {name} of the kernel {self.name} is {values[name]!r}, which is "
-                f"not a value of type {member.cpp}{extents}."
-            )
-        return made
+        return _arguments(self, variant)(**values)
 
-    def part(self, name: str, variant: Variant) -> type[ctypes.Structure]:
+    def part(self, name: str, variant: Variant) -> type[DeclaredStructure]:
         """Return the ctypes class of a nested structure, such as ``ACTION::Coefficients``."""
         return structure(name, self.roots(variant))
 
@@ -305,32 +283,7 @@ def _narrowed(kernel: Kernel, variant: Variant) -> Variant:
     return replace(variant, choices=choices)
 
 
-@dataclass(frozen=True)
-class _ArgumentLayout:
-    """The structure of a kernel's arguments, and its members by name."""
-
-    kind: type[ctypes.Structure]
-    members: dict[str, StructMember]
-
-    def filled(self, values: Mapping[str, Any]) -> ctypes.Structure | None:
-        """Return the structure filled with values, or None if a member cannot hold its value."""
-        try:
-            made = self.kind(**values)
-        except (TypeError, RuntimeError):
-            return None
-        for name, value in values.items():
-            # ctypes drops the upper bits of numbers that are too large, and accepts short tuples.
-            # A null pointer reads None.
-            if isinstance(value, int) and (getattr(made, name) or 0) != value:
-                return None
-            if isinstance(value, tuple) and len(value) != self.members[name].elements:
-                return None
-        return made
-
-
 @cache
-def _form(kernel: Kernel, variant: Variant) -> _ArgumentLayout:
-    """Return the form of the arguments of a variant of a kernel."""
-    roots = kernel.roots(variant)
-    found = {member.name: member for member in members(ARGUMENTS, roots)}
-    return _ArgumentLayout(structure(ARGUMENTS, roots), found)
+def _arguments(kernel: Kernel, variant: Variant) -> type[DeclaredStructure]:
+    """Return the structure of the arguments of a variant of a kernel."""
+    return structure(ARGUMENTS, kernel.roots(variant))

@@ -11,14 +11,15 @@ from __future__ import annotations
 import ast
 import ctypes
 import hashlib
+import numbers
 import operator
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 from gauge_mc.errors import GaugeError
 
@@ -38,12 +39,18 @@ DECLARATOR = r"([A-Za-z_]\w*)((?:\[\w+\])*)\s*"
 LAYOUT = "layout of"
 """First words of the messages of `assertions`."""
 
+ARGUMENTS = "Arguments"
+"""Name of the structure of arguments that every kernel declares."""
+
 OPERATORS = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.FloorDiv: operator.floordiv,
 }
+
+
+AnyStructure = TypeVar("AnyStructure", bound=ctypes.Structure)
 
 
 @cache
@@ -172,7 +179,91 @@ def members(name: str, roots: tuple[Path, ...]) -> tuple[StructMember, ...]:
     return tuple(found)
 
 
-def structure(name: str, roots: tuple[Path, ...]) -> type[ctypes.Structure]:
+class DeclaredStructure(ctypes.Structure):
+    """Base class of the structures that C++ declares.
+
+    Values are given for all members, by name or in their order, and so are those of structures
+    inside, for which tuples may stand.
+
+    Raises
+    ------
+    TypeError
+        If a member is missing or unknown, or cannot hold its value.
+    """
+
+    __slots__ = ()  # so that no other attribute can be set
+    declared: ClassVar[dict[str, StructMember]]
+    """The members by name."""
+    scalars: ClassVar[tuple[Callable[[Any], object], Callable[[Any], object]]]
+    """Functions that get all members that are integers or addresses, and all values for them."""
+    arrays: ClassVar[tuple[str, ...]]
+    """Names of the members that are arrays."""
+    owner: ClassVar[str]
+    """Name of the structure in messages."""
+    word: ClassVar[str] = "member"
+    """Word for a member in messages."""
+
+    def __init__(self, *values: Any, **named: Any) -> None:
+        count = len(values) + len(named)
+        if values:
+            named.update(zip(self.declared, values, strict=False))
+        if count != len(self.declared) or named.keys() != self.declared.keys():
+            raise self._misnamed(named, values)
+        try:
+            super().__init__(**named)
+        except (TypeError, OverflowError, RuntimeError):
+            raise self._misfit(named) from None
+        # ctypes drops the upper bits of numbers that are too large, and accepts short tuples.
+        stored, given = self.scalars  # of all scalars at once, because that is faster
+        suspect = self.arrays if stored(self) == given(named) else self.declared
+        for name in suspect:
+            if not _holds(getattr(self, name), named[name]):
+                raise self._misfit({name: named[name]})
+
+    def _misnamed(self, named: Mapping[str, Any], values: Sequence[Any]) -> TypeError:
+        missing = ", ".join(sorted(self.declared.keys() - named.keys())) or "none"
+        surplus = [repr(value) for value in values[len(self.declared) :]]
+        unknown = ", ".join([*sorted(named.keys() - self.declared.keys()), *surplus]) or "none"
+        return TypeError(
+            f"{self.word.capitalize()}s of the {self.owner}: missing {missing}, unknown {unknown}."
+        )
+
+    def _misfit(self, named: Mapping[str, Any]) -> TypeError:
+        """Return an error about the first value that its member cannot hold."""
+        for name, value in named.items():
+            empty = zero(type(self))
+            try:
+                setattr(empty, name, value)
+            except (TypeError, OverflowError, RuntimeError):
+                break
+            if not _holds(getattr(empty, name), value):
+                break
+        member = self.declared[name]
+        extents = "".join(f"[{extent}]" for extent in member.extents)
+        return TypeError(
+            f"The {self.word} {name} of the {self.owner} is {value!r}, which is not a value of "
+            f"type {member.cpp}{extents}."
+        )
+
+
+def zero(kind: type[AnyStructure]) -> AnyStructure:
+    """Return a structure whose members are all 0."""
+    return kind.from_buffer_copy(bytes(ctypes.sizeof(kind)))
+
+
+def _holds(stored: Any, value: Any) -> bool:
+    """Return whether a member holds a value that ctypes has stored in it."""
+    if isinstance(stored, ctypes.Array):
+        return tuple(stored) == value or (
+            len(stored) == len(value) and all(map(_holds, stored, value))
+        )
+    if isinstance(value, int | numbers.Integral):
+        return bool((stored or 0) == value)  # a null pointer reads None
+    return True  # a structure has checked the values of its members, and numbers are stored
+
+
+@cache
+def structure(name: str, roots: tuple[Path, ...]) -> type[DeclaredStructure]:
     """Return the ctypes class that corresponds to a C++ structure.
 
     The same declaration always gives the same class, whichever source includes it.
@@ -192,9 +283,22 @@ _MAKING_STRUCTURES = RLock()
 
 
 @cache
-def _structure(name: str, roots: tuple[Path, ...]) -> type[ctypes.Structure]:
-    fields = [(member.name, member.kind) for member in members(name, roots)]
-    return type(name.rpartition("::")[2], (ctypes.Structure,), {"_fields_": fields})
+def _structure(name: str, roots: tuple[Path, ...]) -> type[DeclaredStructure]:
+    declared, plain = {one.name: one for one in members(name, roots)}, name.rpartition("::")[2]
+    exact = ctypes.c_float, ctypes.c_double, ctypes.Structure, ctypes.Array
+    scalars = [key for key, one in declared.items() if not issubclass(one.kind, exact)]
+    scalars = scalars or [*declared]
+    values = {
+        "__slots__": (),
+        "_fields_": [(one.name, one.kind) for one in declared.values()],
+        "declared": declared,
+        "scalars": (operator.attrgetter(*scalars), operator.itemgetter(*scalars)),
+        "arrays": tuple(key for key, one in declared.items() if one.extents),
+        "owner": f"structure {name} in {_home(name, roots)}",
+    }
+    if plain == ARGUMENTS:
+        values |= {"owner": f"kernel {roots[-1].stem}", "word": "argument"}
+    return type(plain, (DeclaredStructure,), values)
 
 
 def assertions(name: str, roots: tuple[Path, ...]) -> Iterator[str]:

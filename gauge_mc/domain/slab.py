@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from gauge_mc.devices import Buffer, Device, LoadedKernel
@@ -21,6 +21,7 @@ MOST_STATE_WORDS = 20
 """Upper limit for the words per site of a random number generator's state."""
 
 
+@lru_cache(maxsize=1024)
 def work(
     t_begin: int,
     t_step: int,
@@ -34,6 +35,8 @@ def work(
     rows: tuple[int, int] = (1, 1),
 ) -> ctypes.Structure:
     """Return the structure ``Work``, which selects the sites and the direction of a launch.
+
+    It is shared by all who ask for the same: copy it before it is changed.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from gauge_mc.devices.base import Launch, repeated
 from gauge_mc.devices.kernels import Kernel
-from gauge_mc.devices.source import constants, source_folder
+from gauge_mc.devices.source import constants, source_folder, zero
 from gauge_mc.domain.layout import BOTH_PARITIES, Layout
 from gauge_mc.domain.slab import work
 from gauge_mc.fields.sums import SlabSums, add_slices
@@ -149,7 +149,7 @@ class _VectorGroup:
             geometry=_vectors_as_replicas(slab.layout, self._count).geometry,
             work=over,
             **{
-                name: one.by_vector(one.slabs[n], self._first) if one else kind()
+                name: one.by_vector(one.slabs[n], self._first) if one else zero(kind)
                 for name, one in fields.items()
             },
             **{name: (0.0,) * 2 * MOST_VECTORS for name in factors},

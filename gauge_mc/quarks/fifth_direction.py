@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from gauge_mc.devices.base import Buffer, repeated
 from gauge_mc.devices.kernels import Choice, Kernel
-from gauge_mc.devices.source import source_folder, structure
+from gauge_mc.devices.source import source_folder, structure, zero
 from gauge_mc.devices.structures import geometry_structure
 from gauge_mc.quarks.spinors import SpinorField
 from gauge_mc.quarks.transport import shares_of
@@ -215,7 +215,7 @@ class FifthProduct:
         made: ctypes.Structure = structure("Fifth", (FIFTH,))(
             source=psi,
             target=target.structure(target.slabs[slab]),
-            other=other.structure(other.slabs[slab]) if other else type(psi)(),
+            other=other.structure(other.slabs[slab]) if other else zero(type(psi)),
             coefficients=self.address(own.device, own.layout.real),
             corner=self.matrix.corner,
             factor=1.0,

@@ -28,6 +28,9 @@ CONVERT_LINKS = Kernel("convert_links")
 TRANSPORT = source_folder() / "dirac" / "transport.h"
 """The header that declares the structure ``Transport``."""
 
+UNIT_PHASES = (1.0,) * 4, (0.0,) * 4, 0
+"""Members of ``Transport`` for links without boundary phases: Re, Im and `Boundary.bits`."""
+
 
 @dataclass(frozen=True)
 class Reals:
@@ -197,13 +200,14 @@ class Boundary:
 def convert_links(field: Field, slabs: Sequence[Slab], storage: Storage, reals: Reals) -> None:
     """Copy the links of a field to slabs with another storage or form; halos are not updated."""
     for slab, old in zip(slabs, field.slabs, strict=True):
+        address = slab.buffer.address
         slab.launch(
             CONVERT_LINKS,
             slab.whole(),
             storage.choice,
             reals.choice,
             LINKS_ALONE,
-            target=structure("Transport", (TRANSPORT,))(links=slab.buffer.address),
+            target=structure("Transport", (TRANSPORT,))(address, *UNIT_PHASES, None),
             links=old.buffer.address,
             elsewhere=elsewhere(old.layout.real.itemsize, slab.layout, old.layout).structure,
         )

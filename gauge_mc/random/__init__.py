@@ -115,7 +115,6 @@ def stream(key: Sequence[int], step: int, state: int | None = None) -> ctypes.St
     state : int, optional
         Address of the states; None for a generator without states.
     """
-    made: ctypes.Structure = structure("Stream", (STREAM,))(state=state)
-    made.key[: len(key)] = key
-    made.step[:] = (step & 0xFFFFFFFF, step >> 32)
-    return made
+    kind = structure("Stream", (STREAM,))
+    unused = kind.declared["key"].elements - len(key)
+    return kind(key=(*key, *(0,) * unused), step=(step & 0xFFFFFFFF, step >> 32), state=state)

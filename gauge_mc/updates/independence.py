@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from gauge_mc.actions import Action, Coupling, UpdateSet
 from gauge_mc.devices.cache import cache_folder, keep, kept
 from gauge_mc.devices.kernels import Choice, Kernel
+from gauge_mc.devices.source import zero
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.layout import split_lanes
 from gauge_mc.domain.slab import Slab
@@ -145,7 +146,7 @@ class _UpdateCheck:
             "links": self._slab.buffer.address,
             "action": kernel.part("ACTION::Coefficients", variant)(**coefficients),
             "actions": None,
-            "halo": kernel.part("HaloTargets", variant)(),
+            "halo": zero(kernel.part("HaloTargets", variant)),
         }
         random = np.random.default_rng(1)
         self._links, self._others = (self._drawn(random) for _ in range(2))

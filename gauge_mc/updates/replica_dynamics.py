@@ -421,7 +421,7 @@ class ReplicaDynamics:
         kind: Any = KICK.part("ReplicaMove", self._fields[0].slabs[0].variant(*self._choices))
         kicked = [one for one in moving if one.kicked]
         moves = [
-            kind(kick=step.kick, drift=step.drift, replica=n)
+            kind(kick=step.kick, drift=step.drift, replica=n, unused=0)
             for one in kicked
             for n, step in one.moves
         ]

@@ -12,6 +12,7 @@ from gauge_mc.devices.source import (
     members,
     source_folder,
     structure,
+    zero,
 )
 from gauge_mc.errors import GaugeError
 
@@ -39,6 +40,19 @@ struct Part {
     double weight;
 };
 """
+
+
+WHOLE = {
+    "part": ((7,), 0.5),
+    "key": (1, 2),
+    "step": (1, 2, 3),
+    "partial": None,
+    "a": 4096,
+    "b": 0.1,
+    "links": 0,
+    "table": ((1, 2, 3), (4, 5, 6)),
+}
+"""Values of all members of the structure ``Arguments``."""
 
 
 def write(folder: Path, **files: str) -> Path:
@@ -82,10 +96,81 @@ def test_structures_are_laid_out_as_in_cpp(roots):
         "table": 72,
     }
     assert ctypes.sizeof(kind) == 120
-    filled = kind(part=((7,), 0.5), table=((1, 2, 3), (4, 5, 6)))
+    filled = kind(**WHOLE)
     assert filled.part.inner.x == 7
     assert filled.table[1][2] == 6
     assert structure("Part", roots) is type(filled.part)
+
+
+NESTED = """
+#include "part.h"
+struct Outer { Part parts[2]; Inner inner; float factor; unsigned long long large; };
+"""
+OUTER = {"parts": (((1,), 0.5), ((2,), 1.5)), "inner": (3,), "factor": 0.1, "large": 2**64 - 1}
+
+
+@pytest.fixture
+def outer(tmp_path):
+    """Structures in structures, and in arrays in structures."""
+    return structure("Outer", (write(tmp_path, part_h=PART, nested_h=NESTED),))
+
+
+def test_all_members_of_structures_are_given(outer, roots):
+    inner = structure("Inner", roots)
+    filled = outer(**{**OUTER, "inner": inner(3)})
+    assert [(one.inner.x, one.weight) for one in filled.parts] == [(1, 0.5), (2, 1.5)]
+    assert (filled.inner.x, filled.large) == (3, 2**64 - 1)
+    assert bytes(outer(*OUTER.values())) == bytes(filled)
+    assert bytes(zero(outer)) == bytes(ctypes.sizeof(outer))
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"weigth": 1.0, "inner": (1,)}, "missing weight, unknown weigth"),
+        ({"inner": (1,)}, "missing weight, unknown none"),
+        ({"inner": (1,), "weight": 1.0, "more": 0}, "missing none, unknown more"),
+        ({}, "missing inner, weight, unknown none"),
+    ],
+)
+def test_misnamed_members_of_a_structure_are_named(values, sentence, roots):
+    with pytest.raises(TypeError, match=rf"Members of the structure Part in .*part.h: {sentence}."):
+        structure("Part", roots)(**values)
+
+
+def test_values_in_order_are_neither_too_few_nor_too_many(roots):
+    kind = structure("Part", roots)
+    with pytest.raises(TypeError, match="missing weight, unknown none"):
+        kind((1,))
+    with pytest.raises(TypeError, match=r"missing none, unknown 'a surplus'"):
+        kind((1,), 1.0, "a surplus")
+    with pytest.raises(TypeError, match="missing none, unknown none"):
+        kind((1,), 1.0, inner=(2,))
+    with pytest.raises(AttributeError, match="weigth"):
+        kind((1,), 1.0).weigth = 2.0
+
+
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [
+        ("parts", (((1,), 0.5),)),
+        ("parts", (((1,), 0.5), ((2,),))),
+        ("parts", (((1,), 0.5), ((2, 3), 1.5))),
+        ("parts", (((1,), 0.5), ((2**31,), 1.5))),
+        ("parts", (((1,), 0.5), ((2,), "a weight"))),
+        ("parts", (((1,), 0.5), ((2.5,), 1.5))),
+        ("inner", ()),
+        ("inner", (-(2**31) - 1,)),
+        ("inner", None),
+        ("large", 2**64),
+        ("large", -1),
+        ("factor", 10**400),
+    ],
+)
+def test_what_a_member_at_any_depth_cannot_hold_is_refused(member, value, outer):
+    sentence = f"The member {member} of the structure Outer in .*nested.h is .* not a value of type"
+    with pytest.raises(TypeError, match=sentence):
+        outer(**{**OUTER, member: value})
 
 
 def test_a_declaration_is_one_class_whichever_source_includes_it(roots, tmp_path):

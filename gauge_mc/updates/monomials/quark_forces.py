@@ -8,6 +8,7 @@ from abc import abstractmethod
 import numpy as np
 
 from gauge_mc.devices.kernels import Kernel
+from gauge_mc.devices.source import zero
 from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_strength import LargestValues
@@ -111,7 +112,7 @@ def local_norms(vectors: SpinorField) -> list[Energy]:
         choices, count = (vectors.storage.choice,), vectors.per_site
         one = SlabSums(slab, PRODUCTS, count, slab.whole(EVEN), choices=choices, wide=True)
         own = [vectors.by_vector(slab, n) for n in range(count)]
-        one.launch(MULTIPLY_SPINORS, *({"w": type(this)(), "r": this} for this in own))
+        one.launch(MULTIPLY_SPINORS, *({"w": zero(type(this)), "r": this} for this in own))
         sums.append(one.by_block())
     found = slices_of_all_slabs(vectors.field.devices, sums)[..., PRODUCTS - 1]
     each = found.reshape(len(found), vectors.replicas, -1)

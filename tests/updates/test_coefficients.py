@@ -1,0 +1,62 @@
+"""Coefficients that C++ does not have are refused wherever kernels take them."""
+
+import pytest
+
+import gauge_mc
+from gauge_mc.actions import ACTIONS, Coupling
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.fields.algebra_field import AlgebraField
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.gradient_flow import GradientFlow
+from gauge_mc.fields.random_field import Random
+from gauge_mc.flows import FLOWS
+from gauge_mc.quarks.diagonal.clover_term import Clover
+from gauge_mc.updates.heatbath import heatbath
+from gauge_mc.updates.monomials.gauge import KICK, GaugeMonomial
+from gauge_mc.updates.overrelaxation import overrelax
+from gauge_mc.updates.replicas import ONE_REPLICA, couplings_in_memory
+
+
+def kick(field):
+    GaugeMonomial(Coupling.of(2.0), field).kick(field, AlgebraField.like(field), 0.1)
+
+
+def replicas(field):
+    choices = ACTIONS["wilson"].choice, ONE_REPLICA
+    couplings_in_memory(field, KICK, choices, [Coupling.of(2.0)] * 2)
+
+
+@pytest.mark.parametrize(
+    "update",
+    [lambda one: heatbath(one, 2.0, Random.for_field(one)), overrelax, kick, replicas],
+    ids=["heatbath", "overrelaxation", "kick", "replicas"],
+)
+def test_a_misspelt_coefficient_of_an_action_is_named(update, monkeypatch):
+    action = type(ACTIONS["wilson"])
+    monkeypatch.setattr(action, "coefficients", lambda self, group, beta: {"beta_by_n": beta / 2})
+    sentence = "of the structure ACTION::Coefficients in .*: missing beta_over_n, unknown beta_by_n"
+    with pytest.raises(TypeError, match=sentence):
+        update(Field.cold(Lattice(4, 6, 8, 10), "su2", "single"))
+
+
+def test_a_misspelt_coefficient_of_a_flow_is_named(monkeypatch):
+    monkeypatch.setattr(FLOWS["wilson"], "coefficients", {"beta": 1.0})
+    field = Field.cold(Lattice(4, 4, 4, 4), "su2", "single")
+    flow = GradientFlow(FLOWS["wilson"], field)
+    flow.start(field)
+    with pytest.raises(TypeError, match="missing beta_over_n, unknown beta"):
+        flow.step(0.01)
+
+
+def test_a_misspelt_coefficient_of_the_clover_term_is_named(monkeypatch):
+    made = Clover.__init__
+
+    def misspelt(self, kappa, csw):
+        made(self, kappa, csw)
+        self.coefficients = {"faktor": kappa * csw}
+
+    monkeypatch.setattr(Clover, "__init__", misspelt)
+    field = Field.cold(Lattice(4, 4, 4, 4), "su3", "double")
+    sentence = r"TERM::Coefficients in .*clover.h: missing factor, unknown faktor"
+    with pytest.raises(TypeError, match=sentence):
+        gauge_mc.propagator(field, 0.12, csw=1.5)
