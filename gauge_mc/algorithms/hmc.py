@@ -23,6 +23,7 @@ from gauge_mc.fields.random_field import Random
 from gauge_mc.files.columns import Column, TableColumns
 from gauge_mc.files.table import Value
 from gauge_mc.options import Option
+from gauge_mc.updates.force_check import check_force
 from gauge_mc.updates.integrators import INTEGRATORS
 from gauge_mc.updates.levels import (
     MOST_STEPS,
@@ -331,7 +332,10 @@ class HybridMonteCarlo(Algorithm):
 
         Replicas move together, but with some kinds of quarks one after the other.
         """
-        if parts := self._groups(field):
+        parts = self._groups(field)
+        for coupling in couplings:
+            check_force(field, coupling, MANY_REPLICAS if parts else ONE_REPLICA)
+        if parts:
             return self._together(field, couplings, randoms, tunings, parts)
         like, terms, count = field.replicas[0], self.terms, max(len(self.levels), 1)
         quark_links = QuarkLinks(like) if terms else None

@@ -4,8 +4,10 @@ If a colouring does not fit the loops of an action, threads read links while oth
 the chain has a wrong distribution. So before the first update with an action, the kernel of
 overrelaxation, which reads nothing but links, updates a small lattice. Then some links of every
 update set are replaced; all others of the set must be updated to the same bits. The same holds for
-the links of a time slice when all links beyond the halo depth are replaced. A result is remembered
-next to the compiled kernels, so that each kernel is checked once.
+the links of a time slice when all links beyond the halo depth are replaced. Overrelaxation keeps
+the action whose staples the header has, so that the value of the loops that the action declares
+must not change either. A result is remembered next to the compiled kernels, so that each kernel is
+checked once.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -32,6 +34,8 @@ from gauge_mc.domain.layout import split_lanes
 from gauge_mc.domain.slab import Slab
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field import Field
+from gauge_mc.groups import Group
+from gauge_mc.updates.monomials.gauge import gauge_actions
 from gauge_mc.updates.schedule import whole
 
 PERIODS = 4, 12
@@ -40,6 +44,11 @@ the second."""
 
 MATRICES = 256
 """Number of matrices from which links are drawn."""
+
+CONSERVED = 1e-3
+"""Largest change of the value of an action in an update, divided by the root of the number of links
+that are updated. Rounding errors in single precision are below 1e-5, and loops that the staples do
+not have change it by about their coefficient."""
 
 TOGETHER = "has loops with several links that are updated together"
 BEYOND = "has loops that extend over more time slices than the halos have"
@@ -73,20 +82,58 @@ def check_independence(field: Field, coupling: Coupling, kernel: Kernel, norms: 
     layout = slab.layout
     most = slab.device.lanes(layout.precision)
     lattice = small_lattice(layout.lattice, action.halo_depth, most)
-    coefficients = replace(coupling, beta=1.0).coefficients(field.group)
-    choices = (*action.choices, norms)
-    variant = kernel.narrowed(slab.variant(*choices))
-    machine = type(slab.device).__name__
-    key = repr((variant, action.update_sets(lattice), sorted(coefficients.items()), machine))
+    unit, choices = replace(coupling, beta=1.0), (*action.choices, norms)
+    check_once(
+        slab,
+        [(kernel, choices), *((loops.kernel, ()) for loops in action.loops)],
+        (action.update_sets(lattice), *described(unit, field.group)),
+        lambda: _UpdateCheck(slab, lattice, unit, kernel, choices).check(),
+    )
+
+
+def described(coupling: Coupling, group: Group) -> tuple[object, ...]:
+    """Return what staples and value of an action depend on, besides its kernels."""
+    weights = coupling.action.weights.items()
+    return sorted(coupling.coefficients(group).items()), [(one.kinds, own) for one, own in weights]
+
+
+def check_once(
+    slab: Slab,
+    kernels: Sequence[tuple[Kernel, tuple[Choice, ...]]],
+    details: tuple[object, ...],
+    check: Callable[[], None],
+) -> None:
+    """Do a check of kernels unless it has been passed before, on this machine.
+
+    Parameters
+    ----------
+    slab : Slab
+        A slab on the device.
+    kernels : sequence of tuple
+        The kernels, and their compile-time choices other than the group.
+    details : tuple
+        What else the result depends on.
+    check : callable
+        Raises `GaugeError` if the check is not passed.
+    """
+    variants = [(one, one.narrowed(slab.variant(*choices))) for one, choices in kernels]
+    key = repr(([variant for _, variant in variants], details, type(slab.device).__name__))
     if key in _passed:
         return
-    digest = hashlib.sha256(key.encode() + kernel.digest(variant)).hexdigest()
+    digests = b"".join(kernel.digest(variant) for kernel, variant in variants)
+    digest = hashlib.sha256(key.encode() + digests).hexdigest()
     path = cache_folder() / f"action-{digest[:24]}.txt"
     if kept(path) != digest.encode():
-        _UpdateCheck(slab, lattice, action, coefficients, kernel, choices).check()
+        check()
         with suppress(GaugeError, OSError):  # else it is checked again by the next process
             keep(path, digest.encode())
     _passed.add(key)
+
+
+def source_of(action: Action) -> str:
+    """Return the name of an action and the file that declares it, for messages."""
+    module = sys.modules[type(action).__module__]
+    return f"{action.name} ({module.__file__ or module.__name__})"
 
 
 def small_lattice(lattice: Lattice, depth: int, most: int) -> Lattice:
@@ -119,10 +166,8 @@ class _UpdateCheck:
         A slab on the device, of a field with the group and the precision.
     lattice : Lattice
         Extents of the small lattice.
-    action : Action
+    coupling : Coupling
         The gauge action.
-    coefficients : mapping of str to float
-        Members of ``Coefficients`` in the header of the action.
     kernel : Kernel
         The kernel of the updates.
     choices : tuple of Choice
@@ -133,14 +178,15 @@ class _UpdateCheck:
         self,
         slab: Slab,
         lattice: Lattice,
-        action: Action,
-        coefficients: Mapping[str, float],
+        coupling: Coupling,
         kernel: Kernel,
         choices: tuple[Choice, ...],
     ) -> None:
         precision = slab.layout.precision
         self._field = Field.empty(lattice, slab.group.name, precision, slab.device)
-        self._action, self._kernel, self._choices = action, kernel, choices
+        self._coupling, self._kernel, self._choices = coupling, kernel, choices
+        self._action = coupling.action
+        coefficients = coupling.coefficients(slab.group)
         variant = self._slab.variant(*choices)
         self._values = {
             "links": self._slab.buffer.address,
@@ -170,6 +216,7 @@ class _UpdateCheck:
             self._compare(after, one, members & self._moved, members & ~self._moved, TOGETHER)
             near, far = members & (distance == 0), distance > self._action.halo_depth
             self._compare(after, one, far, near, BEYOND)
+            self._compare_values(after)
         if (times != 1).any():
             raise self._error(NOT_ONCE)
 
@@ -186,13 +233,28 @@ class _UpdateCheck:
         if (_differ(self._updated(links, one), after) & compared).any():
             raise self._error(fault)
 
+    def _compare_values(self, after: NDArray[Any]) -> None:
+        """Compare the value of the action with that after an update."""
+        if not self._action.loops:
+            return
+        values = []
+        for links in (self._links, after):
+            write_links(self._slab, links)
+            values += gauge_actions(self._field, [self._coupling])
+        change = values[1].minus(values[0])
+        usual = math.sqrt(np.count_nonzero(_differ(after, self._links)))
+        if not abs(change) < CONSERVED * usual:
+            raise GaugeError(
+                f"The action {source_of(self._action)} contradicts itself: overrelaxation with "
+                f"the staples in {self._action.choice.header} changes the value of its loops, by "
+                f"{change:.3g}, which must be 0; correct one of them."
+            )
+
     def _error(self, fault: str) -> GaugeError:
         action = self._action
-        module = sys.modules[type(action).__module__]
         return GaugeError(
-            f"The action {action.name} ({module.__file__ or module.__name__}) {fault}: its "
-            f"colouring {action.colouring.cpp} is for loops whose links are at most "
-            f"{action.halo_depth} apart; choose another colouring."
+            f"The action {source_of(action)} {fault}: its colouring {action.colouring.cpp} is for "
+            f"loops whose links are at most {action.halo_depth} apart; choose another colouring."
         )
 
     @property
@@ -201,38 +263,60 @@ class _UpdateCheck:
 
     @cached_property
     def _shape(self) -> tuple[int, ...]:
-        """The shape of arrays of links: slice, parity, direction, slot, lane and component."""
-        layout, reals = self._slab.layout, self._slab.group.components
-        return (layout.slices, 2, 4, layout.slots, layout.lanes, reals)
+        """The shape of arrays of links; see `write_links`."""
+        return links_shape(self._slab)
 
     def _drawn(self, random: np.random.Generator) -> NDArray[Any]:
-        """Return links that are drawn from some random unitary matrices.
-
-        The stored reals of a link are the first ones of its matrix, row by row, for the groups that
-        there are. Those of SU(2) are a unit quaternion, and so are the reals of a row.
-        """
-        group, reals = self._slab.group, self._shape[-1]
-        shape = (MATRICES, group.colours, group.colours)
+        """Return links that are drawn from some random unitary matrices."""
+        colours = self._slab.group.colours
+        shape = (MATRICES, colours, colours)
         gaussian = random.normal(size=shape) + 1j * random.normal(size=shape)
-        unitary = np.stack([np.linalg.qr(one)[0] for one in gaussian]).reshape(MATRICES, -1)
-        rows = np.zeros((MATRICES, max(reals, 2 * unitary.shape[1])), self._slab.layout.real)
-        rows[:, : 2 * unitary.shape[1]] = unitary.view(float)
-        return rows[random.integers(MATRICES, size=self._shape[:-1]), :reals]
+        rows = stored_reals(self._slab, np.stack([np.linalg.qr(one)[0] for one in gaussian]))
+        return rows[random.integers(MATRICES, size=self._shape[:-1])]
 
     def _updated(self, links: NDArray[Any], one: UpdateSet) -> NDArray[Any]:
         """Return links after the update of a set."""
         slab = self._slab
-        layout, device = slab.layout, slab.device
-        *outer, _, reals = self._shape
-        together = layout.packet_bytes // layout.real.itemsize
-        if together:  # [packet][slot][component] instead of [slot][component][lane]
-            parts = links.reshape(*outer, reals // together, together).swapaxes(3, 4)
-        else:
-            parts = links.swapaxes(4, 5)
-        device.write(slab.buffer, 0, np.ascontiguousarray(parts).reshape(-1).view(np.uint8))
+        write_links(slab, links)
         slab.launch(self._kernel, whole(slab, one), *self._choices, **self._values)
-        found = device.read(slab.buffer, 0, links.nbytes).view(layout.real).reshape(parts.shape)
+        layout, nbytes = slab.layout, links.nbytes
+        shape = _in_memory(slab, links).shape
+        found = slab.device.read(slab.buffer, 0, nbytes).view(layout.real).reshape(shape)
+        together = layout.packet_bytes
         return (found.swapaxes(3, 4) if together else found.swapaxes(4, 5)).reshape(self._shape)
+
+
+def links_shape(slab: Slab) -> tuple[int, ...]:
+    """Return the shape of links: slice, parity, direction, slot, lane and component."""
+    layout = slab.layout
+    return (layout.slices, 2, 4, layout.slots, layout.lanes, slab.group.components)
+
+
+def stored_reals(slab: Slab, matrices: NDArray[Any]) -> NDArray[Any]:
+    """Return the reals that a slab stores for unitary matrices, which are not converted by kernels.
+
+    They are the first ones of a matrix, row by row, for the groups that there are. Those of SU(2)
+    are a unit quaternion, and so are the reals of a row.
+    """
+    flat, reals = matrices.reshape(len(matrices), -1), slab.group.components
+    rows = np.zeros((len(flat), max(reals, 2 * flat.shape[1])), slab.layout.real)
+    rows[:, : 2 * flat.shape[1]] = flat.view(float)
+    return rows[:, :reals]
+
+
+def write_links(slab: Slab, links: NDArray[Any]) -> None:
+    """Write links of the shape `links_shape` to a slab without halos."""
+    plain = np.ascontiguousarray(_in_memory(slab, links)).reshape(-1)
+    slab.device.write(slab.buffer, 0, plain.view(np.uint8))
+
+
+def _in_memory(slab: Slab, links: NDArray[Any]) -> NDArray[Any]:
+    """Return links in the order of the memory."""
+    *outer, _, reals = links.shape
+    together = slab.layout.packet_bytes // slab.layout.real.itemsize
+    if together:  # [packet][slot][component] instead of [slot][component][lane]
+        return links.reshape(*outer, reals // together, together).swapaxes(3, 4)
+    return links.swapaxes(4, 5)
 
 
 def _differ(one: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:

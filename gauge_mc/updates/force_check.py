@@ -1,0 +1,241 @@
+"""A check of actions: the force is the derivative of the value, and reads no more than the halos.
+
+A chain of hybrid Monte Carlo accepts trajectories by the value that the loops of an action declare,
+and moves links by the staples in its C++ header. If they contradict each other, or read links that
+the halos do not have, trajectories are rejected or, on several devices, wrong. So before the first
+trajectory with an action its kernels are tried on a small lattice. A result is remembered as that
+of `gauge_mc.updates.independence`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.actions import Coupling
+from gauge_mc.devices.kernels import Choice
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.domain.loops import Loops
+from gauge_mc.domain.slab import Slab
+from gauge_mc.errors import GaugeError
+from gauge_mc.fields.algebra_field import AlgebraField
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.field_strength import LargestValues
+from gauge_mc.fields.locality import is_local
+from gauge_mc.fields.sums import SlabSums
+from gauge_mc.updates.energy import Energy, exact_sum
+from gauge_mc.updates.independence import (
+    check_once,
+    described,
+    links_shape,
+    small_lattice,
+    source_of,
+    stored_reals,
+    write_links,
+)
+from gauge_mc.updates.monomials.gauge import KICK, KICK_AND_DRIFT, check_action, gauge_actions
+from gauge_mc.updates.replicas import couplings_in_memory, in_memory
+
+ROUGHNESS = 0.6
+"""Typical size of the elements of the algebra whose exponentials are the links of the check."""
+
+STEP = 0.04
+"""Typical size of those by which links are moved. Differences of fourth order in it have errors of
+about 1e-5, and those of rounding are of the same size in single precision."""
+
+TOLERANCE = 1e-3
+"""Largest deviation of derivatives, in units of their standard deviation for random directions."""
+
+
+def check_force(field: Field, coupling: Coupling, replicas: Choice) -> None:
+    """Check that the force of an action fits its value and its halos.
+
+    Parameters
+    ----------
+    field : Field
+        A field that is going to be updated. It is not changed.
+    coupling : Coupling
+        Its action, with its couplings.
+    replicas : Choice
+        How the kernels of trajectories treat replicas, so that they are those of the run.
+
+    Raises
+    ------
+    UsageError
+        See `check_action`.
+    GaugeError
+        If the staples of the action contradict its loops, or read too many links.
+    """
+    slab, action = field.slabs[0], coupling.action
+    check_action(action, field)
+    layout = slab.layout
+    lattice = small_lattice(layout.lattice, action.halo_depth, slab.device.lanes(layout.precision))
+    unit = replace(coupling, beta=1.0)
+    choices = action.choice, replicas
+    check_once(
+        slab,
+        [(one, choices) for one in (KICK, KICK_AND_DRIFT, *(one.kernel for one in action.loops))],
+        (lattice, action.halo_depth, *described(unit, field.group)),
+        lambda: _ForceCheck(slab, lattice, unit, choices).check(),
+    )
+
+
+class _ForceCheck:
+    """Kicks and drifts of a small lattice.
+
+    Parameters
+    ----------
+    slab : Slab
+        A slab on the device, of a field with the group and the precision.
+    lattice : Lattice
+        Extents of the small lattice.
+    coupling : Coupling
+        The gauge action.
+    choices : tuple of Choice
+        The compile-time choices of the kernels other than the group.
+    """
+
+    def __init__(
+        self, slab: Slab, lattice: Lattice, coupling: Coupling, choices: tuple[Choice, ...]
+    ) -> None:
+        kind = lattice, slab.group.name, slab.layout.precision, slab.device
+        self._links, self._moved = Field.empty(*kind), Field.empty(*kind)
+        self._momenta = AlgebraField.like(self._links)
+        self._coupling, self._choices = coupling, choices
+        self._largest = LargestValues(self._links)
+        self._actions = couplings_in_memory(self._links, KICK, choices, [coupling])
+        self._coefficients = coupling.coefficients(slab.group)
+        self._random = np.random.default_rng(1)
+        self._unit = 1 / math.sqrt(slab.group.algebra_components)
+
+    def check(self) -> None:
+        """Try the kernels.
+
+        Raises
+        ------
+        GaugeError
+            If they read too many links, or contradict each other.
+        """
+        action = self._coupling.action
+        depth, colouring = action.halo_depth, action.colouring.cpp
+        near = partial(is_local, self._slab, depth)
+        fault = (
+            f"that extend over more time slices than halos for its colouring {colouring} have "
+            f"({depth}); choose another colouring."
+        )
+        for loops in action.loops:
+            if not near(partial(self._first_traces, loops)):
+                raise self._error(f"has loops ({loops.kernel.name}) {fault}")
+        if not near(self._first_forces):
+            raise self._error(f"has staples {fault}")
+        self._set_to_one()
+        if not abs(float(self._value(self._links))) < TOLERANCE:
+            raise self._error(
+                "has a value that is not 0 if all links are 1; correct the numbers of its loops."
+            )
+        self._compare()
+
+    def _compare(self) -> None:
+        """Compare the change of the value in a random direction with the force."""
+        self._set_momenta(self._draw())
+        self._links, self._moved = self._move(ROUGHNESS), self._links
+        direction = self._draw()
+        self._set_momenta(direction)
+        changes = []
+        for size in (STEP, 2 * STEP):
+            ahead, back = (self._value(self._move(sign * size)) for sign in (1, -1))
+            changes.append(ahead.minus(back) / (2 * size * self._unit))
+        of_value = (4 * changes[0] - changes[1]) / 3
+        (ahead, squares), (back, _) = (self._kick(direction, sign) for sign in (1, -1))
+        of_staples = -ahead.minus(back) / 2
+        force = squares / 2
+        momenta = (float(ahead) + float(back)) / 2 - force
+        reals = self._links.lattice.links * self._slab.group.dimension
+        usual = 2 * math.sqrt(momenta * force / reals)
+        if not abs(of_value - of_staples) < TOLERANCE * usual:
+            raise self._error(
+                f"contradicts itself: in one direction its value changes by {of_value:.6g} "
+                f"according to its loops, and by {of_staples:.6g} according to the staples in "
+                f"{self._coupling.action.choice.header}; correct one of them."
+            )
+
+    def _error(self, fault: str) -> GaugeError:
+        return GaugeError(f"The action {source_of(self._coupling.action)} {fault}")
+
+    @property
+    def _slab(self) -> Slab:
+        return self._links.slabs[0]
+
+    def _draw(self) -> NDArray[Any]:
+        """Return elements of the algebra whose components have a variance of 1."""
+        slab = self._momenta.slabs[0]
+        count = slab.layout.slices * slab.slice_bytes // slab.layout.real.itemsize
+        return self._random.normal(size=count).astype(slab.layout.real)
+
+    def _set_momenta(self, values: NDArray[Any]) -> None:
+        slab = self._momenta.slabs[0]
+        slab.device.write(slab.buffer, 0, values.view(np.uint8))
+
+    def _set_to_one(self) -> None:
+        """Set all links to 1."""
+        one = stored_reals(self._slab, np.eye(self._slab.group.colours, dtype=complex)[None])
+        write_links(self._slab, np.broadcast_to(one[0], links_shape(self._slab)))
+
+    def _given(self, kick: float, drift: float) -> dict[str, Any]:
+        """Return arguments of the kernels of trajectories, for any choice of replicas."""
+        variant = self._slab.variant(*self._choices)
+        step = KICK.part("ReplicaMove", variant)(kick=kick, drift=drift, replica=0, unused=0)
+        self._steps = in_memory(self._links, np.frombuffer(bytes(step), np.uint8))
+        return {
+            "momenta": self._momenta.slabs[0].buffer.address,
+            "kick": kick,
+            "action": KICK.part("ACTION::Coefficients", variant)(**self._coefficients),
+            "moves": self._steps.address,
+            "actions": self._actions.address,
+        }
+
+    def _kick(self, momenta: NDArray[Any], size: float) -> tuple[Energy, float]:
+        """Return the kinetic energy after a kick, and the sum of |F|^2."""
+        self._set_momenta(momenta)
+        slab = self._slab
+        sums = SlabSums(slab, 2, 1, choices=self._choices, scratch=KICK.name, wide=True)
+        largest = self._largest.address(0)
+        links = {"links": slab.buffer.address, "largest": largest}
+        sums.launch(KICK, {**links, **self._given(size, 0.0)})
+        found = sums.by_block()
+        return Energy.of(found[..., 0]), exact_sum(found[..., 1])
+
+    def _move(self, size: float) -> Field:
+        """Return the links after a drift."""
+        drift = size * self._unit
+        self._slab.launch(
+            KICK_AND_DRIFT,
+            self._slab.whole(),
+            *self._choices,
+            source=self._slab.buffer.address,
+            target=self._moved.slabs[0].buffer.address,
+            drift=drift,
+            **self._given(0.0, drift),
+        )
+        return self._moved
+
+    def _value(self, links: Field) -> Energy:
+        (found,) = gauge_actions(links, [self._coupling])
+        return found
+
+    def _first_forces(self) -> bytes:
+        """Return the forces in the first time slice."""
+        self._kick(np.zeros_like(self._draw()), 1.0)
+        slab = self._momenta.slabs[0]
+        return slab.device.read(slab.buffer, 0, slab.slice_bytes).tobytes()
+
+    def _first_traces(self, loops: Loops) -> bytes:
+        """Return the sums of the traces in the first time slice."""
+        sums = SlabSums(self._slab, len(loops.kinds), 1)
+        sums.launch(loops.kernel, {"links": self._slab.buffer.address})
+        return bytes(sums.by_slice()[0, 0])
