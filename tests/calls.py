@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import os
 import sys
 from pathlib import Path
 from unittest import mock
@@ -55,3 +56,15 @@ def make_run(path: Path, **values):
     """Carry out a tiny run."""
     generate_from({**TINY, "threads": 1, "quiet": True, "output": str(path), **values})
     return path
+
+
+def forbid(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
+    """Let the system refuse to open a file, as for a user without the permission."""
+    opened = os.open
+
+    def refusing(name, *words, **more):
+        if os.fspath(name) == str(path):
+            raise PermissionError(13, "Permission denied", str(path))
+        return opened(name, *words, **more)
+
+    monkeypatch.setattr(os, "open", refusing)

@@ -33,7 +33,7 @@ from gauge_mc.files.structured import LARGE
 from gauge_mc.files.table import SEAL, TableData, read_heading, read_table
 from gauge_mc.observables import OBSERVABLES, observable_of_table
 from gauge_mc.publication.checks import check_file, check_kernels, is_publication, make_again
-from gauge_mc.publication.crate import published_files
+from gauge_mc.publication.crate import CRATE, published_files
 from gauge_mc.publication.record import CONFIGURATIONS, KERNELS
 from gauge_mc.run import checkpoint
 from gauge_mc.run.directory import Run, ambiguous, missing_run
@@ -187,14 +187,23 @@ def _publication_checks(path: Path, regenerate: int) -> list[Check]:
     """Return the checks of a published run."""
     if regenerate < 0:
         raise UsageError(f"--regenerate is {regenerate}; choose a number of configurations.")
+    try:
+        files = published_files(path)
+    except GaugeError as error:
+        return [Check(path / CRATE, partial(_refused, error))]
     checks = [
         Check(path / name, partial(check_file, path, name, digest))
-        for name, digest in published_files(path).items()
+        for name, digest in files.items()
     ]
     checks.append(Check(path / KERNELS, partial(check_kernels, path)))
     if regenerate:
         checks.append(Check(path / CONFIGURATIONS, partial(make_again, path, regenerate)))
     return checks
+
+
+def _refused(error: GaugeError, advance: CheckProgress) -> str:
+    """Report what the other checks would need."""
+    raise error
 
 
 def _scan_checks(path: Path) -> list[Check]:

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.errors import GaugeError
+from gauge_mc.errors import DamagedError, GaugeError, UnsupportedError
 from gauge_mc.fields.field import Field
 from gauge_mc.files.atomic import replacing
 from gauge_mc.files.input import InputFile
@@ -132,6 +132,11 @@ class ModePath:
 
         A file that is damaged, or has other modes than its name says, is announced on standard
         error, and counts as none, so that it is replaced.
+
+        Raises
+        ------
+        GaugeError
+            If the file may be intact, but cannot be read here.
         """
         path, links = self.path(field)
         if not field.devices.processes.broadcast(path.exists()):
@@ -139,7 +144,7 @@ class ModePath:
         try:
             with InputFile(path) as file:
                 return self._read(file, field, links)
-        except GaugeError as error:
+        except (DamagedError, UnsupportedError) as error:
             self.replace(field, str(error))
             return None
 

@@ -1,7 +1,6 @@
 """Files are read, checked and converted where no kernel can be compiled, and nothing is damaged."""
 
 import json
-import os
 import re
 import shutil
 
@@ -15,9 +14,10 @@ from gauge_mc.fields.action_density import action_density
 from gauge_mc.fields.averages import averages
 from gauge_mc.fields.field import Field
 from gauge_mc.formats import writable_formats
+from gauge_mc.publication.crate import CRATE
 from gauge_mc.publication.publish import publish
 from gauge_mc.publication.record import read_configurations
-from tests.calls import call, call_apart, make_run
+from tests.calls import call, call_apart, forbid, make_run
 
 CONFIG = "configs/0000005.lime"
 
@@ -241,19 +241,30 @@ def test_a_file_that_must_not_be_read_is_not_called_damaged(run, tmp_path, monke
     folder = shutil.copytree(run, tmp_path / "run")
     if name == "thinned.toml":
         call("thin", folder, "--keep", 3, "--unchecked")
-    opened = os.open
-
-    def refusing(path, *words, **more):
-        if os.fspath(path) == str(folder / name):
-            raise PermissionError(13, "Permission denied", str(path))
-        return opened(path, *words, **more)
-
-    monkeypatch.setattr(os, "open", refusing)
+    forbid(monkeypatch, folder / name)
     shown, code = call("verify", folder)
     assert code == UNCHECKED
     assert shown.count("cannot be checked here: ") == 1
     assert "Permission denied" in shown
     assert "BAD" not in shown
+
+
+@pytest.mark.parametrize("name", [CRATE, "chain.json", CONFIG])
+def test_nor_is_one_of_a_publication(run, tmp_path, monkeypatch, name):
+    publish(run, tmp_path / "data", authors=["Doe, Jane"])
+    forbid(monkeypatch, tmp_path / "data" / name)
+    shown, code = call("verify", tmp_path / "data")
+    assert code == UNCHECKED
+    assert "Permission denied" in shown
+    assert "BAD" not in shown
+
+
+def test_a_damaged_description_of_a_publication_is_a_verdict(run, tmp_path):
+    publish(run, tmp_path / "data", authors=["Doe, Jane"])
+    (tmp_path / "data" / CRATE).write_text("{")
+    shown, code = call("verify", tmp_path / "data")
+    assert shown.startswith(f"BAD   {tmp_path / 'data' / CRATE} is damaged")
+    assert code == 1
 
 
 def test_a_run_of_what_is_not_installed_is_not_called_damaged(run, tmp_path):
