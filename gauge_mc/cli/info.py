@@ -8,9 +8,9 @@ from typing import Annotated
 
 from gauge_mc.cli import options as o
 from gauge_mc.cli.document import print_document, prints
+from gauge_mc.cli.targets import one_named_or_newest
 from gauge_mc.inspection.contents import InfoPart, info_parts
 from gauge_mc.quoting import printable
-from gauge_mc.scans.scan import newest_run_or_scan
 
 
 @prints(
@@ -34,7 +34,7 @@ def info(
     from gauge_mc.console import Console
 
     console = Console()
-    parts = info_parts(path or newest_run_or_scan())
+    parts = info_parts(one_named_or_newest(path))
     if json:
         print_document("info", *parts)
         return

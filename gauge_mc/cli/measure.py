@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
@@ -12,12 +13,10 @@ from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.cli.settings import with_settings
 from gauge_mc.cli.updates import AT
 from gauge_mc.domain.layout import REALS
-from gauge_mc.errors import UsageError
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.numbers import counted
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.smearing import SMEARINGS, smear_option
-
-if TYPE_CHECKING:
-    from gauge_mc.run.memory import MemoryForecast
 
 
 def _owners(name: str) -> list[OptionGroup]:
@@ -33,7 +32,11 @@ def _owners(name: str) -> list[OptionGroup]:
     return [*own, OptionGroup("--smear", (smear_option(),), section), *smearings]
 
 
-@prints("gauge_mc.run.table_report:TableReport", "gauge_mc.run.memory:MemoryForecast")
+@prints(
+    "gauge_mc.run.table_report:TableReport",
+    "gauge_mc.run.memory:MemoryForecast",
+    "gauge_mc.run.table_report:TableReports",
+)
 @Subcommands(
     "Observables",
     lambda: OBSERVABLES,
@@ -48,7 +51,11 @@ def measure(
     ],
     run: Annotated[
         list[Path] | None,
-        o.argument("One run, or configuration files.", "newest run in runs/", metavar="RUN|CONFIG"),
+        o.argument(
+            "Runs, scans, folders of runs or of configurations, or configuration files.",
+            o.NEWEST,
+            metavar="RUN|SCAN|CONFIG",
+        ),
     ] = None,
     output: Annotated[
         Path | None,
@@ -85,15 +92,15 @@ def measure(
     """Measure an observable on stored configurations.
 
     By default all GPUs are used, each for one configuration at a time; without a GPU, the CPU.
-    Repeating the command continues a measurement, and measures new configurations. The table
-    records what was measured, and other links under the same number are refused. It is named after
-    the observable, with _configs if the run writes one, and _at if configurations are made again.
+    Repeating the command continues a measurement, and measures new configurations. Every run has
+    its own table; files are one ensemble. The table records what was measured, and other links
+    under the same number are refused. It is named after the observable, with _configs if the run
+    writes one, and _at if configurations are made again.
     """
     from gauge_mc.devices.choice import AUTOMATIC
     from gauge_mc.domain.mpi import find_processes
-    from gauge_mc.run.measure import default_table, measurement_memory
-    from gauge_mc.run.measure import measure as carry_out
-    from gauge_mc.run.table_report import TableReport
+    from gauge_mc.run.table_report import TableReport, TableReports
+    from gauge_mc.scans.measuring import measure_all
 
     if find_processes().size > 1:
         raise UsageError(
@@ -101,7 +108,6 @@ def measure(
             "with --devices, or measure along the way with `gauge-mc generate --measure`."
         )
     given = {name: value for name, value in options.items() if value not in (None, [])}
-    targets = run or []
     place: dict[str, Any] = dict(
         precision=precision,
         backend=backend or AUTOMATIC,
@@ -112,33 +118,39 @@ def measure(
     if dry_run and at is not None:
         raise UsageError("--dry-run is for configurations that are kept; leave out --at.")
     if dry_run:
-        show_memory(measurement_memory(targets or None, observable, **place, **given), json)
+        show_memory(run, observable, {**place, **given}, json)
         return
-    path = output or default_table(targets, observable, again=at is not None)
+    results, failures = [], []
     with alone_on_stdout(json):
-        table = carry_out(
-            targets or None,
-            observable,
-            output=path,
-            at=at,
-            progress=not quiet,
-            **place,
-            **given,
-        )
-    result = TableReport.of(path, table)
+        common = {**place, **given, "progress": not quiet}
+        for path, found in measure_all(run, observable, output=output, at=at, **common):
+            if isinstance(found, GaugeError):
+                failures.append(str(found) if str(path) in str(found) else f"{path}: {found}")
+                say(f"gauge-mc: {failures[-1]}", error=True)
+                continue
+            results.append(TableReport.of(path, found))
+            if not (json or quiet):
+                averages = results[-1].averages.items()
+                say(*(f"{name:<10} {average}" for name, average in averages))
+                say(*results[-1].cautions, str(path))
     if json:
-        print_document("measure", result)
-    elif not quiet:
-        for name, average in result.averages.items():
-            say(f"{name:<10} {average}")
-        say(*result.cautions, str(path))
+        single = len(results) == 1 and not failures
+        print_document("measure", results[0] if single else TableReports(results, failures))
+    if failures:
+        every = counted(len(results) + len(failures), "ensemble")
+        raise GaugeError(f"{len(failures)} of {every} could not be measured; see above.")
 
 
-def show_memory(found: MemoryForecast, as_json: bool) -> None:
-    """Print the memory that a measurement needs."""
+def show_memory(
+    run: Sequence[Path] | None, observable: str, options: Mapping[str, Any], as_json: bool
+) -> None:
+    """Print the memory that a measurement needs, of the first ensemble."""
     from gauge_mc.console import Console
+    from gauge_mc.run.measure import measurement_memory
     from gauge_mc.run.memory import refuse_shortage
+    from gauge_mc.scans.measuring import ensembles_of
 
+    found = measurement_memory(ensembles_of(run)[0], observable, **options)
     if as_json:
         print_document("measure", found)
     else:

@@ -8,12 +8,13 @@ from typing import Annotated
 
 from gauge_mc.cli import options as o
 from gauge_mc.cli.document import print_document, prints
+from gauge_mc.cli.targets import one_named_or_newest
 from gauge_mc.errors import UsageError
 from gauge_mc.run.averages import TAU_EXP, averages_table
 from gauge_mc.run.directory import Run
 from gauge_mc.run.log import LOG
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.scans.scan import Scan, newest_run_or_scan
+from gauge_mc.scans.scan import Scan
 
 
 @prints("gauge_mc.inspection.status:RunStatus", "gauge_mc.inspection.status:ScanStatus")
@@ -45,7 +46,7 @@ def status(
         )
     if tau_exp is not None:
         TAU_EXP.checked(tau_exp)
-    chosen = path or newest_run_or_scan()
+    chosen = one_named_or_newest(path)
     found: RunStatus | ScanStatus
     if Scan(chosen, Parameters()).exists():
         if tau_exp is not None:

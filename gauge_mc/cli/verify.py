@@ -11,7 +11,7 @@ from typing import Annotated
 from gauge_mc.cli import options as o
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.results import documented, result_field
-from gauge_mc.scans.scan import newest_run_or_scan
+from gauge_mc.scans.targets import named_or_newest
 
 NAMED = 5
 """Maximum number of damaged files that the last line names; a line above reports each of them."""
@@ -72,9 +72,8 @@ def verify(
     from gauge_mc.console import Console
     from gauge_mc.inspection.verify import carry_out, checks_of, summarise
 
-    checks = [
-        check for path in paths or [newest_run_or_scan()] for check in checks_of(path, regenerate)
-    ]
+    targets = named_or_newest(paths)
+    checks = [check for path in targets for check in checks_of(path, regenerate)]
     console = Console()
     bar = Progress(
         TextColumn("verifying"),

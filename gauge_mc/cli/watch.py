@@ -10,8 +10,8 @@ from typing import Annotated
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
 from gauge_mc.cli.document import print_document, prints
+from gauge_mc.cli.targets import one_named_or_newest
 from gauge_mc.errors import UsageError
-from gauge_mc.scans.scan import newest_run_or_scan
 
 
 @prints("gauge_mc.watch.snapshot:LiveSnapshot")
@@ -56,7 +56,7 @@ def watch(
     from gauge_mc.watch.snapshot import Watcher
     from gauge_mc.watch.terminal import watch_in_terminal
 
-    chosen = path or newest_run_or_scan()
+    chosen = one_named_or_newest(path)
     watcher = Watcher(chosen, SavedBenchmark.read(bench) if bench else None)
     if not wait:
         watcher.check_begun()

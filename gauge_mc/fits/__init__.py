@@ -25,7 +25,7 @@ from gauge_mc.fits.shared.tables import find_table_by_columns, tables_of_chains
 from gauge_mc.options import Option, check_options
 from gauge_mc.registry import Registry
 from gauge_mc.results import DECLARED, documented, result_field
-from gauge_mc.run.directory import missing_run, newest_run
+from gauge_mc.run.directory import missing_run
 from gauge_mc.run.starts import StartComparison, compared_starts
 from gauge_mc.run.thermalisation import (
     AUTO,
@@ -36,6 +36,7 @@ from gauge_mc.run.thermalisation import (
     sentences_of,
 )
 from gauge_mc.scans.scan import newest_scan
+from gauge_mc.scans.targets import named_or_newest, runs_of
 from gauge_mc.signatures import with_options
 
 if TYPE_CHECKING:
@@ -285,6 +286,12 @@ def fit(
         If the table is damaged or contains too little data, or the result cannot be written.
     """
     targets = [] if run is None else [Path(run)]
+    every = fitted_targets(FITS[what], targets)
+    if len(every) > 1:
+        raise UsageError(
+            f"{run or 'The newest ensemble'} consists of {len(every)} runs; fit them one by one, "
+            f"such as {every[0]}."
+        )
     return next(fit_all(what, targets, options, None if output is None else Path(output)))[0]
 
 
@@ -296,19 +303,30 @@ def fit_all(
 ) -> Iterator[tuple[FitResult, Path]]:
     """Fit several runs or tables, and yield each result with the path of its file.
 
-    Parameters and errors are those of `fit`. Without targets the newest run is fitted.
+    Parameters and errors are those of `fit`. Without targets the newest run is
+    fitted, or all chains of its ensemble, or all runs of the newest scan.
     """
     chosen = FITS[what]
     given = check_options(chosen.options, options, f"fit {what}")
-    if output and len(targets) > 1:
+    every = fitted_targets(chosen, targets)
+    if output and len(every) > 1:
         raise UsageError("--output names one file, but there are several runs; leave it out.")
     if output:
         RESULT.check(output)
-    for target in targets or [newest_scan().path if chosen.of_scans else newest_run().path]:
+    for target in every:
         result, folder = result_of(chosen, target, given)
         path = output or folder / chosen.file_of(result)
         result.write(path)
         yield result, path
+
+
+def fitted_targets(chosen: Fit, targets: Sequence[Path]) -> list[Path]:
+    """Return the runs, tables or folders that are fitted, each by itself; see `fit`."""
+    if chosen.of_scans:
+        return [*targets] or [newest_scan().path]
+    if chosen.joins_chains and targets:
+        return [*targets]
+    return runs_of(named_or_newest(targets))
 
 
 def result_of(chosen: Fit, target: Path, given: Mapping[str, Any]) -> tuple[FitResult, Path]:

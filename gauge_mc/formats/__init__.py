@@ -153,17 +153,34 @@ def read_header(file: InputFile) -> Reader:
     DamagedError
         If its header is damaged or does not agree with its size.
     """
-    head = file.read(0, min(file.size, HEAD_BYTES)).tobytes()
-    for one in sorted(FORMATS.values(), key=lambda one: not one.signed):
-        if one.recognises(head):
-            reader = one.read_header(file)
-            _check_memory(file.path, reader.header)
-            return reader
+    if one := _format_of(file):
+        reader = one.read_header(file)
+        _check_memory(file.path, reader.header)
+        return reader
     titles = in_words([one.title for one in FORMATS.values()], "or")
     raise UnsupportedError(
         f"{file.path} is not a configuration in {titles} format: name another file, or restore "
         "this one from a copy if it is damaged."
     )
+
+
+def is_configuration(path: Path) -> bool:
+    """Return whether a file begins like those of a format.
+
+    Raises
+    ------
+    GaugeError
+        If it cannot be read.
+    """
+    with InputFile(path) as file:
+        return _format_of(file) is not None
+
+
+def _format_of(file: InputFile) -> Format | None:
+    """Return the format that recognises the beginning of a file; those with a signature first."""
+    head = file.read(0, min(file.size, HEAD_BYTES)).tobytes()
+    known = sorted(FORMATS.values(), key=lambda one: not one.signed)
+    return next((one for one in known if one.recognises(head)), None)
 
 
 def _check_memory(path: Path, header: Header) -> None:

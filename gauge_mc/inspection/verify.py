@@ -41,7 +41,8 @@ from gauge_mc.run.functions import observable_along
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.thinning import RemovedConfigurations, read_rules
-from gauge_mc.scans.scan import Scan, newest_run_or_scan
+from gauge_mc.scans.scan import Scan
+from gauge_mc.scans.targets import named_or_newest, runs_in
 from gauge_mc.storage.links import Block
 
 CheckProgress = Callable[[float], object]
@@ -116,8 +117,8 @@ def verify(
     UsageError
         If a path does not exist, or is a directory without a run or a scan.
     """
-    targets = paths or (newest_run_or_scan(),)
-    checks = [check for path in targets for check in checks_of(Path(path), regenerate)]
+    targets = named_or_newest([*map(Path, paths)])
+    checks = [check for path in targets for check in checks_of(path, regenerate)]
     return [carry_out(check, advance) for check in checks]
 
 
@@ -177,6 +178,8 @@ def checks_of(path: Path, regenerate: int = 0) -> list[Check]:
         return [_table_check(path) if _is_table(path) else _configuration_check(path)]
     if Scan(path, Parameters()).exists():
         return _scan_checks(path)
+    if inside := runs_in(path):
+        return [check for one in inside for check in _run_checks(Run(one))]
     run = Run(path)
     if not run.exists():
         raise missing_run(path)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
+from gauge_mc.domain.loops import Loops
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.sums import BLOCK, DeferredSums
@@ -617,3 +618,11 @@ def observable_of_table(table: TableData) -> type[Observable] | None:
     if name not in OBSERVABLES:
         return None
     return OBSERVABLES[name]
+
+
+def observable_of_loops(loops: Loops) -> str | None:
+    """Return the observable that averages over all loops of a shape and over those of each kind."""
+    for name, one in OBSERVABLES.items():
+        if getattr(one, "loops", None) == loops and len(one.columns.names) == 1 + len(loops.kinds):
+            return name
+    return None

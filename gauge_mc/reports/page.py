@@ -25,7 +25,7 @@ from gauge_mc.reports.subject import Subject
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.lock import now
 from gauge_mc.run.thermalisation import AUTO, SKIP, Skip
-from gauge_mc.scans.scan import newest_run_or_scan
+from gauge_mc.scans.targets import named_or_newest
 
 MARK = b"<!DOCTYPE html>\n<!-- a report of gauge-mc -->\n"
 """The beginning of every page."""
@@ -83,7 +83,7 @@ def report(
     GaugeError
         If a file of a run is damaged, or the page cannot be written.
     """
-    paths = [newest_run_or_scan()] if run is None else paths_of(run)
+    paths = named_or_newest(None) if run is None else paths_of(run)
     if not paths:
         raise UsageError("There is no run to report; name one.")
     file = Path(output) if output else (paths[0] if len(paths) == 1 else Path()) / FILE

@@ -21,13 +21,13 @@ from gauge_mc.files.columns import SWEEP, Column, TableColumns
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.fits import FitResult
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.plots.runs.drawing import runs_of
 from gauge_mc.plots.runs.labels import labels_of
 from gauge_mc.reports.markup import Markup, element, text
 from gauge_mc.run.directory import Run, SessionRecord, missing_run
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.thermalisation import Skip, Thermalisation, found_thermalisation
 from gauge_mc.scans.scan import Scan
+from gauge_mc.scans.targets import runs_of
 
 MOST_RUNS = 12
 """Number of runs that a page shows."""

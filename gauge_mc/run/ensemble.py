@@ -12,11 +12,13 @@ from gauge_mc.domain.device_pool import Devices
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
-from gauge_mc.formats import FORMATS
+from gauge_mc.formats import FORMATS, is_configuration
 from gauge_mc.observables import AGAIN_SUFFIX, CONFIGS_SUFFIX, Observable, table_name
 from gauge_mc.run.chain import provenance
-from gauge_mc.run.directory import Run, newest_run
+from gauge_mc.run.chains import only_newest_run
+from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import NO_FORMAT, Parameters
+from gauge_mc.run.regeneration import updates_to_measure
 from gauge_mc.storage.header import Header
 
 
@@ -81,8 +83,8 @@ def find_ensemble(targets: Sequence[Path]) -> Ensemble:
     Parameters
     ----------
     targets : sequence of Path
-        A run directory, or configuration files. If it is empty, the newest run in ``runs/`` is
-        taken.
+        A run directory, a folder of configurations, or configuration files. If it is empty, the
+        newest run in ``runs/`` is taken.
 
     Raises
     ------
@@ -96,17 +98,29 @@ def find_ensemble(targets: Sequence[Path]) -> Ensemble:
         return _ensemble_of_files(targets)
     if len(targets) > 1:
         raise UsageError("Several targets include a directory; name one run, or only files.")
-    return _ensemble_of_run(Run(targets[0]) if targets else newest_run())
+    run = Run(targets[0]) if targets else only_newest_run()
+    if not run.exists() and (files := _configurations_in(run.path)):
+        return _ensemble_of_files(files)
+    return _ensemble_of_run(run)
+
+
+def _configurations_in(folder: Path) -> list[Path]:
+    """Return the files in a folder, hidden ones left out, that are configurations."""
+    found = sorted(folder.iterdir()) if folder.is_dir() else []
+    files = [one for one in found if one.is_file() and not one.name.startswith(".")]
+    return [one for one in files if is_configuration(one)]
 
 
 def _ensemble_of_run(run: Run) -> Ensemble:
     parameters = run.read()[0]
     files = run.unambiguous_configs()
     if not files and not parameters.keeps_configs:
+        at = updates_to_measure(run)
+        again = f"repeat the command with --at {at}, which makes them again"
+        other = "generate another run with --measure, which measures along the way, or --format"
         raise GaugeError(
             f"The run {run.path} keeps no configurations, because its format is {NO_FORMAT}; "
-            "generate a run with another --format and --output, or measure along the way with "
-            "--measure."
+            f"{again if at else other}."
         )
     if not files:
         raise GaugeError(f"The run {run.path} has no configurations yet; generate some first.")

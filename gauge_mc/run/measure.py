@@ -29,7 +29,8 @@ from gauge_mc.observables import OBSERVABLES, Observable, check_records
 from gauge_mc.options import Owners
 from gauge_mc.quoting import shortened
 from gauge_mc.registry import in_words
-from gauge_mc.run.directory import Run, newest_run
+from gauge_mc.run.chains import only_newest_run
+from gauge_mc.run.directory import Run
 from gauge_mc.run.display import announced_compilation
 from gauge_mc.run.ensemble import Ensemble, ensemble_of, find_ensemble
 from gauge_mc.run.functions import CustomObservable, observable_of
@@ -312,7 +313,7 @@ def default_table(paths: Sequence[Path], observable: str, again: bool = False) -
 def _run_of(paths: Sequence[Path]) -> Run:
     if len(paths) > 1:
         raise UsageError("The updates of --at are those of a single run; name one.")
-    return Run(paths[0]) if paths else newest_run()
+    return Run(paths[0]) if paths else only_newest_run()
 
 
 def _measured_in(path: Path) -> set[int]:

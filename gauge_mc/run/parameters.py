@@ -17,7 +17,7 @@ from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import GaugeError, UnknownNameError, UsageError
 from gauge_mc.formats import FORMATS, check_writable, writable_formats
 from gauge_mc.groups import GROUPS
-from gauge_mc.observables import OBSERVABLES
+from gauge_mc.observables import OBSERVABLES, observable_of_loops
 from gauge_mc.options import Option
 from gauge_mc.random import GENERATORS
 from gauge_mc.registry import in_words, nearest
@@ -54,6 +54,9 @@ USUAL_LATTICE = Lattice.parse(defaults.LATTICE)
 
 USUAL_BETA = float("nan")
 """Placeholder for the default coupling of the group, until the group is known."""
+
+USUAL_MEASURE = tuple(map(Measurement, defaults.MEASURE))
+"""Placeholder for the default measurements, until the action is known."""
 
 UNSTATED: Mapping[str, object] = {
     "chain_version": FIRST,
@@ -200,11 +203,11 @@ class Parameters:
         most=MAX_UPDATES,
     )
     measure: tuple[Measurement, ...] = setting(
-        tuple(map(Measurement, defaults.MEASURE)),
+        USUAL_MEASURE,
         ENSEMBLE,
         "Observables to measure after every update, or after each EVERY updates, with their "
         f"options as in flow:50:to=6; or {NO_MEASUREMENT}.",
-        default=",".join(defaults.MEASURE),
+        default=f"{','.join(defaults.MEASURE)}, and the loops of an improved action",
         metavar="NAME[:EVERY[:OPTION=VALUE]],...",
         choices=(*OBSERVABLES, NO_MEASUREMENT),
         open=True,
@@ -222,10 +225,13 @@ class Parameters:
         def __init__(self, **values: Unpack[ParameterKeywords]) -> None: ...
 
     def __post_init__(self) -> None:
+        usual = self.measure is USUAL_MEASURE
         fields = ("lattice", "action", "algorithm", "measure")
         words = {name: getattr(self, name) for name in fields}
         for name, value in converted(type(self), words).items():
             object.__setattr__(self, name, value)
+        if usual:
+            object.__setattr__(self, "measure", self._usual_measurements())
         GROUPS.check(self.group, "group")
         if self.beta is USUAL_BETA:
             object.__setattr__(self, "beta", GROUPS[self.group].beta)
@@ -257,6 +263,13 @@ class Parameters:
                 close = nearest(self.format, (*writable_formats(), NO_FORMAT))
                 raise UnknownNameError(f"format: There is no format '{self.format}'{close}")
             check_writable(self.format, self.group, self.precision)
+
+    def _usual_measurements(self) -> tuple[Measurement, ...]:
+        """Return the default measurements, with those that the value of the action needs."""
+        needed = {name for one in self.action.loops if (name := observable_of_loops(one))}
+        if self.strict:
+            needed = {name for name in needed if OBSERVABLES[name].strict}
+        return tuple(map(Measurement, sorted({*defaults.MEASURE, *needed})))
 
     def _check_luxury(self) -> None:
         levels = GENERATORS[self.rng].levels

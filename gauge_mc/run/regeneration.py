@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from shlex import quote
 
 import numpy as np
 
@@ -291,3 +292,29 @@ def same_links(one: Field, other: Field) -> bool:
     pairs = zip(one.packed_slices(), other.packed_slices(), strict=True)
     same = all([np.array_equal(a.view(np.uint8), b.view(np.uint8)) for a, b in pairs])
     return bool(one.devices.processes.broadcast(same))
+
+
+def updates_to_measure(run: Run) -> str | None:
+    """Return the updates whose configurations can be made again, as text for ``--at``.
+
+    These are those after which the run would have written one, if it keeps none. None if it has
+    some, or they cannot be made again.
+    """
+    if not run.exists() or run.configs():
+        return None
+    try:
+        due = StoredChain.of(run).due
+    except GaugeError:
+        return None
+    several = f":{due[-1]}:{due.step}" if len(due) > 1 else ""
+    return f"{due[0]}{several}" if due else None
+
+
+def how_to_measure(observable: str, folder: Path) -> str:
+    """Return the advice that measures an observable on the configurations of a run."""
+    run = Run(folder)
+    at = updates_to_measure(run)
+    if not at and run.exists() and not run.configs() and not run.read()[0].keeps_configs:
+        return f"measure it along the way in another run, with --measure {observable}"
+    again = f" --at {at}" if at else ""
+    return f"make one with gauge-mc measure {observable} {quote(str(folder))}{again}"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -12,11 +11,7 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import read_table
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.chain_series import series_of
-from gauge_mc.run.directory import Run
-from gauge_mc.run.parameters import Parameters
-
-CHAIN = re.compile(r"(.+_chain)([1-9][0-9]{0,5})")
-"""Name of the directory of one of several chains."""
+from gauge_mc.run.chains import known_parameters, number_of_chain, same_ensemble
 
 
 @documented
@@ -82,31 +77,19 @@ def compared_starts(folder: Path) -> StartComparison | None:
     folder : Path
         A run directory.
     """
-    found = CHAIN.fullmatch(folder.name) or CHAIN.fullmatch(folder.resolve().name)
-    own = _parameters(folder) if found else None
+    found = number_of_chain(folder)
+    own = known_parameters(folder) if found else None
     if not found or not own:
         return None
-    number = int(found[2])
+    name, number = found
     for near in (number + 1, number - 1) if number % 2 else (number - 1, number + 1):
-        other = folder.parent / f"{found[1]}{near}"
-        its = _parameters(other)
-        if its and its.start != own.start and _same(own, its):
+        other = folder.parent / f"{name}{near}"
+        its = known_parameters(other)
+        if its and its.start != own.start and same_ensemble(own, its):
             return _compared(
                 folder, own.start, other, its.start, stamps_of(folder), stamps_of(other)
             )
     return None
-
-
-def _parameters(folder: Path) -> Parameters | None:
-    """Return the parameters of a run; None if there is no run, or it is damaged."""
-    try:
-        return Run(folder).read()[0] if Run(folder).begun() else None
-    except GaugeError:
-        return None
-
-
-def _same(own: Parameters, its: Parameters) -> bool:
-    return own == replace(its, start=own.start, seed=own.seed, configs=own.configs)
 
 
 @lru_cache(maxsize=256)

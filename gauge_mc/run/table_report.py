@@ -45,6 +45,15 @@ class TableReport:
         return cls(str(path), len(table), table.header, averages, cautions)
 
 
+@documented
+@dataclass(frozen=True)
+class TableReports:
+    """The tables of several ensembles, for JSON."""
+
+    tables: Sequence[TableReport] = result_field("Tables that were written, one for each ensemble.")
+    failures: Sequence[str] = result_field("Why the others could not be measured.")
+
+
 def _averages(table: TableData) -> dict[str, Average]:
     """Return the averages of the columns of a table that has one row per configuration."""
     observable = observable_of_table(table)

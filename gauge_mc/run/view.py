@@ -16,9 +16,11 @@ from gauge_mc.files.mapping import FileMapping, SuggestingDict, unknown
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.observables import OBSERVABLES, table_name
 from gauge_mc.results import documented, result_field
+from gauge_mc.run.chains import only_newest_run
 from gauge_mc.run.checkpoint import read_state
-from gauge_mc.run.directory import Run, newest_run
+from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.regeneration import updates_to_measure
 from gauge_mc.run.thermalisation import found_thermalisation
 
 if TYPE_CHECKING:
@@ -94,9 +96,11 @@ class RunView:
         if name in tables:
             return tables[name]
         if observable in OBSERVABLES:
+            at = updates_to_measure(Run(self.path))
+            again = f", at='{at}'" if at else ""
             raise UnknownNameError(
                 f"The run {self.path} has no table of {observable}; make one with "
-                f"gauge_mc.measure(run, '{observable}')."
+                f"gauge_mc.measure(run, '{observable}'{again})."
             )
         raise unknown("table", observable, tables)
 
@@ -213,7 +217,7 @@ def open_run(path: str | os.PathLike[str] | None = None) -> RunView:
     GaugeError
         If run.toml is damaged.
     """
-    run = newest_run() if path is None else Run(Path(path))
+    run = only_newest_run() if path is None else Run(Path(path))
     if not run.exists() and (run.path / "scan.toml").is_file():
         raise UsageError(f"{run.path} is a scan; open one of the runs in its folder.")
     parameters = run.read()[0]

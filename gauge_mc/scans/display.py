@@ -23,6 +23,7 @@ from gauge_mc.scans.grid import Point
 from gauge_mc.scans.ladder_report import ladder_reports, ladders_shown
 from gauge_mc.scans.pool import Child, Slot
 from gauge_mc.scans.scan import Member, Scan
+from gauge_mc.scans.thermal_runs import lacking_action
 
 LOOK_SECONDS = 1.0
 """Time in seconds between two looks at the progress of the runs for plain lines."""
@@ -265,7 +266,7 @@ def opening(scan: Scan, tally: Tally, slots: Sequence[Slot], hint: str | None = 
         f"{scan.path} {state}",
         f"{', '.join([couplings, *words])} on {', '.join(lattices)}",
         f"{describe(scan)}, {places(slots)}",
-        *([hint] if hint else []),
+        *filter(None, [hint, lacking_action(scan.parameters)]),
     ]
     return "\n".join(lines)
 

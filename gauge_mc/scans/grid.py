@@ -101,6 +101,13 @@ class Grid:
             **{name: [*values] for name, values in self.options.items()},
         }
 
+    @property
+    def words(self) -> list[str]:
+        """The options of ``gauge-mc scan`` that state the grid."""
+        axes = {"beta": self.beta, "lattice": self.lattice, **self.options}
+        found = [f"{known_options()[name].flag} {','.join(map(str, axes[name]))}" for name in axes]
+        return [*found, f"--chains {self.chains}"]
+
     @classmethod
     def from_values(cls, values: dict[str, list[object]]) -> Grid:
         """Return a grid from TOML keys and values."""

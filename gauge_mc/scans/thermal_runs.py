@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +20,12 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.groups import GROUPS, Group
-from gauge_mc.observables import OBSERVABLES, Observable, table_name
-from gauge_mc.run.parameters import TEMPERING
+from gauge_mc.observables import OBSERVABLES, Observable, observable_of_loops, table_name
+from gauge_mc.run.directory import Run
+from gauge_mc.run.measurement import Measurement
+from gauge_mc.run.parameters import TEMPERING, Parameters
 from gauge_mc.run.thermalisation import Skip, last_skipped
+from gauge_mc.scans.scan import Scan
 
 LOOP_COLUMNS = ("re", "im", "abs")
 """Columns of the table of Polyakov loops."""
@@ -116,11 +120,15 @@ def read_thermal_runs(folder: Path, skip: Skip = 0, extent: int | None = None) -
     return ThermalRuns(shared, coupling, dict(sorted(found.items(), key=lambda one: one[0].sites)))
 
 
+def loop_observable() -> str:
+    """Return the name of the observable that is the Polyakov loop."""
+    columns = {one.name: one.columns.names for one in OBSERVABLES.values()}
+    return next(name for name, names in columns.items() if names == LOOP_COLUMNS)
+
+
 def loop_table() -> str:
     """Return the name of the file with Polyakov loops in a run directory."""
-    columns = {one.name: one.columns.names for one in OBSERVABLES.values()}
-    name = next(name for name, names in columns.items() if names == LOOP_COLUMNS)
-    return f"{table_name(name)}.csv"
+    return f"{table_name(loop_observable())}.csv"
 
 
 def check_equal(first: Mapping[str, str], own: Mapping[str, str], run: Path) -> None:
@@ -218,17 +226,56 @@ def _table_of(run: Path, loops: Loops, coupling: Coupling) -> TableData:
     if not path.exists():
         raise GaugeError(
             f"{run} has not measured {observable.name}, which the value of the action "
-            f"{coupling.action.name} needs at every update of the Polyakov loop; repeat it with "
-            f"--measure {observable.name}."
+            f"{coupling.action.name} needs at every update at which other loops are measured; "
+            f"repeat the work in another folder: {_command_again(run)}."
         )
     return read_table(path)
 
 
+def with_action(parameters: Parameters) -> list[str]:
+    """Return the measurements of a run and those of the loops of its action, which its value needs.
+
+    The loops are measured as often as the Polyakov loop, or after every update.
+    """
+    items = {item.observable: item for item in parameters.measure}
+    often = items.get(loop_observable(), Measurement("")).every
+    needed = filter(None, map(observable_of_loops, parameters.action.loops))
+    items |= {name: Measurement(name, often) for name in needed if name not in items}
+    return [str(items[name]) for name in sorted(items)]
+
+
+def lacking_action(parameters: Parameters) -> str | None:
+    """Return the caution that a run measures loops, but not all that the value of its action needs.
+
+    None if it does, or if it measures none of them.
+    """
+    measured = {item.observable for item in parameters.measure}
+    needed = {name for one in parameters.action.loops if (name := observable_of_loops(one))}
+    if needed <= measured or not measured & {*needed, loop_observable()}:
+        return None
+    return (
+        f"The value of the action {parameters.action.name}, which fits of scans need, will not be "
+        f"known: measure its loops as well, with --measure {','.join(with_action(parameters))}."
+    )
+
+
+def _command_again(run: Path) -> str:
+    """Return the command that repeats a run, or its scan, and also measures the loops it needs."""
+    parameters = Run(run).read()[0]
+    card = f"--card {quote(str(run / 'run.toml'))}"
+    rest = f"--measure {quote(','.join(with_action(parameters)))} --output"
+    scan = Scan(run.parent, parameters)
+    if not scan.exists():
+        return f"gauge-mc generate {card} {rest} {quote(f'{run}_again')}"
+    grids = (" ".join(one.words) for one in Scan.read(run.parent).grids)
+    other = quote(f"{run.parent}_again")
+    return ", then ".join(f"gauge-mc scan {card} {one} {rest} {other}" for one in grids)
+
+
 def _observable(loops: Loops) -> type[Observable]:
     """Return the observable that averages over loops of a shape: over all, and of each kind."""
-    for one in OBSERVABLES.values():
-        if getattr(one, "loops", None) == loops and len(one.columns.names) == 1 + len(loops.kinds):
-            return one
+    if name := observable_of_loops(loops):
+        return OBSERVABLES[name]
     raise GaugeError(
         f"No observable measures the loops {loops.kernel.name} of the action, so that its value is "
         "not known; declare one."

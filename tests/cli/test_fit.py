@@ -76,11 +76,11 @@ def folders(tmp_path_factory):
         (("potential", "run/plaquette.csv"), "it is not a table of Wilson loops", 1),
         (("potential", "no"), "There is no run no.", 2),
         (("creutz", "ruun"), "There is no run ruun; did you mean 'run'?", 2),
-        (("hmc", "."), "There is no run in . itself; name the run in it, such as run.", 2),
+        (("hmc", "."), "There is no table of hmc in run, as runs have", 1),
         (("creutz", "good", "--r-min", "2"), "--r-min is not an option of gauge-mc fit creutz", 2),
         (("creutz", "good", "--level", "x"), "--level", 2),
         (("xyz",), f"no fit 'xyz'; choose {in_words(list(FITS), 'or')}", 2),
-        (("potential",), "There are no runs in runs", 2),
+        (("potential",), "There are no runs and no scans in runs", 2),
     ],
 )
 def test_fits_that_are_refused(folders, monkeypatch, words, sentence, code):

@@ -198,6 +198,7 @@ CALLS = {
     "watch": [("run",), ("s",), ("tables", "--wait")],
     "measure": [
         ("plaquette", "run", *TINY[2:]),
+        ("plaquette", "run", "s", *TINY[2:]),
         ("mesons", "run", "--kappa", "0.1", *TINY[2:], "--dry-run"),
         ("wilson-loops", "run", "--r-max", 1, "--t-max", 1, *TINY[2:], "--output", "w.csv"),
     ],

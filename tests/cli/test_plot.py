@@ -121,8 +121,7 @@ def test_a_figure_lies_in_its_run(run, sketched):
         (("good",), "Name the plot before the run, as in gauge-mc plot plaquette good", 2),
         (("plaquete", "good"), "did you mean 'plaquette'", 2),
         (("history", "no"), "There is no run no", 2),
-        (("history", "."), "There is no run in . itself; name the run in it, such as run.", 2),
-        (("history",), "There are no runs in runs", 2),
+        (("history",), "There are no runs and no scans in runs", 2),
     ],
 )
 def test_plots_that_are_refused(folders, monkeypatch, words, sentence, code):

@@ -327,8 +327,8 @@ def test_a_configuration_of_another_lattice(run, folder):
     ("words", "sentence"),
     [
         (("wilson-loops", "no"), "no cannot be read"),
-        (("wilson-loops", "runs"), "There is no run in runs"),
-        (("wilson-loops", "runs/one", "runs/other"), "name one run, or only files"),
+        (("wilson-loops", "runs/one/none"), "none cannot be read"),
+        (("wilson-loops", "."), "There is no run in"),
         (("wilson-loops", "runs/one", "--r-max", "3"), "between 1 and 2, half the lattice"),
         (("wilson-loops", "runs/one", "--t-max", "4"), "between 1 and 3, half the lattice"),
         (

@@ -559,7 +559,7 @@ def test_the_default_place_is_that_of_the_command(folder):
         (lambda: scan({"lattices": "4"}), "no parameter 'lattices'"),
         (lambda: measure("none", "plaquette"), "none"),
         (lambda: measure(None, "energy"), "There are no runs in runs"),
-        (lambda: fit("potential"), "There are no runs in runs"),
+        (lambda: fit("potential"), "There are no runs and no scans in runs"),
         (lambda: verify(), "There are no runs and no scans in runs"),
         (lambda: verify("none"), "There is no file or directory none"),
         (lambda: export("none", "x.h5"), "There is no run none"),

@@ -11,6 +11,7 @@ from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.table import read_heading
 from gauge_mc.observables import OBSERVABLES, table_name
 from gauge_mc.run.directory import is_of_no_run, missing_run
+from gauge_mc.run.regeneration import how_to_measure
 
 
 def find_table_by_columns(folder: Path, columns: Collection[str]) -> Path:
@@ -94,8 +95,7 @@ def _missing_table(folder: Path, columns: Collection[str]) -> GaugeError:
     for name, observable in OBSERVABLES.items():
         if set(columns) <= {SWEEP, *observable.columns.names}:
             return GaugeError(
-                f"There is no table of {name} in {folder}; make one with gauge-mc measure {name} "
-                f"{folder}."
+                f"There is no table of {name} in {folder}; {how_to_measure(name, folder)}."
             )
     for name, algorithm in ALGORITHMS.items():
         if set(columns) <= {SWEEP, *algorithm.columns.names}:

@@ -22,10 +22,10 @@ from gauge_mc.plots.figures.files import (
     write_figure,
 )
 from gauge_mc.registry import nearest
-from gauge_mc.run.directory import missing_run, newest_run
-from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.directory import missing_run
 from gauge_mc.run.thermalisation import AUTO, SKIP, found_in, sentences_of
-from gauge_mc.scans.scan import Scan, newest_scan
+from gauge_mc.scans.scan import newest_scan
+from gauge_mc.scans.targets import named_or_newest, runs_of
 from gauge_mc.signatures import with_options
 
 if TYPE_CHECKING:
@@ -208,7 +208,8 @@ def runs_to_draw(what: str, named: Sequence[Path]) -> tuple[list[Path], list[Pat
     what : str
         Name of the plot.
     named : sequence of Path
-        Runs and scans; if there are none, the newest run, or the newest scan for a plot of scans.
+        Runs and scans; if there are none, the newest run or scan, or all chains of its ensemble;
+        the newest scan for a plot of scans.
 
     Raises
     ------
@@ -218,30 +219,8 @@ def runs_to_draw(what: str, named: Sequence[Path]) -> tuple[list[Path], list[Pat
     if not named and what not in plot_names() and Path(what).is_dir():
         raise UsageError(f"Name the plot before the run, as in gauge-mc plot plaquette {what}.")
     of_scans = what in PLOTS and PLOTS[what].of_scans
-    paths = [*named] or [newest_scan().path if of_scans else newest_run().path]
+    paths = [*named] or ([newest_scan().path] if of_scans else named_or_newest(named))
     for one in paths:
         if not one.is_dir():
             raise missing_run(one)
     return paths, paths if of_scans else runs_of(paths)
-
-
-def runs_of(paths: Sequence[Path]) -> list[Path]:
-    """Return run directories, with the runs of a scan in place of each scan directory.
-
-    Raises
-    ------
-    UsageError
-        If no run of a scan has begun.
-    GaugeError
-        If the scan.toml of a scan is damaged.
-    """
-    runs = []
-    for path in paths:
-        if not Scan(path, Parameters()).exists():
-            runs.append(path)
-            continue
-        begun = [one.run.path for one in Scan.read(path).members() if one.run.begun()]
-        if not begun:
-            raise UsageError(f"No run of the scan {path} has begun; continue the scan.")
-        runs += begun
-    return runs

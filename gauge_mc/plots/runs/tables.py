@@ -15,6 +15,7 @@ from gauge_mc.observables import CONFIGS_SUFFIX, OBSERVABLES, Observable, table_
 from gauge_mc.plots.figures.labels import typeset
 from gauge_mc.plots.figures.series import History
 from gauge_mc.run.directory import Run, is_of_no_run, missing_run
+from gauge_mc.run.regeneration import how_to_measure
 
 MANY_RUNS = 3
 """Number of runs above which a message does not name each of them."""
@@ -140,9 +141,7 @@ def missing_table(runs: Sequence[Path], name: str) -> GaugeError:
     names = ", ".join(map(str, runs))
     if len(runs) > MANY_RUNS:
         names = f"{runs[0]} and {len(runs) - 1} other runs"
-    return GaugeError(
-        f"There is no table of {name} in {names}; make one with gauge-mc measure {name} {runs[0]}."
-    )
+    return GaugeError(f"There is no table of {name} in {names}; {how_to_measure(name, runs[0])}.")
 
 
 def history_of(label: str, table: TableData, column: str) -> History:

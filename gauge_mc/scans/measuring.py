@@ -1,0 +1,65 @@
+"""Measurements on stored configurations of several runs, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from gauge_mc.errors import GaugeError, StoppedError, UsageError
+from gauge_mc.files.table import TableData
+from gauge_mc.run.measure import default_table, measure
+from gauge_mc.scans.targets import named_or_newest, runs_of
+
+
+def ensembles_of(named: Sequence[Path] | None) -> list[list[Path]]:
+    """Return what belongs together in measurements: each run by itself, and all files.
+
+    Parameters
+    ----------
+    named : sequence of Path, optional
+        Runs, scans, folders of runs or of configurations, and configuration files; by default the
+        newest run or scan, or all chains of its ensemble.
+    """
+    paths = named_or_newest(named)
+    files = [path for path in paths if not path.is_dir()]
+    folders = runs_of([path for path in paths if path.is_dir()])
+    return [*([one] for one in folders), *([files] if files else [])]
+
+
+def measure_all(
+    named: Sequence[Path] | None,
+    observable: str,
+    *,
+    output: Path | None = None,
+    at: str | None = None,
+    **options: Any,
+) -> Iterator[tuple[Path, TableData | GaugeError]]:
+    """Measure on several ensembles, and yield each table with its path.
+
+    An ensemble on which it fails is left, and the error is yielded with its path. For parameters
+    and errors see `gauge_mc.measure` and `ensembles_of`.
+
+    Raises
+    ------
+    UsageError
+        If one file is named for the tables of several ensembles.
+    StoppedError
+        If the work is stopped.
+    """
+    ensembles = ensembles_of(named)
+    if output and len(ensembles) > 1:
+        raise UsageError(
+            f"--output names one table, but {len(ensembles)} ensembles are measured; leave it out, "
+            "so that each run has its own."
+        )
+    for paths in ensembles:
+        try:
+            path = output or default_table(paths, observable, again=at is not None)
+            yield path, measure(paths, observable, output=path, at=at, **options)
+        except StoppedError:
+            raise
+        except GaugeError as error:
+            if len(ensembles) == 1:
+                raise
+            yield paths[0], error

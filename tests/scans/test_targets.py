@@ -1,0 +1,182 @@
+"""What commands work on: runs, chains, scans, folders; and what is taken if nothing is named."""
+
+import json
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+import gauge_mc
+from gauge_mc.errors import UsageError
+from gauge_mc.files.table import read_table
+from gauge_mc.run.chains import chains_of
+from gauge_mc.run.parameters import Parameters
+from gauge_mc.scans.targets import runs_of
+from gauge_mc.scans.thermal_runs import lacking_action
+from tests.calls import call, call_apart
+
+SMALL = ("--lattice=4x4x4x4", "--thermalize=2", "--separation=2", "--backend=cpu", "--threads=1")
+CHAINS = [Path(f"runs/su2_b2.5_4x4x4x4_chain{number}") for number in (1, 2, 10)]
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory):
+    """Three chains of one ensemble, one of which has another number, and a scan of two runs."""
+    folder = tmp_path_factory.mktemp("targets")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        scan = ("--beta=2.2,2.3", "--quiet", "--configs=2", "--output=grid")
+        assert call_apart("scan", *SMALL, *scan)[2] == 0
+        assert call_apart("generate", *SMALL, "--chains=3", "--configs=3", "--quiet")[2] == 0
+        Path("runs/su2_b2.5_4x4x4x4_chain3").rename(CHAINS[2])
+    return folder
+
+
+@pytest.fixture
+def here(made, tmp_path, monkeypatch):
+    """A copy of them, which is the current folder."""
+    shutil.copytree(made, tmp_path / "copy")
+    monkeypatch.chdir(tmp_path / "copy")
+
+
+def tables(name="plaquette_configs.csv"):
+    return sorted(str(path.parent) for path in Path().rglob(name))
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ([], CHAINS),
+        (["runs"], CHAINS),
+        (CHAINS[:2], CHAINS[:2]),
+        (["grid", CHAINS[0]], ["grid/b2.2_4x4x4x4_chain1", "grid/b2.3_4x4x4x4_chain1", CHAINS[0]]),
+    ],
+)
+def test_measure_takes_runs_chains_and_scans(words, expected):
+    out, code = call("measure", "plaquette", *words, "--backend=cpu", "--threads=1")
+    assert code == 0
+    assert tables() == sorted(map(str, expected))
+    assert all(f"{one}/plaquette_configs.csv" in out for one in map(str, expected))
+
+
+@pytest.mark.usefixtures("here")
+def test_measure_takes_a_folder_of_configurations():
+    configs = CHAINS[0] / "configs"
+    (configs / "notes.txt").write_text("not a configuration")
+    assert call("measure", "plaquette", configs, "--backend=cpu")[1] == 0
+    measured = read_table(Path("plaquette.csv"))
+    assert measured["sweep"].tolist() == [4, 6, 8]
+    (configs / "0000006.lime").write_bytes((configs / "0000006.lime").read_bytes()[:1000])
+    assert "0000006.lime is damaged" in call("measure", "plaquette", configs, "--output=b.csv")[0]
+
+
+@pytest.mark.usefixtures("here")
+def test_one_refusal_does_not_lose_the_measurements_of_other_runs():
+    shutil.rmtree(CHAINS[0] / "configs")
+    out, complaint, code = call_apart("measure", "plaquette", "runs", "--json", "--backend=cpu")
+    found = json.loads(out)
+    assert code == 1
+    assert len(found["tables"]) == len(tables()) == 2
+    assert found["failures"][0] in complaint
+    assert "1 of 3 ensembles could not be measured" in complaint
+
+
+@pytest.mark.usefixtures("here")
+def test_one_table_for_several_runs_is_refused():
+    sentence, code = call("measure", "plaquette", "runs", "--output=table.csv")
+    assert (code, tables(), Path("table.csv").exists()) == (2, [], False)
+    assert "--output names one table, but 3 ensembles are measured" in sentence
+
+
+@pytest.mark.usefixtures("here")
+def test_other_commands_take_all_chains_too():
+    assert call("measure", "wilson-loops", "--backend=cpu")[1] == 0
+    assert call("fit", "creutz")[1] == 0
+    assert tables("creutz.json") == sorted(map(str, CHAINS))
+    checked = call("verify")[0]
+    assert all(f"{one}/run.toml" in checked for one in map(str, CHAINS))
+    assert call("verify", "runs")[0] == checked
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("here")
+def test_a_report_is_of_all_chains():
+    report = json.loads(call("report", "--json")[0])
+    assert report["runs"] == [*map(str, CHAINS)]
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("command", ["status", "info", "watch"])
+def test_commands_for_one_run_say_that_it_is_one_of_several_chains(command):
+    newest = "su2_b2.5_4x4x4x4_chain"
+    assert "is one of 3 chains; name another, such as runs/" in call_apart(command, "--json")[1]
+    assert newest in call_apart(command, "--json")[0]
+
+
+@pytest.mark.usefixtures("here")
+def test_python_asks_for_one_of_the_chains():
+    for function in (gauge_mc.open_run, lambda: gauge_mc.measure(None, "plaquette")):
+        with pytest.raises(UsageError, match=r"one of 3 chains, .*chain1 to .*chain10; name one"):
+            function()
+    with pytest.raises(UsageError, match="consists of 3 runs; fit them one by one"):
+        gauge_mc.fit("creutz")
+    with pytest.raises(UsageError, match="runs consists of 3 runs"):
+        gauge_mc.fit("creutz", "runs")
+
+
+@pytest.mark.usefixtures("here")
+def test_runs_with_other_parameters_are_no_chains_of_the_ensemble():
+    toml = CHAINS[1] / "run.toml"
+    toml.write_text(toml.read_text().replace("overrelax = 4", "overrelax = 3"))
+    assert chains_of(CHAINS[0]) == [CHAINS[0], CHAINS[2]]
+    assert chains_of(CHAINS[1]) == [CHAINS[1]]
+    assert runs_of([Path("runs")]) == CHAINS
+
+
+@pytest.mark.usefixtures("here")
+def test_a_run_that_keeps_no_configurations_names_the_command_that_measures():
+    """The advice is carried out as it is printed, in the place where it was printed."""
+    kept_none = ("--format=none", "--configs=4", "--output=a run", "--quiet")
+    assert call("generate", *SMALL, *kept_none)[1] == 0
+    sentence, code = call("fit", "scale", "a run")
+    assert code == 1
+    command = sentence.partition("make one with gauge-mc ")[2].rstrip(".\n")
+    assert command == "measure flow 'a run' --at 4:10:2"
+    assert "repeat the command with --at 4:10:2" in call("measure", "flow", "a run")[0]
+    words = shlex.split(command)
+    assert call(*words, "--to=0.1", "--backend=cpu", "--quiet")[1] == 0
+    assert sorted({*read_table(Path("a run/flow_at.csv"))["sweep"].tolist()}) == [4, 6, 8, 10]
+    with pytest.raises(KeyError, match=r"measure\(run, 'wilson-loops', at='4:10:2'\)"):
+        gauge_mc.open_run("a run")["wilson-loops"]
+
+
+IMPROVED = ("--action=symanzik", "--beta=1.4,1.5", "--format=none", "--configs=12")
+
+
+def test_a_scan_measures_the_loops_of_its_action():
+    """So that its value is known; before, a long scan was lost for the fits of scans."""
+    usual = Parameters.from_values({"group": "su3", "action": "luscher-weisz", "u0": 0.9})
+    names = [item.observable for item in usual.measure]
+    assert names == ["parallelograms", "plaquette", "polyakov", "rectangles"]
+    assert [item.observable for item in Parameters().measure] == ["plaquette", "polyakov"]
+    assert lacking_action(usual) is None
+    only = Parameters.from_values({"measure": "polyakov:2", "action": "symanzik"})
+    assert "with --measure plaquette:2,polyakov:2,rectangles:2" in str(lacking_action(only))
+    assert lacking_action(Parameters.from_values({"measure": "none"})) is None
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("here")
+def test_a_scan_without_the_loops_of_its_action_names_the_command_that_repeats_it():
+    words = ("scan", *SMALL, *IMPROVED, "--measure=polyakov", "--output=loops")
+    said = call(*words)[0]
+    needed = "--measure plaquette,polyakov,rectangles"
+    assert f"measure its loops as well, with {needed}" in said
+    sentence, code = call("fit", "transition", "loops")
+    assert code == 1
+    command = sentence.partition("in another folder: gauge-mc ")[2].rstrip(".\n")
+    assert command.endswith(f"{needed} --output loops_again")
+    assert call(*shlex.split(command), "--quiet")[1] == 0
+    assert call("fit", "transition", "loops_again")[1] == 0
