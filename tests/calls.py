@@ -58,13 +58,16 @@ def make_run(path: Path, **values):
     return path
 
 
-def forbid(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
-    """Let the system refuse to open a file, as for a user without the permission."""
-    opened = os.open
+def forbid(monkeypatch: pytest.MonkeyPatch, path: Path, *functions: str) -> None:
+    """Let functions of `os`, by default `open`, refuse a file, as if a permission were missing."""
 
-    def refusing(name, *words, **more):
-        if os.fspath(name) == str(path):
-            raise PermissionError(13, "Permission denied", str(path))
-        return opened(name, *words, **more)
+    def refusing(call):
+        def refuse(name, *words, **more):
+            if str(name) == str(path):
+                raise PermissionError(13, "Permission denied", str(path))
+            return call(name, *words, **more)
 
-    monkeypatch.setattr(os, "open", refusing)
+        return refuse
+
+    for name in functions or ("open",):
+        monkeypatch.setattr(os, name, refusing(getattr(os, name)))

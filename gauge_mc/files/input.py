@@ -46,7 +46,7 @@ def open_regular(path: Path, what: str = "a file") -> BufferedReader:
     try:
         number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
-        raise _unreadable(path, error) from error
+        raise unreadable(path, error) from error
     mode = os.fstat(number).st_mode
     if not stat.S_ISREG(mode):
         os.close(number)
@@ -78,7 +78,7 @@ def read_bytes(path: Path, limit: int) -> bytes:
         try:
             content = file.read(limit + 1)
         except OSError as error:
-            raise _unreadable(path, error) from error
+            raise unreadable(path, error) from error
     if len(content) > limit:
         raise GaugeError(f"{path} is larger than {limit} bytes: name another file.")
     return content
@@ -92,7 +92,8 @@ def read_text(path: Path, limit: int) -> str:
         raise GaugeError(f"{path} is not text in UTF-8: name another file.") from error
 
 
-def _unreadable(path: Path, error: OSError | ValueError) -> GaugeError:
+def unreadable(path: Path, error: OSError | ValueError) -> GaugeError:
+    """Return the error for a file that the system does not let be read, or that is not there."""
     reason = getattr(error, "strerror", None) or error
     missing = isinstance(error, FileNotFoundError | NotADirectoryError | ValueError)
     return (MissingFileError if missing else UnreadableError)(

@@ -28,7 +28,7 @@ from gauge_mc.errors import (
 )
 from gauge_mc.files.averages import Averages
 from gauge_mc.files.columns import SWEEP
-from gauge_mc.files.input import is_missing
+from gauge_mc.files.input import is_missing, unreadable
 from gauge_mc.files.structured import LARGE
 from gauge_mc.files.table import SEAL, TableData, read_heading, read_table
 from gauge_mc.observables import OBSERVABLES, observable_of_table
@@ -137,10 +137,11 @@ def carry_out(check: Check, advance: CheckProgress) -> Verdict:
         return Verdict(check.path, True, check.carry_out(advance))
     except StoppedError:
         raise
-    except GaugeError as error:
-        other_kind = isinstance(error, UnsupportedError) and not check.named
-        bad = other_kind or isinstance(error, DamagedError)
-        return Verdict(check.path, False if bad else None, str(error))
+    except (GaugeError, OSError) as error:
+        found = unreadable(check.path, error) if isinstance(error, OSError) else error
+        other_kind = isinstance(found, UnsupportedError) and not check.named
+        bad = other_kind or isinstance(found, DamagedError)
+        return Verdict(check.path, False if bad else None, str(found))
 
 
 def checks_of(path: Path, regenerate: int = 0) -> list[Check]:
@@ -165,6 +166,14 @@ def checks_of(path: Path, regenerate: int = 0) -> list[Check]:
         If the path does not exist, or is a directory without a run or a scan; or configurations
         are to be made again that are not those of a publication.
     """
+    try:
+        return _checks_of(path, regenerate)
+    except PermissionError as error:
+        place = Path(os.fsdecode(error.filename or path))
+        return [Check(path, partial(_refused, unreadable(place, error)))]
+
+
+def _checks_of(path: Path, regenerate: int) -> list[Check]:
     if path.exists() and is_publication(path):
         return _publication_checks(path, regenerate)
     if regenerate:

@@ -24,7 +24,14 @@ from pathlib import Path
 
 from gauge_mc import __version__
 from gauge_mc.actions import couplings
-from gauge_mc.errors import DamagedError, GaugeError, UnknownNameError, UnreadableError, UsageError
+from gauge_mc.errors import (
+    DamagedError,
+    GaugeError,
+    MissingFileError,
+    UnknownNameError,
+    UnreadableError,
+    UsageError,
+)
 from gauge_mc.files.atomic import remove_leftovers, replacing
 from gauge_mc.files.folders import make_folder, remove_empty
 from gauge_mc.files.input import read_text
@@ -308,20 +315,24 @@ def is_of_no_run(folder: Path) -> bool:
     return not Run(folder).exists() and not any(folder.glob("*.csv"))
 
 
-def missing_run(path: Path) -> UsageError:
+def missing_run(path: Path) -> MissingFileError:
     """Return the error for a path that is not a run directory, with what is there instead."""
     if not path.exists():
         near = similar(path.name, [one.parent.name for one in path.parent.glob("*/run.toml")])
-        return UsageError(f"There is no run {path}{f'; did you mean {near!r}?' if near else '.'}")
+        return MissingFileError(
+            f"There is no run {path}{f'; did you mean {near!r}?' if near else '.'}"
+        )
     if not path.is_dir():
-        return UsageError(f"There is no run in {path}, which is a file; name the run's directory.")
+        return MissingFileError(
+            f"There is no run in {path}, which is a file; name the run's directory."
+        )
     inside = sorted(path.glob("*/run.toml"))
     if inside:
         runs = f"the {len(inside)} runs" if len(inside) > 1 else "the run"
-        return UsageError(
+        return MissingFileError(
             f"There is no run in {path} itself; name {runs} in it, such as {inside[0].parent}."
         )
-    return UsageError(f"There is no run in {path}: it has no run.toml.")
+    return MissingFileError(f"There is no run in {path}: it has no run.toml.")
 
 
 def newest_run(root: Path = RUNS) -> Run:

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from gauge_mc.actions import Action
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import GaugeError, UnreadableError, UsageError
+from gauge_mc.errors import GaugeError, MissingFileError, UnreadableError, UsageError
 from gauge_mc.files.atomic import replacing
 from gauge_mc.files.folders import make_folder, remove_empty
 from gauge_mc.files.input import read_text
@@ -297,7 +297,7 @@ class Scan:
         """
         empty = cls(path, Parameters())
         if not empty.exists():
-            raise UsageError(f"There is no scan in {path}: it has no scan.toml.")
+            raise MissingFileError(f"There is no scan in {path}: it has no scan.toml.")
         try:
             values = parse_toml(read_text(empty.toml, MAX_CARD))
             grids = tuple(map(Grid.from_values, values.pop(GRIDS)))

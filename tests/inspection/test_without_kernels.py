@@ -249,6 +249,16 @@ def test_a_file_that_must_not_be_read_is_not_called_damaged(run, tmp_path, monke
     assert "BAD" not in shown
 
 
+@pytest.mark.parametrize("name", ["run.toml", "checkpoint/latest", CONFIG])
+def test_nor_is_one_in_a_folder_that_must_not_be_entered(run, tmp_path, monkeypatch, name):
+    folder = shutil.copytree(run, tmp_path / "run")
+    forbid(monkeypatch, folder / name, "open", "stat")
+    shown, code = call("verify", folder)
+    assert code == UNCHECKED
+    assert f"cannot be checked here: {folder / name} cannot be read (Permission denied)" in shown
+    assert "BAD" not in shown
+
+
 @pytest.mark.parametrize("name", [CRATE, "chain.json", CONFIG])
 def test_nor_is_one_of_a_publication(run, tmp_path, monkeypatch, name):
     publish(run, tmp_path / "data", authors=["Doe, Jane"])
