@@ -238,7 +238,7 @@ def trajectory_averages(
         iterations,
         2 * action.tau_int * iterations,
         table.ensemble,
-        [*caution_series(table.sweeps, c["action"]), *slowest.cautions],
+        [*caution_series(table.sweeps, c["action"]), *slowest.length_cautions],
     )
 
 

@@ -133,11 +133,11 @@ def averages_table(
         table.add_column(heading, justify="right")
     for name, number, every, *_ in found:
         table.add_row(name, number.format(), number.format_tau(every), str(number.samples))
-    short = [one for _, one, *_ in found if one.cautions]
+    short = [one for _, one, *_ in found if one.length_cautions]
     worst = min(short, key=lambda one: one.samples / one.tau_int, default=None)
     early = max(last for *_, last, _ in found)
     slow = max(((factor, name) for name, *_, factor in found), default=(1.0, ""))
-    cautions = [*(worst.cautions if worst else ()), *caution_skip(early)]
+    cautions = [*(worst.length_cautions if worst else ()), *caution_skip(early)]
     compared = [compared_starts(run.path) for run in runs[:MOST_COMPARED]]
     if not early:
         cautions += caution_growth(slow[0], slow[1], _remedy(TAU_EXP.metavar))

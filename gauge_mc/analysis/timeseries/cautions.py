@@ -9,15 +9,17 @@ from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.analysis.timeseries.transients import transient_end
 
 
-def caution_slow(*series: ArrayLike) -> list[str]:
+def caution_slow(*series: ArrayLike, tau_exp: float | None = None) -> list[str]:
     """Return a caution if the error of any series grows with the length of bins; otherwise nothing.
 
     Parameters
     ----------
     *series : array_like of float, shape (samples,)
         Values along each chain.
+    tau_exp : float, optional
+        Exponential autocorrelation time in samples, whose tail the errors contain.
     """
-    return caution_growth(max(map(growth, series), default=1.0))
+    return caution_growth(max((growth(one, tau_exp) for one in series), default=1.0))
 
 
 def caution_growth(factor: float, of: str = "", remedy: str = "") -> list[str]:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from gauge_mc.analysis.timeseries.notation import with_decimals, with_error, with_exponent
 from gauge_mc.errors import GaugeError
@@ -40,10 +44,33 @@ class Estimate:
         """Whether the series is so long, `MIN_TAUS` times tau_int, that tau_int is known well."""
         return self.samples >= MIN_TAUS * (self.tau_int + self.tau_int_error)
 
+    series: ClassVar[Sequence[NDArray[np.float64]]] = ()
+    """The chains, each of shape (samples,), of an estimate that `estimate` has returned."""
+    tail: ClassVar[float | None] = None
+    """Exponential autocorrelation time in samples whose tail the error contains; see `estimate`."""
+
     @property
-    def cautions(self) -> list[str]:
+    def length_cautions(self) -> list[str]:
         """A caution about the error of a series that is too short, in one sentence, or none."""
         return caution_short(self.samples, self.tau_int + self.tau_int_error)
+
+    @property
+    def cautions(self) -> list[str]:
+        """Cautions about the error: a short series, or slow modes that tau_int misses.
+
+        They are those of commands, which know the numbers of updates too and also say if the
+        beginning of the series deviates from the rest. Slow modes are looked for by longer bins, in
+        what `estimate` has returned.
+        """
+        from gauge_mc.analysis.timeseries.cautions import caution_slow
+
+        return [*self.length_cautions, *caution_slow(*self.series, tau_exp=self.tail)]
+
+    def of_series(self, chains: Sequence[NDArray[np.float64]], tau_exp: float | None) -> Estimate:
+        """Return this estimate with the chains that it is of; see `series` and `tail`."""
+        found = replace(self)
+        vars(found).update(series=chains, tail=tau_exp)
+        return found
 
     def format(self) -> str:
         """Return the value with its error in brackets, such as ``0.65215(8)``."""

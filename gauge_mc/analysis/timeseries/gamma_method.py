@@ -50,7 +50,8 @@ def estimate(*chains: ArrayLike, tau_exp: float | None = None) -> Estimate:
         than `MIN_TAUS` times tau_int, which then comes out too small more often than not, the
         error is that for tau_int plus half of its own error, if there is any autocorrelation. From
         20 independent samples on, errors of series with one time scale then contain the truth as
-        often as they should (``tests/tools/coverage.py``).
+        often as they should (``tests/tools/coverage.py``). With a weak slow mode, which the sum
+        misses, the error is too small; `Estimate.cautions` says so where longer bins show it.
 
     Raises
     ------
@@ -76,10 +77,10 @@ def estimate(*chains: ArrayLike, tau_exp: float | None = None) -> Estimate:
         tau = max(tau, _with_tail(gamma, x.size, tau_exp))
     tau_error = 2 * tau * math.sqrt(max(window + 0.5 - tau, 0.0) / x.size)
     found = Estimate(mean, math.sqrt(2 * tau * variance / x.size), tau, tau_error, x.size)
-    if found.reliable:
-        return found
-    unsure = tau_error / tau if tau > UNCORRELATED else 0.0
-    return replace(found, error=found.error * math.sqrt(1 + unsure / 2))
+    if not found.reliable:
+        unsure = tau_error / tau if tau > UNCORRELATED else 0.0
+        found = replace(found, error=found.error * math.sqrt(1 + unsure / 2))
+    return found.of_series(parts, tau_exp)
 
 
 def autocorrelation(

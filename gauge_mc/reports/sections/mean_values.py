@@ -89,7 +89,7 @@ def _left_out(run: ReportedRun) -> Markup:
 
 def _cautions(series: ChainSeries, found: Estimate) -> list[str]:
     kept = series.sweeps > series.cut
-    return [*found.cautions, *caution_series(series.sweeps[kept], series.kept)]
+    return [*found.length_cautions, *caution_series(series.sweeps[kept], series.kept)]
 
 
 def _with_indices(run: ReportedRun, name: str, content: TableData) -> Markup:
