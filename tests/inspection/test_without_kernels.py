@@ -1,8 +1,11 @@
 """Files are read, checked and converted where no kernel can be compiled, and nothing is damaged."""
 
 import json
+import os
 import re
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -221,6 +224,23 @@ def test_what_cannot_be_judged_is_not_called_damaged(run, tmp_path, kind):
     assert shown.startswith("cannot be checked here: ")
     assert "BAD" not in shown
     assert code == UNCHECKED
+
+
+@pytest.mark.slow
+def test_a_shell_sees_the_exit_codes(run, tmp_path):
+    strange(tmp_path / "other", run)
+    (tmp_path / "file").write_text("")
+    lacking = {"PATH": str(tmp_path), "CXX": "", "GAUGE_MC_CACHE": str(tmp_path / "file")}
+
+    def code(*words):
+        command = [sys.executable, "-m", "gauge_mc", *map(str, words)]
+        return subprocess.run(command, env=os.environ | lacking, capture_output=True).returncode
+
+    assert code("verify", run) == 0
+    assert code("info", run / CONFIG) == 0
+    assert code("verify", run, tmp_path / "other") == 69
+    assert code("verify", run, tmp_path / "none") == 2
+    assert code("measure", "plaquette", run / CONFIG, "--output", tmp_path / "table.csv") == 1
 
 
 def test_damage_comes_first(run, tmp_path):
