@@ -17,9 +17,11 @@ from gauge_mc.devices.source import (
     included,
     members,
     source_folder,
+    store_elsewhere,
     structure,
 )
 from gauge_mc.errors import GaugeError
+from gauge_mc.quoting import shortened
 from gauge_mc.registry import nearest
 
 SELECTING_HEADERS = {
@@ -237,6 +239,11 @@ class Kernel(CachedHash):
             The compile-time parameters of the kernel.
         checked : str
             Names of further structures whose layout is checked.
+
+        Raises
+        ------
+        GaugeError
+            If the kernel stores to the site of a neighbour.
         """
         return _translation_unit(self, variant, checked)
 
@@ -263,6 +270,15 @@ class Library(Kernel):
 @cache
 def _translation_unit(kernel: Kernel, variant: Variant, checked: tuple[str, ...]) -> str:
     """See `Kernel.translation_unit`; cached like the declarations that it is made of."""
+    for path in included(kernel.roots(variant)):
+        others = source_folder() not in path.parents  # the tests look at all of this package
+        if (path == kernel.source or others) and (statement := store_elsewhere(path)):
+            raise GaugeError(
+                f"The kernel '{kernel.name}' stores to the site of a neighbour ({path}: "
+                f"'{shortened(statement)}'), which is wrong where the sites of a register have "
+                "neighbours in other lanes: store to the kernel's own site, and load from the "
+                "neighbours instead."
+            )
     roots, names = kernel.roots(variant), (*kernel.structures, *checked)
     lines = [
         "#include <cstddef>",

@@ -327,6 +327,51 @@ def assertions(name: str, roots: tuple[Path, ...]) -> Iterator[str]:
     yield f'static_assert(sizeof({name}) == {ctypes.sizeof(kind)}, "{LAYOUT} {plain}");'
 
 
+STORE = re.compile(r"\b(?:store\w*|write)\s*(?:<[^;(){}]*>)?\s*\(")
+"""Pattern of the beginning of a call that stores what belongs to a site."""
+
+
+@cache
+def store_elsewhere(path: Path) -> str | None:
+    """Return a statement that stores to the place of a neighbour; None if there is none.
+
+    Such a place is one to which the packets of an `Offset` are added, in the call or where a name
+    is given to it. A register holds sites whose neighbours may be in other lanes, which a load
+    takes from the `Offset`, and a store does not.
+    """
+    elsewhere: set[str] = set()
+    for statement in re.split(r"[;{}]", _code(path)):
+        for call in STORE.finditer(statement):
+            rest = statement[call.end() :]
+            given = _outside_brackets(rest[: _closing(rest)])
+            if ".packets" in given or elsewhere & set(re.findall(r"\w+", given)):
+                return " ".join(statement.split())
+        named = re.split(r"(\w+)\s*([-+]?)=(?!=)", _outside_brackets(statement))
+        for name, added, value in zip(named[1::3], named[2::3], named[3::3], strict=True):
+            if ".packets" in value or elsewhere & set(re.findall(r"\w+", value)):
+                elsewhere.add(name)
+            elif not added:
+                elsewhere.discard(name)
+    return None
+
+
+def _closing(text: str) -> int:
+    """Return the place of the bracket that closes one before the text, or the end."""
+    depth = 0
+    for place, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth < 0:
+            return place
+    return len(text)
+
+
+def _outside_brackets(text: str) -> str:
+    """Return a text without what is between brackets in it."""
+    while (shorter := re.sub(r"\([^()]*\)", " ", text)) != text:
+        text = shorter
+    return text
+
+
 def _kind(cpp: str, roots: tuple[Path, ...]) -> type[Any]:
     if cpp in SCALARS:
         return SCALARS[cpp]
