@@ -364,14 +364,17 @@ def _output_of(command: Sequence[str], seconds: float, when: str) -> tuple[int, 
 
 def version_of(*command: str) -> str | None:
     """Return the output of ``command --version``, or None if the compiler does not run."""
-    return _version(command)
+    code, printed = answer_of(*command, "--version")
+    return printed if code == 0 else None
 
 
 @cache
-def _version(command: tuple[str, ...]) -> str | None:
-    words = [*command, "--version"]
+def answer_of(*command: str) -> tuple[int | None, str]:
+    """Return exit code and output of a compiler that is asked about itself; None if it cannot run.
+
+    It may take no longer than to state its version.
+    """
     try:
-        code, printed = _output_of(words, limits["version"], "while a compiler was started")
+        return _output_of(command, limits["version"], "while a compiler was started")
     except (OSError, ValueError, subprocess.TimeoutExpired):
-        return None
-    return printed if code == 0 else None
+        return None, ""

@@ -16,14 +16,18 @@ import numpy as np
 from gauge_mc.devices import BACKENDS, Backend, Device
 from gauge_mc.devices.base import Finding
 from gauge_mc.devices.cache import cache_folder, limits, make_private_folder
+from gauge_mc.devices.kernels import REAL_BYTES
 from gauge_mc.domain.lattice import Lattice
+from gauge_mc.domain.loops import PLAQUETTES
 from gauge_mc.errors import GaugeError
+from gauge_mc.fields.action_density import loop_averages
 from gauge_mc.fields.field import Field
 from gauge_mc.groups import GROUPS
 from gauge_mc.libraries import LIBRARIES, OptionalPackage
+from gauge_mc.storage.host_links import trace_sums
 
-SAMPLE = Lattice(4, 4, 4, 4)
-"""Lattice on which devices are tested."""
+SAMPLE = Lattice(8, 8, 8, 4)
+"""Lattice on which devices are tested. It fills all lanes of the widest registers."""
 
 ROUNDING = 1e-5
 """Maximum deviation from unitarity of links in single precision, per matrix element."""
@@ -83,17 +87,29 @@ def _devices(backend: Backend) -> Iterator[Finding]:
 
 
 def _device(subject: str, make: Callable[[], Device], remedy: str) -> Finding:
-    """Test a device by compiling and running a kernel."""
+    """Test a device by compiling and running kernels in both precisions."""
     try:
         device = make()
-        group = next(iter(GROUPS))
-        field = Field.hot(SAMPLE, group, device=device)
-        links = field.to_numpy()
+        wrong = [_wrong(precision, device) for precision in REAL_BYTES]
     except GaugeError as error:
         return Finding(subject, False, str(error), remedy)
+    return Finding(subject, not any(wrong), next(filter(None, wrong), device.name), remedy)
+
+
+def _wrong(precision: str, device: Device) -> str:
+    """Return what is wrong with links or with their plaquette; empty if nothing is."""
+    field = Field.hot(SAMPLE, next(iter(GROUPS)), precision, device)
+    links, colours = field.to_numpy(), field.group.colours
     products = links @ links.conj().swapaxes(-1, -2)
-    right = bool(np.abs(products - np.eye(field.group.colours)).max() < ROUNDING)
-    return Finding(subject, right, device.name if right else "links are not unitary", remedy)
+    if not np.abs(products - np.eye(colours)).max() < ROUNDING:
+        return f"links in {precision} precision are not unitary"
+    slices = links.reshape(SAMPLE.t, -1, 4, colours, colours)
+    pairs = zip(slices, np.roll(slices, -1, axis=0), strict=True)
+    sums = [trace_sums(SAMPLE.extents[:3], *pair)[:2].sum() for pair in pairs]
+    plaquette = loop_averages(field, PLAQUETTES).mean()
+    if not abs(plaquette - sum(sums) / (6 * SAMPLE.sites * colours)) < ROUNDING:
+        return f"the plaquette in {precision} precision is wrong"
+    return ""
 
 
 def _package(name: str, library: OptionalPackage) -> Finding:

@@ -1,5 +1,6 @@
 """``gauge-mc doctor``: what works here, what mends the rest, and where compiled kernels are."""
 
+import math
 import os
 import re
 import subprocess
@@ -8,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from gauge_mc.devices import BACKENDS
 from gauge_mc.devices.cpu import INSTALL
+from gauge_mc.domain.layout import split_lanes
+from gauge_mc.inspection import doctor
 from tests.calls import call
 from tests.children import run, without_modules
 from tests.patience import PATIENCE
@@ -108,3 +112,18 @@ def test_a_cache_that_cannot_be_written_is_mended_by_another(tmp_path):
     done = run("doctor", GAUGE_MC_CACHE=str(tmp_path / "file"))
     assert done.returncode == 1
     assert missing(done.stdout)["kernel cache"] == "export GAUGE_MC_CACHE=FOLDER"
+
+
+def test_a_device_that_computes_wrong_numbers_does_not_work(monkeypatch):
+    """In either precision, and in all lanes of the widest registers."""
+    assert math.prod(split_lanes(doctor.SAMPLE, 16)) == 16
+    right, seen = doctor.loop_averages, []
+
+    def wrong(field, loops):
+        seen.append(field.precision)
+        return right(field, loops) + (1e-3 if field.precision == "double" else 0)
+
+    monkeypatch.setattr(doctor, "loop_averages", wrong)
+    (found,) = doctor._devices(BACKENDS["cpu"])
+    assert (found.works, found.detail) == (False, "the plaquette in double precision is wrong")
+    assert seen == ["single", "double"]

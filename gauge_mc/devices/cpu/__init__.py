@@ -45,17 +45,22 @@ class Cpu(Backend):
 
     def findings(self) -> Iterator[Finding]:
         """Check the processor, its energy counters and the C++ compilers."""
-        from gauge_mc.devices.cpu.compiler import candidates, processor, register_bytes, version
+        from gauge_mc.devices.cpu.compiler import Compiler, candidates, processor, version
 
-        detail = f"{processor()[0]}, registers of {8 * register_bytes()} bits"
-        yield Finding("processor", True, detail)
+        yield Finding("processor", True, processor()[0])
         yield self._energy()
         for command in candidates():
-            text = version(command)
-            detail = next(iter((text or "").splitlines()), "states no version")
-            runs = text is not None
-            shown = f"C++ compiler {shortened(command)}"
-            yield Finding(shown, runs, detail if runs else "does not run, or does not end", INSTALL)
+            shown, text = f"C++ compiler {shortened(command)}", version(command)
+            if text is None:
+                yield Finding(shown, False, "does not run, or does not end", INSTALL)
+                continue
+            try:
+                bits = 8 * Compiler(command, text).register_bytes
+            except GaugeError as error:
+                yield Finding(shown, False, str(error), INSTALL)
+                continue
+            stated = next(iter(text.splitlines()), "states no version")
+            yield Finding(shown, True, f"{stated}, registers of {bits} bits")
         if not candidates():
             yield Finding("C++ compiler", False, "none found", INSTALL)
 

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import importlib.util
 import os
 import platform
+import re
 import shlex
 import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from gauge_mc.devices.cache import version_of
+from gauge_mc.devices.cache import answer_of, version_of
 from gauge_mc.errors import NoKernelsError
 from gauge_mc.quoting import shortened
+from gauge_mc.registry import in_words
+
+NATIVE = "-march=native"
+"""The member of `FLAGS` that the options of a command may replace."""
 
 FLAGS = [
     "-std=c++17",
     "-O3",
-    "-march=native",
+    NATIVE,
     # Options that could hide a NaN are not used.
     "-fno-math-errno",
     "-fno-trapping-math",
@@ -39,6 +45,17 @@ only where the source says so.
 """
 
 
+INSTRUCTIONS = {64: ("avx512f", "avx512dq", "avx512bw", "avx512vl"), 32: ("avx2",)}
+"""Instruction sets that kernels need for registers of a size in bytes; 16 need none."""
+
+
+POINTER = "__SIZEOF_POINTER__"
+"""The macro that every compiler defines as the size of an address in bytes."""
+
+ANOTHER = "name another one, or other options, in the environment variable CXX."
+"""End of messages about a compiler."""
+
+
 @dataclass(frozen=True)
 class Compiler:
     """A working C++ compiler."""
@@ -52,6 +69,45 @@ class Compiler:
     def words(self) -> list[str]:
         """The command as a list of words."""
         return shlex.split(self.command)
+
+    @property
+    def flags(self) -> list[str]:
+        """The options for kernels, which follow `words`."""
+        named = any(word.startswith(("-march=", "-mcpu=")) for word in self.words)
+        return [flag for flag in FLAGS if not (named and flag == NATIVE)]
+
+    @functools.cached_property
+    def register_bytes(self) -> int:
+        """The size of a SIMD register in bytes, for which it compiles with its options.
+
+        Raises
+        ------
+        NoKernelsError
+            If it does not compile, or for another processor.
+        """
+        shown = f"The C++ compiler '{shortened(self.command)}'"
+        code, printed = answer_of(*self.words, *self.flags, "-dM", "-E", os.devnull)
+        found = dict(re.findall(r"^#define (\w+) (.*)$", printed, re.MULTILINE))
+        if code != 0 or POINTER not in found:
+            first = shortened(next(iter(printed.splitlines()), "it says nothing"))
+            raise NoKernelsError(
+                f"{shown} does not take the options of kernels ({first}): {ANOTHER}"
+            )
+        if int(found[POINTER]) != ctypes.sizeof(ctypes.c_void_p):
+            raise NoKernelsError(
+                f"{shown} compiles for {8 * int(found[POINTER])} bits, but Python has "
+                f"{8 * ctypes.sizeof(ctypes.c_void_p)}: {ANOTHER}"
+            )
+        for size, sets in INSTRUCTIONS.items():
+            if all(f"__{one.upper()}__" in found for one in sets):
+                known = processor()[1]  # nothing, if the system does not say
+                if lacking := [one for one in sets if known and one not in known]:
+                    raise NoKernelsError(
+                        f"{shown} compiles for {in_words(lacking, 'and')}, which this processor "
+                        f"does not have: {ANOTHER}"
+                    )
+                return size
+        return 16
 
 
 def candidates() -> list[str]:
@@ -116,8 +172,5 @@ def processor() -> tuple[str, frozenset[str]]:
 
 
 def register_bytes() -> int:
-    """Return the size of a SIMD register in bytes."""
-    flags = processor()[1]
-    if {"avx512f", "avx512dq", "avx512bw", "avx512vl"} <= flags:
-        return 64
-    return 32 if "avx2" in flags else 16
+    """Return the size of a SIMD register in bytes; see `Compiler.register_bytes`."""
+    return find_compiler().register_bytes

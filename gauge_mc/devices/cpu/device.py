@@ -174,7 +174,7 @@ class CpuDevice:
     def _compiled_file(self, kernel: Kernel, variant: Variant) -> str:
         key = (kernel, variant)
         if key not in self._files:
-            flags = [*compiler.FLAGS, compiler.CONTRACTIONS[variant.strict]]
+            flags = [*self.compiler.flags, compiler.CONTRACTIONS[variant.strict]]
             command = [*self.compiler.words, *flags, *variant.definitions]
             identity = self.compiler.version + repr(sorted(compiler.processor()[1]))
             self._files[key] = str(compiled(*key, command, identity, ".so")[0])

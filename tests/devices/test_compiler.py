@@ -1,0 +1,105 @@
+"""C++ compilers with options: for which processor and registers they compile."""
+
+import shlex
+import shutil
+
+import pytest
+
+from gauge_mc.devices.cpu import compiler
+from gauge_mc.devices.cpu.compiler import Compiler
+from gauge_mc.errors import NoKernelsError
+from tests.children import run
+
+SETS = {
+    16: [],
+    32: ["__AVX2__"],
+    64: ["__AVX2__", "__AVX512F__", "__AVX512DQ__", "__AVX512BW__", "__AVX512VL__"],
+}
+"""Macros of compilers, by the size of registers in bytes."""
+
+GCC = shutil.which("g++")
+
+
+def saying(folder, *macros, bits=64, code=0):
+    """A compiler that defines macros."""
+    path = folder / "a compiler"
+    lines = [f"#define __SIZEOF_POINTER__ {bits // 8}", *(f"#define {one} 1" for one in macros)]
+    text = "\n".join(lines)
+    path.write_text(f"#!/bin/sh\ncat <<'EOF'\n{text}\nEOF\nexit {code}\n")
+    path.chmod(0o755)
+    return Compiler(shlex.quote(str(path)), "1.0")
+
+
+@pytest.fixture(params=[{"avx2", "avx512f", "avx512dq", "avx512bw", "avx512vl"}])
+def instructions(request, monkeypatch):
+    """The instruction sets of the processor."""
+    known = "a processor", frozenset(request.param)
+    monkeypatch.setattr(compiler, "processor", lambda: known)
+
+
+@pytest.mark.parametrize("size", SETS)
+def test_registers_are_those_for_which_the_compiler_compiles(size, instructions, tmp_path):
+    """Whatever the processor has: `g++ -mno-avx512f` has registers of 32 bytes."""
+    assert saying(tmp_path, *SETS[size]).register_bytes == size
+
+
+def test_some_of_the_wide_instructions_are_not_enough(instructions, tmp_path):
+    assert saying(tmp_path, "__AVX2__", "__AVX512F__", "__AVX512VL__").register_bytes == 32
+
+
+@pytest.mark.parametrize("instructions", [{"avx2", "avx512f"}], indirect=True)
+def test_code_that_this_processor_cannot_run_is_refused(instructions, tmp_path):
+    sentence = "compiles for avx512dq, avx512bw and avx512vl, which this processor does not have"
+    with pytest.raises(NoKernelsError, match=sentence):
+        _ = saying(tmp_path, *SETS[64]).register_bytes
+
+
+def test_code_of_another_size_is_refused(tmp_path):
+    with pytest.raises(NoKernelsError, match="compiles for 32 bits, but Python has 64: name"):
+        _ = saying(tmp_path, bits=32).register_bytes
+
+
+def test_options_that_the_compiler_does_not_have_are_named(tmp_path):
+    for made in (saying(tmp_path, code=1), Compiler("/bin/echo", "1.0")):
+        with pytest.raises(NoKernelsError, match="does not take the options of kernels"):
+            _ = made.register_bytes
+
+
+@pytest.mark.skipif(not GCC, reason="there is no GCC")
+@pytest.mark.parametrize("option", ["-mno-such", "-march=no-such"])
+def test_what_gcc_says_is_shown(option):
+    with pytest.raises(NoKernelsError, match=r"kernels \(.*no-such.*\): name another"):
+        _ = Compiler(f"g++ {option}", "1.0").register_bytes
+
+
+def test_the_processor_that_the_user_names_counts():
+    """Of two such options the last counts, and those of kernels follow."""
+    assert "-march=native" in Compiler("g++ -O1", "1.0").flags
+    assert "-march=native" in Compiler("ccache g++ -mno-avx512f", "1.0").flags
+    for command in ("g++ -march=x86-64", "ccache 'a g++' -mcpu=neoverse-n1"):
+        assert "-march=native" not in Compiler(command, "1.0").flags
+
+
+def test_lanes_follow_from_the_registers(monkeypatch, tmp_path):
+    """Those of kernels, too, so that nothing is compiled for others."""
+    monkeypatch.setattr(compiler, "find_compiler", lambda: saying(tmp_path))
+    from gauge_mc.devices import open_device
+
+    device = open_device("cpu")
+    assert [device.lanes(one) for one in ("single", "double")] == [4, 2]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not GCC, reason="there is no GCC")
+@pytest.mark.parametrize("strict", [False, True])
+def test_kernels_are_compiled_with_the_options_of_the_user(strict, tmp_path):
+    """What `doctor` says is true of a run."""
+    command = "g++ -mno-avx2"
+    shown = run("doctor", CXX=command)
+    assert f"works   C++ compiler {command}: " in shown.stdout
+    assert "registers of 128 bits\n" in shown.stdout
+    assert "works   CPU: " in shown.stdout
+    words = ["--lattice", "4x4x4x4", "--beta", "2", "--group", "su2", "--configs", "1"]
+    more = ["--strict"] if strict else []
+    done = run("generate", *words, "--output", str(tmp_path / "run"), *more, CXX=command)
+    assert (done.returncode, done.stderr) == (0, "")
