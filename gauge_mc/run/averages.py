@@ -12,10 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from gauge_mc.algorithms import ALGORITHMS
-from gauge_mc.analysis.timeseries.bins import growth
-from gauge_mc.analysis.timeseries.cautions import caution_growth, caution_skip, caution_slower
-from gauge_mc.analysis.timeseries.estimates import Estimate
-from gauge_mc.analysis.timeseries.gamma_method import estimate
+from gauge_mc.analysis.timeseries.cautions import caution_skip, caution_slower
+from gauge_mc.analysis.timeseries.estimates import Estimate, caution_growth
+from gauge_mc.analysis.timeseries.gamma_method import estimate, growth
 from gauge_mc.analysis.timeseries.transients import transient_end
 from gauge_mc.files.columns import SWEEP, Column, TableColumns
 from gauge_mc.files.table import TableData, read_table

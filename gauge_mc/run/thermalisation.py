@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from gauge_mc.analysis.timeseries.bins import LEAST_BINS
+from gauge_mc.analysis.timeseries.gamma_method import LEAST_BINS
 from gauge_mc.analysis.timeseries.transients import thermalisation, transient
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import read_table

@@ -6,7 +6,6 @@ import pytest
 
 from gauge_mc.analysis.timeseries.bins import (
     bin_length,
-    growth,
     jackknife,
     kurtosis,
     susceptibility,
@@ -17,7 +16,7 @@ from gauge_mc.analysis.timeseries.cautions import (
     caution_transient,
 )
 from gauge_mc.analysis.timeseries.estimates import Estimate, caution_short
-from gauge_mc.analysis.timeseries.gamma_method import autocovariance, estimate
+from gauge_mc.analysis.timeseries.gamma_method import autocovariance, estimate, growth
 from gauge_mc.analysis.timeseries.notation import with_error
 from gauge_mc.analysis.timeseries.transients import transient
 from gauge_mc.errors import GaugeError

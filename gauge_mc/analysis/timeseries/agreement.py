@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.timeseries.bins import LEAST_BINS
-from gauge_mc.analysis.timeseries.gamma_method import estimate
+from gauge_mc.analysis.timeseries.gamma_method import LEAST_BINS, estimate
 
 DISAGREEMENT = 4.0
 """Difference of two means, in standard errors, from which on chains disagree."""

@@ -1,4 +1,4 @@
-"""Bins of time series: errors that grow with their length, susceptibilities, the jackknife."""
+"""Bins of time series: susceptibilities, the jackknife."""
 
 from __future__ import annotations
 
@@ -8,56 +8,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gauge_mc.analysis.timeseries.gamma_method import estimate
+from gauge_mc.analysis.timeseries.gamma_method import LEAST_BINS, estimate
 
-LEAST_BINS, TAUS_IN_A_BIN = 20, 10
-"""Minimum number of jackknife bins, and the length of a bin in integrated autocorrelation times.
-
-Bins of length 10 tau_int make the error about 5 % too small, as neighbouring bins are still
-correlated. Twenty bins determine the error to 16 %."""
-
-
-def growth(series: ArrayLike, tau_exp: float | None = None) -> float:
-    """Return the ratio of the error of the mean from long bins to that of `estimate`.
-
-    A slow mode that contributes little to the fluctuations is below the noise of the
-    autocorrelation function, so that the automatic window misses it. Long bins see it. B bins
-    determine an error to a relative precision of 1/sqrt(2 (B - 1)), and the Gamma method to half
-    the relative error of tau_int.
-
-    Parameters
-    ----------
-    series : array_like of float, shape (samples,)
-        Values along one chain.
-    tau_exp : float, optional
-        Exponential autocorrelation time in samples, whose tail the error contains; see `estimate`.
-
-    Returns
-    -------
-    float
-        The largest ratio, of 20, 40, 80 and 160 bins, that is above 1 by `SIGNIFICANT_GROWTH`
-        standard deviations; 1 if there is none.
-    """
-    x = np.asarray(series, dtype=np.float64)
-    found = estimate(x, tau_exp=tau_exp)
-    if x.size < LEAST_BINS * LEAST_IN_A_BIN or not found.error > 0:
-        return 1.0
-    largest, own = 1.0, found.tau_int_error / (2 * found.tau_int)
-    for count in LEAST_BINS * np.array([1, 2, 4, 8]):
-        length = x.size // count
-        if length >= LEAST_IN_A_BIN:
-            bins = x[x.size - length * count :].reshape(count, length).mean(axis=1)
-            ratio = float(bins.std(ddof=1) / math.sqrt(count) / found.error)
-            if ratio - 1 > SIGNIFICANT_GROWTH * math.hypot(own, 1 / math.sqrt(2 * (count - 1))):
-                largest = max(largest, ratio)
-    return largest
-
-
-LEAST_IN_A_BIN = 10
-"""Minimum length of the bins that are compared with the error by the Gamma method."""
-
-SIGNIFICANT_GROWTH = 3.5
-"""Number of standard deviations from which on an error from bins is called larger."""
+TAUS_IN_A_BIN = 10
+"""Length of a jackknife bin in integrated autocorrelation times. It makes the error about 5 % too
+small, as neighbouring bins are still correlated."""
 
 
 def kurtosis(*chains: ArrayLike) -> tuple[float, float]:

@@ -4,43 +4,20 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from gauge_mc.analysis.timeseries.bins import growth
-from gauge_mc.analysis.timeseries.estimates import Estimate
+from gauge_mc.analysis.timeseries.estimates import Estimate, caution_growth
+from gauge_mc.analysis.timeseries.gamma_method import growth
 from gauge_mc.analysis.timeseries.transients import transient_end
 
 
-def caution_slow(*series: ArrayLike, tau_exp: float | None = None) -> list[str]:
+def caution_slow(*series: ArrayLike) -> list[str]:
     """Return a caution if the error of any series grows with the length of bins; otherwise nothing.
 
     Parameters
     ----------
     *series : array_like of float, shape (samples,)
         Values along each chain.
-    tau_exp : float, optional
-        Exponential autocorrelation time in samples, whose tail the errors contain.
     """
-    return caution_growth(max((growth(one, tau_exp) for one in series), default=1.0))
-
-
-def caution_growth(factor: float, of: str = "", remedy: str = "") -> list[str]:
-    """Return the caution that long bins show errors larger by a factor; nothing if it is 1.
-
-    Parameters
-    ----------
-    factor : float
-        Error of the mean from long bins, divided by that of `estimate`.
-    of : str
-        Name of the quantity.
-    remedy : str
-        Further advice, which begins with a comma.
-    """
-    if factor == 1:
-        return []
-    return [
-        f"Long bins show errors{f' of the {of}' if of else ''} that are larger by a factor of "
-        f"{factor:.1f}, as if there were slow modes that τ_int misses; make the run longer, or "
-        f"multiply the errors by it{remedy}."
-    ]
+    return caution_growth(max(map(growth, series), default=1.0))
 
 
 def caution_slower(mode: Estimate, every: int, averages: float, of: str, remedy: str) -> list[str]:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from gauge_mc.analysis.timeseries.notation import with_decimals, with_error, with_exponent
 from gauge_mc.errors import GaugeError
@@ -44,10 +41,9 @@ class Estimate:
         """Whether the series is so long, `MIN_TAUS` times tau_int, that tau_int is known well."""
         return self.samples >= MIN_TAUS * (self.tau_int + self.tau_int_error)
 
-    series: ClassVar[Sequence[NDArray[np.float64]]] = ()
-    """The chains, each of shape (samples,), of an estimate that `estimate` has returned."""
-    tail: ClassVar[float | None] = None
-    """Exponential autocorrelation time in samples whose tail the error contains; see `estimate`."""
+    def _growth(self) -> float:
+        """Return the factor by which long bins show a larger error; `compared` replaces this."""
+        return 1.0
 
     @property
     def length_cautions(self) -> list[str]:
@@ -62,14 +58,12 @@ class Estimate:
         beginning of the series deviates from the rest. Slow modes are looked for by longer bins, in
         what `estimate` has returned.
         """
-        from gauge_mc.analysis.timeseries.cautions import caution_slow
+        return [*self.length_cautions, *caution_growth(self._growth())]
 
-        return [*self.length_cautions, *caution_slow(*self.series, tau_exp=self.tail)]
-
-    def of_series(self, chains: Sequence[NDArray[np.float64]], tau_exp: float | None) -> Estimate:
-        """Return this estimate with the chains that it is of; see `series` and `tail`."""
+    def compared(self, growth: Callable[[], float]) -> Estimate:
+        """Return this estimate with a function that compares its error with that of long bins."""
         found = replace(self)
-        vars(found).update(series=chains, tail=tau_exp)
+        vars(found)["_growth"] = growth
         return found
 
     def format(self) -> str:
@@ -172,3 +166,24 @@ def caution_short(samples: int, tau_int: float, of: str = "") -> list[str]:
     if samples < FEW_TAUS * tau_int:
         return [f"{length}no error can be relied on; make the run longer, or average several."]
     return [f"{length}errors are increased by the error of τ_int, to be on the safe side."]
+
+
+def caution_growth(factor: float, of: str = "", remedy: str = "") -> list[str]:
+    """Return the caution that long bins show errors larger by a factor; nothing if it is 1.
+
+    Parameters
+    ----------
+    factor : float
+        Error of the mean from long bins, divided by that of `estimate`.
+    of : str
+        Name of the quantity.
+    remedy : str
+        Further advice, which begins with a comma.
+    """
+    if factor == 1:
+        return []
+    return [
+        f"Long bins show errors{f' of the {of}' if of else ''} that are larger by a factor of "
+        f"{factor:.1f}, as if there were slow modes that τ_int misses; make the run longer, or "
+        f"multiply the errors by it{remedy}."
+    ]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +18,9 @@ time. U. Wolff, hep-lat/0306017, sect. 3.3, recommends 1 to 2."""
 
 UNCORRELATED = 0.5
 """tau_int of independent samples. Where no autocorrelation is seen, its error does not count."""
+
+LEAST_BINS = 20
+"""Minimum number of bins, which determine an error to 16 %."""
 
 MIN_CONFIGURATIONS = 10
 """Minimum number of configurations. With ten independent ones the error of an error is 24 %."""
@@ -80,7 +85,54 @@ def estimate(*chains: ArrayLike, tau_exp: float | None = None) -> Estimate:
     if not found.reliable:
         unsure = tau_error / tau if tau > UNCORRELATED else 0.0
         found = replace(found, error=found.error * math.sqrt(1 + unsure / 2))
-    return found.of_series(parts, tau_exp)
+    return found.compared(partial(_largest_growth, parts, tau_exp))
+
+
+def growth(series: ArrayLike, tau_exp: float | None = None) -> float:
+    """Return the ratio of the error of the mean from long bins to that of `estimate`.
+
+    A slow mode that contributes little to the fluctuations is below the noise of the
+    autocorrelation function, so that the automatic window misses it. Long bins see it. B bins
+    determine an error to a relative precision of 1/sqrt(2 (B - 1)), and the Gamma method to half
+    the relative error of tau_int.
+
+    Parameters
+    ----------
+    series : array_like of float, shape (samples,)
+        Values along one chain.
+    tau_exp : float, optional
+        Exponential autocorrelation time in samples, whose tail the error contains; see `estimate`.
+
+    Returns
+    -------
+    float
+        The largest ratio, of 20, 40, 80 and 160 bins, that is above 1 by `SIGNIFICANT_GROWTH`
+        standard deviations; 1 if there is none.
+    """
+    x = np.asarray(series, dtype=np.float64)
+    found = estimate(x, tau_exp=tau_exp)
+    if x.size < LEAST_BINS * LEAST_IN_A_BIN or not found.error > 0:
+        return 1.0
+    largest, own = 1.0, found.tau_int_error / (2 * found.tau_int)
+    for count in LEAST_BINS * np.array([1, 2, 4, 8]):
+        length = x.size // count
+        if length >= LEAST_IN_A_BIN:
+            bins = x[x.size - length * count :].reshape(count, length).mean(axis=1)
+            ratio = float(bins.std(ddof=1) / math.sqrt(count) / found.error)
+            if ratio - 1 > SIGNIFICANT_GROWTH * math.hypot(own, 1 / math.sqrt(2 * (count - 1))):
+                largest = max(largest, ratio)
+    return largest
+
+
+LEAST_IN_A_BIN = 10
+"""Minimum length of the bins that are compared with the error by the Gamma method."""
+
+SIGNIFICANT_GROWTH = 3.5
+"""Number of standard deviations from which on an error from bins is called larger."""
+
+
+def _largest_growth(chains: Sequence[NDArray[np.float64]], tau_exp: float | None) -> float:
+    return max(growth(one, tau_exp) for one in chains)
 
 
 def autocorrelation(

@@ -7,8 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gauge_mc.analysis.timeseries.bins import LEAST_BINS
-from gauge_mc.analysis.timeseries.gamma_method import estimate
+from gauge_mc.analysis.timeseries.gamma_method import LEAST_BINS, estimate
 
 TRANSIENT = 4.0
 """Deviation of the first samples from the rest, in standard errors, that is taken for
