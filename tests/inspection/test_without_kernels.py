@@ -65,7 +65,7 @@ def cache_is_open_to_others(folder, monkeypatch):
 
 LACKS = {
     no_compiler: "No C++ compiler was found",
-    failing_compiler: "failed on the kernel",
+    failing_compiler: "does not take the options of kernels",
     cache_is_a_file: "is not a folder",
     cache_in_no_folder: "cannot be stored",
     cache_is_open_to_others: "Others may write",
