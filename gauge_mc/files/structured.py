@@ -43,7 +43,7 @@ def parse_toml(text: str) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        If the text is not valid, or nested too deeply.
+        If the text is not valid, or nested too deeply, or a whole number is too large.
     """
     if _depth(text) > DEEPEST:
         raise ValueError(NESTED)
@@ -71,7 +71,7 @@ def parse_json(text: str | bytes) -> Any:
     Raises
     ------
     ValueError
-        If the text is not valid, or nested too deeply.
+        If the text is not valid, or nested too deeply, or a whole number is too large.
     """
     return _parsed(json.loads, text)
 
@@ -123,9 +123,18 @@ def json_with(keys: Collection[str], limit: int) -> Callable[[Path], bool]:
 
 def _parsed(parse: Callable[[Any], Any], text: str | bytes) -> Any:
     try:
-        return parse(text)
+        content = parse(text)
     except RecursionError:
         raise ValueError(NESTED) from None
+    level = [content]
+    for _ in range(DEEPEST + 1):
+        if any(type(one) is int and abs(one) >= LARGE for one in level):
+            raise ValueError(f"a whole number has more than {len(str(LARGE))} digits")
+        inner = [one for one in level if isinstance(one, dict | list)]
+        level = [x for one in inner for x in (one.values() if isinstance(one, dict) else one)]
+        if not level:
+            return content
+    raise ValueError(NESTED)
 
 
 def typed(content: Any, kind: Any) -> Any:

@@ -244,7 +244,7 @@ def as_published(value: float, error: float) -> str:
         return f"{value:.12g}"
     exponents = [Decimal(repr(one)).normalize().as_tuple().exponent for one in (value, error)]
     digits = max(0, *(-int(one) for one in exponents))
-    return f"{value:.{digits}f}({round(error * 10**digits)})"
+    return f"{value:.{digits}f}({int(Decimal(repr(error)).scaleb(digits))})"
 
 
 def value_at(result: Any, keys: str) -> Any:
@@ -298,7 +298,20 @@ def number_with_error(result: Any, keys: str) -> tuple[float, float]:
         raise GaugeError(f"'{keys}' is not a value with an error.")
     if found["value"] is None or found["error"] is None:
         raise GaugeError(f"The fit does not know '{keys}'.")
-    return float(found["value"]), float(found["error"])
+    return plain_number(found["value"], keys), plain_number(found["error"], keys)
+
+
+def plain_number(found: Any, keys: str) -> float:
+    """Return what is at the end of a chain of keys as a number.
+
+    Raises
+    ------
+    GaugeError
+        If it is not one.
+    """
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        raise GaugeError(f"'{keys}' is not a number in the result.")
+    return float(found)
 
 
 def result_file(folder: Path, stem: str, choices: Sequence[str]) -> Path:

@@ -23,6 +23,7 @@ from gauge_mc.papers.comparison import (
     Comparison,
     UsedEnsemble,
     number_with_error,
+    plain_number,
     result_file,
     value_at,
 )
@@ -181,7 +182,7 @@ class _Work:
             file = self.folder / f"{self.card.name}_{one.name}_{entry.fit}_{len(self.results)}.json"
             try:
                 next(fit_all(entry.fit, [self.path(one)], entry.options, file))
-                self.results[key] = parse_json(read_text(file, MAX_RESULT))
+                self.results[key] = _result(file)
             except GaugeError as error:
                 self.results[key] = error
         if isinstance(self.results[key], GaugeError):
@@ -279,7 +280,7 @@ def compare_kept(card: PaperCard) -> Comparison:
             if entry.ensemble not in used or not entry.fit:
                 raise GaugeError("There is no kept result.")
             file = result_file(_folder(one), Path(FITS[entry.fit].file).stem, [*FITS])
-            result = parse_json(read_text(file, MAX_RESULT))
+            result = _result(file)
             _check_ensemble(result, one)
             entries.append(_beside(entry, *_of_result(result, entry), entry.note))
         except UsageError:
@@ -291,11 +292,19 @@ def compare_kept(card: PaperCard) -> Comparison:
     return Comparison(*words, entries, [*used.values()])
 
 
+def _result(file: Path) -> Any:
+    """Read the result of a fit."""
+    try:
+        return parse_json(read_text(file, MAX_RESULT))
+    except ValueError as error:
+        raise GaugeError(f"{file} is damaged or not the result of a fit.") from error
+
+
 def _of_result(result: Any, entry: Entry) -> tuple[float, float, float]:
     """Return the value of an entry with its errors from the result of a fit."""
     value, error = number_with_error(result, entry.value)
     further = value_at(result, entry.systematic) if entry.systematic else 0.0
-    return value, error, abs(float(further or 0.0))
+    return value, error, abs(plain_number(further or 0.0, entry.systematic))
 
 
 def _beside(
@@ -337,8 +346,9 @@ def _fixed(parameters: Parameters) -> dict[str, Any]:
 
 def _check_ensemble(result: Any, one: PaperEnsemble) -> None:
     """Refuse a result that says that it is of another ensemble."""
-    said = result.get("ensemble", {}) if isinstance(result, dict) else {}
+    said = result.get("ensemble") if isinstance(result, dict) else None
     mine = {key: str(value) for key, value in one.parameters.values().items()}
+    said = said if isinstance(said, dict) else {}
     shared = [key for key in said if key in mine and not (one.scan and key in VARYING)]
     for key in shared:
         if str(said[key]) != mine[key]:

@@ -165,7 +165,10 @@ def _measured(runs: Sequence[Run], parameters: Parameters) -> Iterator[Measureme
     for item in parameters.recorded:
         paths = [path for run in runs if (path := run.table(item.observable)).exists()]
         if paths:
-            yield item, paths, [read_table(path) for path in paths]
+            tables = [read_table(path) for path in paths]
+            for path, table in zip(paths, tables, strict=True):
+                table.numbers(SWEEP, path)  # refuses a table without them
+            yield item, paths, tables
 
 
 def _without_averages(measured: Sequence[MeasurementTables]) -> str:

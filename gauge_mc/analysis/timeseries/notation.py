@@ -7,6 +7,9 @@ import math
 DIGITS = 5
 """Number of significant digits of a value whose error is unknown."""
 
+LEAST_ERROR = 1e-290
+"""Smallest error that is shown; the powers of ten for smaller ones are not numbers any more."""
+
 
 def with_error(value: float, error: float) -> str:
     """Return a value with its error in brackets, in units of the last digit.
@@ -28,7 +31,7 @@ def with_error(value: float, error: float) -> str:
     """
     if not math.isfinite(error):
         return f"{value:.{DIGITS}g}"
-    if not math.isfinite(value) or error <= 0:
+    if not math.isfinite(value) or error < LEAST_ERROR:
         return f"{value:.10g}"
     exponent = min(math.floor(math.log10(max(abs(value), error))), 0)
     if exponent < -4:
