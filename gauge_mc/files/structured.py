@@ -43,7 +43,8 @@ def parse_toml(text: str) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        If the text is not valid, or nested too deeply, or a whole number is too large.
+        If the text is not valid, or nested too deeply. What its numbers may be is checked by those
+        who know their names.
     """
     if _depth(text) > DEEPEST:
         raise ValueError(NESTED)
@@ -128,7 +129,7 @@ def _parsed(parse: Callable[[Any], Any], text: str | bytes) -> Any:
         raise ValueError(NESTED) from None
     level = [content]
     for _ in range(DEEPEST + 1):
-        if any(type(one) is int and abs(one) >= LARGE for one in level):
+        if parse is json.loads and any(type(one) is int and abs(one) >= LARGE for one in level):
             raise ValueError(f"a whole number has more than {len(str(LARGE))} digits")
         inner = [one for one in level if isinstance(one, dict | list)]
         level = [x for one in inner for x in (one.values() if isinstance(one, dict) else one)]

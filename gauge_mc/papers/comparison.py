@@ -240,7 +240,7 @@ def read_comparison(path: Path) -> Comparison:
 
 def as_published(value: float, error: float) -> str:
     """Return a value with its error in brackets, both with all digits that they were given."""
-    if not error:
+    if not error or not math.isfinite(value) or not math.isfinite(error):
         return f"{value:.12g}"
     exponents = [Decimal(repr(one)).normalize().as_tuple().exponent for one in (value, error)]
     digits = max(0, *(-int(one) for one in exponents))

@@ -118,7 +118,7 @@ class TunedBounds:
         try:
             stored = parse_json(kept(self._path) or b"{}")
             found = {str(name): Bounds(*map(int, two)) for name, two in stored.items()}
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
             return {}
         right = (one.threads in THREADS and 1 <= one.blocks <= REGISTERS for one in found.values())
         return found if all(right) else {}
