@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from shlex import quote
 
 import numpy as np
 
@@ -308,7 +309,9 @@ def _configuration_checks(run: Run, parameters: Parameters | None, sweep: int) -
         checks.append(Check(path, check))
     if unnamed:
         folder = run.path / "configs"
-        checks.append(Check(folder, partial(_others_missing, folder, unnamed)))
+        at = ",".join(f"{part[0]}:{part[-1]}:{part.step}" for part in due if part)
+        again = _making_again("them", run, parameters, at)
+        checks.append(Check(folder, partial(_others_missing, folder, unnamed, again)))
     return checks
 
 
@@ -537,12 +540,16 @@ def _check_numbers(path: Path, table: TableData) -> None:
         raise DamagedError(f"{path} is damaged: the numbers of {where} contradict each other.")
 
 
-def _others_missing(folder: Path, number: int, advance: CheckProgress) -> str:
+def _others_missing(folder: Path, number: int, again: str, advance: CheckProgress) -> str:
     """Report missing configurations that are not named one by one."""
-    raise DamagedError(
-        f"{number} more configurations are missing from {folder}; make them again with gauge-mc "
-        "regenerate."
-    )
+    raise DamagedError(f"{number} more configurations are missing from {folder}; {again}.")
+
+
+def _making_again(what: str, run: Run, parameters: Parameters | None, at: str) -> str:
+    """Return the advice for configurations that a run lacks."""
+    if parameters and parameters.tempering:  # which a run cannot do by itself
+        return f"restore {what} from a copy"
+    return f"make {what} again with gauge-mc regenerate {quote(str(run.path))} --at {at}"
 
 
 def _configuration(
@@ -553,7 +560,8 @@ def _configuration(
 ) -> str:
     """Check a configuration, and that it agrees with the tables of its run."""
     if is_missing(path):
-        raise DamagedError(f"{path} is missing; make it again with gauge-mc regenerate.")
+        again = _making_again("it", Run(path.parents[1]), parameters, str(int(path.stem)))
+        raise DamagedError(f"{path} is missing; {again}.")
     header = open_configuration(path).header
     for name in ("group", "lattice", "precision") if parameters else ():
         if getattr(header, name) != getattr(parameters, name):

@@ -1,0 +1,124 @@
+"""Advice works: what a message names exists, and carrying it out is accepted."""
+
+import ast
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gauge_mc import cli
+from gauge_mc.updates.quarks import DynamicalQuarks
+from tests.advice.messages import COMMAND, OPTION, is_advice, messages, template
+from tests.advice.scenarios import ELSEWHERE, RUN, SCENARIOS
+from tests.calls import call_apart
+
+ITEMS = {one.name.replace("_", "-") for one in DynamicalQuarks.options()}
+"""Options of the items of --quarks, which messages name like others."""
+FOREIGN = {"jobs", "no-as-needed", "version"}
+"""Options of squeue, the linker and the compiler."""
+OPEN = Path(__file__).with_name("open.txt")
+PLACE = ("--backend", "cpu", "--threads", "1")
+PLACED = ("generate", "measure", "regenerate", "scan")
+"""Commands that compute."""
+
+
+def open_messages():
+    """The messages that no scenario reaches yet."""
+    lines = OPEN.read_text().splitlines()
+    return [line.encode().decode("unicode_escape") for line in lines[2:]]
+
+
+def options_of(name):
+    """The options of a command, with those of the things that it has."""
+    command = cli.load_command(name)
+    kind = getattr(command, "kind", None)
+    own = [one.flag for thing in kind.names() for one, *_ in kind.options(thing)] if kind else []
+    words = [*own, *(word for one in command.params for word in one.opts), "--help"]
+    return {word.removeprefix("--") for word in words}
+
+
+def call(words):
+    """Call a command line; return all that it printed, with single spaces, and its exit code."""
+    name, *rest = shlex.split(words)
+    out, complaint, code = call_apart(name, *rest, *(PLACE if name in PLACED else ()))
+    return " ".join(f"{out} {complaint}".split()), code
+
+
+def as_pattern(message):
+    """A message as a pattern of what is printed."""
+    text = " ".join(message.split())
+    return ".*".join(map(re.escape, text.split("{}")))
+
+
+@pytest.fixture(scope="module")
+def found():
+    return messages()
+
+
+def test_every_message_that_names_a_command_is_known(found):
+    known = {*(one.message for one in SCENARIOS), *ELSEWHERE, *open_messages()}
+    unknown = {text: module for text, module in found.items() if text not in known}
+    assert not unknown, "add a scenario for each of them to tests/advice/scenarios.py"
+    assert not known - found.keys(), "they are in the package no more; remove their entries"
+
+
+def test_no_message_is_listed_twice():
+    listed = [*{one.message for one in SCENARIOS}, *ELSEWHERE, *open_messages()]
+    assert len(listed) == len(set(listed))
+
+
+def test_commands_in_messages_exist_and_have_the_options_beside_them(found):
+    options = {name: options_of(name) for name in cli.COMMANDS}
+    everywhere = set().union(*options.values())
+    wrong = []
+    for text in found:
+        for name, tail in re.findall(rf"{COMMAND.pattern}([^;.]*)", text):
+            known = options.get(name, everywhere)
+            wrong += [(text, one) for one in OPTION.findall(tail) if one not in known]
+        wrong += [(text, one) for one in OPTION.findall(text) if one not in everywhere]
+    assert not [one for one in wrong if one[1] not in ITEMS | FOREIGN]
+
+
+@pytest.mark.parametrize(
+    ("source", "named"),
+    [
+        ("'choose another --output'", True),
+        ('f"run gauge-mc fit {name}"', True),
+        ("'gauge-mc is fast'", False),
+        ("'--output'", False),
+        ("'a--b c'", False),
+    ],
+)
+def test_what_names_a_command(source, named):
+    assert is_advice(template(ast.parse(source, mode="eval").body)) == named
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A folder with one run."""
+    folder = tmp_path_factory.mktemp("advice")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert call(f"{RUN} run")[1] == 0
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("one", SCENARIOS, ids=lambda one: one.command)
+def test_advice_is_accepted_where_it_is_given(one, made, tmp_path, monkeypatch):
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    for line in one.before:
+        shown, code = call(line)
+        assert code == 0, shown
+    if one.remove:
+        Path(one.remove).unlink()
+    shown, _ = call(one.command)
+    assert re.search(as_pattern(one.message), shown), shown
+    assert one.printed in shown
+    follow = one.follow or one.printed.removeprefix("gauge-mc ")
+    assert follow != one.command
+    answer, code = call(follow)
+    assert code == 0, answer
