@@ -7,6 +7,7 @@ import stat
 import sys
 import tempfile
 from pathlib import Path
+from shlex import quote
 
 import pytest
 
@@ -20,6 +21,7 @@ from tests.children import only_tools
 PIP = """#!{python}
 import json, os, shutil, sys, tarfile
 from pathlib import Path
+from shlex import quote
 
 home = Path({home!r})
 words = sys.argv[1:]
@@ -183,10 +185,10 @@ def test_when_pip_fails_only_its_log_is_left_and_named(machine, number):
 
 
 def test_when_the_compiler_fails_only_its_log_is_left_and_named(machine, monkeypatch):
-    broken = machine.home / "broken"
+    broken = machine.home / "a broken one"
     broken.write_text("#!/bin/sh\necho no shared libraries here; exit 1\n")
     broken.chmod(0o755)
-    compiler = find_compiler().__class__(str(broken), "1.0")
+    compiler = find_compiler().__class__(quote(str(broken)), "1.0")
     monkeypatch.setattr(installation, "find_compiler", lambda: compiler)
     with pytest.raises(GaugeError, match="broken") as caught:
         machine.install()

@@ -93,7 +93,7 @@ def _configured_source(pycuda: str, toolkit: Path, folder: Path) -> Path:
     stubs = folder / "stubs"
     stubs.mkdir()
     empty = ["-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-x", "c++", "/dev/null"]
-    _checked([*find_compiler().command.split(), *empty, "-o", str(stubs / "libcuda.so")])
+    _checked([*find_compiler().words, *empty, "-o", str(stubs / "libcuda.so")])
     root = folder / archive.name.removesuffix(".tar.gz")
     text = CONFIGURATION.format(root=str(toolkit), stubs=str(stubs))
     (root / "siteconf.py").write_text(text)
