@@ -23,11 +23,19 @@ class Scenario:
     """The command line that follows the advice; by default the command that was printed."""
     before: tuple[str, ...] = ()
     """Command lines that lead to the situation."""
+    then: str = ""
+    """A command line that was refused before and now is accepted."""
     remove: str = ""
     """A file that is lost before."""
 
 
 SCAN = "scan --output scan --lattice 4x4x4x4 --configs 1 --separation 1 --thermalize 0 --quiet"
+IMPROVED = (
+    "scan --output scan --lattice 4x4x4x4 --configs 20 --separation 1 --thermalize 0 "
+    "--beta 1.6,1.7 --action symanzik"
+)
+LOOPS = "measure wilson-loops run --r-max 1 --t-max 2"
+HMC = "--algorithm hmc --precision double"
 UNKEPT = (f"{RUN} none --format none",)
 
 SCENARIOS = [
@@ -117,7 +125,7 @@ SCENARIOS = [
         "fit hmc hmc hmc --output x.json",
         "leave it out",
         "fit hmc hmc hmc",
-        before=(f"{RUN} hmc --algorithm hmc --precision double",),
+        before=(f"{RUN} hmc {HMC}",),
     ),
     Scenario(
         "There is no folder {} for the table {}; create it, or choose another --output.",
@@ -174,6 +182,113 @@ SCENARIOS = [
         "plot plaquette run --skip 100",
         "skip less",
         "plot plaquette run --skip 2",
+    ),
+    Scenario(
+        "Tempering exchanges couplings, and on {} there is only β = {}; give --beta several "
+        "values, or leave out --tempering.",
+        f"{SCAN} --beta 2.2 --tempering",
+        "leave out --tempering",
+        f"{SCAN} --beta 2.2",
+    ),
+    Scenario(
+        "--dry-run cannot be combined with {}; leave out one of them.",
+        f"{SCAN} --beta 2.2 --dry-run --collect",
+        "leave out one of them",
+        f"{SCAN} --beta 2.2 --dry-run",
+    ),
+    Scenario(
+        "--output names one table, but {} ensembles are measured; leave it out, so that each run "
+        "has its own.",
+        "measure plaquette run other --output x.csv",
+        "leave it out",
+        "measure plaquette run other",
+        before=(f"{RUN} other --beta 2.4",),
+    ),
+    Scenario(
+        "--weight and --alpha are two forms of the same parameter; give one.",
+        f"{LOOPS} --weight 0.2 --alpha 0.5",
+        "give one",
+        f"{LOOPS} --weight 0.2",
+    ),
+    Scenario(
+        "The memory of {} is not forecast, because it is about that of the links; leave out "
+        "--dry-run, which is for quarks.",
+        "measure plaquette run --dry-run",
+        "leave out --dry-run",
+        "measure plaquette run",
+    ),
+    Scenario(
+        "--step is {}, with which the flow {} is not stable; give at most {}.",
+        "measure flow run --step 1",
+        "give at most",
+        "measure flow run --step 0.05",
+    ),
+    Scenario(
+        "--json describes the check of a card; name one, or leave it out.",
+        "card --json",
+        "leave it out",
+        "card",
+    ),
+    Scenario(
+        "--json prints one object; follow the file {}, which consists of them.",
+        "status run --json --follow",
+        "follow the file run.log",
+        "status run --json",
+    ),
+    Scenario(
+        "{} is not a publication whose configurations could be made again; leave out --regenerate.",
+        "verify run --regenerate 2",
+        "leave out --regenerate",
+        "verify run",
+    ),
+    Scenario(
+        "--thermalize is 0, so that there are no trajectories from which to find the number of "
+        "steps; give --steps.",
+        f"{RUN} other {HMC} --thermalize 0",
+        "give --steps",
+        f"{RUN} other {HMC} --thermalize 0 --steps 4",
+    ),
+    Scenario(
+        "There is no table of {} in {}, as runs have that were made with --algorithm {}; name "
+        "such a run.",
+        "fit hmc run",
+        "made with --algorithm hmc; name such a run",
+        "fit hmc hmc",
+        before=(f"{RUN} hmc {HMC}",),
+    ),
+    Scenario(
+        "{} is not empty and has no run.toml; choose another --output.",
+        f"{RUN} run/configs",
+        "choose another --output",
+        f"{RUN} other",
+    ),
+    Scenario(
+        "{} is a file; choose another --output.",
+        f"{RUN} run/run.toml",
+        "choose another --output",
+        f"{RUN} other",
+    ),
+    Scenario(
+        "--devices {} is not possible with --backend {}: give a number of GPUs, a list of GPUs "
+        "such as 0,2, all, or {}.",
+        "measure plaquette run --devices 2",
+        "or cpu:N",
+        "measure plaquette run --devices cpu:1",
+    ),
+    Scenario(
+        "gauge-mc scan {} {} {} {}",
+        "fit transition scan",
+        "gauge-mc scan --card scan/b1.6_4x4x4x4_chain1/run.toml --beta 1.6,1.7 --lattice 4x4x4x4 "
+        "--chains 1 --measure plaquette,polyakov,rectangles --output scan_again",
+        then="fit transition scan_again",
+        before=(f"{IMPROVED} --measure plaquette,polyakov",),
+    ),
+    Scenario(
+        "The value of the action {}, which fits of scans need, will not be known: measure its "
+        "loops as well, with --measure {}.",
+        f"{IMPROVED} --measure plaquette,polyakov",
+        "with --measure plaquette,polyakov,rectangles",
+        f"{IMPROVED} --measure plaquette,polyakov,rectangles --output other",
     ),
 ]
 

@@ -120,5 +120,6 @@ def test_advice_is_accepted_where_it_is_given(one, made, tmp_path, monkeypatch):
     assert one.printed in shown
     follow = one.follow or one.printed.removeprefix("gauge-mc ")
     assert follow != one.command
-    answer, code = call(follow)
-    assert code == 0, answer
+    for line in filter(None, (follow, one.then)):
+        answer, code = call(line)
+        assert code == 0, answer
