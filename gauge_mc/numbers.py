@@ -57,6 +57,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
+def these(number: int) -> str:
+    """Return what there is in words, after "more than": ``these 6`` or ``this one``."""
+    return {0: "none", 1: "this one"}.get(number, f"these {number}")
+
+
 def listed(text: str, read: Callable[[str], N], separators: str = ",;") -> tuple[N, ...]:
     """Read numbers with a separator between each two of them.
 

@@ -13,6 +13,7 @@ from gauge_mc.cli import say
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.devices.base import Finding
 from gauge_mc.devices.choice import BACKENDS
+from gauge_mc.numbers import counted
 from gauge_mc.results import documented, result_field
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def doctor(
         if json:
             print_document("doctor", {"folder": str(folder), "removed": removed})
         else:
-            say(f"{folder}: {removed} files removed")
+            say(f"{folder}: {counted(removed, 'file')} removed")
         return
     if install is not None:
         BACKENDS.check(install, "--install")

@@ -9,6 +9,7 @@ from gauge_mc.cli import options as o
 from gauge_mc.cli import say
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.cli.updates import after
+from gauge_mc.numbers import counted
 from gauge_mc.publication.publish import WHOLE
 from gauge_mc.publication.publisher import LICENSE
 
@@ -68,6 +69,6 @@ def publish(
         print_document("publish", found)
         return
     copied = f"{len(found.whole)} copied{after(found.whole)}"
-    say(f"{found.configurations} configurations are listed, {copied}")
+    say(f"listed: {counted(found.configurations, 'configuration')}, {copied}")
     say(f"{decimal(found.bytes)} without configurations")
     say(*found.notes, found.folder)

@@ -107,4 +107,5 @@ def verify(
     if failure := summarise(verdicts, NAMED):
         raise failure
     if not json:
-        console.print(f"All {len(checks)} files are good.")
+        several = f"All {len(checks)} files are" if len(checks) > 1 else "The file is"
+        console.print(f"{several} good.")

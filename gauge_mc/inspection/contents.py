@@ -13,6 +13,7 @@ from gauge_mc.arguments import checks_types
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.files.averages import Averages
 from gauge_mc.files.table import read_table
+from gauge_mc.numbers import counted
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.directory import Run, SessionRecord
 from gauge_mc.run.parameters import Parameters
@@ -176,7 +177,8 @@ def _of_run(run: Run) -> RunInfo:
         parameters=parameters.values(),
         sessions=sessions,
         tables={
-            name: f"{len(table)} rows: {', '.join(table.columns)}" for name, table in tables.items()
+            name: f"{counted(len(table), 'row')}: {', '.join(table.columns)}"
+            for name, table in tables.items()
         },
         configurations=len(run.configs()),
         configurations_removed=removed_from(run, parameters),

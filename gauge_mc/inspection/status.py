@@ -11,6 +11,7 @@ from pathlib import Path
 from shlex import quote
 
 from gauge_mc.arguments import checks_types
+from gauge_mc.numbers import counted
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.averages import Average, averages_values
 from gauge_mc.run.checkpoint import read_state
@@ -242,7 +243,7 @@ class ScanStatus(Status):
         damaged runs.
         """
         named = {Path(one.run).name: one for one in self.runs}
-        state = f"{len(self.working)} runs running" if self.working else self.state
+        state = f"{counted(len(self.working), 'run')} running" if self.working else self.state
         progress = {
             name: f"{named[name].sweep} of {named[name].sweeps} updates, "
             f"{link_rate(rate) if rate else 'starting'}"

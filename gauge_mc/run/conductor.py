@@ -25,6 +25,7 @@ from gauge_mc.domain.energy import EnergyMeter
 from gauge_mc.domain.mpi import find_processes
 from gauge_mc.domain.processes import Processes
 from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.numbers import counted
 from gauge_mc.observables import Observable
 from gauge_mc.run.averages import AveragesSummary, averages_table
 from gauge_mc.run.batch import shared_values
@@ -318,7 +319,8 @@ class _Conductor:
             replace(one.parameters, seed=first.seed, start=first.start) == first for one in runs
         ):
             configs = sum(len(run.configs()) for run in paths)
-            files = f"files   {paths[0].path} ... {paths[-1].path} ({configs} configurations)"
+            every = counted(configs, "configuration")
+            files = f"files   {paths[0].path} ... {paths[-1].path} ({every})"
             averages = averages_table(paths, first)
             if table:
                 self._log_cautions(paths, averages)

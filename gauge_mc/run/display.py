@@ -20,6 +20,7 @@ from gauge_mc import defaults
 from gauge_mc.devices.cache import watching
 from gauge_mc.fields.field import Field
 from gauge_mc.notebook_bar import NotebookBar
+from gauge_mc.numbers import counted
 from gauge_mc.observables import live_observables
 from gauge_mc.random import GENERATORS
 from gauge_mc.run.chain import Chain
@@ -128,7 +129,7 @@ def opening(
     """Return the lines shown at the start of a session: run, state, device, hints and cautions."""
     p, state = parameters, "begins"
     if session.sweep == p.updates:
-        state = f"is complete, {p.updates} updates"
+        state = f"is complete, {counted(p.updates, 'update')}"
     elif session.sweep:
         state = f"continues after update {session.sweep} of {p.updates}"
     lines = [f"{run.path} {state}", f"{describe(p)}, on {session.device}"]

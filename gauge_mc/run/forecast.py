@@ -19,6 +19,7 @@ from gauge_mc.devices.memory import free_memory
 from gauge_mc.domain.device_group import DeviceGroup, open_device_group
 from gauge_mc.domain.mpi import find_processes
 from gauge_mc.errors import GaugeError
+from gauge_mc.numbers import counted
 from gauge_mc.observables import Observable, measure_repeatedly
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.batch import Batch
@@ -93,7 +94,9 @@ class Forecast:
         table.add_row("", f"and on average {measuring} to measure, {writing} to write")
         end = datetime.datetime.now() + datetime.timedelta(seconds=self.seconds)
         until = end.isoformat(" ", "minutes")
-        words = f"{duration(self.seconds)} for {self.updates_left} updates, until {until}"
+        words = (
+            f"{duration(self.seconds)} for {counted(self.updates_left, 'update')}, until {until}"
+        )
         words = f"{words}, if the disk keeps up" if self.updates_left else "the run is complete"
         table.add_row("time", words)
         return table

@@ -18,7 +18,7 @@ from gauge_mc.domain.device_group import DeviceGroup, open_device_group
 from gauge_mc.errors import UsageError
 from gauge_mc.files.folders import make_folder
 from gauge_mc.formats import FORMATS
-from gauge_mc.numbers import whole_number
+from gauge_mc.numbers import counted, whole_number
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.directory import Run
 from gauge_mc.run.display import PLAIN_SECONDS, announced_compilation, duration
@@ -182,7 +182,7 @@ class _PlainLines:
     def __init__(self, console: Console, total: int) -> None:
         self._console, self._total, self._done = console, total, 0
         self._began = self._shown = time.monotonic()
-        console.print(f"making {total} updates again")
+        console.print(f"making {counted(total, 'update')} again")
 
     def advance(self) -> None:
         """Note that an update is done."""

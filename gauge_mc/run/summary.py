@@ -127,7 +127,7 @@ def session_table(
     """
     table = Table.grid(padding=(0, 2))
     elapsed = duration(time.monotonic() - clock.began)
-    table.add_row("time", f"{elapsed} for {chain.sweep - began} updates")
+    table.add_row("time", f"{elapsed} for {counted(chain.sweep - began, 'update')}")
     table.add_row("", spent(times))
     pace = clock.updates_per_second(chain.sweep) * clock.chains
     if pace:

@@ -15,6 +15,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.columns import SWEEP, Column, TableColumns
 from gauge_mc.files.table import TableData, read_table
+from gauge_mc.numbers import these
 from gauge_mc.registry import in_words
 
 ENERGIES = {"clover": (0.0, 1.0), "plaquette": (1.0, 0.0), "improved": (4 / 3, -1 / 3)}
@@ -164,7 +165,7 @@ def read_flow(path: Path, skip: int = 0, fewest: int = MIN_CONFIGURATIONS) -> Fl
     if sweeps.size < fewest:
         raise GaugeError(
             f"The fit needs the flow of at least {fewest} configurations; measure more "
-            f"than these {sweeps.size}."
+            f"than {these(sweeps.size)}."
         )
     _check_times(source, rows, sweeps, counts)
     shape = (sweeps.size, int(counts[0]))

@@ -67,12 +67,17 @@ def ratio_plateau(
     Raises
     ------
     GaugeError
-        If there is no plateau, because the correlators are too noisy.
+        If there is no plateau, because the correlators are too noisy or too short.
     """
     scale = below.mean(axis=0)
     errors = np.array([estimate(one).error for one in (below / scale).T])
     errors *= LOOP_PRECISION / precision  # which `Ranges.last` compares with
     energies = one_energy(sweeps, series, np.where(scale > 0, errors, np.nan), start)
+    if len(energies.t) < LEAST_TIMES:
+        raise GaugeError(
+            f"A plateau needs {LEAST_TIMES} times from t = {start} on, and the correlators have "
+            f"{len(energies.t)}; use a lattice that is longer in time."
+        )
     last = min(ranges.last(energies.precision[0], after=start - 1), energies.t[-1])
     first = ranges.t_min
     if last < max(first or start, start) + LEAST_TIMES - 1:

@@ -135,6 +135,11 @@ def read_anisotropy(path: Path, least: int | None = None, skip: int = 0) -> Anis
     """
     table = read_table(path).after(skip, str(path))
     logs = {plane: _log_ratios(table, plane, str(path)) for plane in (SPACE, TIME)}
+    if not all(logs.values()):
+        raise GaugeError(
+            f"{path} has too few loops for a ratio of areas, which needs loops of two sizes in "
+            "space and along t; measure larger ones, on a larger lattice if need be."
+        )
     configurations = len(next(iter(logs[SPACE].values())))
     found = [
         (x, y, *one)

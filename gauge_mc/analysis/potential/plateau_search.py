@@ -17,6 +17,7 @@ from gauge_mc.analysis.potential.plateaus import CONTAMINATION, PlateauPoint, Pl
 from gauge_mc.analysis.timeseries.gamma_method import MIN_CONFIGURATIONS, estimate
 from gauge_mc.arrays import Array
 from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.numbers import these
 
 LOOP_PRECISION = 0.1
 """Relative error of W above which ln W is not used. The bias of ln W is half the square of the
@@ -190,7 +191,7 @@ def check_enough(configurations: int, what: str) -> None:
     if configurations < MIN_CONFIGURATIONS:
         raise GaugeError(
             f"The potential needs {what} on at least {MIN_CONFIGURATIONS} configurations; "
-            f"measure more than these {configurations}."
+            f"measure more than {these(configurations)}."
         )
 
 

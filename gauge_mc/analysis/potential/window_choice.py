@@ -17,6 +17,7 @@ from gauge_mc.analysis.potential.plateaus import Plateaus
 from gauge_mc.analysis.potential.window_fits import CONTINUUM
 from gauge_mc.arrays import Array
 from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.numbers import counted
 
 WINDOW = (
     "from R of at least 2 and at least r0/3, and from where on the fit with B free is not poor, to "
@@ -64,8 +65,9 @@ def choose_window(
     inside = known[between(known, r_min or 0.0, math.inf if r_max is None else r_max)]
     if inside.size < LEAST_DISTANCES <= known.size:
         raise UsageError(
-            f"The window contains {inside.size} distances with a plateau, but a fit needs at least "
-            f"{LEAST_DISTANCES}; choose a wider one between R = {known[0]:.4g} and {known[-1]:.4g}."
+            f"The window contains {counted(inside.size, 'distance')} with a plateau, but a fit "
+            f"needs at least {LEAST_DISTANCES}; choose a wider one between R = {known[0]:.4g} and "
+            f"{known[-1]:.4g}."
         )
     least, start = LEAST_DISTANCES, 0.0
     if r_min is None:
@@ -76,8 +78,8 @@ def choose_window(
         span += f" up to R = {r_max:g}" if r_max is not None else ""
         instead = ", or name a window with --r-min" if known.size >= LEAST_DISTANCES else ""
         raise UntrustedError(
-            f"No string tension: V(R) is known at {inside.size} distances{span}, but a fit of "
-            f"A + B/R + σR needs {least}; {REMEDY}{instead}."
+            f"No string tension: V(R) is known at {counted(inside.size, 'distance')}{span}, but a "
+            f"fit of A + B/R + σR needs {least}; {REMEDY}{instead}."
         )
     if r_min is None:
         last = float(inside[-TRUSTED_DISTANCES])

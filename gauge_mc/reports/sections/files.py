@@ -36,7 +36,9 @@ def _files(run: ReportedRun, subject: Subject) -> Markup:
     for path in sorted(run.path.iterdir()):
         if path.suffix in ENDINGS and path.is_file() and not path.is_symlink():
             content = run.tables.get(path.name)
-            words = "" if content is None else f"{len(content)} rows of {', '.join(content)}"
+            words = (
+                "" if content is None else f"{counted(len(content), 'row')} of {', '.join(content)}"
+            )
             rows.append((subject.link(path), decimal(path.stat().st_size), words))
     configs = run.run.configs()
     place = [
