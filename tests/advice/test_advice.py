@@ -69,7 +69,7 @@ def test_no_message_is_listed_twice():
     assert len(listed) == len(set(listed))
 
 
-def test_commands_in_messages_exist_and_have_the_options_beside_them(found):
+def test_options_in_messages_exist_and_belong_to_the_command_before_them(found):
     options = {name: options_of(name) for name in cli.COMMANDS}
     everywhere = set().union(*options.values())
     wrong = []
