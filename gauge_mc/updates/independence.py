@@ -267,11 +267,13 @@ class _UpdateCheck:
         return links_shape(self._slab)
 
     def _drawn(self, random: np.random.Generator) -> NDArray[Any]:
-        """Return links that are drawn from some random unitary matrices."""
+        """Return links that are drawn from some random matrices of SU(N)."""
         colours = self._slab.group.colours
         shape = (MATRICES, colours, colours)
         gaussian = random.normal(size=shape) + 1j * random.normal(size=shape)
-        rows = stored_reals(self._slab, np.stack([np.linalg.qr(one)[0] for one in gaussian]))
+        unitary = np.stack([np.linalg.qr(one)[0] for one in gaussian])
+        unitary[:, -1] /= np.linalg.det(unitary)[:, np.newaxis]
+        rows = stored_reals(self._slab, unitary)
         return rows[random.integers(MATRICES, size=self._shape[:-1])]
 
     def _updated(self, links: NDArray[Any], one: UpdateSet) -> NDArray[Any]:
