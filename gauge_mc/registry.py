@@ -255,12 +255,24 @@ def entry_points(group: str) -> EntryPoints:
 def similar(word: str, known: Iterable[str]) -> str:
     """Return the most similar of the known words, or an empty text if none is similar.
 
-    The required similarity of 0.5 is below the 0.6 of `difflib`, so that short words with a wrong
-    letter still match. Leading dashes, which all options share, make none similar.
+    Short words with a wrong letter still match, but not ``topology`` and ``polyakov`` or ``delete``
+    and ``generate``. A part between dashes, such as ``wilson``, stands for the only word that has
+    it. Leading dashes, which all options share, make none similar.
     """
-    bare = {one.lstrip("-"): one for one in reversed([*known])}
-    match = difflib.get_close_matches(word.lstrip("-"), bare, n=1, cutoff=0.5)
-    return bare[match[0]] if match else ""
+    bare = {one.lstrip("-").casefold(): one for one in reversed([*known])}
+    wanted = word.lstrip("-").casefold()
+    having = [one for one in bare if wanted in one.split("-")]
+    cutoff = SIMILARITY if len(wanted) > SHORT else SHORT_SIMILARITY
+    match = difflib.get_close_matches(wanted, bare, n=1, cutoff=cutoff)
+    found = match or (having if len(having) == 1 else [])
+    return bare[found[0]] if found else ""
+
+
+SIMILARITY, SHORT_SIMILARITY = 0.65, 0.5
+"""Required similarity of two words, as `difflib` defines it, and of a short one to another."""
+
+SHORT = 3
+"""Letters of a short word."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -40,6 +40,8 @@ class Command:
     """Panel in which the command is listed."""
     help: str
     """Short description of the command."""
+    example: str = ""
+    """Words after the name of the command, if it cannot be called without any."""
 
 
 COMMANDS = {
@@ -52,14 +54,22 @@ COMMANDS = {
     "fit": Command(ANALYSE, "Determine physical quantities from the tables of runs."),
     "plot": Command(ANALYSE, "Draw figures of the results of runs."),
     "report": Command(ANALYSE, "Write a page that shows everything about runs."),
-    "export": Command(ANALYSE, "Write the tables of a run to one file for other tools."),
+    "export": Command(
+        ANALYSE, "Write the tables of a run to one file for other tools.", "RUN tables.h5"
+    ),
     "card": Command(GENERATE, "Write a run card with comments, or check one."),
     "info": Command(FILES, "Show the contents of a configuration file, a run or a scan."),
     "verify": Command(FILES, "Check runs, scans, configurations and tables for damage."),
-    "regenerate": Command(FILES, "Make configurations again that a run has not kept."),
-    "thin": Command(FILES, "Remove configurations of a run, except every Nth one."),
-    "publish": Command(FILES, "Write a run into a folder for a data repository."),
-    "convert": Command(FILES, "Write a configuration in another format."),
+    "regenerate": Command(
+        FILES, "Make configurations again that a run has not kept.", "RUN --at 250,300:400:10"
+    ),
+    "thin": Command(FILES, "Remove configurations of a run, except every Nth one.", "RUN --keep 2"),
+    "publish": Command(
+        FILES,
+        "Write a run into a folder for a data repository.",
+        "RUN FOLDER --author 'Family, Given'",
+    ),
+    "convert": Command(FILES, "Write a configuration in another format.", "CONFIG OUT"),
     "bench": Command(MACHINE, "Time the kernels on this machine."),
     "doctor": Command(MACHINE, "Show what works on this machine, and how to fix the rest."),
 }
@@ -150,7 +160,9 @@ def load_command(name: str) -> Any:
     """Import the module of a command, and return the command for Click."""
     from gauge_mc.cli.command import command_of
 
-    return command_of(getattr(importlib.import_module(f"gauge_mc.cli.{name}"), name))
+    made = command_of(getattr(importlib.import_module(f"gauge_mc.cli.{name}"), name))
+    made.example = COMMANDS[name].example
+    return made
 
 
 class TerminatedError(BaseException):

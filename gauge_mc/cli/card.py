@@ -13,6 +13,7 @@ from gauge_mc.cli import say
 from gauge_mc.cli.document import print_document, prints
 from gauge_mc.cli.settings import of_runs
 from gauge_mc.errors import UsageError
+from gauge_mc.files.atomic import replacing
 
 
 @prints("gauge_mc.run.cards:CardReport")
@@ -23,6 +24,9 @@ def card(
     schema: Annotated[
         bool, o.option("Print the JSON schema of run cards, for editors.", flag="--schema")
     ] = False,
+    out: Annotated[
+        Path | None, o.option("File to write the card to.", "print it", metavar="FILE")
+    ] = None,
     json: Annotated[
         bool, o.option("Print the result of the check as one JSON object.", flag="--json")
     ] = False,
@@ -30,13 +34,14 @@ def card(
 ) -> None:
     """Check a run card, or print one with all options and comments.
 
-    Without CARD a card is printed that has the options that are given; all others are comments with
-    their defaults. With CARD its keys and values are checked as a run would check them.
+    Without CARD a card is printed, or written to --out. It has the options that are given, such as
+    --output of the run, and all others as comments with their defaults. With CARD its keys and
+    values are checked as a run would check them.
     """
     from gauge_mc.run.cards import CardReport, check_card, commented
     from gauge_mc.run.cards import schema as json_schema
 
-    own = ("file", "schema", "json")
+    own = ("file", "schema", "out", "json")
     given = {k: v for k, v in ctx.params.items() if v is not None and k not in own}
     if schema:
         print(text.dumps(json_schema(), indent=1, ensure_ascii=False))
@@ -44,7 +49,15 @@ def card(
     if file is None:
         if json:
             raise UsageError("--json describes the check of a card; name one, or leave it out.")
-        print("\n".join(commented(given)))
+        lines = "\n".join(commented(given))
+        if out is None:
+            print(lines)
+            return
+        if out.exists():
+            raise UsageError(f"{out} exists; choose another --out.")
+        with replacing(out) as made:
+            made.write(f"{lines}\n".encode())
+        say(str(out))
         return
     if given:
         raise UsageError(

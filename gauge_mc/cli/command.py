@@ -6,7 +6,6 @@ an observable. For each thing there is a subcommand with the options that the th
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,11 +16,18 @@ import typer
 import typer.core
 
 from gauge_mc.cli.completion import choosing, leave_values
-from gauge_mc.cli.help import COMMON, Sections, is_argument, show_help, with_default
+from gauge_mc.cli.help import (
+    COMMON,
+    Sections,
+    is_argument,
+    needed_words,
+    show_help,
+    with_default,
+)
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.numbers import number, whole_number
 from gauge_mc.options import Option, merged
-from gauge_mc.registry import in_any_case, in_words
+from gauge_mc.registry import in_any_case, in_words, similar
 
 HELP = ["-h", "--help"]
 """Options that show the help text."""
@@ -33,6 +39,8 @@ class DescribedCommand(typer.core.TyperCommand):
     """A command with one line for most options in its help, and advice about unknown options."""
 
     function: Callable[..., Any]
+    example: str = ""
+    """Words after its name, if it cannot be called without any."""
 
     def lists(self) -> Sections:
         """Return the lists of its help text, which `listed` declares."""
@@ -50,17 +58,25 @@ class DescribedCommand(typer.core.TyperCommand):
         try:
             return super().parse_args(ctx, args)
         except Exception as error:
-            # The class of this exception depends on the version of Typer.
+            # The classes of these exceptions depend on the version of Typer.
+            if type(error).__name__ == "MissingParameter":
+                raise UsageError(self.missing(ctx)) from error
             if type(error).__name__ != "NoSuchOption":
                 raise
             flag = str(getattr(error, "option_name", ""))
         raise UsageError(f"{flag} is not an option of {ctx.command_path}{self.advice(ctx, flag)}")
 
+    def missing(self, ctx: Any) -> str:
+        """Return the message that words are missing which the command needs."""
+        needed = in_words([*needed_words(one for one in self.get_params(ctx) if one.required)])
+        example = f", as in gauge-mc {ctx.info_name} {self.example}" if self.example else ""
+        return f"gauge-mc {ctx.info_name} needs {needed}{example}."
+
     def advice(self, ctx: Any, flag: str) -> str:
         """Return the end of the message about an unknown option."""
         known = [word.lstrip("-") for one in self.get_params(ctx) for word in one.opts]
-        match = difflib.get_close_matches(flag.lstrip("-"), known, n=1)
-        return f"; did you mean '--{match[0]}'?" if match else "; --help shows those that exist."
+        match = similar(flag, known)
+        return f"; did you mean '--{match}'?" if match else "; --help shows those that exist."
 
 
 @dataclass(frozen=True)
@@ -155,13 +171,15 @@ class Chooser(DescribedCommand):
             else:
                 rest = args[:place] + args[place + 1 :]
                 return chosen.make_context(f"{info_name} {name}", rest, parent, **extra)
-        try:
-            return super().make_context(info_name, args, parent, **extra)
-        except Exception as error:
-            if type(error).__name__ != "MissingParameter":  # of the version of Typer
-                raise
-        raise UsageError(
-            f"gauge-mc {info_name} needs a name; choose {in_words(self.kind.names(), 'or')}."
+        return super().make_context(info_name, args, parent, **extra)
+
+    def missing(self, ctx: Any) -> str:
+        """Return the message that no thing is named."""
+        known = in_words(self.kind.names(), "or")
+        first = next(iter(self.kind.names()))
+        return (
+            f"gauge-mc {ctx.info_name} needs a name, as in gauge-mc {ctx.info_name} {first}; "
+            f"choose {known}."
         )
 
     def _place(self, args: Sequence[str]) -> int:

@@ -150,10 +150,10 @@ def description(parameter: Any) -> str:
 
 def usage(path: str, parameters: Iterable[Any]) -> str:
     """Return the line that shows how to call a command, given the words before its options."""
-    return " ".join([path, "[OPTIONS]", *_words(parameters)])
+    return " ".join([path, "[OPTIONS]", *needed_words(parameters)])
 
 
-def _words(parameters: Iterable[Any]) -> Iterator[str]:
+def needed_words(parameters: Iterable[Any]) -> Iterator[str]:
     """Yield the required options and the arguments of a command."""
     for one in sorted(parameters, key=is_argument):
         if is_argument(one):

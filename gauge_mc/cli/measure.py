@@ -52,7 +52,7 @@ def measure(
     run: Annotated[
         list[Path] | None,
         o.argument(
-            "Runs, scans, folders of runs or of configurations, or configuration files.",
+            "Runs, scans, folders of them, files.",
             o.NEWEST,
             metavar="RUN|SCAN|CONFIG",
         ),
@@ -92,10 +92,9 @@ def measure(
     """Measure an observable on stored configurations.
 
     By default all GPUs are used, each for one configuration at a time; without a GPU, the CPU.
-    Repeating the command continues a measurement, and measures new configurations. Every run has
-    its own table; files are one ensemble. The table records what was measured, and other links
-    under the same number are refused. It is named after the observable, with _configs if the run
-    writes one, and _at if configurations are made again.
+    Repeating the command continues a measurement, and measures new configurations. Each run has a
+    table named after the observable, with _configs if the run writes one, and _at if configurations
+    are made again. Other links under the same number are refused.
     """
     from gauge_mc.devices.choice import AUTOMATIC
     from gauge_mc.domain.mpi import find_processes

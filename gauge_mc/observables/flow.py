@@ -211,6 +211,11 @@ class GradientFlowObservable(Observable):
         kind = given.pop("flow", defaults.FLOW)
         if "until" not in given:
             given.setdefault("to", min(lattice.extents) ** 2 / 32)
+        if given.get("every", EVERY) > given.get("to", math.inf):
+            raise UsageError(
+                f"--every is {given.get('every', EVERY):g}, the flow time between records, but the "
+                f"flow ends at {given['to']:g} already; give a shorter one."
+            )
         given.setdefault("step", usual_step(kind, given.get("anisotropy", 1.0)))
         return cls(lattice, kind, **given)
 

@@ -125,10 +125,10 @@ def readme_text(
 {describe(p, configs)}
 It was made by gauge-mc; `run.toml` states which versions and devices. {whole} of the configurations
 are in `configs/`; `configurations.csv` has the SHA-256, the checksum of the links and the plaquette
-of each. All can be made again, with the same links, by the same version on the same kind of device:
+of each. All can be made again, with the same links, by the same version on the same kind of device.
+Install gauge-mc {__version__} from its sources, of which `kernels.csv` has the SHA-256, then:
 
 ```
-pip install gauge-mc=={__version__}
 gauge-mc generate --card {CARD} --output RUN
 ```
 

@@ -33,7 +33,6 @@ from gauge_mc import defaults
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.input import read_text
 from gauge_mc.files.structured import parse_toml
-from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import Option
 from gauge_mc.registry import nearest
@@ -272,14 +271,14 @@ def commented(values: Mapping[str, object]) -> Iterator[str]:
     """
     import tomli_w
 
-    panel = ""
+    panel, meant = "", Parameters.from_values(values).values()
     for name, option in known_options().items():
         if option.panel != panel:
             panel = option.panel
             yield f"\n## {panel}"
-        usual = option.usual if isinstance(option.usual, int | float | str) else option.default
-        if usual != usual:  # beta depends on the group
-            usual = GROUPS[str(values.get("group", defaults.GROUP))].beta
+        # Those of beta and measure depend on the group and the action.
+        usual = meant.get(name, option.usual)
+        usual = usual if isinstance(usual, int | float | str) else option.default
         about = [option.help, *([f"One of {', '.join(option.choices)}."] if option.choices else [])]
         if option.usual is None and option.default:
             about.append(f"Default: {option.default}.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from gauge_mc import defaults
@@ -109,6 +109,19 @@ def _word(observable: str, key: str, value: object) -> str:
     raise UsageError(f"measure.{observable}: {key} is {quoted(value)}; give a number or text.")
 
 
+ADDING = "+"
+"""Beginning of the text of measurements that are added to the default ones."""
+
+
+class AddedMeasurements(tuple[Measurement, ...]):
+    """Measurements beside the default ones, which depend on the action."""
+
+    def beside(self, usual: Iterable[Measurement]) -> tuple[Measurement, ...]:
+        """Return them and the default ones, of which they replace those of the same observable."""
+        found = {one.observable: one for one in (*usual, *self)}
+        return tuple(found[name] for name in sorted(found))
+
+
 def measurements(value: object) -> tuple[Measurement, ...]:
     """Read measurements from a list, a mapping, text with commas, or `NO_MEASUREMENT`.
 
@@ -129,12 +142,16 @@ def measurements(value: object) -> tuple[Measurement, ...]:
     UsageError
         If a measurement is invalid, or an observable is named twice.
     """
+    if isinstance(value, AddedMeasurements):
+        return value
     if isinstance(value, Mapping):
         found = [Measurement.of_table(name, table) for name, table in value.items()]
     elif isinstance(value, list | tuple):
         found = [
             one if isinstance(one, Measurement) else Measurement.parse(str(one)) for one in value
         ]
+    elif isinstance(value, str) and value.startswith(ADDING):
+        return AddedMeasurements(measurements(value[len(ADDING) :]))
     elif isinstance(value, str):
         # Not within wilson-loops:10:iterations=0,25, or wilson-loops:10:smear=stout:0.1,exclude=xt.
         words = re.split(r",(?![0-9]|\w+=)", value)

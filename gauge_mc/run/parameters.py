@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -18,11 +18,17 @@ from gauge_mc.errors import GaugeError, UnknownNameError, UsageError
 from gauge_mc.formats import FORMATS, check_writable, writable_formats
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES, observable_of_loops
-from gauge_mc.options import Option
+from gauge_mc.options import Option, flag_of
 from gauge_mc.random import GENERATORS
 from gauge_mc.registry import in_words, nearest
 from gauge_mc.results import documented
-from gauge_mc.run.measurement import MAX_UPDATES, NO_MEASUREMENT, Measurement
+from gauge_mc.run.measurement import (
+    ADDING,
+    MAX_UPDATES,
+    NO_MEASUREMENT,
+    AddedMeasurements,
+    Measurement,
+)
 from gauge_mc.run.settings import (
     ENSEMBLE,
     FILES,
@@ -206,8 +212,9 @@ class Parameters:
         USUAL_MEASURE,
         ENSEMBLE,
         "Observables to measure after every update, or after each EVERY updates, with their "
-        f"options as in flow:50:to=6; or {NO_MEASUREMENT}.",
-        default=f"{','.join(defaults.MEASURE)}, and the loops of an improved action",
+        f"options as in flow:50:to=6; with {ADDING} before the first, beside the default; or "
+        f"{NO_MEASUREMENT}. By default also the loops of an improved action.",
+        default=",".join(defaults.MEASURE),
         metavar="NAME[:EVERY[:OPTION=VALUE]],...",
         choices=(*OBSERVABLES, NO_MEASUREMENT),
         open=True,
@@ -232,6 +239,8 @@ class Parameters:
             object.__setattr__(self, name, value)
         if usual:
             object.__setattr__(self, "measure", self._usual_measurements())
+        elif isinstance(self.measure, AddedMeasurements):
+            object.__setattr__(self, "measure", self.measure.beside(self._usual_measurements()))
         GROUPS.check(self.group, "group")
         if self.beta is USUAL_BETA:
             object.__setattr__(self, "beta", GROUPS[self.group].beta)
@@ -504,15 +513,22 @@ def _read(values: Mapping[str, object], before: Parameters | None = None) -> dic
     read = converted(Parameters, values)
     actions, algorithms = ACTIONS[defaults.ACTION], ALGORITHMS[defaults.ALGORITHM]
     usual = (before.action, before.algorithm) if before else (actions, algorithms)
-    for one, options in zip(usual, (couplings(), algorithm_options()), strict=True):
+    kinds: tuple[tuple[Mapping[str, Configurable], Iterable[Option]], ...] = (
+        (ACTIONS, couplings()),
+        (ALGORITHMS, algorithm_options()),
+    )
+    for one, (registry, options) in zip(usual, kinds, strict=True):
         given = {option: values[option.name] for option in options if option.name in values}
         if given or one.kind in read:
-            read[one.kind] = _configured(one, read.get(one.kind), given)
+            read[one.kind] = _configured(one, read.get(one.kind), given, registry)
     return read
 
 
 def _configured(
-    before: Configurable, named: Configurable | None, given: Mapping[Option, object]
+    before: Configurable,
+    named: Configurable | None,
+    given: Mapping[Option, object],
+    registry: Mapping[str, Configurable],
 ) -> Configurable:
     """Return what is named, or else what there was before, with options that are given.
 
@@ -526,4 +542,10 @@ def _configured(
         for option, value in given.items()
         if option in named.options or value != option.usual
     }
+    for name in meant.keys() - {option.name for option in named.options}:
+        having = [each for each, one in registry.items() if name in {o.name for o in one.options}]
+        raise UsageError(
+            f"{flag_of(name)} is not an option of the {named.kind} {named.name}, but of "
+            f"{in_words(having)}; add --{named.kind} {having[0]}, or leave it out."
+        )
     return named.with_options(**meant)

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.arguments import checks_types
@@ -103,6 +103,16 @@ class RunView:
                 f"gauge_mc.measure(run, '{observable}'{again})."
             )
         raise unknown("table", observable, tables)
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError(
+            "A run is not a sequence; iterate over run.tables, run.fits or run.configurations, "
+            "which are mappings by name or by update."
+        )
+
+    def __contains__(self, observable: object) -> bool:
+        """Return whether the run has a table of an observable."""
+        return isinstance(observable, str) and table_name(observable) in self.tables
 
     @property
     def averages(self) -> SuggestingDict[Estimate]:

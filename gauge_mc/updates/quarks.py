@@ -16,8 +16,10 @@ from gauge_mc.quarks.angles import BOUNDARY, angles_of, phases_of
 from gauge_mc.quarks.diagonal import LARGEST, MU, TERMS
 from gauge_mc.quarks.normal import ACTION_TOLERANCE, FORCE_TOLERANCE, MOST_HISTORY, QuarkSolver
 from gauge_mc.quarks.operators import (
+    CRITICAL_KAPPA,
     OPERATORS,
     DiracOperator,
+    check_kappa,
     hopping_operators,
 )
 from gauge_mc.quarks.rational_functions import LEAST_ERROR
@@ -46,14 +48,12 @@ from gauge_mc.updates.quark_links import QuarkLinks
 
 Term = TypeVar("Term", Monomial, ReplicaTerm)
 
-BEYOND = 0.25
-"""Kappa at which Wilson quarks are massless in the limit of strong coupling. It is smaller for all
-other couplings."""
-
 REVERSIBLE = 1e-10
 """Largest residual of forces with which starts from earlier solutions are allowed."""
 
-KAPPA = Option("kappa", float, "Hopping parameter.", least=1e-6, most=BEYOND * 4, symbol="κ")
+KAPPA = Option(
+    "kappa", float, "Hopping parameter.", least=1e-6, most=CRITICAL_KAPPA * 4, symbol="κ"
+)
 
 OPERATOR = Option(
     "operator",
@@ -268,11 +268,7 @@ class DynamicalQuarks(OptionItem):
 
     def _check_masses(self) -> None:
         masses = self.masses
-        if self.kappa >= BEYOND:
-            raise UsageError(
-                f"--kappa is {self.kappa:g}, which is beyond its critical value at every coupling, "
-                f"also with a twisted mass; choose one below {BEYOND:g}."
-            )
+        check_kappa(self.kappa)
         if self.flavours == 1 and (len(masses) > 1 or self.mass.get(MU.name)):
             what = HEAVIER.name if len(masses) > 1 else MU.name
             raise UsageError(

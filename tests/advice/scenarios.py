@@ -292,6 +292,54 @@ SCENARIOS = [
     ),
 ]
 
+SCENARIOS += [
+    Scenario(
+        "RUN --at 250,300:400:10",
+        "regenerate run",
+        "gauge-mc regenerate RUN --at 250,300:400:10",
+        "regenerate run --at 6 --output made",
+    ),
+    Scenario("RUN --keep 2", "thin", "gauge-mc thin RUN --keep 2", "thin run --keep 2"),
+    Scenario(
+        "RUN FOLDER --author 'Family, Given'",
+        "publish run",
+        "gauge-mc publish RUN FOLDER --author 'Family, Given'",
+        "publish run data --author 'Family, Given'",
+    ),
+    Scenario(
+        "gauge-mc {} needs {}{}.",
+        "export run",
+        "needs RUN and OUT, as in gauge-mc export RUN tables.h5",
+        "export run tables.h5",
+    ),
+    Scenario(
+        ", as in gauge-mc {} {}",
+        "convert",
+        "as in gauge-mc convert CONFIG OUT",
+        "convert run/configs/0000008.lime links.nersc --to nersc",
+    ),
+    Scenario(
+        "gauge-mc {} needs a name, as in gauge-mc {} {}; choose {}.",
+        "plot",
+        "as in gauge-mc plot",
+        "plot plaquette run",
+    ),
+    Scenario(
+        "{} exists; choose another --out.",
+        "card --beta 2.4 --out card.toml",
+        "choose another --out",
+        "card --beta 2.4 --out other.toml",
+        before=("card --out card.toml",),
+    ),
+    Scenario(
+        "--every is {}, the flow time between records, but the flow ends at {} already; give a "
+        "shorter one.",
+        "measure flow run --every 10 --to 0.1",
+        "give a shorter one",
+        "measure flow run --every 0.1 --to 0.1",
+    ),
+]
+
 ELSEWHERE = {
     "gauge-mc {}": "a version",
     "gauge-mc {}: {}": "a version",

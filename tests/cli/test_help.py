@@ -1,6 +1,7 @@
 """Help texts and completion: what a user is told about commands before they do something."""
 
 import re
+import shlex
 
 import pytest
 
@@ -112,8 +113,8 @@ def test_flags_have_no_value():
         ("measure flow --tolerence 1", "measure flow; did you mean '--tolerance'?"),
         ("measure flow --kappa 0.1", "but of baryons, mesons and residual-mass; leave it out."),
         ("generate --groop su3", "did you mean '--group'?"),
-        ("fit", "gauge-mc fit needs a name; choose anisotropy, baryons, "),
-        ("measure --json", "gauge-mc measure needs a name; choose baryons, "),
+        ("fit", "needs a name, as in gauge-mc fit anisotropy; choose anisotropy, baryons, "),
+        ("measure --json", "needs a name, as in gauge-mc measure baryons; choose baryons, "),
         ("generate --group zu8", "There is no group 'zu8'; did you mean 'su8'?"),
     ],
 )
@@ -134,6 +135,36 @@ def test_the_program_has_its_name_however_it_was_started(program):
         shown = " ".join(call_apart(*words, program=program)[:2])
         assert sentence in shown
         assert f" {program} " not in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("list", "There is no command 'list'; choose "),
+        ("delete", "There is no command 'delete'; choose "),
+        ("measure topology", "There is no observable 'topology'; choose "),
+        ("fit string-tension", "There is no fit 'string-tension'; choose "),
+        ("measure wilson", "did you mean 'wilson-loops'?"),
+        ("generate --bet 2", "did you mean '--beta'?"),
+    ],
+)
+def test_only_words_that_are_near_are_suggested(words, sentence):
+    said, code = call(*words.split())
+    assert (sentence in said, code) == (True, 2), said
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_that_lacks_words_has_an_example(name, tmp_path, monkeypatch):
+    """The example is accepted as far as its words go, and names everything that is needed."""
+    monkeypatch.chdir(tmp_path)
+    command = load_command(name)
+    needed = [one for one in command.params if one.required]
+    assert bool(COMMANDS[name].example) == bool(needed and not hasattr(command, "kind"))
+    if needed:
+        said, code = call(name)
+        example = re.search(rf"as in gauge-mc {name} (.*?)[;.]", said)[1]
+        assert code == 2
+        load_command(name).make_context(name, shlex.split(example))
 
 
 def test_names_are_taken_in_any_case(tmp_path, monkeypatch):

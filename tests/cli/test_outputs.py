@@ -45,6 +45,7 @@ COMMANDS_THAT_WRITE = {
     ("fit", "--output"): ("fit", "potential", "loops", "--output", "OUT"),
     ("plot", "--output"): ("plot", "plaquette", "run", "--output", "OUT"),
     ("report", "--output"): ("report", "bare", "--output", "OUT"),
+    ("card", "--out"): ("card", "--out", "OUT"),
     ("export", "out"): ("export", "run", "OUT"),
     ("convert", "out"): ("convert", "run/configs/0000005.lime", "OUT", "--to", "nersc"),
     ("publish", "folder"): ("publish", "run", "OUT", "--author", "Plato"),

@@ -23,7 +23,7 @@ from tests.calls import call, make_run
 
 pytestmark = pytest.mark.kernels
 
-AUTHORS = ("Doe, Jane", "Max Muster")
+AUTHORS = ("Doe, Jane", "Muster, Max")
 GROUP = {"group": "su3", "action": "iwasaki", "configs": 5}
 
 
@@ -205,6 +205,10 @@ def test_what_is_refused(run, folder, tmp_path):
         publish(run, tmp_path / "new", authors=AUTHORS, license="my own")
     with pytest.raises(UsageError, match="is not the name of an author"):
         publish(run, tmp_path / "new", authors=[", Jane"])
+    with pytest.raises(UsageError, match="give it as 'Family, Given'"):
+        publish(run, tmp_path / "new", authors=["Jane Doe"])
+    with pytest.raises(UsageError, match="'foo' is not an identifier of SPDX"):
+        publish(run, tmp_path / "new", authors=AUTHORS, license="foo")
     with pytest.raises(UsageError, match="choose a number of configurations"):
         publish(run, tmp_path / "new", authors=AUTHORS, whole=-1)
     with pytest.raises(UsageError, match="There is no run in"):
@@ -229,7 +233,7 @@ def test_a_damaged_configuration_is_not_published(tmp_path):
 
 def test_names_of_authors():
     assert Author.parse("van der Waals, Johannes") == Author("van der Waals", "Johannes")
-    assert Author.parse("Jane Mary Doe") == Author("Doe", "Jane Mary")
+    assert Author.parse("Doe, Jane Mary") == Author("Doe", "Jane Mary")
     assert str(Author.parse("Plato")) == "Plato"
 
 

@@ -5,6 +5,7 @@ import pytest
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import INTERRUPTED, UsageError
 from gauge_mc.files.table import read_table
+from gauge_mc.observables import OBSERVABLES
 from gauge_mc.run.functions import observable_along
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import Parameters
@@ -75,3 +76,29 @@ def test_a_run_measures_with_them_continues_and_is_verified(tmp_path, monkeypatc
     assert code != INTERRUPTED
     assert "measure" in shown
     assert code == 2
+
+
+def test_measurements_can_be_added_to_the_default_ones():
+    usual = Parameters.from_values({}).measure
+    added = Parameters.from_values({"measure": "+wilson-loops:5,plaquette:2"})
+    assert [str(one) for one in added.measure] == ["plaquette:2", "polyakov", "wilson-loops:5"]
+    assert Parameters.from_values(added.values()).measure == added.measure
+    assert Parameters.from_values({"measure": "+none"}).measure == usual
+    with pytest.raises(UsageError, match="no observable 'energy'"):
+        Parameters.from_values({"measure": "+energy"})
+
+
+def test_options_of_another_algorithm_or_action_name_it():
+    for values, sentence in (
+        ({"quarks": "kappa=0.1"}, "of the algorithm heatbath, but of hmc; add --algorithm hmc"),
+        ({"c1": -0.1}, "--c1 is not an option of the action wilson, but of rectangle; add"),
+    ):
+        with pytest.raises(UsageError, match=sentence):
+            Parameters.from_values(values)
+
+
+def test_a_flow_that_ends_before_its_second_record_is_refused():
+    lattice = Lattice(4, 4, 4, 4)
+    with pytest.raises(UsageError, match="--every is 10, the flow time between records, but"):
+        OBSERVABLES["flow"].for_lattice(lattice, every=10.0, to=0.5)
+    assert OBSERVABLES["flow"].for_lattice(lattice, every=0.5, to=0.5).records

@@ -254,3 +254,12 @@ def test_a_plot_of_another_package_gets_options_that_are_known_and_must_draw_a_f
             plot("blank", made[0])
     finally:
         PLOTS.remove("blank")
+
+
+def test_a_run_says_over_what_one_can_iterate(copy):
+    run = open_run(copy)
+    with pytest.raises(TypeError, match=r"iterate over run\.tables, run\.fits or"):
+        list(run)
+    assert "plaquette" in run
+    assert "wilson-loops" not in run
+    assert 3 not in run

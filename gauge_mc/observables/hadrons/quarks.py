@@ -38,6 +38,7 @@ from gauge_mc.options import check_options, merged
 from gauge_mc.quarks.angles import BOUNDARY, angles_of, phases_of
 from gauge_mc.quarks.contractions import AT_REST, Momentum
 from gauge_mc.quarks.mass_family import MassFamily
+from gauge_mc.quarks.operators import check_kappa
 from gauge_mc.quarks.solvers import ITERATIONS, RELIABLE, SOLVERS, SolverParameters
 from gauge_mc.quarks.sources import Source, parse_source
 from gauge_mc.quarks.transport import Boundary
@@ -196,12 +197,14 @@ class Quarks:
         return source.label.replace("@", "-smeared@") if self.smear_sink else source.label
 
     def check(self) -> None:
-        """Refuse to measure without a hopping parameter, or without a folder to write to."""
+        """Refuse to measure without a hopping parameter that can be, or a folder to write to."""
         if not self.kappas and not self.massive:
             raise UsageError(
                 f"{KAPPA.flag} is missing; give the hopping parameters of the quarks, or quarks "
                 f"with a mass by {QUARK.flag}."
             )
+        for kappa in self.kappas:
+            check_kappa(kappa)
         if self.folder and not may_be_made(Path(self.folder)):
             raise UsageError(
                 f"{PROPAGATORS.flag}: no files can be written in a folder {self.folder}; choose "

@@ -39,6 +39,10 @@ from gauge_mc.registry import Registry, in_words
 HOPPING_PARAMETER, QUARK_MASS = "hopping parameter", "mass"
 """The numbers on which the mass of a quark depends, by operator."""
 
+CRITICAL_KAPPA = 0.25
+"""Hopping parameter at which Wilson quarks are massless in the limit of strong coupling. It is
+smaller for all other couplings."""
+
 INVERSE = "S = 2 kappa M^-1"
 """The normalisation of propagators of most operators."""
 
@@ -108,6 +112,21 @@ class QuarkOperator:
     def other_masses(cls, masses: Sequence[float], **parameters: Any) -> dict[str, str]:
         """Return masses in other normalisations, by their formulas, for headers of tables."""
         return {}
+
+
+def check_kappa(kappa: float) -> None:
+    """Refuse a hopping parameter beyond its critical value at every coupling.
+
+    Raises
+    ------
+    UsageError
+        If it is `CRITICAL_KAPPA` or larger.
+    """
+    if kappa >= CRITICAL_KAPPA:
+        raise UsageError(
+            f"--kappa is {kappa:g}, which is beyond its critical value at every coupling, also "
+            f"with a twisted mass; choose one below {CRITICAL_KAPPA:g}."
+        )
 
 
 class DiracOperator(QuarkOperator, HoppingOperator):
