@@ -14,7 +14,8 @@ from gauge_mc.configurations.pipeline import READING, Memory, read_ahead
 from gauge_mc.configurations.window import DeviceWindow, SliceWindow, open_window
 from gauge_mc.devices import Device
 from gauge_mc.domain.device_group import DeviceGroup
-from gauge_mc.errors import NoKernelsError
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import NoKernelsError, UsageError
 from gauge_mc.fields.averages import averages
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_blocks import read_blocks
@@ -22,6 +23,7 @@ from gauge_mc.fields.host_field import HostField
 from gauge_mc.files.averages import Averages
 from gauge_mc.files.input import InputFile
 from gauge_mc.formats import read_header, too_large
+from gauge_mc.groups import GROUPS, Group
 from gauge_mc.storage.header import Header, Reader
 from gauge_mc.storage.links import IDENTIFYING, Block, Checksums, StoredLinks, digest
 from gauge_mc.storage.scidac import checksum_words
@@ -271,13 +273,20 @@ def _digest(stored: StoredLinks, checksums: Checksums) -> str:
     return digest(stored, checksum_words(getattr(checksums, name)))
 
 
-def open_configuration(path: str | os.PathLike[str]) -> Configuration:
+def open_configuration(
+    path: str | os.PathLike[str],
+    lattice: Lattice | str | None = None,
+    group: str | None = None,
+) -> Configuration:
     """Open a configuration file, detect its format and read its header.
 
     Parameters
     ----------
     path : str or path-like
         File in one of the `FORMATS`.
+    lattice, group : Lattice or str, str, optional
+        Extents and group of links of which the file itself says nothing, as those of
+        LatticeQCD.jl; both are then needed.
 
     Returns
     -------
@@ -286,10 +295,23 @@ def open_configuration(path: str | os.PathLike[str]) -> Configuration:
 
     Raises
     ------
+    UsageError
+        If only one of lattice and group is given, or the file states them.
     GaugeError
         If the file cannot be read, has an unknown format, or its header is damaged or does not
         agree with its size.
     """
     with InputFile(path) as file:
-        reader = read_header(file)
+        reader = read_header(file, _stated(lattice, group))
         return Configuration(file.path, reader.header, reader, file.size)
+
+
+def _stated(lattice: Lattice | str | None, group: str | None) -> tuple[Lattice, Group] | None:
+    """Return lattice and group of a file that states neither; None if it does."""
+    if lattice is None and group is None:
+        return None
+    if lattice is None or group is None:
+        raise UsageError("--lattice and --group belong together; give both, or neither.")
+    GROUPS.check(group, "group")
+    extents = lattice if isinstance(lattice, Lattice) else Lattice.parse(lattice)
+    return extents, GROUPS[group]

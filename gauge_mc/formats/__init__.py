@@ -85,6 +85,18 @@ class Format(ABC):
             are not supported.
         """
 
+    def read_unstated(self, file: InputFile, lattice: Lattice, group: Group) -> Reader:
+        """Read a file that does not state lattice and group, which are given.
+
+        Raises
+        ------
+        UsageError
+            If the file states them, or its size is another one.
+        """
+        raise UsageError(
+            f"{file.path} states its lattice and its group; leave --lattice and --group out."
+        )
+
     def refusal(self, group: Group, precision: str) -> str | None:
         """Return why the format cannot store a group in a precision, or None if it can."""
         if self.names_group or group.name == special_unitary(group.colours):
@@ -143,8 +155,15 @@ def check_writable(format: str, group: str, precision: str) -> None:
         raise UsageError(f"{refusal}: choose {in_words(possible, 'or')}.")
 
 
-def read_header(file: InputFile) -> Reader:
+def read_header(file: InputFile, stated: tuple[Lattice, Group] | None = None) -> Reader:
     """Detect the format of a file and read its header.
+
+    Parameters
+    ----------
+    file : InputFile
+        The file.
+    stated : tuple of Lattice and Group, optional
+        What is known of links of which the file itself says nothing.
 
     Raises
     ------
@@ -154,7 +173,7 @@ def read_header(file: InputFile) -> Reader:
         If its header is damaged or does not agree with its size.
     """
     if one := _format_of(file):
-        reader = one.read_header(file)
+        reader = one.read_unstated(file, *stated) if stated else one.read_header(file)
         _check_memory(file.path, reader.header)
         return reader
     titles = in_words([one.title for one in FORMATS.values()], "or")

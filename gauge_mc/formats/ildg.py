@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import BinaryIO, ClassVar
 
 from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import UsageError
 from gauge_mc.files.averages import Averages
 from gauge_mc.files.input import InputFile
 from gauge_mc.formats import FORMATS, Format, LinkSource
-from gauge_mc.groups import GROUPS, Group
+from gauge_mc.groups import GROUPS, Group, special_unitary
 from gauge_mc.quoting import printable
 from gauge_mc.storage import lime
 from gauge_mc.storage.header import STATED, Header, StatedAverage, lattice_of
@@ -55,6 +56,8 @@ _AVERAGES = dict(zip(STATED, ("plaq", "linktr"), strict=True))
 
 _FREE_TEXT = (LFN, "xlf-info", "scidac-file-xml", "scidac-record-xml")
 _INFO = "gauge-mc"
+SCIDAC_DATA = "scidac-binary-data"
+"""Type of the record of links in files without records of ILDG, as of Chroma and MILC."""
 
 
 class Ildg(Format):
@@ -75,6 +78,20 @@ class Ildg(Format):
         """Find and check the records of a file; see `Format.read_header`."""
         return _read_header(file)
 
+    def read_unstated(self, file: InputFile, lattice: Lattice, group: Group) -> ScidacReader:
+        """Find links of which the file says nothing; see `Format.read_unstated`."""
+        records = lime.read_records(file)
+        if any(record.type == "ildg-format" for record in records):
+            return super().read_unstated(file, lattice, group)  # type: ignore[return-value]
+        data = only(file, records, "ildg-binary-data")
+        for precision in _TYPES:
+            if self.stored(lattice, group, precision).nbytes == data.length:
+                return _reader_of(file, records, data, lattice, group.name, precision)
+        raise UsageError(
+            f"{file.path} has {data.length} bytes of links, which are none of {group.label} on "
+            f"{lattice}; give other extents, or another group."
+        )
+
     def stored(self, lattice: Lattice, group: Group, precision: str) -> StoredLinks:
         """Return that the links are stored by site, big endian."""
         checksums = frozenset({SITE_CRC})
@@ -94,6 +111,13 @@ def _read_header(file: InputFile) -> ScidacReader:
     records = lime.read_records(file)
     kinds = [record.type for record in records]
     count, data_count = kinds.count("ildg-format"), kinds.count("ildg-binary-data")
+    if not count and kinds.count(SCIDAC_DATA) == 1:
+        return _read_color_matrices(file, records)
+    if not count and data_count == 1:
+        raise file.unsupported(
+            "it has links, but states neither their group nor their extents; give both to gauge-mc "
+            "convert, as in --lattice 8x8x8x16 --group su3, which writes a file that states them"
+        )
     if count == data_count != 1:  # another kind of LIME file, or several configurations
         raise file.unsupported(f"it has {count} ildg-format records instead of one")
     fields = fields_of(file, only(file, records, "ildg-format"), "ildgFormat")
@@ -112,12 +136,51 @@ def _read_header(file: InputFile) -> ScidacReader:
         raise file.unsupported(f"its field is '{field}', but the known fields are {known}")
     lattice = lattice_of(file, *(int(extent) for extent in extents))
     data = only(file, records, "ildg-binary-data")
+    reader = _reader_of(file, records, data, lattice, group, precision)
+    _compare_extents(file, records, lattice)
+    return reader
+
+
+def _read_color_matrices(file: InputFile, records: list[LimeRecord]) -> ScidacReader:
+    """Find and check the records of a field of four colour matrices per site, without ILDG's."""
+    kind = "scidac-private-record-xml"
+    fields = fields_of(file, only(file, records, kind), "scidacRecord")
+    named = re.fullmatch(r"(?:QDP|USQCD)_([FD])([1-9])_ColorMatrix", fields.get("datatype", ""))
+    group = special_unitary(int(named[2])) if named else ""
+    if not named or group not in GROUPS or fields.get("datacount") != "4":
+        raise file.unsupported(
+            f"its data are {fields.get('datacount', '?')} of '{fields.get('datatype', '')}', not "
+            "four matrices of colour for each site, as links are"
+        )
+    words = _private_extents(file, records)
+    if len(words) != 4 or not all(re.fullmatch("[0-9]{1,9}", word) for word in words):
+        raise file.unsupported(f"its extents are '{' '.join(words)}', not four numbers")
+    lattice = lattice_of(file, *map(int, words))
+    precision = {"F": "single", "D": "double"}[named[1]]
+    data = only(file, records, SCIDAC_DATA)
+    return _reader_of(file, records, data, lattice, group, precision)
+
+
+def _private_extents(file: InputFile, records: list[LimeRecord]) -> list[str]:
+    """Return the extents in the private SciDAC record of the file."""
+    record = only(file, records, "scidac-private-file-xml")
+    return fields_of(file, record, "scidacFile").get("dims", "").split()
+
+
+def _reader_of(
+    file: InputFile,
+    records: list[LimeRecord],
+    data: LimeRecord,
+    lattice: Lattice,
+    group: str,
+    precision: str,
+) -> ScidacReader:
+    """Return the reader of links whose group, lattice and precision are known."""
     stored = FORMATS[Ildg.name].stored(lattice, GROUPS[group], precision)
     if data.length != stored.nbytes:
         raise file.damaged(
             f"it has {data.length} bytes of links, but its header implies {stored.nbytes}"
         )
-    _compare_extents(file, records, lattice)
     provenance, averages, warnings = _provenance(file, records)
     checksum = stated_checksum(file, records)
     if not checksum:
@@ -161,7 +224,7 @@ def _compare_extents(file: InputFile, records: list[LimeRecord], lattice: Lattic
     """Compare the extents with those in the private SciDAC record of the file, if there is one."""
     kind = "scidac-private-file-xml"
     if any(record.type == kind for record in records):
-        words = fields_of(file, only(file, records, kind), "scidacFile").get("dims", "").split()
+        words = _private_extents(file, records)
         if words != [str(extent) for extent in lattice.extents]:
             raise file.damaged(
                 f"its extents are {lattice} in one record and '{' '.join(words)}' in another"

@@ -1,10 +1,13 @@
-"""MILC version 5 lattice files, which can only be read.
+"""MILC lattice files of version 5 and of versions 1 to 4, which can only be read.
 
 A header of 96 bytes contains the magic number 20103, the extents x, y, z, t, a time stamp of 64
 characters, the order of the sites (0: natural), and two checksums of the 32-bit words of the
 links. SU(3) links ``[t][z][y][x][mu][a][b][re, im]`` in single precision follow. All numbers are
 in the byte order of the machine that wrote the file, which follows from the magic number (MILC
 Collaboration, MILC code version 7 manual, binary gauge configuration files).
+
+Versions 1 to 4 have the magic number 59354, the extents, two parameters of the run in single
+precision, and the links in the same order, without checksums.
 """
 
 from __future__ import annotations
@@ -23,6 +26,8 @@ from gauge_mc.storage.links import ROTATED_WORDS, Checksums, StoredLinks
 _MAGIC = 20103
 _LAYOUT = "i4i64siII"
 _HEADER_BYTES = 96
+_OLD_MAGIC, _OLD_LAYOUT, _OLD_HEADER_BYTES = 59354, "i4i2f", 28
+_MAGICS = {struct.pack(f"{one}i", magic) for one in "<>" for magic in (_MAGIC, _OLD_MAGIC)}
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,9 @@ class MilcReader:
     offset: int = _HEADER_BYTES
 
     def verify(self, file: InputFile, checksums: Checksums, averages: Averages) -> None:
-        """Compare the checksums of the links with those in the header."""
+        """Compare the checksums of the links with those in the header, if it has any."""
+        if not self.header.checksum:
+            return
         first, second = checksums.rotated_words
         found = f"{first:08x} {second:08x}"
         if found != self.header.checksum:
@@ -48,11 +55,11 @@ class Milc(Format):
 
     name: ClassVar[str] = "milc"
     title: ClassVar[str] = "MILC"
-    summary: ClassVar[str] = "version 5 with checksums; SU(3), single; read only"
+    summary: ClassVar[str] = "versions 1 to 5, the last with checksums; SU(3), single; read only"
 
     def recognises(self, head: bytes) -> bool:
-        """Return whether a file begins with the magic number in either byte order."""
-        return head[:4] in (struct.pack("<i", _MAGIC), struct.pack(">i", _MAGIC))
+        """Return whether a file begins with a magic number in either byte order."""
+        return head[:4] in _MAGICS
 
     def read_header(self, file: InputFile) -> MilcReader:
         """Read and check the header; see `Format.read_header`."""
@@ -61,6 +68,10 @@ class Milc(Format):
 
 def _read_header(file: InputFile) -> MilcReader:
     """Read and check the header."""
+    start = file.read(0, 4).tobytes()
+    for order in "<>":
+        if start == struct.pack(f"{order}i", _OLD_MAGIC):
+            return _read_old_header(file, order)
     head = file.read(0, _HEADER_BYTES).tobytes()
     order = "<" if head[:4] == struct.pack("<i", _MAGIC) else ">"
     _, x, y, z, t, stamp, site_order, first, second = struct.unpack(order + _LAYOUT, head)
@@ -82,6 +93,24 @@ def _read_header(file: InputFile) -> MilcReader:
         provenance={"time_stamp": stamp.split(b"\0")[0].decode("latin-1").strip()},
     )
     return MilcReader(header, stored)
+
+
+def _read_old_header(file: InputFile, order: str) -> MilcReader:
+    """Read and check the header of versions 1 to 4."""
+    head = file.read(0, _OLD_HEADER_BYTES).tobytes()
+    _, x, y, z, t, *parameters = struct.unpack(order + _OLD_LAYOUT, head)
+    lattice, group = lattice_of(file, x, y, z, t), GROUPS[special_unitary(3)]
+    stored = StoredLinks(lattice, group, f"{order}f4")
+    file.expect_size(_OLD_HEADER_BYTES + stored.nbytes)
+    header = Header(
+        Milc.name,
+        lattice,
+        group.name,
+        "single",
+        provenance={"parameters": " ".join(f"{one:.7g}" for one in parameters)},
+        warning="it has no checksum, so its links were not verified with one",
+    )
+    return MilcReader(header, stored, _OLD_HEADER_BYTES)
 
 
 FORMATS.register(Milc())

@@ -25,6 +25,7 @@ from gauge_mc.files.averages import Averages
 from gauge_mc.files.input import InputFile
 from gauge_mc.formats import FORMATS, Format, LinkSource
 from gauge_mc.groups import GROUPS, Group, special_unitary
+from gauge_mc.quoting import printable
 from gauge_mc.storage.header import STATED, Header, StatedAverage, lattice_of, refuse_other_averages
 from gauge_mc.storage.links import WORD_SUM, Checksums, StoredLinks
 
@@ -124,6 +125,12 @@ def _read_header(file: InputFile) -> NerscReader:
         warnings.append(file.absent("CHECKSUM", "its links cannot be verified with one"))
     elif not re.fullmatch("(0[xX])?[0-9a-fA-F]{1,8}", checksum):
         raise file.damaged(f"its CHECKSUM '{checksum}' is not a hexadecimal number of 32 bits")
+    for i in range(1, 5):
+        boundary = fields.get(f"BOUNDARY_{i}", "PERIODIC")
+        if boundary != "PERIODIC":
+            warnings.append(
+                f"its BOUNDARY_{i} is {printable(boundary[:40])}; its links are taken as they are"
+            )
     averages = {name: _average(file, fields, key) for name, key in _AVERAGES.items()}
     plaquette, link_trace = averages.values()
     stated = {name: one for name, one in averages.items() if one is not None}

@@ -23,6 +23,9 @@ def convert(
     format: str,
     precision: str | None = None,
     wrap: Wrap = unwrapped,
+    *,
+    lattice: str | None = None,
+    group: str | None = None,
 ) -> Configuration:
     """Write a configuration in another format or precision, and keep its provenance.
 
@@ -39,6 +42,9 @@ def convert(
         supports it.
     wrap : callable
         See `Wrap`.
+    lattice, group : str, optional
+        Extents and group of links of which the file itself says nothing; see
+        `open_configuration`.
 
     Returns
     -------
@@ -54,7 +60,7 @@ def convert(
         If the source is damaged, or the target cannot be written.
     """
     out = _new_file(target)
-    found = open_configuration(source)
+    found = open_configuration(source, lattice, group)
     header = found.header
     width = precision or _precision_for(format, header.group, header.precision)
     check_writable(format, header.group, width)

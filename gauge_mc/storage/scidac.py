@@ -70,7 +70,12 @@ def fields_of(file: InputFile, record: LimeRecord, root: str) -> dict[str, str]:
     try:
         tree = ElementTree.fromstring(text)
     except (ElementTree.ParseError, ValueError) as error:
-        raise file.damaged(f"the XML of its {record.type} record is broken ({error})") from None
+        said = f"the XML of its {record.type} record is broken ({error})"
+        if not (readable := re.findall(r"<(\w+)>([^<>]{1,40})</\1>", text)):
+            raise file.damaged(said) from None
+        # Some programs wrote it so; the links may be intact.
+        values = ", ".join(f"{name} = {value}" for name, value in readable)
+        raise file.unsupported(f"{said}, of which {values} can be read") from None
     if _local(tree.tag) != root:
         said = f"the XML of its {record.type} record is not a {root}"
         # Every kind of file has its own text about itself.

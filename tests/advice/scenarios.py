@@ -5,7 +5,10 @@ be carried out in a test. Messages that no scenario reaches yet are listed in ``
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 
+OF_OTHERS = Path(__file__).resolve().parents[1] / "formats" / "of_others"
+CONVERT = f"convert {OF_OTHERS / 'lqjl_su2.ildg'} links.lime --to ildg"
 RUN = "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet --output"
 
 
@@ -330,6 +333,25 @@ SCENARIOS += [
         "choose another --out",
         "card --beta 2.4 --out other.toml",
         before=("card --out card.toml",),
+    ),
+    Scenario(
+        "it has links, but states neither their group nor their extents; give both to gauge-mc "
+        "convert, as in --lattice 8x8x8x16 --group su3, which writes a file that states them",
+        CONVERT,
+        "give both to gauge-mc convert, as in --lattice 8x8x8x16 --group su3",
+        f"{CONVERT} --lattice 4x4x4x4 --group su2",
+    ),
+    Scenario(
+        "--lattice and --group belong together; give both, or neither.",
+        f"{CONVERT} --lattice 4x4x4x4",
+        "give both",
+        f"{CONVERT} --lattice 4x4x4x4 --group su2",
+    ),
+    Scenario(
+        "{} states its lattice and its group; leave --lattice and --group out.",
+        f"convert {OF_OTHERS / 'milc_inst_v4'} links --to nersc --lattice 4x4x4x4 --group su3",
+        "leave --lattice and --group out",
+        f"convert {OF_OTHERS / 'milc_inst_v4'} links --to nersc",
     ),
     Scenario(
         "--every is {}, the flow time between records, but the flow ends at {} already; give a "
