@@ -19,8 +19,8 @@ from gauge_mc.arguments import checks_types
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import replacing
 from gauge_mc.files.table import noted_tables, read_heading
-from gauge_mc.fits.shared.files import CHOSEN, FITTED, RESULT, STARTS, without_nan
-from gauge_mc.fits.shared.fitted_tables import FittedTable, fitted_tables
+from gauge_mc.fits.shared.files import CHOSEN, FITTED, RESULT, SAMPLING, STARTS, without_nan
+from gauge_mc.fits.shared.fitted_tables import FittedTable, fitted_tables, sampling_cautions
 from gauge_mc.fits.shared.tables import find_table_by_columns, tables_of_chains
 from gauge_mc.options import Option, check_options
 from gauge_mc.registry import Registry
@@ -63,6 +63,12 @@ class FitResult(ABC):
         metadata={DECLARED: {"help": "The tables from which it was made; none for scans."}},
     )
 
+    sampling: Sequence[str] = field(
+        default=(),
+        kw_only=True,
+        metadata={DECLARED: {"help": "Cautions about which configurations were measured."}},
+    )
+
     @abstractmethod
     def values(self) -> dict[str, Any]:
         """Return the result as plain values, for JSON."""
@@ -78,15 +84,16 @@ class FitResult(ABC):
         """
         lists: dict[str, Sequence[Any]] = {CHOSEN: self.thermalisation, FITTED: self.tables}
         more = {key: [asdict(item) for item in one] for key, one in lists.items() if one}
-        compared = {STARTS: asdict(self.starts)} if self.starts else {}
-        return {**self.values(), **more, **compared}
+        compared: dict[str, Any] = {STARTS: asdict(self.starts)} if self.starts else {}
+        sampling = {SAMPLING: list(self.sampling)} if self.sampling else {}
+        return {**self.values(), **more, **compared, **sampling}
 
     def whole_report(self) -> list[Any]:
         """Return `report`, and what was left out of the runs if the program has chosen it."""
         said = sentences_of(self.thermalisation)
         if self.starts:
             said.append(self.starts.sentence)
-        return [*self.report(), *said]
+        return [*self.report(), *said, *self.sampling]
 
     def _repr_html_(self) -> str:
         """Return the whole report as HTML, for notebooks."""
@@ -141,6 +148,10 @@ class FitReport:
     )
     tables: Sequence[FittedTable] = result_field(
         "The tables from which the result was made; missing for fits of scans."
+    )
+    sampling: Sequence[str] = result_field(
+        "Cautions that configurations are not equally spaced, or only some of those that the run "
+        "has; missing if there are none."
     )
     fits: Sequence[object] = result_field("Results of the fits, if there are several runs.")
 
@@ -362,7 +373,8 @@ def _of_table(chosen: Fit, target: Path, given: Mapping[str, Any]) -> tuple[FitR
         chains = [one.parent for one in tables] if given.get(SKIP.name) == AUTO else []
         left_out = [*map(found_thermalisation, chains)]
         fitted = fitted_tables(read, target)
-        return replace(result, thermalisation=left_out, tables=fitted), target
+        said = sampling_cautions(read, 0 if chains else given.get(SKIP.name, 0))
+        return replace(result, thermalisation=left_out, tables=fitted, sampling=said), target
     if not target.exists():
         raise missing_run(target)
     table = chosen.find_table(target, given) if target.is_dir() else target
@@ -373,7 +385,9 @@ def _of_table(chosen: Fit, target: Path, given: Mapping[str, Any]) -> tuple[FitR
     with noted_tables() as read:
         result = chosen.carry_out(table, **numbers)
     fitted = fitted_tables(read, table.parent)
-    return replace(result, thermalisation=found, starts=starts, tables=fitted), table.parent
+    said = sampling_cautions(read, numbers.get(SKIP.name, 0))
+    made = replace(result, thermalisation=found, starts=starts, tables=fitted, sampling=said)
+    return made, table.parent
 
 
 def _of_runs(chosen: Fit, target: Path, given: Mapping[str, Any]) -> tuple[FitResult, Path]:

@@ -33,9 +33,15 @@ from gauge_mc.files.input import is_missing, unreadable
 from gauge_mc.files.structured import LARGE
 from gauge_mc.files.table import SEAL, TableData, read_heading, read_table
 from gauge_mc.observables import OBSERVABLES, observable_of_table
-from gauge_mc.publication.checks import check_file, check_kernels, is_publication, make_again
+from gauge_mc.publication.checks import (
+    check_chain,
+    check_file,
+    check_kernels,
+    is_publication,
+    make_again,
+)
 from gauge_mc.publication.crate import CRATE, published_files
-from gauge_mc.publication.record import CONFIGURATIONS, KERNELS
+from gauge_mc.publication.record import CHAIN, CONFIGURATIONS, KERNELS
 from gauge_mc.run import checkpoint
 from gauge_mc.run.directory import Run, ambiguous, missing_run
 from gauge_mc.run.functions import observable_along
@@ -208,6 +214,7 @@ def _publication_checks(path: Path, regenerate: int) -> list[Check]:
         Check(path / name, partial(check_file, path, name, digest))
         for name, digest in files.items()
     ]
+    checks.append(Check(path / CHAIN, partial(check_chain, path)))
     checks.append(Check(path / KERNELS, partial(check_kernels, path)))
     if regenerate:
         checks.append(Check(path / CONFIGURATIONS, partial(make_again, path, regenerate)))

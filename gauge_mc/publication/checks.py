@@ -86,10 +86,7 @@ def make_again(folder: Path, number: int, advance: Callable[[float], object]) ->
     if not rows:
         raise UsageError(f"{folder} lists no configurations that could be made again.")
     if others := rows.keys() - {*filter(chain.due.__contains__, rows)}:
-        raise DamagedError(
-            f"{folder / CONFIGURATIONS} lists a configuration after update {max(others)}, which "
-            f"the run in {folder} has not made; get the publication again."
-        )
+        raise _not_made(folder, max(others))
     wanted = sorted(random.SystemRandom().sample(sorted(rows), min(number, len(rows))))
     total = chain.distance(wanted)
     with (
@@ -106,6 +103,34 @@ def make_again(folder: Path, number: int, advance: Callable[[float], object]) ->
                     )
                 path.unlink()
         return f"made again on {devices.name}, with the same links: {in_words(map(str, wanted))}"
+
+
+def check_chain(folder: Path, advance: Callable[[float], object] = lambda share: None) -> str:
+    """Compare the parameters of a publication with the state of its chain and its list.
+
+    Raises
+    ------
+    GaugeError
+        If the list has configurations that the run has not made, or the chain has other numbers of
+        updates than the card.
+    """
+    chain = published_chain(folder)
+    rows = read_configurations(folder)
+    if others := [one for one in rows if one not in chain.due]:
+        raise _not_made(folder, max(others))
+    if chain.state.sweep > chain.parameters.updates:
+        raise DamagedError(
+            f"{folder / CHAIN} has {chain.state.sweep} updates, but the run in {folder} has at "
+            f"most {chain.parameters.updates}; get the publication again."
+        )
+    return f"after update {chain.state.sweep}, as run.toml and the list of configurations say"
+
+
+def _not_made(folder: Path, update: int) -> DamagedError:
+    return DamagedError(
+        f"{folder / CONFIGURATIONS} lists a configuration after update {update}, which the run in "
+        f"{folder} has not made; get the publication again."
+    )
 
 
 def published_chain(folder: Path) -> StoredChain:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gauge_mc.arguments import checks_types
-from gauge_mc.errors import UsageError
+from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import complete_folder, replacing
 from gauge_mc.files.folders import make_folder
 from gauge_mc.files.input import open_regular
@@ -40,7 +40,7 @@ from gauge_mc.publication.record import (
     machine_text,
 )
 from gauge_mc.results import documented, result_field
-from gauge_mc.run.checkpoint import read_state
+from gauge_mc.run.checkpoint import ChainState, read_state
 from gauge_mc.run.directory import Run, SessionRecord
 from gauge_mc.run.parameters import Parameters
 
@@ -116,12 +116,15 @@ def publish(
         If there is no run, it has not begun or exchanges couplings with others, the folder is not
         empty, or a value is invalid.
     GaugeError
-        If a file of the run is damaged, or the folder cannot be written.
+        If a file of the run is damaged, a process is at work on the run, or the folder cannot be
+        written.
     """
     source, target = Run(Path(run)), Path(folder)
     parameters, sessions = source.read()
     if not source.checkpoint.exists():
         raise UsageError(f"The run {run} has no checkpoint yet; generate some updates.")
+    _refuse_changing(source)
+    state = read_state(source.checkpoint)
     if parameters.tempering:
         raise UsageError(
             f"The run {run} exchanges couplings with other runs, so that it cannot be made again "
@@ -133,7 +136,8 @@ def publish(
         raise UsageError(f"{target} is the current folder; name a folder in it.")
     if whole < 0:
         raise UsageError(f"whole is {whole}; choose a number of configurations, at least 0.")
-    files = source.own_configs(parameters)
+    written = source.own_configs(parameters).items()
+    files = {update: path for update, path in written if update <= state.sweep}
     named = title or title_of(parameters)
     people = tuple(map(Author.parse, authors))
     publisher = Publisher(people, institution, named, project, license)
@@ -142,10 +146,29 @@ def publish(
         rows.append(PublishedConfiguration.of(source, update, path))
         progress(number, len(files))
     kept = _spread(list(files), whole)
-    plan = _Contents(source, parameters, sessions, publisher, rows, kept)
+    plan = _Contents(source, parameters, sessions, state, publisher, rows, kept)
     with complete_folder(target) as temporary:
         plan.write(temporary)
+        _refuse_changing(source)
+        if read_state(source.checkpoint).entries() != state.entries():
+            raise GaugeError(f"The run {run} has gone on meanwhile; publish it once more.")
     return plan.report(target)
+
+
+def _refuse_changing(run: Run) -> None:
+    """Refuse a run at which a process is at work, so that its files change.
+
+    Raises
+    ------
+    GaugeError
+        If there is one.
+    """
+    holder, at_work = run.holder()
+    if at_work:
+        raise GaugeError(
+            f"The run {run.path} is in use by {holder}, so that its files change; publish it when "
+            "that has ended."
+        )
 
 
 def _spread(numbers: Sequence[int], count: int) -> tuple[int, ...]:
@@ -165,6 +188,7 @@ class _Contents:
     run: Run
     parameters: Parameters
     sessions: Sequence[SessionRecord]
+    state: ChainState
     publisher: Publisher
     rows: Sequence[PublishedConfiguration]
     whole: tuple[int, ...]
@@ -207,7 +231,7 @@ class _Contents:
         yield CARD, p.to_toml()
         yield CONFIGURATIONS, configurations_text(self.rows)
         yield KERNELS, kernels_text()
-        yield CHAIN, chain_text(read_state(self.run.checkpoint))
+        yield CHAIN, chain_text(self.state)
         yield MACHINE, machine_text()
         yield CITATION, citation_text(self.publisher)
         counts = (len(self.rows), len(self.whole))

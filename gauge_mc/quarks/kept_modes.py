@@ -24,6 +24,11 @@ WRONG = "are not eigenvectors with the residuals that they had"
 """Reason for refusing modes."""
 
 
+APPLICATIONS = "applications"
+"""Name of the number of applications of the search, which tables state, however often the modes
+are read: a measurement that was killed then has the same rows. Earlier versions did not keep it."""
+
+
 def kept_kernel_modes(
     operator: HermitianOperator, number: int, kept: ModePath | None
 ) -> KernelModes:
@@ -53,7 +58,8 @@ def kept_kernel_modes(
     modes = kernel_modes(operator, number)
     if kept:
         arrays = {"values": modes.values, "residuals": modes.residuals, "found": modes.found}
-        single = {name: [getattr(modes, name)] for name in ("edge", "norm", "gap", "ritz")}
+        names = ("edge", "norm", "gap", "ritz", APPLICATIONS)
+        single = {name: [getattr(modes, name)] for name in names}
         numbers = {**{name: one.tolist() for name, one in arrays.items()}, **single}
         kept.write(field, numbers, modes.vectors)
     return modes
@@ -75,7 +81,7 @@ def _kernel_modes(operator: HermitianOperator, found: KeptModes) -> KernelModes 
         np.array(numbers["found"]),
         numbers["gap"][0],
         numbers["ritz"][0],
-        0,
+        int(numbers.get(APPLICATIONS, [0])[0]),
     )
 
 
@@ -105,10 +111,15 @@ def kept_low_modes(
         residuals = found.residuals(operator, ROUNDING)
         if residuals is not None and found.vectors:
             values = np.array(found.numbers["values"])
-            return LowModes(values, residuals, found.vectors, found.vectors.count)
+            count = int(found.numbers.get(APPLICATIONS, [found.vectors.count])[0])
+            return LowModes(values, residuals, found.vectors, count)
         kept.replace(field, f"{kept.path(field)[0]}: the vectors {WRONG}")
     modes = search()
     if kept:
-        numbers = {"values": modes.values.tolist(), "residuals": modes.residuals.tolist()}
+        numbers = {
+            "values": modes.values.tolist(),
+            "residuals": modes.residuals.tolist(),
+            APPLICATIONS: [modes.applications],
+        }
         kept.write(field, numbers, modes.vectors)
     return modes

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gauge_mc.analysis.timeseries.cautions import caution_series
+from gauge_mc.analysis.timeseries.cautions import caution_series, caution_spacing
 from gauge_mc.analysis.timeseries.estimates import caution_short
 from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.files.columns import SWEEP
@@ -16,12 +16,6 @@ from gauge_mc.files.table import TableData
 from gauge_mc.observables import observable_of_table
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.averages import Average
-
-UNEQUAL = (
-    "The measurements are not at equal distances in the chain, but their errors and "
-    "autocorrelation times are computed as if they were."
-)
-"""Caution about averages."""
 
 
 @documented
@@ -71,5 +65,8 @@ def _cautions(table: TableData, averages: Mapping[str, Average]) -> list[str]:
         return []
     slowest = max(one.tau_int + one.tau_int_error for one in averages.values())
     series = [table[name] for name in averages]
-    unequal = [UNEQUAL] if len({*np.diff(table[SWEEP]).tolist()}) > 1 else []
-    return unequal + caution_short(len(table), slowest) + caution_series(table[SWEEP], *series)
+    return (
+        caution_spacing(table[SWEEP])
+        + caution_short(len(table), slowest)
+        + caution_series(table[SWEEP], *series)
+    )

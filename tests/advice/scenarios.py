@@ -335,6 +335,14 @@ SCENARIOS += [
         before=("card --out card.toml",),
     ),
     Scenario(
+        "{} has {} of {} configurations of the run; measure the others with gauge-mc measure {} "
+        "{}.",
+        "fit creutz run",
+        "gauge-mc measure wilson-loops run",
+        "measure wilson-loops run --r-max 1 --t-max 2",
+        before=(LOOPS, "generate --output run --configs 4 --quiet"),
+    ),
+    Scenario(
         "it has links, but states neither their group nor their extents; give both to gauge-mc "
         "convert, as in --lattice 8x8x8x16 --group su3, which writes a file that states them",
         CONVERT,

@@ -1,9 +1,11 @@
 """``gauge-mc publish``: folders from which configurations are made again and compared."""
 
 import csv
+import dataclasses
 import hashlib
 import json
 import os
+import shutil
 import tarfile
 import xml.etree.ElementTree as ET
 
@@ -11,13 +13,14 @@ import pytest
 
 from gauge_mc import publish
 from gauge_mc.configurations.reading import open_configuration
-from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.errors import DamagedError, GaugeError, UsageError
 from gauge_mc.inspection.verify import verify
 from gauge_mc.publication import publish as publishing
-from gauge_mc.publication.checks import make_again
+from gauge_mc.publication.checks import check_chain, make_again
 from gauge_mc.publication.crate import published_files
 from gauge_mc.publication.publisher import Author
 from gauge_mc.publication.qcdml import posix_checksum
+from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
 from tests.calls import call, make_run
 
@@ -92,10 +95,11 @@ def test_changes_are_noticed(folder, name):
     data = bytearray((folder / name).read_bytes())
     data[len(data) // 2] ^= 1
     (folder / name).write_bytes(data)
-    assert bad(folder) == {
-        name.split("/")[-1]: f"{folder / name} is not the file that was published; get the "
-        "publication again."
-    }
+    found = bad(folder)
+    assert found.pop(name.split("/")[-1]) == (
+        f"{folder / name} is not the file that was published; get the publication again."
+    )
+    assert {*found} <= ({"chain.json"} if name == "run.toml" else set())  # compared with it
     (folder / name).unlink()
     assert "is missing; get the publication again" in bad(folder)[name.split("/")[-1]]
 
@@ -279,3 +283,32 @@ def test_updates_that_the_run_has_not_made_are_not_made_again(folder, change):
     path.write_text(path.read_text().replace("\n17,", f"\n{change},"))
     with pytest.raises(GaugeError, match=r"configurations.csv (lists a|is damaged)"):
         make_again(folder, 5, lambda share: None)
+
+
+def test_a_run_that_is_at_work_is_not_published(run, tmp_path, monkeypatch):
+    """Its configurations and the state of its chain would be of different moments."""
+    copy = tmp_path / "run"
+    shutil.copytree(run, copy)
+    with Run(copy).locked(), pytest.raises(GaugeError, match=r"is in use by .* publish it when"):
+        publish(copy, tmp_path / "data", authors=AUTHORS)
+    assert not (tmp_path / "data").exists()
+    states = iter([read_state(Run(copy).checkpoint)])
+    later = dataclasses.replace(read_state(Run(copy).checkpoint), sweep=10**6)
+    monkeypatch.setattr(publishing, "read_state", lambda path: next(states, later))
+    with pytest.raises(GaugeError, match="has gone on meanwhile; publish it once more"):
+        publish(copy, tmp_path / "data", authors=AUTHORS)
+    assert not (tmp_path / "data").exists()
+
+
+def test_parameters_and_state_of_a_publication_are_compared(run, tmp_path):
+    folder = tmp_path / "data"
+    publish(run, folder, authors=AUTHORS)
+    assert "as run.toml and the list of configurations say" in check_chain(folder)
+    text = (folder / "chain.json").read_text()
+    stated = json.loads(text)
+    for sweep, words in ((stated["sweep"] - 1, "lists a configuration"), (10**6, "at most")):
+        draws = stated["step"] // stated["sweep"]
+        changed = {**stated, "sweep": sweep, "step": sweep * draws}
+        (folder / "chain.json").write_text(json.dumps(changed))
+        with pytest.raises(DamagedError, match=words):
+            check_chain(folder)

@@ -1,5 +1,6 @@
 """Modes that are read from files count only if they are eigenvectors of the operator at hand."""
 
+import dataclasses
 import shutil
 
 import numpy as np
@@ -10,6 +11,7 @@ from gauge_mc.fields.field import Field
 from gauge_mc.quarks import kept_modes
 from gauge_mc.quarks.chirality import HermitianOperator
 from gauge_mc.quarks.kept_modes import kept_kernel_modes, kept_low_modes
+from gauge_mc.quarks.low_modes import LowModes
 from gauge_mc.quarks.mode_files import ModePath
 from gauge_mc.quarks.operators import Wilson
 from gauge_mc.quarks.spinors import SpinorField
@@ -143,3 +145,18 @@ def test_modes_of_a_positive_operator_are_checked_too(kept, capsys):
     with pytest.raises(SearchedError):
         kept_low_modes(kept.operator, kept.field, kept.path, search)
     assert "are not eigenvectors" in capsys.readouterr().err
+
+
+def test_the_number_of_applications_of_a_search_is_kept(kept, monkeypatch, tmp_path):
+    """Tables state it. Before, rows after a kill, for which modes were read, had another one."""
+    kept.write()
+    modes = dataclasses.replace(kept.read(), applications=11)
+    monkeypatch.setattr(kept_modes, "kernel_modes", lambda *_: modes)
+    path = ModePath(tmp_path / "again", {"modes": "kernel", "kappa": f"{KAPPA}"})
+    for _ in ("computed", "read"):
+        assert kept_kernel_modes(kept.operator, NUMBER, path).applications == 11
+    low = LowModes(modes.values, modes.residuals, modes.vectors, 7)
+    path = ModePath(tmp_path / "low", {"modes": "low", "kappa": f"{KAPPA}"})
+    for _ in ("computed", "read"):
+        found = kept_low_modes(kept.operator, kept.field, path, lambda: low)
+        assert found.applications == 7

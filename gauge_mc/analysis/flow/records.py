@@ -108,16 +108,6 @@ class FlowTable:
         steps = np.unique(np.diff(self.sweeps))
         return int(steps[0]) if steps.size == 1 else None
 
-    @property
-    def cautions(self) -> list[str]:
-        """Cautions about the measurements, one sentence each."""
-        if self.updates is None:
-            return [
-                "The configurations are not equally spaced in the Markov chain, so that "
-                "autocorrelation times and errors are approximate."
-            ]
-        return []
-
 
 def weights_of(energy: str) -> tuple[float, float]:
     """Return the weights of the plaquette and the clover energy in a discretisation of E.

@@ -142,7 +142,7 @@ def flow_scales(
     if not 0 < target < math.inf:
         raise UsageError(f"--target is {target:g}; give a positive number, such as {TARGET:g}.")
     curve = FlowCurve.of(flow, energy, corrected)
-    time, cautions = curve.t0(target), list(flow.cautions)
+    time, cautions = curve.t0(target), list[str]()
     unknown = Crossing(math.nan, np.full(flow.sweeps.size, math.nan), math.nan)
     try:
         width = curve.w0(target)

@@ -286,7 +286,6 @@ def topological_charge(
         t0=time.estimate if time else None,
         ensemble=dict(flow.ensemble),
         cautions=[
-            *flow.cautions,
             *_cautions(found, mean, square, rounded, float(flow.t[found.index]), flow),
         ],
     )

@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from gauge_mc.analysis.timeseries.estimates import Estimate, caution_growth
 from gauge_mc.analysis.timeseries.gamma_method import growth
 from gauge_mc.analysis.timeseries.transients import transient_end
+
+
+def caution_spacing(sweeps: ArrayLike) -> list[str]:
+    """Return a caution if measurements are not equally spaced in the chain; otherwise nothing.
+
+    Parameters
+    ----------
+    sweeps : array_like of int, shape (rows,)
+        Numbers of the updates that were measured, each as often as there are rows.
+    """
+    steps = np.diff(np.unique(sweeps))
+    if not steps.size or np.ptp(steps) == 0:
+        return []
+    return [
+        "The configurations are not equally spaced in the Markov chain, so that autocorrelation "
+        "times and errors are approximate."
+    ]
 
 
 def caution_slow(*series: ArrayLike) -> list[str]:

@@ -26,7 +26,10 @@ STARTS = "starts"
 FITTED = "tables"
 """Key of the tables from which a result was made, beside its values."""
 
-BESIDE = (CHOSEN, STARTS, FITTED)
+SAMPLING = "sampling"
+"""Key of the cautions about the tables themselves, beside the values of a result."""
+
+BESIDE = (CHOSEN, STARTS, FITTED, SAMPLING)
 """Keys beside the values of a result."""
 
 RESULT = FileKind("the result of a fit", json_with(("observable", "units"), MAX_RESULT))

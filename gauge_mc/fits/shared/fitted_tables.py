@@ -8,13 +8,20 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 
+import numpy as np
+
+from gauge_mc.analysis.timeseries.cautions import caution_spacing
 from gauge_mc.errors import GaugeError
+from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.input import read_text
 from gauge_mc.files.structured import parse_json, typed
 from gauge_mc.files.table import ContentMatch, TableContent, TableData, compare_content
 from gauge_mc.fits.shared.files import FITTED, MAX_RESULT, RESULT
+from gauge_mc.observables import AGAIN_SUFFIX
 from gauge_mc.results import documented, result_field
+from gauge_mc.run.directory import Run
 
 
 @documented
@@ -38,6 +45,31 @@ def fitted_tables(read: Mapping[Path, TableData], folder: Path) -> list[FittedTa
         for path, one in read.items()
         if one.content
     ]
+
+
+def sampling_cautions(read: Mapping[Path, TableData], skip: int) -> list[str]:
+    """Return cautions about what was measured, for tables that a fit has read.
+
+    The configurations after the update `skip` may not be equally spaced, or those of the table be
+    only some that the run has, if the measurement was interrupted or is going on.
+    """
+    found = []
+    for path, table in read.items():
+        if SWEEP not in table:
+            continue
+        found += caution_spacing(table[SWEEP][table[SWEEP] > skip])
+        run = Run(path.parent)
+        if table.origins and run.exists() and not path.stem.endswith(AGAIN_SUFFIX):
+            measured = {*np.unique(table[SWEEP]).tolist()}
+            there = run.configs().keys()
+            if lacking := there - measured:
+                name = table.header.get("observable", "").replace("_", "-")
+                found.append(
+                    f"{path.name} has {len(there - lacking)} of {len(there)} configurations of the "
+                    f"run; measure the others with gauge-mc measure {name} "
+                    f"{quote(str(path.parent))}."
+                )
+    return list(dict.fromkeys(found))
 
 
 def tables_of_result(path: Path) -> list[FittedTable]:

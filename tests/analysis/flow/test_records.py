@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gauge_mc.analysis.flow.records import FLOW_COLUMNS, WHOLE, read_flow
+from gauge_mc.analysis.timeseries.cautions import caution_spacing
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import write_table
 from tests.analysis.synthetic_flow import HEADER, rows_of, synthetic_flow, write_flow
@@ -22,7 +23,7 @@ def flow():
 def test_what_was_written_is_read(tmp_path, flow, slices):
     found = read_flow(write_flow(tmp_path / "flow.csv", flow, slices))
     assert (found.ensemble, found.lattice) == (flow.ensemble, flow.lattice)
-    assert (found.updates, found.kind, found.cautions) == (10, "wilson", [])
+    assert (found.updates, found.kind) == (10, "wilson")
     np.testing.assert_array_equal(found.sweeps, flow.sweeps)
     np.testing.assert_array_equal(found.t, T)
     for name in FLOW_COLUMNS[3:]:
@@ -49,7 +50,8 @@ def test_configurations_that_are_not_equally_spaced(flow):
     sweeps[-1] += 5
     uneven = dataclasses.replace(flow, sweeps=sweeps)
     assert uneven.updates is None
-    assert "not equally spaced" in uneven.cautions[0]
+    assert "not equally spaced" in caution_spacing(uneven.sweeps)[0]
+    assert caution_spacing(flow.sweeps) == []
 
 
 def without_lattice(rows):
