@@ -303,7 +303,9 @@ def test_a_run_that_is_at_work_is_not_published(run, tmp_path, monkeypatch):
 def test_parameters_and_state_of_a_publication_are_compared(run, tmp_path):
     folder = tmp_path / "data"
     publish(run, folder, authors=AUTHORS)
-    assert "as run.toml and the list of configurations say" in check_chain(folder)
+    said = check_chain(folder)
+    assert "as run.toml and the list of configurations say" in said
+    assert said in [one.words for one in verify(folder)]
     text = (folder / "chain.json").read_text()
     stated = json.loads(text)
     for sweep, words in ((stated["sweep"] - 1, "lists a configuration"), (10**6, "at most")):
