@@ -211,10 +211,10 @@ class GradientFlowObservable(Observable):
         kind = given.pop("flow", defaults.FLOW)
         if "until" not in given:
             given.setdefault("to", min(lattice.extents) ** 2 / 32)
-        if given.get("every", EVERY) > given.get("to", math.inf):
+        if 0 < given.get("to", 0) < given.get("every", 0):
             raise UsageError(
-                f"--every is {given.get('every', EVERY):g}, the flow time between records, but the "
-                f"flow ends at {given['to']:g} already; give a shorter one."
+                f"--every is {given['every']:g}, the flow time between records, but the flow ends "
+                f"at {given['to']:g} already; give a shorter one."
             )
         given.setdefault("step", usual_step(kind, given.get("anisotropy", 1.0)))
         return cls(lattice, kind, **given)

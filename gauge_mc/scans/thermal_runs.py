@@ -261,6 +261,8 @@ def lacking_action(parameters: Parameters) -> str | None:
 
 def _command_again(run: Path) -> str:
     """Return the command that repeats a run, or its scan, and also measures the loops it needs."""
+    if not Run(run).exists():  # its tables alone have been copied
+        return "with the loops of its action in --measure"
     parameters = Run(run).read()[0]
     card = f"--card {quote(str(run / 'run.toml'))}"
     rest = f"--measure {quote(','.join(with_action(parameters)))} --output"

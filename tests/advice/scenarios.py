@@ -375,6 +375,7 @@ ELSEWHERE = {
     "gauge-mc {}: {}": "a version",
     "Made by gauge-mc {}, {}": "a version",
     "{} with gauge-mc {}": "a version",
+    "with the loops of its action in --measure": "for tables that were copied without their run",
     "--strict does not hold for {} yet, but for {}; choose one of these, or leave out --strict.": (
         "for algorithms of other packages; it holds for all of this one"
     ),

@@ -8,6 +8,7 @@ import pytest
 
 from gauge_mc import cli
 from gauge_mc.cli.command import Chooser
+from gauge_mc.errors import INTERRUPTED, UNCHECKED
 from tests.calls import call, make_run
 
 pytestmark = pytest.mark.kernels
@@ -97,7 +98,7 @@ def attempt(name, folder, run, draw, count):
             said, code = call(*words, *more, "--", *given)
             if len(said) > 20000 or (code and not said.isprintable() and "\n" not in said):
                 wrong.append((flag, value[:40], said[-300:]))
-            if code not in (0, 1, 2, 75):
+            if code not in (0, 1, 2, INTERRUPTED, UNCHECKED):
                 wrong.append((flag, value[:40], f"exit code {code}"))
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):

@@ -191,7 +191,8 @@ def test_runs_must_have_measured_their_action(tmp_path):
     with pytest.raises(GaugeError, match=r"has not measured rectangles, which .* iwasaki needs"):
         gauge_mc.fit("transition", tmp_path)
     (tmp_path / "a" / "plaquette.csv").unlink()
-    with pytest.raises(GaugeError, match=r"--measure plaquette"):
+    words = r"has not measured plaquette.* with the loops of its action in --measure"
+    with pytest.raises(GaugeError, match=words):
         gauge_mc.fit("transition", tmp_path)
     with pytest.raises(UsageError, match="needs the folder of a scan"):
         gauge_mc.fit("transition", tmp_path / "a" / "polyakov.csv")

@@ -153,7 +153,7 @@ def test_nobody_else_may_be_at_work(run):
         (("--keep", "-3"), "--keep is -3; choose at least 2", 2),
         (("--keep", "7"), "--keep 7 would remove all 6 configurations", 2),
         (("--keep", "many"), "'many' is not a whole number", 2),
-        ((), "Missing option '--keep'", 2),
+        ((), "gauge-mc thin needs --keep N and RUN, as in gauge-mc thin RUN --keep 2", 2),
     ],
 )
 def test_what_cannot_be_kept(run, words, sentence, code):

@@ -101,10 +101,13 @@ def test_a_scan_file_is_read_back_and_damage_is_noticed(folder):
     there.write()
     assert Scan.read(folder) == there
     text = there.toml.read_text()
-    for old, new in (("5.75", "-1"), ("chains", "chain"), ("[[grid]]", "[[odd]]"), ("su3", "zu8")):
+    for old, new in (("5.75", "-1"), ("chains", "chain"), ("[[grid]]", "[[odd]]")):
         there.toml.write_text(text.replace(old, new))
         with pytest.raises(GaugeError, match=r"scan\.toml is damaged: .+\.$"):
             Scan.read(folder)
+    there.toml.write_text(text.replace("su3", "zu8"))
+    with pytest.raises(GaugeError, match=r"scan\.toml names what is not known here: .*'zu8'"):
+        Scan.read(folder)
 
 
 @pytest.mark.slow
