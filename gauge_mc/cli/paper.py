@@ -12,7 +12,7 @@ import typer
 from gauge_mc.cli import options as o
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.cli.settings import with_settings
-from gauge_mc.errors import INTERRUPTED, UsageError
+from gauge_mc.errors import INTERRUPTED, GaugeError, UsageError
 from gauge_mc.results import documented, result_field
 
 
@@ -91,7 +91,8 @@ def paper(
     The command prints ours, theirs and the pull of every entry, and χ². It writes them as a table
     and draws both. Runs that are there, with the same parameters, are continued or used as they
     are, also by other cards, and a command that was stopped is continued by repeating it. The exit
-    code is 1 if an entry differs by more than five errors and its card does not say why.
+    code is 1 if an entry differs by more than five errors and its card does not say why, or if none
+    could be compared.
     """
     from gauge_mc.console import Console
     from gauge_mc.papers.cards import find_card, known_cards, readable_cards
@@ -140,5 +141,10 @@ def paper(
         print_document("paper", comparison.values())
     if comparison.stopped:
         raise typer.Exit(INTERRUPTED)
+    if not comparison.pulls:
+        raise GaugeError(
+            "No entry could be compared with its published number; the table says why. Give the "
+            "command more time."
+        )
     if comparison.wrong:
         raise typer.Exit(1)

@@ -19,11 +19,13 @@ from gauge_mc.errors import NoKernelsError, UsageError
 from gauge_mc.fields.averages import averages
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_blocks import read_blocks
+from gauge_mc.fields.file_links import TOLERANCE
 from gauge_mc.fields.host_field import HostField
 from gauge_mc.files.averages import Averages
 from gauge_mc.files.input import InputFile
 from gauge_mc.formats import read_header, too_large
 from gauge_mc.groups import GROUPS, Group
+from gauge_mc.storage import host_links
 from gauge_mc.storage.header import Header, Reader
 from gauge_mc.storage.links import IDENTIFYING, Block, Checksums, StoredLinks, digest
 from gauge_mc.storage.scidac import checksum_words
@@ -243,8 +245,31 @@ class Configuration:
 
     def _refuse_misfit(self, file: InputFile, bad: tuple[int, int] | None) -> None:
         """Refuse the file if `bad`, the time slice and number of a link, names one."""
-        if bad:
-            raise file.damaged(self.stored.misfit(*bad))
+        if not bad:
+            return
+        if words := self._boundary_in_words(file, bad[0]):
+            raise file.unsupported(words)
+        raise file.damaged(self.stored.misfit(*bad))
+
+    def _boundary_in_words(self, file: InputFile, t: int) -> str:
+        """Return what the links along t of a time slice are, if a boundary explains them."""
+        stored, size = self.stored, self.stored.block_bytes
+        if t != self.header.lattice.t - 1 or not host_links.readable(stored):
+            return ""
+        block, following = (file.read(self._reader.offset + n * size, size) for n in (t, 0))
+        links = host_links.decode(stored, host_links.gather(stored, t, block, following))[3::4]
+        if not links.any():
+            return (
+                f"its links along t of the last time slice {t} are 0, as those of open boundaries, "
+                "and only periodic lattices can be read"
+            )
+        if host_links.first_outside(-links, TOLERANCE) is None:
+            return (
+                f"every link along t of the last time slice {t} is -1 times one of "
+                f"{stored.group.label}, as with antiperiodic phases in the links; write the file "
+                "without them"
+            )
+        return ""
 
     @contextmanager
     def _opened(self) -> Iterator[InputFile]:

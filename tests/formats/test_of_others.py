@@ -135,6 +135,34 @@ def test_nersc_files_keep_what_they_say_of_boundaries(tmp_path):
     assert found.check() == open_configuration(tmp_path / "one").check()
 
 
+@pytest.mark.parametrize("format", ["ildg", "openqcd"])
+@pytest.mark.parametrize(
+    ("factor", "words"),
+    [(0, "are 0, as those of open boundaries"), (-1, "is -1 times one of SU.3., as with anti")],
+)
+def test_boundaries_in_the_links_are_named(tmp_path, format, factor, words):
+    """A file is not damaged because its last links along t are 0, or have a phase."""
+    path, extents = tmp_path / "file", (4, 4, 4, 4)
+    links = random_links("su3", "double", extents)
+    write_configuration(path, links, Lattice(*extents), "su3", "double", format)
+    found, data = open_configuration(path), bytearray(path.read_bytes())
+    stored, offset = found.stored, found._reader.offset
+    numbers = stored.order.numbers(extents[:3], 1)[..., 3].ravel()
+    for number in numbers.tolist():  # of the last slice; those beyond a block are in the first
+        place = offset + (3 * stored.block_bytes + number * 144) % stored.nbytes
+        reals = factor * np.frombuffer(data[place : place + 144], stored.dtype)
+        data[place : place + 144] = reals.astype(stored.dtype).tobytes()
+    path.write_bytes(bytes(data))
+    with pytest.raises(UnsupportedError, match=words):
+        open_configuration(path).check()
+    if format == "openqcd":  # whose first slice is looked at last
+        return
+    data[offset + 50] ^= 64  # another link is not in the group
+    path.write_bytes(bytes(data))
+    with pytest.raises(DamagedError, match=r"in direction . at .* is not in SU\(3\)"):
+        open_configuration(path).check()
+
+
 def test_samples_are_good_or_say_why_not():
     assert call("verify", FIELD, OLD)[1] == 0
     with pytest.raises(GaugeError):

@@ -503,3 +503,15 @@ def test_a_paper_that_cannot_be_begun_leaves_nothing(folder):
     with pytest.raises(UsageError):
         reproduce(read_paper(path), output=folder / "new/out", **{**CPU, "backend": "@"})
     assert [*folder.iterdir()] == [folder / path]
+
+
+@pytest.mark.kernels
+def test_a_card_of_which_nothing_can_be_compared_is_a_failure():
+    """Two measurements give no error; before, the exit code was 0."""
+    text = CARD.replace("configs = 300", "configs = 1")
+    words = ("paper", write(text), "--output", "out", "--backend", "cpu", "--threads", 1, "--quiet")
+    out, code = call(*words)
+    assert code == 1
+    assert out.splitlines()[-1].startswith(
+        "gauge-mc: No entry could be compared with its published"
+    )
