@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from shlex import quote
 
 from platformdirs import user_cache_path
 
@@ -127,7 +128,7 @@ def _refuse_foreign(folder: Path) -> None:
         raise NoKernelsError(
             f"Others may write to the folder of compiled kernels {folder}, and could put programs "
             "there that you would execute: run `gauge-mc doctor --clear-cache`, then "
-            f"`chmod 700 {folder}` if it is still there; or {name_another}."
+            f"`chmod 700 {quote(str(folder))}` if it is still there; or {name_another}."
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import Any, ClassVar
 
 import numpy as np
@@ -331,10 +332,10 @@ def read_result(path: Path) -> StaticPotential:
         return result
     except GaugeError as error:
         sentence = str(error).partition(":")[0]
-        command = f"gauge-mc fit potential {path.parent}"
+        command = f"gauge-mc fit potential {quote(str(path.parent))}"
         raise GaugeError(f"{sentence}; make it with {command}.") from error
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise GaugeError(
             f"{path} is damaged or not the result of a fit; make it again with gauge-mc fit "
-            "potential."
+            f"potential {quote(str(path.parent))}."
         ) from error

@@ -6,6 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -144,7 +145,7 @@ def read_potential(run: Path, name: str | None = None) -> StaticPotential:
     if match is ContentMatch.GROWN:
         caution(
             f"{path} was fitted to {result.configurations} configurations before rows were added "
-            f"to {tables[0]}; run gauge-mc fit potential {run} to update it."
+            f"to {tables[0]}; run gauge-mc fit potential {quote(str(run))} to update it."
         )
     elif match is None:
         _caution_number(path, tables[0], result)
@@ -160,7 +161,7 @@ def _of_other_tables(path: Path, table: Path, match: ContentMatch | None) -> Fit
     }[match]
     return FitOfOtherTablesError(
         f"{path} {reason}, so that it is not shown; make it again with gauge-mc fit potential "
-        f"{path.parent}."
+        f"{quote(str(path.parent))}."
     )
 
 
@@ -173,7 +174,7 @@ def _caution_number(path: Path, table: Path, result: StaticPotential) -> None:
     if found < result.configurations or (found > result.configurations and not result.skip):
         caution(
             f"{path} was fitted to {result.configurations} configurations, but {table} "
-            f"contains {found}; run gauge-mc fit potential {path.parent} to update it."
+            f"contains {found}; run gauge-mc fit potential {quote(str(path.parent))} to update it."
         )
 
 
