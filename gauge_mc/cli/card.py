@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as text
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -53,7 +54,7 @@ def card(
         if out is None:
             print(lines)
             return
-        if out.exists():
+        if os.path.lexists(out):  # or a link that leads nowhere
             raise UsageError(f"{out} exists; choose another --out.")
         with replacing(out) as made:
             made.write(f"{lines}\n".encode())

@@ -514,7 +514,9 @@ def test_every_reader_is_tried():
     assert found - others == {name for names in CASES.values() for name in names}
 
 
-@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "every", [False, pytest.param(True, marks=[pytest.mark.slow, pytest.mark.every])]
+)
 @pytest.mark.parametrize("kind", CASES, ids=lambda kind: kind.__name__)
 def test_extreme_values_are_read_or_refused_in_a_sentence(tmp_path, monkeypatch, kind, every):
     """All of them in three times as many places as the quick test, which takes one in each."""
