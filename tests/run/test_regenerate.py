@@ -150,7 +150,7 @@ def test_measurements_without_keeping(run, every):
     table = (run / "plaquette_at.csv").read_bytes()
     assert call("measure", "plaquette", run, "--at", "6:20:2", *ONE_CORE)[1] == 0
     assert (run / "plaquette_at.csv").read_bytes() == table
-    assert "not at equal distances" in call("measure", "polyakov", run, "--at", "1,3,20")[0]
+    assert "not equally spaced" in call("measure", "polyakov", run, "--at", "1,3,20")[0]
     assert call("verify", run / "plaquette_at.csv")[1] == 0
 
 

@@ -173,9 +173,9 @@ def end(run):
             count(other, 40)
             count(page, add(run, 1.0))
             count(other, 41)
-        free = server._places._value
+        readers = len(server._readers)
         hide(page, True)
-        wait_for(lambda: server._places._value == free + 1)  # nobody looks, nothing is read
+        wait_for(lambda: len(server._readers) == readers - 1)  # nobody looks, nothing is read
         add(run, 1.5)
         hide(page, False)
         count(page, 42)
