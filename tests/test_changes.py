@@ -3,16 +3,14 @@
 import shutil
 import subprocess
 from itertools import combinations
+from pathlib import Path
 
 import pytest
 
-from gauge_mc.actions import ACTIONS
-from gauge_mc.devices.kernels import Kernel, Variant
-from gauge_mc.groups import GROUPS
-from gauge_mc.updates.chain_versions import ROUNDED
-from tests.tools import changes
+from gauge_mc.devices.kernels import Kernel
+from tests.tools import changes, checked, compile_cuda
 from tests.tools.changes import CHECKOUT, changed_files, files_with_tests
-from tests.tools.compile_cuda import cover, differs, loose, variants
+from tests.tools.compile_cuda import cover, loose, variants
 
 
 @pytest.mark.parametrize(
@@ -61,21 +59,42 @@ def test_files_that_differ_from_main(tmp_path, monkeypatch):
     assert changed_files() == {tmp_path / "new", tmp_path / "one"}
 
 
-def test_variants_whose_sources_differ():
-    overrelaxation, wilson = Kernel("overrelaxation"), ACTIONS["wilson"]
-    choices = (GROUPS["su2"].choice, *wilson.choices, ROUNDED)
-    variant = overrelaxation.narrowed(Variant("single", choices))
-    for changed, expected in (
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
         ("cuda_src/group/su2.h", True),
-        ("cuda_src/group/su3.h", False),
         ("cuda_src/kernels/overrelaxation.cu", True),
         ("cuda_src/arch/gpu.h", True),
         ("cuda_src/arch/cpu.h", False),
+        ("cuda_src/dirac/transport.h", False),
         ("gauge_mc/devices/cuda/nvcc.py", True),
         ("README.md", False),
-    ):
-        assert differs(overrelaxation, variant, {CHECKOUT / changed}) is expected, changed
-    assert differs(overrelaxation, variant, None)
+    ],
+)
+def test_kernels_whose_sources_differ_are_compiled_again(name, expected, monkeypatch):
+    """A file counts if the kernel depends on it on GPUs."""
+    kernel = Kernel("overrelaxation")
+    before = compile_cuda.digest_of_kernel(kernel)
+    assert compile_cuda.digest_of_kernel(kernel) == before
+    read = Path.read_bytes
+
+    def changed(path):
+        return read(path) + b"//" * (path == CHECKOUT / name)
+
+    monkeypatch.setattr(Path, "read_bytes", changed)
+    assert (compile_cuda.digest_of_kernel(kernel) != before) is expected
+
+
+def test_what_has_passed_is_recorded(tmp_path):
+    record = tmp_path / "record"
+    assert checked.recorded(record) == {}
+    checked.add({"one stage": "1", "two": "2"}, record)
+    checked.add({"two": "3"}, record)
+    assert checked.recorded(record) == {"one stage": "1", "two": "3"}
+
+
+def test_stages_depend_on_files_that_exist():
+    assert all(len(checked.digest_of_stage(stage)) == 24 for stage in checked.STAGES)
 
 
 def test_a_cover_of_variants_has_each_choice_of_a_kernel_and_all_pairs_of_choices():

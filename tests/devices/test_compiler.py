@@ -73,8 +73,10 @@ def test_what_gcc_says_is_shown(option):
 
 
 def test_the_processor_that_the_user_names_counts():
-    """Of two such options the last counts, and those of kernels follow."""
+    """And so does the level of optimisation: of two such options the last, ours, would count."""
     assert "-march=native" in Compiler("g++ -O1", "1.0").flags
+    assert "-O3" not in Compiler("g++ -O1", "1.0").flags
+    assert "-O3" in Compiler("g++ -mno-avx512f", "1.0").flags
     assert "-march=native" in Compiler("ccache g++ -mno-avx512f", "1.0").flags
     for command in ("g++ -march=x86-64", "ccache 'a g++' -mcpu=neoverse-n1"):
         assert "-march=native" not in Compiler(command, "1.0").flags

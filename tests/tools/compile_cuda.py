@@ -1,11 +1,12 @@
 """Compile all CUDA kernels with warnings as errors; this needs nvcc but no GPU.
 
-python tests/tools/compile_cuda.py [--architecture sm_90] [--jobs 2] [--changed]
+python tests/tools/compile_cuda.py [--architecture sm_90] [--jobs 2] [--changed] [--record]
 
 Print the registers that each variant needs and the bytes that it spills. Variants are left out only
-as `variants` says and, with --changed, if their sources are those of main or if others cover them:
-each kernel is compiled with each of its choices, and any two choices meet in some kernel. Strict
-variants must have no instruction whose result another processor does not have; see `loose`.
+as `variants` says and, with --changed, if the sources of the kernel have been compiled before, as
+`checked` records, or if others cover them: each kernel is compiled with each of its choices, and
+any two choices meet in some kernel. Strict variants must have no instruction whose result another
+processor does not have; see `loose`.
 """
 
 import argparse
@@ -44,7 +45,8 @@ from gauge_mc.updates.heatbath import MANY_REPLICAS, ONE_REPLICA
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from tests.covers import beyond_pairs
-from tests.tools.changes import CHECKOUT, changed_files
+from tests.tools import checked
+from tests.tools.checked import CHECKOUT, digest_of
 
 WARNINGS_AS_ERRORS = ["-Werror", "all-warnings", "-Xcompiler", "-Wall,-Wextra,-Werror"]
 
@@ -166,18 +168,20 @@ def variants_of_spinors(kernel: Kernel) -> Iterator[Variant]:
                 yield Variant(storage.arithmetic, (*choices, storage.choice), strict=True)
 
 
-COMMON = ("gauge_mc/devices/kernels.py", "gauge_mc/devices/source.py", "gauge_mc/devices/cuda/")
-"""Files, apart from this one, on which all variants depend."""
+COMMON = (
+    "gauge_mc/devices/kernels.py",
+    "gauge_mc/devices/source.py",
+    "gauge_mc/devices/cuda/*.py",
+    "tests/tools/compile_cuda.py",
+)
+"""Files on which all variants depend."""
 
 
-def differs(kernel: Kernel, variant: Variant, changed: set[Path] | None) -> bool:
-    """Return whether a source of a variant, or what all variants depend on, is among the files."""
-    if changed is None:
-        return True
-    names = (path.relative_to(CHECKOUT).as_posix() for path in changed)
-    common = Path(__file__).resolve() in changed or any(name.startswith(COMMON) for name in names)
-    on_gpu = {one for one in included(kernel.roots(variant)) if not one.match("arch/cpu*.h")}
-    return common or not changed.isdisjoint(on_gpu)
+def digest_of_kernel(kernel: Kernel) -> str:
+    """Return the digest of all files on which the variants of a kernel depend on GPUs."""
+    sources = {one for variant in variants(kernel) for one in included(kernel.roots(variant))}
+    common = {one for name in COMMON for one in CHECKOUT.glob(name)}
+    return digest_of({one for one in sources if not one.match("arch/cpu*.h")} | common)
 
 
 def cover(jobs: Sequence[tuple[Kernel, Variant]]) -> list[tuple[Kernel, Variant]]:
@@ -254,20 +258,23 @@ def main() -> int:
     parser.add_argument(
         "--changed",
         action="store_true",
-        help="only a cover of the variants whose sources differ from main's",
+        help="only a cover of the variants of kernels whose sources have not been compiled before",
     )
+    parser.add_argument("--record", action="store_true", help="record what has been compiled")
     arguments = parser.parse_args()
-    changed = changed_files() if arguments.changed else None
     nvcc = find_nvcc()
     if nvcc is None:
         print("nvcc was not found: no CUDA kernels were compiled")
         return 0
     kernels = [Kernel(path.stem) for path in sorted((source_folder() / "kernels").glob("*.cu"))]
+    digests = {f"CUDA kernel {kernel.name}": digest_of_kernel(kernel) for kernel in kernels}
+    before = checked.recorded().items() if arguments.changed else ()
+    new = {name for name, _ in digests.items() - before}
     differing = [
         (kernel, variant)
         for kernel in kernels
+        if f"CUDA kernel {kernel.name}" in new
         for variant in variants(kernel)
-        if differs(kernel, variant, changed)
     ]
     chosen = cover(differing) if arguments.changed else differing
     with ThreadPoolExecutor(arguments.jobs) as pool:
@@ -282,7 +289,9 @@ def main() -> int:
             print(error)
             pool.shutdown(cancel_futures=True)
             return 1
-    found = f"{len(jobs)} of {len(differing)} variants of {len(kernels)} kernels"
+    if arguments.record:
+        checked.add(digests)
+    found = f"{len(jobs)} of {len(differing)} variants of {len(new)} of {len(kernels)} kernels"
     print(f"{found} compiled for {arguments.architecture}")
     return 0
 

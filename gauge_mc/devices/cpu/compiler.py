@@ -20,11 +20,14 @@ from gauge_mc.quoting import shortened
 from gauge_mc.registry import in_words
 
 NATIVE = "-march=native"
-"""The member of `FLAGS` that the options of a command may replace."""
+"""The member of `FLAGS` that another processor in the command replaces."""
+
+OPTIMISED = "-O3"
+"""The member of `FLAGS` that another level in the command replaces: `g++ -O1` compiles sooner."""
 
 FLAGS = [
     "-std=c++17",
-    "-O3",
+    OPTIMISED,
     NATIVE,
     # Options that could hide a NaN are not used.
     "-fno-math-errno",
@@ -75,8 +78,13 @@ class Compiler:
     @property
     def flags(self) -> list[str]:
         """The options for kernels, which follow `words`."""
-        named = any(word.startswith(("-march=", "-mcpu=")) for word in self.words)
-        return [flag for flag in FLAGS if not (named and flag == NATIVE)]
+        replacing = {NATIVE: ("-march=", "-mcpu="), OPTIMISED: ("-O",)}
+        replaced = {
+            flag
+            for flag, beginnings in replacing.items()
+            if any(word.startswith(beginnings) for word in self.words)
+        }
+        return [flag for flag in FLAGS if flag not in replaced]
 
     @functools.cached_property
     def register_bytes(self) -> int:
