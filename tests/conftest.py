@@ -19,11 +19,13 @@ from hypothesis import settings
 
 from gauge_mc.devices import BACKENDS, Device
 from gauge_mc.devices.cache import cache_folder
+from gauge_mc.devices.cpu import compiler
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.devices.cuda.device import CudaDevice
 from gauge_mc.errors import GaugeError
 from gauge_mc.run import forecast
 from tests import emulator
+from tests.budget import Budget, Meter
 from tests.covers import beyond_pairs, beyond_values
 from tests.toys.installed import site, toys  # noqa: F401
 
@@ -65,6 +67,9 @@ OTHER_KINDS = {("su2", "double"), ("su3", "single")}
 GROUPS_FOR_EVERY = {("su2", "single", "cpu-4")}
 """Groups, precisions and lanes that are marked `every`, because the other group has these lanes."""
 
+CHOSEN = os.environ.get("CXX")
+"""The compiler that the user has chosen."""
+
 WARNING = re.compile(r"^.*warning: (?!.*(maybe-uninitialized|loop annotation)).*$", re.MULTILINE)
 """Pattern that matches the warnings of C++ compilers. GCC takes vectors whose lanes are set one by
 one for uninitialised.
@@ -76,18 +81,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--emulate-gpu", action="store_true", help="run GPU code on the CPU")
     words = "fail if kernels that are compiled give warnings, which depend on the compiler"
     parser.addoption("--forbid-warnings", action="store_true", help=words)
+    words = "fail if tests take more than quick tests may"
+    parser.addoption("--budget", action="store_true", help=words)
+    words = "write the processor time of every test to a file"
+    parser.addoption("--times", type=Path, metavar="FILE", help=words)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Before any test looks for a GPU, and before tests are distributed over processes.
 
     Each process takes tests from a part of its own: neighbours often need the same kernels, which
-    one process would compile while the other waits.
+    one process would compile while the other waits. Kernels of quick tests are optimised less, since
+    they are compiled for longer than they run.
     """
+    if not CHOSEN and "not slow" in config.option.markexpr and compiler.candidates():
+        os.environ["CXX"] = f"{compiler.candidates()[0]} -O1"
     if getattr(config.option, "dist", None) == "load":
         config.option.dist = "worksteal"
     if config.getoption("--emulate-gpu"):
         emulator.enable()
+    config.pluginmanager.register(Meter())
+    times = config.getoption("--times")
+    if (times or config.getoption("--budget")) and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Budget(times))
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -268,6 +284,15 @@ def fast_device(request: pytest.FixtureRequest) -> Device:
 def gpu() -> Device:
     """The GPU; skips where there is none."""
     return open_by_name("cuda")
+
+
+@pytest.fixture
+def usual_compiler(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Compile kernels as for users, whose numbers are pinned."""
+    monkeypatch.setenv("CXX", CHOSEN or "")
+    compiler.find_compiler.cache_clear()
+    yield
+    compiler.find_compiler.cache_clear()
 
 
 @pytest.fixture

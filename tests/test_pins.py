@@ -27,6 +27,8 @@ from gauge_mc.files.table import read_table
 from gauge_mc.run.directory import Run
 from tests.calls import call
 
+pytestmark = pytest.mark.usefixtures("usual_compiler")
+
 PINS = Path(__file__).parent / "pins"
 RUNS = json.loads((PINS / "runs.json").read_text())
 EXPECTED = json.loads((PINS / "expected.json").read_text())

@@ -1,0 +1,107 @@
+"""What quick tests may take: a second of processors each, and so many kernels together.
+
+`--budget` lets the tests fail if there is more. Tests that have compiled kernels are not judged, so
+that it takes a second run to judge all. Processor time is that of the test and of the processes
+that it has waited for, which differs less between machines, and between busy and quiet ones, than
+the time of a clock.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gauge_mc.devices.cache import cache_folder
+
+SECONDS = 1.0
+"""Processor time that a quick test may take."""
+
+KERNELS = 880
+"""Kernels that the quick tests may compile."""
+
+
+def kernels() -> int:
+    """Return the number of compiled kernels in the cache."""
+    try:
+        return sum(name.endswith((".so", ".cubin")) for name in os.listdir(cache_folder()))
+    except OSError:
+        return 0
+
+
+def processor_seconds() -> float:
+    """Return the processor time of this process and of those that it has waited for."""
+    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+class Meter:
+    """Adds to the reports of tests what they have taken, wherever they run."""
+
+    def __init__(self) -> None:
+        self.seconds, self.kernels = processor_seconds(), kernels()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self) -> Iterator[None]:
+        """Note the processor time since the last report, and whether kernels were compiled."""
+        report: Any = yield
+        seconds, found = processor_seconds(), kernels()
+        report.seconds, report.compiled = seconds - self.seconds, found != self.kernels
+        self.seconds, self.kernels = seconds, found
+        return report
+
+
+class Budget:
+    """Collects what tests have taken, and lets them fail that have taken too much.
+
+    Parameters
+    ----------
+    times : Path or None
+        A file to which the processor time of every test is written: that of the test itself, that
+        of fixtures which it was the first to need, and its name.
+    """
+
+    def __init__(self, times: Path | None = None) -> None:
+        self.times, self.before = times, kernels()
+        self.calls: Counter[str] = Counter()
+        self.fixtures: Counter[str] = Counter()
+        self.compiling: set[str] = set()
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """Take the report of a part of a test."""
+        part = self.calls if report.when == "call" else self.fixtures
+        part[report.nodeid] += report.seconds
+        if report.compiled:
+            self.compiling.add(report.nodeid)
+
+    def above(self) -> list[str]:
+        """Return what is too much, in words."""
+        judged = ((name, self.calls[name]) for name in sorted(self.calls.keys() - self.compiling))
+        found = [f"{name} takes {used:.1f} s" for name, used in judged if used > SECONDS]
+        if not self.before and kernels() > KERNELS:
+            found.append(f"{kernels()} kernels were compiled, and {KERNELS} may be")
+        return found
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Let the session fail if anything was too much."""
+        if self.times:
+            rows = (
+                f"{self.calls[name]:.3f} {self.fixtures[name]:.3f} {name}\n"
+                for name in {**self.calls, **self.fixtures}
+            )
+            self.times.write_text("".join(sorted(rows, key=lambda row: -float(row.split()[0]))))
+        elif self.above() and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Show what was too much."""
+        if found := self.above():
+            terminalreporter.section("above the budget of quick tests")
+            for line in found:
+                terminalreporter.line(line)
+            terminalreporter.line("Make them smaller, or mark them slow.")
