@@ -20,6 +20,7 @@ from gauge_mc.run.lock import RunLock
 from gauge_mc.run.log import CHECKPOINT, RunLog
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.sources import sources_of
 
 
 @dataclass(frozen=True)
@@ -79,9 +80,10 @@ class RunOutput:
                 table.truncate(after=written, expected=expected * records)
                 return table
 
-            self._tables[item] = opened(Table(path, header, columns), observable.records)
+            sources = sources_of(type(observable))
+            self._tables[item] = opened(Table(path, header, columns, sources), observable.records)
             self._secondary[item] = {
-                one.name: opened(one.open(path, header), one.records(observable))
+                one.name: opened(one.open(path, header, sources), one.records(observable))
                 for one in observable.secondary_tables
             }
         for sweep, path in run.config_files():
