@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from gauge_mc.configurations.boundaries import LastSlice
 from gauge_mc.configurations.pipeline import READING, Memory, read_ahead
 from gauge_mc.configurations.window import DeviceWindow, SliceWindow, open_window
 from gauge_mc.devices import Device
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import NoKernelsError, UsageError
+from gauge_mc.errors import DamagedError, NoKernelsError, UsageError
 from gauge_mc.fields.averages import averages
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_blocks import read_blocks
-from gauge_mc.fields.file_links import TOLERANCE
 from gauge_mc.fields.host_field import HostField
 from gauge_mc.files.averages import Averages
 from gauge_mc.files.input import InputFile
@@ -113,10 +114,10 @@ class Configuration:
             blocks = self._blocks(file, in_use) if devices.root else iter(())
             checked = self._through(window, blocks, file) if window and devices.root else blocks
             found = read_blocks(field, stored, checked)
-            self._refuse_misfit(file, found.bad)
+            self._refuse_misfit(file, found.bad, found.checksums)
             means = averages(field) if window is None else window.averages
             if devices.root:
-                self._reader.verify(file, found.checksums, means)
+                self._verify(file, found.checksums, means)
         return field, _digest(stored, found.checksums)
 
     @property
@@ -223,10 +224,11 @@ class Configuration:
         """Yield what `SliceWindow.read` yields, and check the file; for the errors see `load`."""
         with self._opened() as file:
             blocks = wrap(self._blocks(file), self.header.lattice.t)
-            for t, block in window.read(blocks):
-                self._refuse_misfit(file, window.bad(t))
+            passed = window.read(blocks)
+            for t, block in passed:
+                self._refuse_read(file, window, t, passed)
                 yield t, block
-            self._reader.verify(file, window.found.checksums, window.averages)
+            self._verify(file, window.found.checksums, window.averages)
 
     def _through(
         self, window: SliceWindow, blocks: Iterator[Block], file: InputFile
@@ -239,37 +241,80 @@ class Configuration:
                 kept.append(block)
                 yield block
 
-        for t, _ in window.read(noted()):
-            self._refuse_misfit(file, window.bad(t))
+        passed = window.read(noted())
+        for t, _ in passed:
+            self._refuse_read(file, window, t, passed)
             yield kept.pop(0)
 
-    def _refuse_misfit(self, file: InputFile, bad: tuple[int, int] | None) -> None:
-        """Refuse the file if `bad`, the time slice and number of a link, names one."""
+    def _refuse_read(
+        self, file: InputFile, window: SliceWindow, t: int, rest: Iterator[object]
+    ) -> None:
+        """Refuse the file if slice `t` has a link that is not in the group, after the others."""
+        if bad := window.bad(t):
+            deque(rest, maxlen=0)  # the checksum is that of all slices
+            self._refuse_misfit(file, bad, window.found.checksums)
+
+    def _refuse_misfit(
+        self, file: InputFile, bad: tuple[int, int] | None, checksums: Checksums
+    ) -> None:
+        """Refuse the file if `bad`, the time slice and number of a link, names one.
+
+        Links that agree with the checksum of the file are those that were written.
+        """
         if not bad:
             return
-        if words := self._boundary_in_words(file, bad[0]):
+        misfit = self.stored.misfit(*bad)
+        try:
+            self._reader.verify(file, checksums, self._stated_averages())
+        except DamagedError as error:
+            raise file.damaged(f"{misfit}, and {error.reason}") from None
+        last = self._last_slice(file) if bad[0] == self.header.lattice.t - 1 else None
+        if words := last.misfit() if last else "":
             raise file.unsupported(words)
-        raise file.damaged(self.stored.misfit(*bad))
+        if self.header.checksum:
+            raise file.unsupported(f"{misfit}, although its checksum is right")
+        raise file.damaged(misfit)
 
-    def _boundary_in_words(self, file: InputFile, t: int) -> str:
-        """Return what the links along t of a time slice are, if a boundary explains them."""
-        stored, size = self.stored, self.stored.block_bytes
-        if t != self.header.lattice.t - 1 or not host_links.readable(stored):
-            return ""
-        block, following = (file.read(self._reader.offset + n * size, size) for n in (t, 0))
-        links = host_links.decode(stored, host_links.gather(stored, t, block, following))[3::4]
-        if not links.any():
-            return (
-                f"its links along t of the last time slice {t} are 0, as those of open boundaries, "
-                "and only periodic lattices can be read"
-            )
-        if host_links.first_outside(-links, TOLERANCE) is None:
-            return (
-                f"every link along t of the last time slice {t} is -1 times one of "
-                f"{stored.group.label}, as with antiperiodic phases in the links; write the file "
-                "without them"
-            )
-        return ""
+    def _verify(self, file: InputFile, checksums: Checksums, averages: Averages) -> None:
+        """Compare checksums and averages of links in the group with those that the file states."""
+        try:
+            self._reader.verify(file, checksums, averages)
+        except DamagedError:
+            self._reader.verify(file, checksums, self._stated_averages())
+            self._refuse_signs(file, checksums, averages)
+            raise
+
+    def _refuse_signs(self, file: InputFile, checksums: Checksums, averages: Averages) -> None:
+        """Refuse links whose averages are stated for others, with signs on the last time slice."""
+        last = self._last_slice(file)
+        other = last.without_signs(averages) if last else None
+        if last is None or other is None:
+            return
+        found = {"link trace": other}
+        if last.signs_show:  # rows that the file does not have followed with the wrong sign
+            trace = self._stated_averages().link_trace  # with or without the signs
+            found = {"plaquette": replace(other, link_trace=trace)}
+        for name, one in found.items():
+            with suppress(DamagedError):
+                self._reader.verify(file, checksums, one)
+                raise file.unsupported(
+                    f"its {name} is that of links without the sign -1 along t of the last time "
+                    f"slice {self.header.lattice.t - 1}, as with antiperiodic phases in the links; "
+                    "write the file without them"
+                )
+
+    def _stated_averages(self) -> Averages:
+        """Return the averages that the header states, or zeros."""
+        plaquette = self.header.plaquette or 0.0
+        return Averages(plaquette, plaquette, plaquette, self.header.link_trace or 0.0)
+
+    def _last_slice(self, file: InputFile) -> LastSlice | None:
+        """Return the last time slice, if NumPy can read it."""
+        if not host_links.readable(self.stored):
+            return None
+        size = self.stored.block_bytes
+        places = (self._reader.offset + t * size for t in (self.header.lattice.t - 1, 0))
+        return LastSlice(self.stored, *(file.read(place, size) for place in places))
 
     @contextmanager
     def _opened(self) -> Iterator[InputFile]:

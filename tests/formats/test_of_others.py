@@ -1,5 +1,6 @@
 """Files that other programs have written; see `of_others/README.md`."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -135,31 +136,120 @@ def test_nersc_files_keep_what_they_say_of_boundaries(tmp_path):
     assert found.check() == open_configuration(tmp_path / "one").check()
 
 
-@pytest.mark.parametrize("format", ["ildg", "openqcd"])
-@pytest.mark.parametrize(
-    ("factor", "words"),
-    [(0, "are 0, as those of open boundaries"), (-1, "is -1 times one of SU.3., as with anti")],
-)
-def test_boundaries_in_the_links_are_named(tmp_path, format, factor, words):
-    """A file is not damaged because its last links along t are 0, or have a phase."""
-    path, extents = tmp_path / "file", (4, 4, 4, 4)
-    links = random_links("su3", "double", extents)
-    write_configuration(path, links, Lattice(*extents), "su3", "double", format)
+def scaled_at_the_end(path, format, factor, group="su3", rows=None, directions=(3,)):
+    """Write a file whose links of the last time slice are scaled; return the configuration."""
+    extents, n = (4, 4, 4, 4), int(group[2:])
+    links = random_links(group, "double", extents)
+    write_configuration(path, links, Lattice(*extents), group, "double", format)
     found, data = open_configuration(path), bytearray(path.read_bytes())
     stored, offset = found.stored, found._reader.offset
-    numbers = stored.order.numbers(extents[:3], 1)[..., 3].ravel()
+    numbers = stored.order.numbers(extents[:3], 1)[..., directions].ravel()
+    size = 16 * n**2
     for number in numbers.tolist():  # of the last slice; those beyond a block are in the first
-        place = offset + (3 * stored.block_bytes + number * 144) % stored.nbytes
-        reals = factor * np.frombuffer(data[place : place + 144], stored.dtype)
-        data[place : place + 144] = reals.astype(stored.dtype).tobytes()
+        place = offset + (3 * stored.block_bytes + number * size) % stored.nbytes
+        reals = factor * np.frombuffer(data[place : place + size], stored.dtype)
+        data[place : place + size] = reals.astype(stored.dtype).tobytes()
+    if format == "ildg":  # without its checksum
+        data = data.replace(b"scidac-checksum", b"nothing-of-them")
+    if format == "nersc":
+        full = np.frombuffer(bytes(data[offset:]), stored.dtype).reshape(-1, n, 2 * n)
+        body = full[:, :rows].tobytes()
+        words = np.frombuffer(body, ">u4").sum(dtype=np.uint64) & 0xFFFFFFFF
+        head = re.sub(rb"CHECKSUM = \w+", b"CHECKSUM = %08x" % words, bytes(data[:offset]))
+        data = head.replace(b"_3x3", b"" if rows else b"_3x3") + body
     path.write_bytes(bytes(data))
-    with pytest.raises(UnsupportedError, match=words):
+    return open_configuration(path)
+
+
+PHASES = r"along t of the last time slice 3 are -1 times those of SU.3., as with antiperiodic"
+OPEN = "along t of the last time slice 3 are 0, as those of open boundaries"
+
+
+@pytest.mark.parametrize("format", ["ildg", "openqcd", "nersc"])
+@pytest.mark.parametrize(("factor", "words"), [(0, OPEN), (-1, PHASES)])
+def test_boundaries_in_the_links_are_named(tmp_path, format, factor, words):
+    """A file is not damaged because its last links along t are 0, or have a phase."""
+    path = tmp_path / "file"
+    found = scaled_at_the_end(path, format, factor)
+    for check in (found.check, found.load):
+        with pytest.raises(UnsupportedError, match=words):
+            check()
+    data, offset = bytearray(path.read_bytes()), found._reader.offset
+    last = 3 * found.stored.block_bytes + 50
+    for place in (0, last) if format == "ildg" else (0,) * (format == "nersc"):
+        other = bytearray(data)
+        other[offset + place] ^= 64  # another link is not in the group
+        path.write_bytes(bytes(other))
+        with pytest.raises(DamagedError, match=r"in direction x at .* is not in SU\(3\)"):
+            open_configuration(path).check()
+
+
+@pytest.mark.parametrize("directions", [(2, 3), (0,)])
+def test_signs_of_other_links_are_no_boundary(tmp_path, directions):
+    with pytest.raises(DamagedError, match=r"direction . at .* 3\) is not in SU\(3\)"):
+        scaled_at_the_end(tmp_path / "file", "ildg", -1, directions=directions).check()
+
+
+def test_signs_that_the_group_contains_cannot_be_seen(tmp_path):
+    """Matrices of SU(2) with a sign are in SU(2), and all plaquettes are the same."""
+    path = tmp_path / "file"
+    for check in (scaled_at_the_end(path, "nersc", -1, "su2").check, open_configuration(path).load):
+        with pytest.raises(UnsupportedError, match="its link trace is that of links without"):
+            check()
+    scaled_at_the_end(path, "ildg", -1, "su2")
+    path.write_bytes(path.read_bytes().replace(b"usqcdInfo", b"otherInfo"))  # states no averages
+    expected = random_links("su2", "double", (4, 4, 4, 4))
+    expected[3, ..., 3, :, :] *= -1
+    np.testing.assert_array_equal(open_configuration(path).to_numpy(), expected)
+
+
+def test_one_damaged_link_of_the_last_slice_is_damage(tmp_path):
+    """It is not taken for a boundary, in a group that contains -1 least of all."""
+    path, extents = tmp_path / "file", (4, 4, 4, 4)
+    links = random_links("su2", "double", extents)
+    write_configuration(path, links, Lattice(*extents), "su2", "double", "ildg")
+    found, good = open_configuration(path), path.read_bytes()
+    for mu in range(4):
+        data = bytearray(good)
+        data[found._reader.offset + 3 * found.stored.block_bytes + 64 * mu] ^= 64
+        path.write_bytes(bytes(data))
+        words = rf"in direction {'xyzt'[mu]} at .* 3\) is not in SU\(2\), and its links have the "
+        for check in (found.check, found.load):
+            with pytest.raises(DamagedError, match=words + "SciDAC checksum"):
+                check()
+
+
+def test_signs_in_files_without_the_last_rows_are_named(tmp_path):
+    """The row that follows from the others has another sign, and the plaquette shows it."""
+    path = tmp_path / "file"
+    found = scaled_at_the_end(path, "nersc", -1, rows=2)
+    for check in (found.check, found.load):
+        with pytest.raises(UnsupportedError, match="its plaquette is that of links without the"):
+            check()
+    other = re.sub(rb"PLAQUETTE = \S{6}", b"PLAQUETTE = 0.1234", path.read_bytes(), count=1)
+    path.write_bytes(other)
+    with pytest.raises(DamagedError, match="its links have the plaquette"):
         open_configuration(path).check()
-    if format == "openqcd":  # whose first slice is looked at last
-        return
-    data[offset + 50] ^= 64  # another link is not in the group
+    scaled_at_the_end(path, "nersc", 1, rows=2).check()
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
     path.write_bytes(bytes(data))
-    with pytest.raises(DamagedError, match=r"in direction . at .* is not in SU\(3\)"):
+    with pytest.raises(DamagedError, match="its links have the checksum"):
+        open_configuration(path).check()
+
+
+def test_links_with_the_right_checksum_are_not_damaged(tmp_path):
+    """A file with a wrong checksum is, whatever its links are."""
+    path = tmp_path / "file"
+    found = scaled_at_the_end(path, "nersc", 0.5, directions=(0,))
+    for check in (found.check, found.load):
+        with pytest.raises(UnsupportedError, match=r"in SU\(3\), although its checksum is right"):
+            check()
+    path.write_bytes(path.read_bytes().replace(b"CHECKSUM = ", b"CHECKSUM = 0x"))
+    changed = bytearray(path.read_bytes())
+    changed[-1] ^= 1
+    path.write_bytes(bytes(changed))
+    with pytest.raises(DamagedError, match=r"not in SU\(3\), and its links have the checksum"):
         open_configuration(path).check()
 
 
