@@ -6,10 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gauge_mc.configurations.boundaries import LastSlice
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.configurations.writing import write_configuration
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import DamagedError, GaugeError, UnsupportedError, UsageError
+from gauge_mc.groups import GROUPS
+from gauge_mc.storage.links import StoredLinks
 from gauge_mc.storage.scidac import checksum_words
 from tests.calls import call
 from tests.formats.format_samples import milc_bytes, random_links
@@ -136,17 +139,17 @@ def test_nersc_files_keep_what_they_say_of_boundaries(tmp_path):
     assert found.check() == open_configuration(tmp_path / "one").check()
 
 
-def scaled_at_the_end(path, format, factor, group="su3", rows=None, directions=(3,)):
-    """Write a file whose links of the last time slice are scaled; return the configuration."""
+def scaled(path, format, factor, group="su3", rows=None, directions=(3,), t=3):
+    """Write a file whose links of a time slice, the last one, are scaled; return the configuration."""
     extents, n = (4, 4, 4, 4), int(group[2:])
     links = random_links(group, "double", extents)
     write_configuration(path, links, Lattice(*extents), group, "double", format)
     found, data = open_configuration(path), bytearray(path.read_bytes())
     stored, offset = found.stored, found._reader.offset
-    numbers = stored.order.numbers(extents[:3], 1)[..., directions].ravel()
+    numbers = stored.order.numbers(extents[:3], t % 2)[..., directions].ravel()
     size = 16 * n**2
-    for number in numbers.tolist():  # of the last slice; those beyond a block are in the first
-        place = offset + (3 * stored.block_bytes + number * size) % stored.nbytes
+    for number in numbers.tolist():  # of that slice; those beyond a block are in the next
+        place = offset + (t * stored.block_bytes + number * size) % stored.nbytes
         reals = factor * np.frombuffer(data[place : place + size], stored.dtype)
         data[place : place + size] = reals.astype(stored.dtype).tobytes()
     if format == "ildg":  # without its checksum
@@ -170,7 +173,7 @@ OPEN = "along t of the last time slice 3 are 0, as those of open boundaries"
 def test_boundaries_in_the_links_are_named(tmp_path, format, factor, words):
     """A file is not damaged because its last links along t are 0, or have a phase."""
     path = tmp_path / "file"
-    found = scaled_at_the_end(path, format, factor)
+    found = scaled(path, format, factor)
     for check in (found.check, found.load):
         with pytest.raises(UnsupportedError, match=words):
             check()
@@ -187,16 +190,16 @@ def test_boundaries_in_the_links_are_named(tmp_path, format, factor, words):
 @pytest.mark.parametrize("directions", [(2, 3), (0,)])
 def test_signs_of_other_links_are_no_boundary(tmp_path, directions):
     with pytest.raises(DamagedError, match=r"direction . at .* 3\) is not in SU\(3\)"):
-        scaled_at_the_end(tmp_path / "file", "ildg", -1, directions=directions).check()
+        scaled(tmp_path / "file", "ildg", -1, directions=directions).check()
 
 
 def test_signs_that_the_group_contains_cannot_be_seen(tmp_path):
     """Matrices of SU(2) with a sign are in SU(2), and all plaquettes are the same."""
     path = tmp_path / "file"
-    for check in (scaled_at_the_end(path, "nersc", -1, "su2").check, open_configuration(path).load):
+    for check in (scaled(path, "nersc", -1, "su2").check, open_configuration(path).load):
         with pytest.raises(UnsupportedError, match="its link trace is that of links without"):
             check()
-    scaled_at_the_end(path, "ildg", -1, "su2")
+    scaled(path, "ildg", -1, "su2")
     path.write_bytes(path.read_bytes().replace(b"usqcdInfo", b"otherInfo"))  # states no averages
     expected = random_links("su2", "double", (4, 4, 4, 4))
     expected[3, ..., 3, :, :] *= -1
@@ -219,10 +222,17 @@ def test_one_damaged_link_of_the_last_slice_is_damage(tmp_path):
                 check()
 
 
+@pytest.mark.parametrize("group", ["su2", "su3"])
+def test_good_links_have_no_boundary(group):
+    stored = StoredLinks(Lattice(4, 4, 4, 4), GROUPS[group], "<f8")
+    first, *_, last = random_links(group, "double", (4, 4, 4, 4)).view(np.uint8)
+    assert LastSlice(stored, last, first).misfit() == ""
+
+
 def test_signs_in_files_without_the_last_rows_are_named(tmp_path):
     """The row that follows from the others has another sign, and the plaquette shows it."""
     path = tmp_path / "file"
-    found = scaled_at_the_end(path, "nersc", -1, rows=2)
+    found = scaled(path, "nersc", -1, rows=2)
     for check in (found.check, found.load):
         with pytest.raises(UnsupportedError, match="its plaquette is that of links without the"):
             check()
@@ -230,7 +240,7 @@ def test_signs_in_files_without_the_last_rows_are_named(tmp_path):
     path.write_bytes(other)
     with pytest.raises(DamagedError, match="its links have the plaquette"):
         open_configuration(path).check()
-    scaled_at_the_end(path, "nersc", 1, rows=2).check()
+    scaled(path, "nersc", 1, rows=2).check()
     data = bytearray(path.read_bytes())
     data[-1] ^= 1
     path.write_bytes(bytes(data))
@@ -238,11 +248,12 @@ def test_signs_in_files_without_the_last_rows_are_named(tmp_path):
         open_configuration(path).check()
 
 
-def test_links_with_the_right_checksum_are_not_damaged(tmp_path):
+@pytest.mark.parametrize("t", [0, 3])
+def test_links_with_the_right_checksum_are_not_damaged(tmp_path, t):
     """A file with a wrong checksum is, whatever its links are."""
     path = tmp_path / "file"
-    found = scaled_at_the_end(path, "nersc", 0.5, directions=(0,))
-    for check in (found.check, found.load):
+    found = scaled(path, "nersc", 0.5, directions=(0,), t=t)
+    for check in (found.check, found.load, lambda: found.load("single")):
         with pytest.raises(UnsupportedError, match=r"in SU\(3\), although its checksum is right"):
             check()
     path.write_bytes(path.read_bytes().replace(b"CHECKSUM = ", b"CHECKSUM = 0x"))
