@@ -16,7 +16,7 @@ from gauge_mc.configurations.pipeline import READING, Memory, read_ahead
 from gauge_mc.configurations.window import DeviceWindow, SliceWindow, open_window
 from gauge_mc.devices import Device
 from gauge_mc.domain.device_group import DeviceGroup
-from gauge_mc.domain.lattice import Lattice
+from gauge_mc.domain.lattice import Lattice, OddLattice, any_lattice, odd_extents
 from gauge_mc.errors import DamagedError, NoKernelsError, UsageError
 from gauge_mc.fields.averages import averages
 from gauge_mc.fields.field import Field
@@ -73,8 +73,9 @@ class Configuration:
     ) -> Field:
         """Return the field, and check the file.
 
-        Where no kernel can be compiled, and no device is given, NumPy reads the links. Such a field
-        has `Field.to_numpy`, `Field.slices` and `Field.save`. It refuses everything else.
+        Where no kernel can be compiled, or if an extent is odd, NumPy reads the links, unless a
+        device is given. Such a field has `Field.to_numpy`, `Field.slices` and `Field.save`. It
+        refuses everything else.
 
         Parameters
         ----------
@@ -86,20 +87,31 @@ class Configuration:
         Raises
         ------
         GaugeError
-            If the file is damaged, has changed since it was opened, or does not fit into memory.
+            If the file is damaged, has changed since it was opened, does not fit into memory, or
+            has odd extents and is to be on a device.
         """
+        lattice = self.header.lattice
+        kind = (lattice, self.header.group, precision or self.header.precision)
+        if isinstance(lattice, OddLattice):
+            if device is not None:
+                raise odd_extents(lattice)
+            return HostField(*kind, self.slices(), odd_extents(lattice))
         try:
             return self.load_identified(precision, device)[0]
         except NoKernelsError as error:
             if device is not None:
                 raise
-            kind = (self.header.lattice, self.header.group, precision or self.header.precision)
             return HostField(*kind, self.slices(), error)
 
     def load_identified(
         self, precision: str | None = None, device: Device | DeviceGroup | None = None
     ) -> tuple[Field, str]:
-        """Return the field and the digest of its links in the file; see `load` and `digest`."""
+        """Return the field and the digest of its links in the file; see `load` and `digest`.
+
+        If an extent is odd, the field has periodic copies of the links; see `OddLattice.copies`.
+        """
+        if isinstance(self.header.lattice, OddLattice):
+            return self._copies(self.header.lattice, precision, device)
         header, devices = self.header, DeviceGroup.of(device)
         stored = self.stored.identified
         width = precision or header.precision
@@ -119,6 +131,18 @@ class Configuration:
             if devices.root:
                 self._verify(file, found.checksums, means)
         return field, _digest(stored, found.checksums)
+
+    def _copies(
+        self, lattice: OddLattice, precision: str | None, device: Device | DeviceGroup | None
+    ) -> tuple[Field, str]:
+        """Return a field with periodic copies of the links, and their digest in the file."""
+        x, y, z, t = lattice.counts
+        stored = self.stored.identified
+        window = open_window(stored, "double", self._as_matrices)
+        once = [np.tile(links, (z, y, x, 1, 1, 1)) for links in self._slices(window)]
+        width = precision or self.header.precision
+        field = Field.from_slices(lattice.copies, self.header.group, once * t, width, device)
+        return field, _digest(stored, window.found.checksums)
 
     @property
     def span(self) -> tuple[int, int]:
@@ -192,10 +216,17 @@ class Configuration:
         GaugeError
             See `load`.
         """
+        yield from self._slices(open_window(self.stored, "double", self._as_matrices))
+
+    @property
+    def _as_matrices(self) -> StoredLinks:
+        """All links as matrices of complex128."""
+        return StoredLinks(self.header.lattice, self.stored.group, "<f8")
+
+    def _slices(self, window: SliceWindow) -> Iterator[np.ndarray]:
+        """Stream the time slices through a window; see `slices`."""
         x, y, z, _ = self.header.lattice.extents
         n = self.stored.group.colours
-        target = StoredLinks(self.header.lattice, self.stored.group, "<f8")
-        window = open_window(self.stored, "double", target)
         for t, block in self.passing(window):
             assert block is not None
             links = block.copy().view(np.complex128).reshape(z, y, x, 4, n, n)
@@ -383,5 +414,5 @@ def _stated(lattice: Lattice | str | None, group: str | None) -> tuple[Lattice, 
     if lattice is None or group is None:
         raise UsageError("--lattice and --group belong together; give both, or neither.")
     GROUPS.check(group, "group")
-    extents = lattice if isinstance(lattice, Lattice) else Lattice.parse(lattice)
+    extents = lattice if isinstance(lattice, Lattice) else any_lattice(lattice)
     return extents, GROUPS[group]

@@ -70,6 +70,9 @@ class Format(ABC):
     signed: ClassVar[bool] = True
     """True if files begin with a signature that identifies them with certainty."""
 
+    odd_extents: ClassVar[bool] = True
+    """Whether files may have lattices with odd extents."""
+
     @abstractmethod
     def recognises(self, head: bytes) -> bool:
         """Return whether a file that begins with these bytes can be of this format."""

@@ -134,7 +134,7 @@ def _read_header(file: InputFile) -> ScidacReader:
     if group not in GROUPS:
         known = ", ".join(f"{name}gauge" for name in GROUPS)
         raise file.unsupported(f"its field is '{field}', but the known fields are {known}")
-    lattice = lattice_of(file, *(int(extent) for extent in extents))
+    lattice = lattice_of(file, *(int(extent) for extent in extents), odd=True)
     data = only(file, records, "ildg-binary-data")
     reader = _reader_of(file, records, data, lattice, group, precision)
     _compare_extents(file, records, lattice)
@@ -155,7 +155,7 @@ def _read_color_matrices(file: InputFile, records: list[LimeRecord]) -> ScidacRe
     words = _private_extents(file, records)
     if len(words) != 4 or not all(re.fullmatch("[0-9]{1,9}", word) for word in words):
         raise file.unsupported(f"its extents are '{' '.join(words)}', not four numbers")
-    lattice = lattice_of(file, *map(int, words))
+    lattice = lattice_of(file, *map(int, words), odd=True)
     precision = {"F": "single", "D": "double"}[named[1]]
     data = only(file, records, SCIDAC_DATA)
     return _reader_of(file, records, data, lattice, group, precision)

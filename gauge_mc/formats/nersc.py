@@ -134,7 +134,7 @@ def _read_header(file: InputFile) -> NerscReader:
     averages = {name: _average(file, fields, key) for name, key in _AVERAGES.items()}
     plaquette, link_trace = averages.values()
     stated = {name: one for name, one in averages.items() if one is not None}
-    lattice = lattice_of(file, *(int(extent) for extent in extents))
+    lattice = lattice_of(file, *(int(extent) for extent in extents), odd=True)
     reals = lattice.sites * 4 * rows * group.colours * 2
     if real is None:
         warnings.append(file.absent("FLOATING_POINT", "the type of its numbers is a guess"))

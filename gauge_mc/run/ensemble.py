@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.domain.device_pool import Devices
-from gauge_mc.domain.lattice import Lattice
+from gauge_mc.domain.lattice import Lattice, OddLattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.formats import FORMATS, is_configuration
@@ -43,6 +43,11 @@ class Ensemble:
     measured: tuple[str, ...] = ()
     """Observables that the run itself measures."""
 
+    @property
+    def measured_lattice(self) -> Lattice:
+        """Lattice of the fields: that of the files, or of their copies if an extent is odd."""
+        return self.lattice.copies if isinstance(self.lattice, OddLattice) else self.lattice
+
     def strictly(self, observable: Observable) -> bool:
         """Return whether an observable is measured with the same bits on all machines."""
         strict = observable.strict and not observable.loose
@@ -60,6 +65,8 @@ class Ensemble:
 
     def load(self, number: int, precision: str, device: Devices) -> tuple[Field, str]:
         """Read a configuration, and return it with the digest of its links in the file.
+
+        If an extent is odd, there are periodic copies of it in the field.
 
         Raises
         ------
@@ -158,6 +165,8 @@ def _ensemble_of_files(paths: Sequence[Path]) -> Ensemble:
     metadata |= {
         key: first.provenance[key] for key in ("beta", "strict") if key in first.provenance
     }
+    if isinstance(first.lattice, OddLattice):
+        metadata["measured on"] = f"periodic copies, {first.lattice.copies}"
     files = dict(sorted(files.items()))
     return Ensemble(files, first.group, first.lattice, first.precision, metadata, Path())
 

@@ -18,7 +18,7 @@ from gauge_mc.console import Console
 from gauge_mc.devices.choice import AUTOMATIC, choose_devices, hint
 from gauge_mc.domain.device_group import DeviceGroup, open_device_group
 from gauge_mc.domain.device_pool import DevicePool, Devices, device_pool
-from gauge_mc.domain.lattice import Lattice
+from gauge_mc.domain.lattice import Lattice, OddLattice
 from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
@@ -175,6 +175,8 @@ class _ObservablePlan:
 
     def wanted(self, ensemble: Ensemble) -> Observable:
         """Return the observable for an ensemble."""
+        if isinstance(ensemble.lattice, OddLattice):
+            _check_copies(self.observable, ensemble.lattice)
         found = _observable(self.observable, ensemble.lattice, self.options)
         return found.for_group(ensemble.group).for_ensemble(ensemble.metadata)
 
@@ -183,7 +185,7 @@ class _ObservablePlan:
         wanted, console = self.wanted(ensemble), self.console
         path = path or ensemble.table(wanted.name)
         width = self._width(ensemble)
-        openers = self.places.openers(ensemble.lattice)[: len(ensemble.files)]
+        openers = self.places.openers(ensemble.measured_lattice)[: len(ensemble.files)]
         with device_pool(openers) as pool, announced_compilation(console):
             if not wanted.records:
                 wanted = _prepared(wanted, ensemble, width, pool)
@@ -327,6 +329,19 @@ def _check_order(target: Target, observable: str | CustomObservable) -> None:
         raise UsageError(
             f"There is no run {names[0]}, but an observable; the run comes first, as in "
             f"measure('{shortened(names[1])}', '{names[0]}')."
+        )
+
+
+def _check_copies(given: str | CustomObservable, lattice: OddLattice) -> None:
+    """Refuse an observable that is not the same on periodic copies of a lattice."""
+    kind = OBSERVABLES[given] if isinstance(given, str) else given
+    if not getattr(kind, "on_copies", False):
+        possible = [name for name, one in OBSERVABLES.items() if one.on_copies]
+        raise UsageError(
+            f"The lattice {lattice} has odd extents, so that its links are measured on periodic "
+            f"copies, {lattice.copies}, on which averages over closed loops are the same, but "
+            f"nothing that winds around the lattice or is summed over it; choose "
+            f"{in_words(possible, 'or')}."
         )
 
 
