@@ -73,6 +73,8 @@ def measure(
         ),
     ] = None,
     at: Annotated[str | None, AT] = None,
+    lattice: o.StatedLattice = None,
+    group: o.StatedGroup = None,
     dry_run: Annotated[
         bool,
         o.option(
@@ -113,6 +115,8 @@ def measure(
         devices=devices,
         threads=threads,
         split=bool(split),
+        lattice=lattice,
+        group=group,
     )
     if dry_run and at is not None:
         raise UsageError("--dry-run is for configurations that are kept; leave out --at.")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -41,6 +42,37 @@ def unwrapped(blocks: Iterable[Block], count: int) -> Iterable[Block]:
     return blocks
 
 
+class LinkKind(NamedTuple):
+    """Extents and group of links of which the file itself says nothing; both, or neither."""
+
+    lattice: Lattice | str | None = None
+    """Extents of the lattice."""
+    group: str | None = None
+    """Name of the group."""
+
+    @property
+    def given(self) -> bool:
+        """Whether there is any."""
+        return self != (None, None)
+
+    def refuse(self, what: str) -> None:
+        """Refuse extents and group for something that states its own.
+
+        Raises
+        ------
+        UsageError
+            If there are any.
+        """
+        if self.given:
+            raise UsageError(
+                f"{what} states its lattice and its group; leave --lattice and --group out."
+            )
+
+
+STATED_KIND = LinkKind()
+"""The kind of links of which the file says all."""
+
+
 @dataclass(frozen=True)
 class Configuration:
     """A configuration file whose header has been read and agrees with its size.
@@ -57,6 +89,7 @@ class Configuration:
     header: Header
     _reader: Reader
     _size: int
+    _stated: bool = True
 
     def __repr__(self) -> str:
         header = self.header
@@ -295,13 +328,22 @@ class Configuration:
         if not bad:
             return
         misfit = self.stored.misfit(*bad)
+        disagreement = ""
         try:
             self._reader.verify(file, checksums, self._stated_averages())
         except DamagedError as error:
-            raise file.damaged(f"{misfit}, and {error.reason}") from None
+            disagreement = error.reason
         last = self._last_slice(file) if bad[0] == self.header.lattice.t - 1 else None
-        if words := last.misfit() if last else "":
+        if not disagreement and (words := last.misfit() if last else ""):
             raise file.unsupported(words)
+        if not self._stated:
+            raise UsageError(
+                f"{file.path} may have links of another group or on another lattice than "
+                f"{self.stored.group.label} on {self.header.lattice}, which --lattice and --group "
+                f"say, because {misfit}; give others, or restore it from a copy if they are right."
+            )
+        if disagreement:
+            raise file.damaged(f"{misfit}, and {disagreement}")
         if self.header.checksum:
             raise file.unsupported(f"{misfit}, although its checksum is right")
         raise file.damaged(misfit)
@@ -403,11 +445,12 @@ def open_configuration(
         agree with its size.
     """
     with InputFile(path) as file:
-        reader = read_header(file, _stated(lattice, group))
-        return Configuration(file.path, reader.header, reader, file.size)
+        given = _given(lattice, group)
+        reader = read_header(file, given)
+        return Configuration(file.path, reader.header, reader, file.size, given is None)
 
 
-def _stated(lattice: Lattice | str | None, group: str | None) -> tuple[Lattice, Group] | None:
+def _given(lattice: Lattice | str | None, group: str | None) -> tuple[Lattice, Group] | None:
     """Return lattice and group of a file that states neither; None if it does."""
     if lattice is None and group is None:
         return None

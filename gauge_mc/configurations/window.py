@@ -261,8 +261,8 @@ def open_window(
     if isinstance(source.lattice, OddLattice):
         if not readable:
             raise UnsupportedError(
-                f"The lattice {source.lattice} has odd extents, which are supported for links of "
-                "SU(N) only."
+                f"The lattice {source.lattice} has odd extents, and only kernels, which need even "
+                "ones, know the group of its links or their order."
             )
         return HostWindow(source, target)
     try:

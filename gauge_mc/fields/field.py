@@ -175,6 +175,9 @@ class Field(SlabField):
         path: str | os.PathLike[str],
         precision: str | None = None,
         device: Device | DeviceGroup | None = None,
+        *,
+        lattice: Lattice | str | None = None,
+        group: str | None = None,
     ) -> Field:
         """Read a configuration file; the format is detected automatically.
 
@@ -189,6 +192,9 @@ class Field(SlabField):
             ``single`` or ``double``; by default the precision of the file.
         device : Device or DeviceGroup, optional
             See `empty`.
+        lattice, group : Lattice or str, str, optional
+            Extents and group of links of which the file itself says nothing; see
+            `open_configuration`.
 
         Raises
         ------
@@ -197,7 +203,7 @@ class Field(SlabField):
         """
         from gauge_mc.configurations.reading import open_configuration
 
-        return open_configuration(path).load(precision, device)
+        return open_configuration(path, lattice, group).load(precision, device)
 
     @classmethod
     def from_slices(

@@ -115,8 +115,9 @@ def _read_header(file: InputFile) -> ScidacReader:
         return _read_color_matrices(file, records)
     if not count and data_count == 1:
         raise file.unsupported(
-            "it has links, but states neither their group nor their extents; give both to gauge-mc "
-            "convert, as in --lattice 8x8x8x16 --group su3, which writes a file that states them"
+            "it has links, but states neither their group nor their extents; give both to info, "
+            "verify or measure, as in --lattice 8x8x8x16 --group su3, or to gauge-mc convert, "
+            "which writes a file that states them"
         )
     if count == data_count != 1:  # another kind of LIME file, or several configurations
         raise file.unsupported(f"it has {count} ildg-format records instead of one")

@@ -14,6 +14,7 @@ import numpy as np
 
 from gauge_mc import defaults
 from gauge_mc.arguments import checks_types
+from gauge_mc.configurations.reading import STATED_KIND, LinkKind
 from gauge_mc.console import Console
 from gauge_mc.devices.choice import AUTOMATIC, choose_devices, hint
 from gauge_mc.domain.device_group import DeviceGroup, open_device_group
@@ -78,6 +79,8 @@ def measure(
     split: bool = False,
     at: Updates | None = None,
     progress: bool = True,
+    lattice: str | None = None,
+    group: str | None = None,
     **options: Unpack[MeasureKeywords],
 ) -> TableData:
     """Measure an observable on a field or on stored configurations.
@@ -107,6 +110,9 @@ def measure(
         `gauge_mc.regenerate`. By default the stored configurations are taken.
     progress : bool
         Whether to show progress.
+    lattice, group : str, optional
+        Extents and group of links of which configuration files themselves say nothing; see
+        `open_configuration`.
     **options : object
         Options of the observable by name. Functions and instances of `Observable` have none.
 
@@ -124,14 +130,17 @@ def measure(
     Exception
         If a function raises an exception. The table keeps the results up to that point.
     """
+    kind = LinkKind(lattice, group)
     if isinstance(target, Field):
+        kind.refuse("A field")
         return _measure_field(target, _observable(observable, target.lattice, options))
     _check_order(target, observable)
     paths, places = paths_of(target), _MeasuringDevices(backend, devices, threads, split)
     plan = _ObservablePlan(observable, options, precision, places, Console(quiet=not progress))
     if at is not None:
+        kind.refuse("A run")
         return _measure_again(paths, update_numbers(at), plan, output)
-    ensemble = find_ensemble(paths)
+    ensemble = find_ensemble(paths, kind)
     return plan.carry_out(ensemble, Path(output) if output else None)
 
 
@@ -248,6 +257,8 @@ def measurement_memory(
     devices: str | None = None,
     threads: int | None = None,
     split: bool = False,
+    lattice: str | None = None,
+    group: str | None = None,
     **options: Any,
 ) -> MemoryForecast:
     """Return the memory that `measure` takes on devices, without measuring.
@@ -257,7 +268,7 @@ def measurement_memory(
     _check_order(target, observable)
     places = _MeasuringDevices(backend, devices, threads, split)
     plan = _ObservablePlan(observable, options, precision, places, Console(quiet=True))
-    return plan.memory(find_ensemble(paths_of(target)))
+    return plan.memory(find_ensemble(paths_of(target), LinkKind(lattice, group)))
 
 
 def _measure_again(
@@ -294,7 +305,12 @@ def _logs(folder: Path) -> list[RunLog]:
     return [RunLog(folder)] if Run(folder).exists() else []
 
 
-def default_table(paths: Sequence[Path], observable: str, again: bool = False) -> Path:
+def default_table(
+    paths: Sequence[Path],
+    observable: str,
+    again: bool = False,
+    kind: LinkKind = STATED_KIND,
+) -> Path:
     """Return the table that `measure` writes by default.
 
     Parameters
@@ -305,9 +321,11 @@ def default_table(paths: Sequence[Path], observable: str, again: bool = False) -
         Name of the observable.
     again : bool
         Whether configurations are made again for it.
+    kind : LinkKind
+        What configuration files themselves do not say.
     """
     if not again:
-        return find_ensemble(paths).table(observable)
+        return find_ensemble(paths, kind).table(observable)
     run = _run_of(paths)
     return ensemble_of(run, run.read()[0], {}).table_again(observable)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import gauge_mc
 from gauge_mc.configurations.boundaries import LastSlice
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.configurations.writing import write_configuration
@@ -104,7 +105,7 @@ def test_links_alone_need_lattice_and_group(tmp_path):
         open_configuration(BARE)
     found = open_configuration(BARE, "4x4x4x4", "su2")
     assert found.check().mean == pytest.approx(0.476138110632, abs=1e-12)
-    words = ("--to", "ildg", "--lattice", "4x4x4x4", "--group", "su2")
+    words = ("--to", "ildg", "--lattice", "4x4x4x4", "--group", "su2", "--json")
     assert call("convert", BARE, tmp_path / "links.lime", *words)[1] == 0
     written = open_configuration(tmp_path / "links.lime")
     np.testing.assert_array_equal(written.to_numpy(), found.to_numpy())
@@ -117,6 +118,62 @@ def test_links_alone_need_lattice_and_group(tmp_path):
             open_configuration(BARE, lattice, group)
     with pytest.raises(UsageError, match="leave --lattice and --group out"):
         open_configuration(OLD, "4x4x4x4", "su3")
+
+
+def test_commands_and_functions_take_what_links_alone_do_not_say(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words, kind = ("--lattice", "4x4x4x4", "--group", "su2"), {"lattice": "4x4x4x4", "group": "su2"}
+    for command in (("info",), ("verify",), ("measure", "plaquette")):
+        assert call(*command, BARE)[1] in (1, 69)
+        shown, code = call(*command, BARE, *words)
+        assert code == 0
+        assert "0.4761" in shown
+    assert call("measure", "plaquette", BARE, *words)[1] == 0  # the links of the table are compared
+    table = gauge_mc.measure(BARE, "plaquette", output="other.csv", progress=False, **kind)
+    assert table["plaquette"] == pytest.approx([0.476138110632], abs=1e-12)
+    assert gauge_mc.info(BARE, **kind).recomputed.mean == pytest.approx(0.476138110632, abs=1e-12)
+    assert [one.sound for one in gauge_mc.verify(BARE, **kind)] == [True]
+    links = gauge_mc.Field.load(BARE, **kind).to_numpy()
+    assert plaquette_of(links) == pytest.approx(0.476138110632, abs=1e-12)
+
+
+def test_what_states_its_links_takes_no_others(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run = "run", "--lattice", "4x4x4x4"
+    assert call("generate", "--output", *run, "--configs", "1", "--thermalize", "0")[1] == 0
+    words, kind = ("--lattice", "4x4x4x4", "--group", "su2"), {"lattice": "4x4x4x4", "group": "su2"}
+    for command in (("info",), ("verify",), ("measure", "plaquette")):
+        for path in ("run", OLD) if command != ("verify",) else ("run", "run/plaquette.csv"):
+            assert call(*command, path, *words)[1] == 2
+        assert call(*command, BARE, *words[:2])[1] in (2, 69)
+    assert gauge_mc.verify(OLD, **kind)[0].sound is None
+    for refused in (
+        lambda: gauge_mc.info("run", **kind),
+        lambda: gauge_mc.measure("run", "plaquette", at=1, **kind),
+        lambda: gauge_mc.measure(gauge_mc.Field.load(OLD), "plaquette", **kind),
+        lambda: gauge_mc.Field.load(OLD, **kind),
+    ):
+        with pytest.raises(UsageError, match="leave --lattice and --group out"):
+            refused()
+
+
+@pytest.mark.parametrize(("lattice", "group"), [("4x4x4x8", "su2"), ("4x4x4x9", "su2")])
+def test_a_wrong_lattice_or_group_is_doubted_before_the_links(tmp_path, lattice, group):
+    """Numbers of bytes can be those of other links, in the other precision or of another group."""
+    path, n = tmp_path / "bare", 3 if lattice[-1] == "9" else 2
+    links = random_links(f"su{n}", "double", (4, 4, 4, 4))
+    write_configuration(path, links, Lattice(4, 4, 4, 4), f"su{n}", "double", "ildg")
+    data = path.read_bytes().replace(b"ildg-format", b"other-words")
+    path.write_bytes(data.replace(b"scidac-checksum", b"nothing-of-them"))
+    words = rf"may have links of another group or on another lattice than SU\(2\) on {lattice}"
+    with pytest.raises(UsageError, match=words):
+        open_configuration(path, lattice, group).check()
+    assert gauge_mc.verify(path, lattice=lattice, group=group)[0].sound is None
+    path.write_bytes(data)
+    with pytest.raises(
+        DamagedError if n == 2 else UsageError
+    ):  # it has its checksum, not the sites
+        open_configuration(path, lattice, group).check()
 
 
 def test_broken_xml_of_others_is_named_with_what_can_be_read():
