@@ -363,18 +363,16 @@ class Configuration:
         other = last.without_signs(averages) if last else None
         if last is None or other is None:
             return
-        found = {"link trace": other}
         if last.signs_show:  # rows that the file does not have followed with the wrong sign
             trace = self._stated_averages().link_trace  # with or without the signs
-            found = {"plaquette": replace(other, link_trace=trace)}
-        for name, one in found.items():
-            with suppress(DamagedError):
-                self._reader.verify(file, checksums, one)
-                raise file.unsupported(
-                    f"its {name} is that of links without the sign -1 along t of the last time "
-                    f"slice {self.header.lattice.t - 1}, as with antiperiodic phases in the links; "
-                    "write the file without them"
-                )
+            other = replace(other, link_trace=trace)
+        with suppress(DamagedError):
+            self._reader.verify(file, checksums, other)
+            raise file.unsupported(
+                "the averages in its header are those of links without the sign -1 along t of the "
+                f"last time slice {self.header.lattice.t - 1}, as with antiperiodic phases in the "
+                "links; write the file without them"
+            )
 
     def _stated_averages(self) -> Averages:
         """Return the averages that the header states, or zeros."""

@@ -70,8 +70,8 @@ class Format(ABC):
     signed: ClassVar[bool] = True
     """True if files begin with a signature that identifies them with certainty."""
 
-    odd_extents: ClassVar[bool] = True
-    """Whether files may have lattices with odd extents."""
+    odd_extents: ClassVar[bool] = False
+    """Whether files of lattices with odd extents can be written."""
 
     @abstractmethod
     def recognises(self, head: bytes) -> bool:

@@ -69,6 +69,7 @@ class Hdf5(Format):
         "needs h5py"
     )
     suffix: ClassVar[str] = ".h5"
+    odd_extents: ClassVar[bool] = True
 
     def recognises(self, head: bytes) -> bool:
         """Return whether a file begins with the signature of HDF5."""

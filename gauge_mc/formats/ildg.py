@@ -69,6 +69,7 @@ class Ildg(Format):
     summary: ClassVar[str] = "LIME container with SciDAC checksum; any group, single or double"
     suffix: ClassVar[str] = ".lime"
     names_group: ClassVar[bool] = True
+    odd_extents: ClassVar[bool] = True
 
     def recognises(self, head: bytes) -> bool:
         """Return whether a file begins with the magic number of LIME."""

@@ -86,6 +86,7 @@ class Nersc(Format):
     title: ClassVar[str] = "NERSC"
     summary: ClassVar[str] = "text header with checksum and averages; any group, single or double"
     suffix: ClassVar[str] = ".nersc"
+    odd_extents: ClassVar[bool] = True
 
     def recognises(self, head: bytes) -> bool:
         """Return whether a file begins with ``BEGIN_HEADER``."""

@@ -84,7 +84,6 @@ class OpenQcd(Format):
     summary: ClassVar[str] = "openQCD's universal format; SU(3), double"
     suffix: ClassVar[str] = ".openqcd"
     signed: ClassVar[bool] = False
-    odd_extents: ClassVar[bool] = False
 
     def recognises(self, head: bytes) -> bool:
         """Return whether a file begins with four extents and an average plaquette."""

@@ -126,7 +126,7 @@ def info_parts(path: Path, kind: LinkKind = STATED_KIND) -> Iterator[InfoPart]:
     path : Path
         The file or directory.
     kind : LinkKind
-        What a configuration file itself does not say.
+        Extents and group, if a configuration file itself does not state them.
 
     Raises
     ------

@@ -178,7 +178,7 @@ def checks_of(path: Path, regenerate: int = 0, kind: LinkKind = STATED_KIND) -> 
     regenerate : int
         Number of configurations of a publication to make again.
     kind : LinkKind
-        What a configuration itself does not say.
+        Extents and group, if a configuration itself does not state them.
 
     Raises
     ------

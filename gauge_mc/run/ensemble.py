@@ -48,7 +48,7 @@ class Ensemble:
     measured: tuple[str, ...] = ()
     """Observables that the run itself measures."""
     kind: LinkKind = STATED_KIND
-    """What the files themselves do not say."""
+    """Extents and group, if the files themselves do not state them."""
 
     @property
     def measured_lattice(self) -> Lattice:
@@ -104,7 +104,7 @@ def find_ensemble(targets: Sequence[Path], kind: LinkKind = STATED_KIND) -> Ense
         A run directory, a folder of configurations, or configuration files. If it is empty, the
         newest run in ``runs/`` is taken.
     kind : LinkKind
-        What configuration files themselves do not say.
+        Extents and group, if configuration files themselves do not state them.
 
     Raises
     ------

@@ -322,7 +322,7 @@ def default_table(
     again : bool
         Whether configurations are made again for it.
     kind : LinkKind
-        What configuration files themselves do not say.
+        Extents and group, if configuration files themselves do not state them.
     """
     if not again:
         return find_ensemble(paths, kind).table(observable)

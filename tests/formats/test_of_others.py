@@ -252,7 +252,9 @@ def test_signs_that_the_group_contains_cannot_be_seen(tmp_path):
     """Matrices of SU(2) with a sign are in SU(2), and all plaquettes are the same."""
     path = tmp_path / "file"
     for check in (scaled(path, "nersc", -1, "su2").check, open_configuration(path).load):
-        with pytest.raises(UnsupportedError, match="its link trace is that of links without"):
+        with pytest.raises(
+            UnsupportedError, match="averages in its header are those of links without"
+        ):
             check()
     scaled(path, "ildg", -1, "su2")
     path.write_bytes(path.read_bytes().replace(b"usqcdInfo", b"otherInfo"))  # states no averages
@@ -289,7 +291,9 @@ def test_signs_in_files_without_the_last_rows_are_named(tmp_path):
     path = tmp_path / "file"
     found = scaled(path, "nersc", -1, rows=2)
     for check in (found.check, found.load):
-        with pytest.raises(UnsupportedError, match="its plaquette is that of links without the"):
+        with pytest.raises(
+            UnsupportedError, match="averages in its header are those of links without"
+        ):
             check()
     other = re.sub(rb"PLAQUETTE = \S{6}", b"PLAQUETTE = 0.1234", path.read_bytes(), count=1)
     path.write_bytes(other)
