@@ -78,8 +78,7 @@ def measure(
     dry_run: Annotated[
         bool,
         o.option(
-            "For quarks: show the memory that the measurement needs on the devices, without "
-            "measuring. The exit code is 1 if it is too small.",
+            "For quarks: show the memory needed, with exit code 1 if it is too small.",
             flag="--dry-run",
             panel=o.EXECUTION,
         ),
@@ -94,9 +93,8 @@ def measure(
     """Measure an observable on stored configurations.
 
     By default all GPUs are used, each for one configuration at a time; without a GPU, the CPU.
-    Repeating the command continues a measurement, and measures new configurations. Each run has a
-    table named after the observable, with _configs if the run writes one, and _at if configurations
-    are made again. Other links under the same number are refused.
+    Repeating the command measures what is missing. Tables are named after the observable, with
+    _configs if the run writes one, and _at for --at. Other links under the same number are refused.
     """
     from gauge_mc.devices.choice import AUTOMATIC
     from gauge_mc.domain.mpi import find_processes
