@@ -34,7 +34,18 @@ class DamagedError(GaugeError):
 
     No other error says anything about the data: whoever looks may lack a compiler, a permission,
     memory or a package.
+
+    Parameters
+    ----------
+    message : str
+        The sentence that is shown.
+    reason : str
+        Its part that says what is wrong with the data, if it is known apart.
     """
+
+    def __init__(self, message: str, reason: str = "") -> None:
+        super().__init__(message)
+        self.reason = reason or message.removesuffix(".")
 
 
 class MissingFileError(UsageError, DamagedError):

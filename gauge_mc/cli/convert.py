@@ -13,7 +13,6 @@ from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import UsageError
 from gauge_mc.formats import FORMATS, writable_formats
-from gauge_mc.groups import GROUPS
 from gauge_mc.registry import in_words
 from gauge_mc.results import documented, result_field
 from gauge_mc.storage.links import Block
@@ -54,11 +53,8 @@ def convert(
             choices=REALS,
         ),
     ] = None,
-    lattice: Annotated[
-        str | None,
-        o.option("Extents of links of which CONFIG says nothing.", metavar="XxYxZxT"),
-    ] = None,
-    group: Annotated[str | None, o.option("Group of such links.", choices=GROUPS)] = None,
+    lattice: o.StatedLattice = None,
+    group: o.StatedGroup = None,
     basis: Annotated[
         str | None, o.option("Basis of gamma matrices of OUT, for a propagator.", metavar="NAME")
     ] = None,
@@ -80,11 +76,11 @@ def convert(
         return
     if to is None:
         raise UsageError(f"--to is missing; choose {in_words(writable_formats(), 'or')}.")
-    warning = run.warning_of(config)
+    stated = {"lattice": lattice, "group": group}
+    warning = run.warning_of(config, **stated)
     if warning:
         say(f"gauge-mc: {config}: {warning}", error=True)
     with alone_on_stdout(json):
-        stated = {"lattice": lattice, "group": group}
         written = run.convert(config, out, to, precision, _show_progress, **stated).header
     if json:
         names = ("format", "group", "lattice", "precision")

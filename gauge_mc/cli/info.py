@@ -23,6 +23,8 @@ def info(
         Path | None,
         o.argument("Configuration file, run or scan.", o.NEWEST, metavar="CONFIG|RUN|SCAN"),
     ] = None,
+    lattice: o.StatedLattice = None,
+    group: o.StatedGroup = None,
     json: o.Json = False,
 ) -> None:
     """Show the contents of a configuration file, a run or a scan.
@@ -31,10 +33,11 @@ def info(
     its parameters, sessions and tables are shown, and its newest configuration. For a scan, its
     parameters, grids and runs are shown.
     """
+    from gauge_mc.configurations.reading import LinkKind
     from gauge_mc.console import Console
 
     console = Console()
-    parts = info_parts(one_named_or_newest(path))
+    parts = info_parts(one_named_or_newest(path), LinkKind(lattice, group))
     if json:
         print_document("info", *parts)
         return

@@ -73,11 +73,12 @@ def measure(
         ),
     ] = None,
     at: Annotated[str | None, AT] = None,
+    lattice: o.StatedLattice = None,
+    group: o.StatedGroup = None,
     dry_run: Annotated[
         bool,
         o.option(
-            "For quarks: show the memory that the measurement needs on the devices, without "
-            "measuring. The exit code is 1 if it is too small.",
+            "For quarks: show the memory needed, with exit code 1 if it is too small.",
             flag="--dry-run",
             panel=o.EXECUTION,
         ),
@@ -92,9 +93,8 @@ def measure(
     """Measure an observable on stored configurations.
 
     By default all GPUs are used, each for one configuration at a time; without a GPU, the CPU.
-    Repeating the command continues a measurement, and measures new configurations. Each run has a
-    table named after the observable, with _configs if the run writes one, and _at if configurations
-    are made again. Other links under the same number are refused.
+    Repeating the command measures what is missing. Tables are named after the observable, with
+    _configs if the run writes one, and _at for --at. Other links under the same number are refused.
     """
     from gauge_mc.devices.choice import AUTOMATIC
     from gauge_mc.domain.mpi import find_processes
@@ -113,6 +113,8 @@ def measure(
         devices=devices,
         threads=threads,
         split=bool(split),
+        lattice=lattice,
+        group=group,
     )
     if dry_run and at is not None:
         raise UsageError("--dry-run is for configurations that are kept; leave out --at.")

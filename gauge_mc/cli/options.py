@@ -12,6 +12,7 @@ import typer
 
 from gauge_mc.cli.completion import choosing
 from gauge_mc.cli.help import with_default as with_default
+from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import Option
 from gauge_mc.run.settings import ENSEMBLE as ENSEMBLE
@@ -107,6 +108,11 @@ Card = Annotated[
     str | None,
     option("Run card, a TOML file with any of these options.", metavar="FILE", panel=FILES),
 ]
+StatedLattice = Annotated[
+    str | None,
+    option("Extents of links of which a file itself says nothing.", metavar="XxYxZxT"),
+]
+StatedGroup = Annotated[str | None, option("Group of such links.", choices=GROUPS)]
 Json = Annotated[
     bool,
     option("Print the result as one JSON object; all else goes to standard error.", flag="--json"),

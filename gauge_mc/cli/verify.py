@@ -56,6 +56,8 @@ def verify(
             metavar="N",
         ),
     ] = 0,
+    lattice: o.StatedLattice = None,
+    group: o.StatedGroup = None,
     json: o.Json = False,
 ) -> None:
     """Check every file of runs and scans, or single configurations and tables, for damage.
@@ -69,11 +71,13 @@ def verify(
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+    from gauge_mc.configurations.reading import LinkKind
     from gauge_mc.console import Console
     from gauge_mc.inspection.verify import carry_out, checks_of, summarise
 
     targets = named_or_newest(paths)
-    checks = [check for path in targets for check in checks_of(path, regenerate)]
+    kind = LinkKind(lattice, group)
+    checks = [check for path in targets for check in checks_of(path, regenerate, kind)]
     console = Console()
     bar = Progress(
         TextColumn("verifying"),

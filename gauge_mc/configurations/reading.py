@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
+from gauge_mc.configurations.boundaries import LastSlice
 from gauge_mc.configurations.pipeline import READING, Memory, read_ahead
 from gauge_mc.configurations.window import DeviceWindow, SliceWindow, open_window
 from gauge_mc.devices import Device
 from gauge_mc.domain.device_group import DeviceGroup
-from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import NoKernelsError, UsageError
+from gauge_mc.domain.lattice import Lattice, OddLattice, any_lattice, odd_extents
+from gauge_mc.errors import DamagedError, NoKernelsError, UsageError
 from gauge_mc.fields.averages import averages
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_blocks import read_blocks
-from gauge_mc.fields.file_links import TOLERANCE
 from gauge_mc.fields.host_field import HostField
 from gauge_mc.files.averages import Averages
 from gauge_mc.files.input import InputFile
@@ -40,6 +42,37 @@ def unwrapped(blocks: Iterable[Block], count: int) -> Iterable[Block]:
     return blocks
 
 
+class LinkKind(NamedTuple):
+    """Extents and group of links of which the file itself says nothing; both, or neither."""
+
+    lattice: Lattice | str | None = None
+    """Extents of the lattice."""
+    group: str | None = None
+    """Name of the group."""
+
+    @property
+    def given(self) -> bool:
+        """Whether there is any."""
+        return self != (None, None)
+
+    def refuse(self, what: str) -> None:
+        """Refuse extents and group for something that states its own.
+
+        Raises
+        ------
+        UsageError
+            If there are any.
+        """
+        if self.given:
+            raise UsageError(
+                f"{what} states its lattice and its group; leave --lattice and --group out."
+            )
+
+
+STATED_KIND = LinkKind()
+"""The kind of links of which the file says all."""
+
+
 @dataclass(frozen=True)
 class Configuration:
     """A configuration file whose header has been read and agrees with its size.
@@ -56,6 +89,7 @@ class Configuration:
     header: Header
     _reader: Reader
     _size: int
+    _stated: bool = True
 
     def __repr__(self) -> str:
         header = self.header
@@ -72,8 +106,9 @@ class Configuration:
     ) -> Field:
         """Return the field, and check the file.
 
-        Where no kernel can be compiled, and no device is given, NumPy reads the links. Such a field
-        has `Field.to_numpy`, `Field.slices` and `Field.save`. It refuses everything else.
+        Where no kernel can be compiled, or if an extent is odd, NumPy reads the links, unless a
+        device is given. Such a field has `Field.to_numpy`, `Field.slices` and `Field.save`. It
+        refuses everything else.
 
         Parameters
         ----------
@@ -85,20 +120,31 @@ class Configuration:
         Raises
         ------
         GaugeError
-            If the file is damaged, has changed since it was opened, or does not fit into memory.
+            If the file is damaged, has changed since it was opened, does not fit into memory, or
+            has odd extents and is to be on a device.
         """
+        lattice = self.header.lattice
+        kind = (lattice, self.header.group, precision or self.header.precision)
+        if isinstance(lattice, OddLattice):
+            if device is not None:
+                raise odd_extents(lattice)
+            return HostField(*kind, self.slices(), odd_extents(lattice))
         try:
             return self.load_identified(precision, device)[0]
         except NoKernelsError as error:
             if device is not None:
                 raise
-            kind = (self.header.lattice, self.header.group, precision or self.header.precision)
             return HostField(*kind, self.slices(), error)
 
     def load_identified(
         self, precision: str | None = None, device: Device | DeviceGroup | None = None
     ) -> tuple[Field, str]:
-        """Return the field and the digest of its links in the file; see `load` and `digest`."""
+        """Return the field and the digest of its links in the file; see `load` and `digest`.
+
+        If an extent is odd, the field has periodic copies of the links; see `OddLattice.copies`.
+        """
+        if isinstance(self.header.lattice, OddLattice):
+            return self._copies(self.header.lattice, precision, device)
         header, devices = self.header, DeviceGroup.of(device)
         stored = self.stored.identified
         width = precision or header.precision
@@ -113,11 +159,23 @@ class Configuration:
             blocks = self._blocks(file, in_use) if devices.root else iter(())
             checked = self._through(window, blocks, file) if window and devices.root else blocks
             found = read_blocks(field, stored, checked)
-            self._refuse_misfit(file, found.bad)
+            self._refuse_misfit(file, found.bad, found.checksums)
             means = averages(field) if window is None else window.averages
             if devices.root:
-                self._reader.verify(file, found.checksums, means)
+                self._verify(file, found.checksums, means)
         return field, _digest(stored, found.checksums)
+
+    def _copies(
+        self, lattice: OddLattice, precision: str | None, device: Device | DeviceGroup | None
+    ) -> tuple[Field, str]:
+        """Return a field with periodic copies of the links, and their digest in the file."""
+        x, y, z, t = lattice.counts
+        stored = self.stored.identified
+        window = open_window(stored, "double", self._as_matrices)
+        once = [np.tile(links, (z, y, x, 1, 1, 1)) for links in self._slices(window)]
+        width = precision or self.header.precision
+        field = Field.from_slices(lattice.copies, self.header.group, once * t, width, device)
+        return field, _digest(stored, window.found.checksums)
 
     @property
     def span(self) -> tuple[int, int]:
@@ -191,10 +249,17 @@ class Configuration:
         GaugeError
             See `load`.
         """
+        yield from self._slices(open_window(self.stored, "double", self._as_matrices))
+
+    @property
+    def _as_matrices(self) -> StoredLinks:
+        """All links as matrices of complex128."""
+        return StoredLinks(self.header.lattice, self.stored.group, "<f8")
+
+    def _slices(self, window: SliceWindow) -> Iterator[np.ndarray]:
+        """Stream the time slices through a window; see `slices`."""
         x, y, z, _ = self.header.lattice.extents
         n = self.stored.group.colours
-        target = StoredLinks(self.header.lattice, self.stored.group, "<f8")
-        window = open_window(self.stored, "double", target)
         for t, block in self.passing(window):
             assert block is not None
             links = block.copy().view(np.complex128).reshape(z, y, x, 4, n, n)
@@ -223,10 +288,11 @@ class Configuration:
         """Yield what `SliceWindow.read` yields, and check the file; for the errors see `load`."""
         with self._opened() as file:
             blocks = wrap(self._blocks(file), self.header.lattice.t)
-            for t, block in window.read(blocks):
-                self._refuse_misfit(file, window.bad(t))
+            passed = window.read(blocks)
+            for t, block in passed:
+                self._refuse_read(file, window, t, passed)
                 yield t, block
-            self._reader.verify(file, window.found.checksums, window.averages)
+            self._verify(file, window.found.checksums, window.averages)
 
     def _through(
         self, window: SliceWindow, blocks: Iterator[Block], file: InputFile
@@ -239,37 +305,87 @@ class Configuration:
                 kept.append(block)
                 yield block
 
-        for t, _ in window.read(noted()):
-            self._refuse_misfit(file, window.bad(t))
+        passed = window.read(noted())
+        for t, _ in passed:
+            self._refuse_read(file, window, t, passed)
             yield kept.pop(0)
 
-    def _refuse_misfit(self, file: InputFile, bad: tuple[int, int] | None) -> None:
-        """Refuse the file if `bad`, the time slice and number of a link, names one."""
+    def _refuse_read(
+        self, file: InputFile, window: SliceWindow, t: int, rest: Iterator[object]
+    ) -> None:
+        """Refuse the file if slice `t` has a link that is not in the group, after the others."""
+        if bad := window.bad(t):
+            deque(rest, maxlen=0)  # the checksum is that of all slices
+            self._refuse_misfit(file, bad, window.found.checksums)
+
+    def _refuse_misfit(
+        self, file: InputFile, bad: tuple[int, int] | None, checksums: Checksums
+    ) -> None:
+        """Refuse the file if `bad`, the time slice and number of a link, names one.
+
+        Links that agree with the checksum of the file are those that were written.
+        """
         if not bad:
             return
-        if words := self._boundary_in_words(file, bad[0]):
+        misfit = self.stored.misfit(*bad)
+        disagreement = ""
+        try:
+            self._reader.verify(file, checksums, self._stated_averages())
+        except DamagedError as error:
+            disagreement = error.reason
+        last = self._last_slice(file) if bad[0] == self.header.lattice.t - 1 else None
+        if not disagreement and (words := last.misfit() if last else ""):
             raise file.unsupported(words)
-        raise file.damaged(self.stored.misfit(*bad))
+        if not self._stated:
+            raise UsageError(
+                f"{file.path} may have links of another group or on another lattice than "
+                f"{self.stored.group.label} on {self.header.lattice}, which --lattice and --group "
+                f"say, because {misfit}; give others, or restore it from a copy if they are right."
+            )
+        if disagreement:
+            raise file.damaged(f"{misfit}, and {disagreement}")
+        if self.header.checksum:
+            raise file.unsupported(f"{misfit}, although its checksum is right")
+        raise file.damaged(misfit)
 
-    def _boundary_in_words(self, file: InputFile, t: int) -> str:
-        """Return what the links along t of a time slice are, if a boundary explains them."""
-        stored, size = self.stored, self.stored.block_bytes
-        if t != self.header.lattice.t - 1 or not host_links.readable(stored):
-            return ""
-        block, following = (file.read(self._reader.offset + n * size, size) for n in (t, 0))
-        links = host_links.decode(stored, host_links.gather(stored, t, block, following))[3::4]
-        if not links.any():
-            return (
-                f"its links along t of the last time slice {t} are 0, as those of open boundaries, "
-                "and only periodic lattices can be read"
+    def _verify(self, file: InputFile, checksums: Checksums, averages: Averages) -> None:
+        """Compare checksums and averages of links in the group with those that the file states."""
+        try:
+            self._reader.verify(file, checksums, averages)
+        except DamagedError:
+            self._reader.verify(file, checksums, self._stated_averages())
+            self._refuse_signs(file, checksums, averages)
+            raise
+
+    def _refuse_signs(self, file: InputFile, checksums: Checksums, averages: Averages) -> None:
+        """Refuse links whose averages are stated for others, with signs on the last time slice."""
+        last = self._last_slice(file)
+        other = last.without_signs(averages) if last else None
+        if last is None or other is None:
+            return
+        if last.signs_show:  # rows that the file does not have followed with the wrong sign
+            trace = self._stated_averages().link_trace  # with or without the signs
+            other = replace(other, link_trace=trace)
+        with suppress(DamagedError):
+            self._reader.verify(file, checksums, other)
+            raise file.unsupported(
+                "the averages in its header are those of links without the sign -1 along t of the "
+                f"last time slice {self.header.lattice.t - 1}, as with antiperiodic phases in the "
+                "links; write the file without them"
             )
-        if host_links.first_outside(-links, TOLERANCE) is None:
-            return (
-                f"every link along t of the last time slice {t} is -1 times one of "
-                f"{stored.group.label}, as with antiperiodic phases in the links; write the file "
-                "without them"
-            )
-        return ""
+
+    def _stated_averages(self) -> Averages:
+        """Return the averages that the header states, or zeros."""
+        plaquette = self.header.plaquette or 0.0
+        return Averages(plaquette, plaquette, plaquette, self.header.link_trace or 0.0)
+
+    def _last_slice(self, file: InputFile) -> LastSlice | None:
+        """Return the last time slice, if NumPy can read it."""
+        if not host_links.readable(self.stored):
+            return None
+        size = self.stored.block_bytes
+        places = (self._reader.offset + t * size for t in (self.header.lattice.t - 1, 0))
+        return LastSlice(self.stored, *(file.read(place, size) for place in places))
 
     @contextmanager
     def _opened(self) -> Iterator[InputFile]:
@@ -327,16 +443,17 @@ def open_configuration(
         agree with its size.
     """
     with InputFile(path) as file:
-        reader = read_header(file, _stated(lattice, group))
-        return Configuration(file.path, reader.header, reader, file.size)
+        given = _given(lattice, group)
+        reader = read_header(file, given)
+        return Configuration(file.path, reader.header, reader, file.size, given is None)
 
 
-def _stated(lattice: Lattice | str | None, group: str | None) -> tuple[Lattice, Group] | None:
+def _given(lattice: Lattice | str | None, group: str | None) -> tuple[Lattice, Group] | None:
     """Return lattice and group of a file that states neither; None if it does."""
     if lattice is None and group is None:
         return None
     if lattice is None or group is None:
         raise UsageError("--lattice and --group belong together; give both, or neither.")
     GROUPS.check(group, "group")
-    extents = lattice if isinstance(lattice, Lattice) else Lattice.parse(lattice)
+    extents = lattice if isinstance(lattice, Lattice) else any_lattice(lattice)
     return extents, GROUPS[group]

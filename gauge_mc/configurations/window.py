@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from gauge_mc.configurations.pipeline import WRITING, Memory
 from gauge_mc.devices import Device
 from gauge_mc.devices.choice import open_host
-from gauge_mc.domain.lattice import Lattice
+from gauge_mc.domain.lattice import Lattice, OddLattice
 from gauge_mc.domain.slab import Slab
-from gauge_mc.errors import NoKernelsError
+from gauge_mc.errors import NoKernelsError, UnsupportedError
 from gauge_mc.fields.averages import AVERAGED, normalised, slice_sums
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.file_links import (
@@ -247,16 +247,27 @@ def open_window(
 ) -> SliceWindow:
     """Return a window on the host: with kernels, or by NumPy where none can be compiled.
 
-    For parameters see `DeviceWindow`.
+    NumPy also takes lattices with odd extents, for which there are no kernels. For parameters see
+    `DeviceWindow`.
 
     Raises
     ------
     NoKernelsError
         If kernels cannot be compiled, and only they know the group or the order of the links.
+    UnsupportedError
+        If the lattice has odd extents, and only kernels know the group or the order of the links.
     """
+    readable = all(host_links.readable(one) for one in (source, target) if one)
+    if isinstance(source.lattice, OddLattice):
+        if not readable:
+            raise UnsupportedError(
+                f"The lattice {source.lattice} has odd extents, and only kernels, which need even "
+                "ones, know the group of its links or their order."
+            )
+        return HostWindow(source, target)
     try:
         return DeviceWindow(source, precision, open_host(), target)
     except NoKernelsError:
-        if not all(host_links.readable(one) for one in (source, target) if one):
+        if not readable:
             raise
         return HostWindow(source, target)

@@ -14,9 +14,9 @@ from gauge_mc import defaults
 from gauge_mc.configurations.pipeline import WRITING, Memory, write_behind
 from gauge_mc.configurations.reading import Configuration, Wrap, open_configuration
 from gauge_mc.configurations.window import SliceWindow, open_window
-from gauge_mc.domain.lattice import Lattice
+from gauge_mc.domain.lattice import Lattice, OddLattice
 from gauge_mc.domain.layout import real_type
-from gauge_mc.errors import GaugeError
+from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.averages import averages
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_blocks import FieldBlocks
@@ -24,8 +24,9 @@ from gauge_mc.fields.file_links import LinkCheck
 from gauge_mc.fields.host_field import HostField
 from gauge_mc.files.atomic import replacing
 from gauge_mc.files.averages import Averages
-from gauge_mc.formats import FORMATS, LinkSource, check_writable
+from gauge_mc.formats import FORMATS, LinkSource, check_writable, writable_formats
 from gauge_mc.groups import GROUPS
+from gauge_mc.registry import in_words
 from gauge_mc.storage.links import Block, Checksums, Links, StoredLinks
 
 
@@ -290,10 +291,17 @@ def stored_by(format: str, lattice: Lattice, group: str, precision: str) -> Stor
     Raises
     ------
     UsageError
-        If the format is unknown, is read-only, or cannot store the group in this precision.
+        If the format is unknown, is read-only, or cannot store the group in this precision, or
+        odd extents.
     """
     real_type(precision)  # which refuses an unknown one
     check_writable(format, group, precision)
+    if isinstance(lattice, OddLattice) and not FORMATS[format].odd_extents:
+        possible = [name for name in writable_formats() if FORMATS[name].odd_extents]
+        raise UsageError(
+            f"{FORMATS[format].title} files have even extents, but the lattice is {lattice}; "
+            f"choose {in_words(possible, 'or')}."
+        )
     return FORMATS[format].stored(lattice, GROUPS[group], precision)
 
 

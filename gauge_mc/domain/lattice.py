@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
 
-from gauge_mc.errors import UsageError
+from gauge_mc.errors import UnsupportedError, UsageError
 
 MAX_SITES = 2**32
 """Number of sites that is too large by one: they are counted by 32-bit integers."""
@@ -47,15 +47,19 @@ class Lattice:
 
     def __post_init__(self) -> None:
         for name, extent in zip("xyzt", self.extents, strict=True):
-            if extent < 2 or extent % 2:
-                raise UsageError(
-                    f"The extent in {name} is {extent}: the checkerboard update needs even "
-                    f"extents of at least 2, for example {max(2, extent + extent % 2)}."
-                )
+            self._check_extent(name, extent)
         if self.sites >= MAX_SITES:
             raise UsageError(
                 f"The lattice {self} has {self.sites} sites; choose one of fewer than {MAX_SITES} "
                 "(2^32) sites."
+            )
+
+    def _check_extent(self, name: str, extent: int) -> None:
+        """Refuse an extent that is odd or below 2, given the name of its direction."""
+        if extent < 2 or extent % 2:
+            raise UsageError(
+                f"The extent in {name} is {extent}: the checkerboard update needs even "
+                f"extents of at least 2, for example {max(2, extent + extent % 2)}."
             )
 
     @classmethod
@@ -107,3 +111,51 @@ class Lattice:
 
     def __str__(self) -> str:
         return "x".join(str(extent) for extent in self.extents)
+
+
+@dataclass(frozen=True)
+class OddLattice(Lattice):
+    """A periodic lattice with odd extents, whose links can be read and written, but not updated.
+
+    Its sites have no checkerboard, so that devices cannot store its links.
+
+    Raises
+    ------
+    UsageError
+        If an extent is below 1, or the lattice has 2**32 or more sites.
+    """
+
+    def _check_extent(self, name: str, extent: int) -> None:
+        """Refuse an extent below 1, given the name of its direction."""
+        if extent < 1:
+            raise UsageError(f"The extent in {name} is {extent}: choose at least 1.")
+
+    @property
+    def copies(self) -> Lattice:
+        """The lattice of periodic copies: two along every odd direction, one along the others."""
+        return Lattice(
+            *(extent * count for extent, count in zip(self.extents, self.counts, strict=True))
+        )
+
+    @property
+    def counts(self) -> tuple[int, int, int, int]:
+        """The numbers of copies along x, y, z and t."""
+        x, y, z, t = (1 + extent % 2 for extent in self.extents)
+        return x, y, z, t
+
+
+def odd_extents(lattice: Lattice) -> UnsupportedError:
+    """Return the error for odd extents where a device would store the links."""
+    return UnsupportedError(
+        f"The lattice {lattice} has odd extents, on which updates and most measurements are not "
+        "supported: files of such links can be checked, converted and read as arrays, and averages "
+        "over closed loops can be measured on the files."
+    )
+
+
+def any_lattice(text: str | Sequence[int]) -> Lattice:
+    """Return the lattice given as for `Lattice.parse`, an `OddLattice` if an extent is odd."""
+    try:
+        return Lattice.parse(text)
+    except UsageError:
+        return OddLattice.parse(text)

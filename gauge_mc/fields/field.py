@@ -18,7 +18,7 @@ from gauge_mc.devices import Device
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.halo import SliceRange
-from gauge_mc.domain.lattice import Lattice
+from gauge_mc.domain.lattice import Lattice, OddLattice, odd_extents
 from gauge_mc.domain.layout import BOTH_PARITIES, REALS, Layout, real_type, split_lanes
 from gauge_mc.domain.slab import Slab
 from gauge_mc.errors import GaugeError
@@ -93,10 +93,14 @@ class Field(SlabField):
         ------
         UsageError
             If the group or precision is unknown, or there are too few time slices for the devices.
+        UnsupportedError
+            If an extent of the lattice is odd.
         GaugeError
             If the device cannot be opened or has too little memory.
         """
         real_type(precision)  # which refuses an unknown one
+        if isinstance(lattice, OddLattice):
+            raise odd_extents(lattice)
         links_of, devices = GROUPS[group], DeviceGroup.of(device)
         first = devices.devices[0]
         split = split_lanes(lattice, first.lanes(precision))
@@ -171,11 +175,14 @@ class Field(SlabField):
         path: str | os.PathLike[str],
         precision: str | None = None,
         device: Device | DeviceGroup | None = None,
+        *,
+        lattice: Lattice | str | None = None,
+        group: str | None = None,
     ) -> Field:
         """Read a configuration file; the format is detected automatically.
 
-        Where no kernel can be compiled, and no device is given, the links can still be looked at
-        and written; see `Configuration.load`.
+        Where no kernel can be compiled, or if an extent is odd, the links can still be looked at
+        and written, unless a device is given; see `Configuration.load`.
 
         Parameters
         ----------
@@ -185,6 +192,9 @@ class Field(SlabField):
             ``single`` or ``double``; by default the precision of the file.
         device : Device or DeviceGroup, optional
             See `empty`.
+        lattice, group : Lattice or str, str, optional
+            Extents and group of links of which the file itself says nothing; see
+            `open_configuration`.
 
         Raises
         ------
@@ -193,7 +203,7 @@ class Field(SlabField):
         """
         from gauge_mc.configurations.reading import open_configuration
 
-        return open_configuration(path).load(precision, device)
+        return open_configuration(path, lattice, group).load(precision, device)
 
     @classmethod
     def from_slices(

@@ -1,4 +1,7 @@
-"""A field where no kernel can be compiled: its links can be looked at and written."""
+"""A field that no device stores: its links can be looked at and written.
+
+There is such a field where no kernel can be compiled, or if an extent of its lattice is odd.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from numpy.typing import NDArray
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.layout import real_type
-from gauge_mc.errors import NoKernelsError
+from gauge_mc.errors import NoKernelsError, UnsupportedError
 from gauge_mc.fields.field import Field
 from gauge_mc.groups import GROUPS
 from gauge_mc.storage import host_links
@@ -28,8 +31,8 @@ class HostField(Field):
         See `Field.empty`.
     slices : iterable of ndarray, shape (Z, Y, X, 4, N, N)
         The matrices of the time slices t = 0, 1, …
-    reason : NoKernelsError
-        What is missing.
+    reason : NoKernelsError or UnsupportedError
+        What is missing, or why kernels cannot take such a lattice.
     """
 
     def __init__(
@@ -38,11 +41,11 @@ class HostField(Field):
         group: str,
         precision: str,
         slices: Iterable[NDArray[np.complex128]],
-        reason: NoKernelsError,
+        reason: NoKernelsError | UnsupportedError,
     ) -> None:
         kind = np.result_type(real_type(precision), np.complex64)
         values = {"lattice": lattice, "group": GROUPS[group], "precision": precision}
-        stored = {"_links": [one.astype(kind) for one in slices], "_reason": str(reason)}
+        stored = {"_links": [one.astype(kind) for one in slices], "_reason": reason}
         for name, value in (values | stored).items():
             object.__setattr__(self, name, value)
 
@@ -51,11 +54,12 @@ class HostField(Field):
 
         Raises
         ------
-        NoKernelsError
+        NoKernelsError, UnsupportedError
             If kernels are to find the links.
         """
         if name in ON_DEVICES:
-            raise NoKernelsError(vars(self)["_reason"])
+            reason = vars(self)["_reason"]
+            raise type(reason)(str(reason))
         raise AttributeError(name)
 
     def __repr__(self) -> str:

@@ -141,7 +141,7 @@ class InputFile:
         """
         quoted = "".join(c if c.isprintable() else "?" for c in reason[:400])
         return DamagedError(
-            f"{self.path} is damaged: {quoted}; restore it from a copy or write it again."
+            f"{self.path} is damaged: {quoted}; restore it from a copy or write it again.", quoted
         )
 
     def unsupported(self, reason: str) -> UnsupportedError:

@@ -70,6 +70,9 @@ class Format(ABC):
     signed: ClassVar[bool] = True
     """True if files begin with a signature that identifies them with certainty."""
 
+    odd_extents: ClassVar[bool] = False
+    """Whether files of lattices with odd extents can be written."""
+
     @abstractmethod
     def recognises(self, head: bytes) -> bool:
         """Return whether a file that begins with these bytes can be of this format."""

@@ -69,6 +69,7 @@ class Hdf5(Format):
         "needs h5py"
     )
     suffix: ClassVar[str] = ".h5"
+    odd_extents: ClassVar[bool] = True
 
     def recognises(self, head: bytes) -> bool:
         """Return whether a file begins with the signature of HDF5."""
@@ -112,7 +113,7 @@ def _read_header(file: InputFile) -> ScidacReader:
             "its links are compressed, in chunks or elsewhere; let h5repack -f NONE -l CONTI copy "
             "the file"
         )
-    lattice, group = lattice_of(file, *shape[3::-1]), _group(file, shape[-1])
+    lattice, group = lattice_of(file, *shape[3::-1], odd=True), _group(file, shape[-1])
     order = "<" if dtype.newbyteorder("<") == dtype else ">"
     stored = _stored(lattice, group, f"{order}f{dtype.itemsize // 2}")
     if offset + stored.nbytes > file.size:

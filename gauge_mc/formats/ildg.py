@@ -69,6 +69,7 @@ class Ildg(Format):
     summary: ClassVar[str] = "LIME container with SciDAC checksum; any group, single or double"
     suffix: ClassVar[str] = ".lime"
     names_group: ClassVar[bool] = True
+    odd_extents: ClassVar[bool] = True
 
     def recognises(self, head: bytes) -> bool:
         """Return whether a file begins with the magic number of LIME."""
@@ -115,8 +116,9 @@ def _read_header(file: InputFile) -> ScidacReader:
         return _read_color_matrices(file, records)
     if not count and data_count == 1:
         raise file.unsupported(
-            "it has links, but states neither their group nor their extents; give both to gauge-mc "
-            "convert, as in --lattice 8x8x8x16 --group su3, which writes a file that states them"
+            "it has links, but states neither their group nor their extents; give both to info, "
+            "verify or measure, as in --lattice 8x8x8x16 --group su3, or to gauge-mc convert, "
+            "which writes a file that states them"
         )
     if count == data_count != 1:  # another kind of LIME file, or several configurations
         raise file.unsupported(f"it has {count} ildg-format records instead of one")
@@ -134,7 +136,7 @@ def _read_header(file: InputFile) -> ScidacReader:
     if group not in GROUPS:
         known = ", ".join(f"{name}gauge" for name in GROUPS)
         raise file.unsupported(f"its field is '{field}', but the known fields are {known}")
-    lattice = lattice_of(file, *(int(extent) for extent in extents))
+    lattice = lattice_of(file, *(int(extent) for extent in extents), odd=True)
     data = only(file, records, "ildg-binary-data")
     reader = _reader_of(file, records, data, lattice, group, precision)
     _compare_extents(file, records, lattice)
@@ -155,7 +157,7 @@ def _read_color_matrices(file: InputFile, records: list[LimeRecord]) -> ScidacRe
     words = _private_extents(file, records)
     if len(words) != 4 or not all(re.fullmatch("[0-9]{1,9}", word) for word in words):
         raise file.unsupported(f"its extents are '{' '.join(words)}', not four numbers")
-    lattice = lattice_of(file, *map(int, words))
+    lattice = lattice_of(file, *map(int, words), odd=True)
     precision = {"F": "single", "D": "double"}[named[1]]
     data = only(file, records, SCIDAC_DATA)
     return _reader_of(file, records, data, lattice, group, precision)

@@ -79,7 +79,7 @@ def _read_header(file: InputFile) -> MilcReader:
         raise file.unsupported(
             "its sites are in the order of a MILC checkpoint; let MILC save it in serial format"
         )
-    lattice = lattice_of(file, x, y, z, t)
+    lattice = lattice_of(file, x, y, z, t, odd=True)
     group = GROUPS[special_unitary(3)]
     checksums = frozenset({ROTATED_WORDS})
     stored = StoredLinks(lattice, group, f"{order}f4", checksums=checksums)
@@ -99,7 +99,7 @@ def _read_old_header(file: InputFile, order: str) -> MilcReader:
     """Read and check the header of versions 1 to 4."""
     head = file.read(0, _OLD_HEADER_BYTES).tobytes()
     _, x, y, z, t, *parameters = struct.unpack(order + _OLD_LAYOUT, head)
-    lattice, group = lattice_of(file, x, y, z, t), GROUPS[special_unitary(3)]
+    lattice, group = lattice_of(file, x, y, z, t, odd=True), GROUPS[special_unitary(3)]
     stored = StoredLinks(lattice, group, f"{order}f4")
     file.expect_size(_OLD_HEADER_BYTES + stored.nbytes)
     header = Header(

@@ -86,6 +86,7 @@ class Nersc(Format):
     title: ClassVar[str] = "NERSC"
     summary: ClassVar[str] = "text header with checksum and averages; any group, single or double"
     suffix: ClassVar[str] = ".nersc"
+    odd_extents: ClassVar[bool] = True
 
     def recognises(self, head: bytes) -> bool:
         """Return whether a file begins with ``BEGIN_HEADER``."""
@@ -134,7 +135,7 @@ def _read_header(file: InputFile) -> NerscReader:
     averages = {name: _average(file, fields, key) for name, key in _AVERAGES.items()}
     plaquette, link_trace = averages.values()
     stated = {name: one for name, one in averages.items() if one is not None}
-    lattice = lattice_of(file, *(int(extent) for extent in extents))
+    lattice = lattice_of(file, *(int(extent) for extent in extents), odd=True)
     reals = lattice.sites * 4 * rows * group.colours * 2
     if real is None:
         warnings.append(file.absent("FLOATING_POINT", "the type of its numbers is a guess"))

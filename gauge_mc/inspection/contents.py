@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gauge_mc.arguments import checks_types
-from gauge_mc.configurations.reading import open_configuration
+from gauge_mc.configurations.reading import STATED_KIND, LinkKind, open_configuration
 from gauge_mc.files.averages import Averages
 from gauge_mc.files.table import read_table
 from gauge_mc.numbers import counted
@@ -78,6 +78,9 @@ class ScanInfo:
 @checks_types
 def info(
     path: str | os.PathLike[str] | None = None,
+    *,
+    lattice: str | None = None,
+    group: str | None = None,
 ) -> ConfigurationInfo | RunInfo | ScanInfo:
     """Return the contents of a configuration file, a run or a scan.
 
@@ -85,6 +88,9 @@ def info(
     ----------
     path : path, optional
         Configuration file, run or scan; by default the newest run or scan in ``runs/``.
+    lattice, group : str, optional
+        Extents and group of links of which a configuration file itself says nothing; see
+        `open_configuration`.
 
     Returns
     -------
@@ -100,17 +106,28 @@ def info(
         If a file is damaged.
     """
     chosen = newest_run_or_scan() if path is None else Path(path)
+    kind = LinkKind(lattice, group)
     if not chosen.is_dir():
-        found = {name: one for part in configuration_info(chosen) for name, one in part.items()}
+        found = {
+            name: one for part in configuration_info(chosen, kind) for name, one in part.items()
+        }
         known = {name: one for name, one in found.items() if one is not None} | found["stated"]
         return ConfigurationInfo(**known | {"recomputed": Averages(**found["recomputed"])})
+    kind.refuse(str(chosen))
     if Scan(chosen, Parameters()).exists():
         return _of_scan(Scan.read(chosen))
     return _of_run(Run(chosen))
 
 
-def info_parts(path: Path) -> Iterator[InfoPart]:
+def info_parts(path: Path, kind: LinkKind = STATED_KIND) -> Iterator[InfoPart]:
     """Yield the contents of a configuration file, a run or a scan, in several parts.
+
+    Parameters
+    ----------
+    path : Path
+        The file or directory.
+    kind : LinkKind
+        Extents and group, if a configuration file itself does not state them.
 
     Raises
     ------
@@ -120,13 +137,14 @@ def info_parts(path: Path) -> Iterator[InfoPart]:
         If a file is damaged, or two configurations of a run have the same number.
     """
     if not path.is_dir():
-        return configuration_info(path)
+        return configuration_info(path, kind)
+    kind.refuse(str(path))
     if Scan(path, Parameters()).exists():
         return scan_info(Scan.read(path))
     return run_info(Run(path))
 
 
-def configuration_info(path: Path) -> Iterator[InfoPart]:
+def configuration_info(path: Path, kind: LinkKind = STATED_KIND) -> Iterator[InfoPart]:
     """Yield the header of a configuration file, then averages over its links.
 
     Raises
@@ -134,7 +152,7 @@ def configuration_info(path: Path) -> Iterator[InfoPart]:
     GaugeError
         If the header is damaged (before the first part), or the links are (before the second part).
     """
-    configuration = open_configuration(path)
+    configuration = open_configuration(path, *kind)
     header = dataclasses.asdict(configuration.header)
     lattice = str(configuration.header.lattice)
     stated = {key: header.pop(key) for key in (name.replace(" ", "_") for name in STATED)}

@@ -16,7 +16,12 @@ import numpy as np
 
 from gauge_mc.actions import Action
 from gauge_mc.arguments import checks_types
-from gauge_mc.configurations.reading import open_configuration
+from gauge_mc.configurations.reading import (
+    STATED_KIND,
+    Configuration,
+    LinkKind,
+    open_configuration,
+)
 from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import (
     DamagedError,
@@ -103,6 +108,8 @@ def verify(
     *paths: str | os.PathLike[str],
     advance: CheckProgress = lambda share: None,
     regenerate: int = 0,
+    lattice: str | None = None,
+    group: str | None = None,
 ) -> list[Verdict]:
     """Check every file of runs and scans, or single configurations and tables.
 
@@ -114,6 +121,9 @@ def verify(
         See `CheckProgress`.
     regenerate : int
         Number of configurations of a publication to make again; see `gauge_mc.publish`.
+    lattice, group : str, optional
+        Extents and group of links of which configuration files themselves say nothing; see
+        `open_configuration`.
 
     Returns
     -------
@@ -126,7 +136,8 @@ def verify(
         If a path does not exist, or is a directory without a run or a scan.
     """
     targets = named_or_newest([*map(Path, paths)])
-    checks = [check for path in targets for check in checks_of(path, regenerate)]
+    kind = LinkKind(lattice, group)
+    checks = [check for path in targets for check in checks_of(path, regenerate, kind)]
     return [carry_out(check, advance) for check in checks]
 
 
@@ -152,7 +163,7 @@ def carry_out(check: Check, advance: CheckProgress) -> Verdict:
         return Verdict(check.path, False if bad else None, str(found))
 
 
-def checks_of(path: Path, regenerate: int = 0) -> list[Check]:
+def checks_of(path: Path, regenerate: int = 0, kind: LinkKind = STATED_KIND) -> list[Check]:
     """Return the checks of a run, a scan, a publication, a configuration or a table.
 
     For a configuration, its header (size, checksum, averages) and the unitarity of its links are
@@ -167,21 +178,26 @@ def checks_of(path: Path, regenerate: int = 0) -> list[Check]:
         A run, a scan, a publication, a configuration or a table.
     regenerate : int
         Number of configurations of a publication to make again.
+    kind : LinkKind
+        Extents and group, if a configuration itself does not state them.
 
     Raises
     ------
     UsageError
         If the path does not exist, or is a directory without a run or a scan; or configurations
-        are to be made again that are not those of a publication.
+        are to be made again that are not those of a publication; or a kind is given for something
+        else than a configuration.
     """
     try:
-        return _checks_of(path, regenerate)
+        return _checks_of(path, regenerate, kind)
     except PermissionError as error:
         place = Path(os.fsdecode(error.filename or path))
         return [Check(path, partial(_refused, unreadable(place, error)))]
 
 
-def _checks_of(path: Path, regenerate: int) -> list[Check]:
+def _checks_of(path: Path, regenerate: int, kind: LinkKind) -> list[Check]:
+    if path.is_dir() or (path.exists() and _is_table(path)):
+        kind.refuse(str(path))
     if path.exists() and is_publication(path):
         return _publication_checks(path, regenerate)
     if regenerate:
@@ -192,7 +208,7 @@ def _checks_of(path: Path, regenerate: int) -> list[Check]:
     if not path.exists():
         raise UsageError(f"There is no file or directory {path}.")
     if not path.is_dir():
-        return [_table_check(path) if _is_table(path) else _configuration_check(path)]
+        return [_table_check(path) if _is_table(path) else _configuration_check(path, kind)]
     if Scan(path, Parameters()).exists():
         return _scan_checks(path)
     if inside := runs_in(path):
@@ -245,9 +261,9 @@ def _known_scan(path: Path) -> Scan:
     return Scan(path, Parameters())
 
 
-def _configuration_check(path: Path) -> Check:
+def _configuration_check(path: Path, kind: LinkKind) -> Check:
     """Return the check of a configuration by itself."""
-    return Check(path, partial(_configuration, path, None, {}), named=True)
+    return Check(path, partial(_configuration, path, None, {}, kind=kind), named=True)
 
 
 def _is_table(path: Path) -> bool:
@@ -565,18 +581,20 @@ def _configuration(
     parameters: Parameters | None,
     stated: dict[str, TableData],
     advance: CheckProgress,
+    kind: LinkKind = STATED_KIND,
 ) -> str:
     """Check a configuration, and that it agrees with the tables of its run."""
     if is_missing(path):
         again = _making_again("it", Run(path.parents[1]), parameters, str(int(path.stem)))
         raise DamagedError(f"{path} is missing; {again}.")
-    header = open_configuration(path).header
+    configuration = open_configuration(path, *kind)
+    header = configuration.header
     for name in ("group", "lattice", "precision") if parameters else ():
         if getattr(header, name) != getattr(parameters, name):
             raise DamagedError(
                 f"{path} belongs to another run: its {name} is {getattr(header, name)}."
             )
-    averages = _averages(path, advance)
+    averages = _averages(configuration, advance)
     compared = False
     for observable, table in stated.items():
         found = OBSERVABLES[observable].of_averages(averages)
@@ -612,7 +630,7 @@ def _compare(
     return True
 
 
-def _averages(path: Path, advance: CheckProgress) -> Averages:
+def _averages(configuration: Configuration, advance: CheckProgress) -> Averages:
     """Read a configuration, check it as its format allows, and return the averages over it."""
 
     def advancing(blocks: Iterable[Block], count: int) -> Iterator[Block]:
@@ -620,7 +638,7 @@ def _averages(path: Path, advance: CheckProgress) -> Averages:
             yield block
             advance(1 / count)
 
-    return open_configuration(path).check(advancing)
+    return configuration.check(advancing)
 
 
 def _missing(path: Path) -> DamagedError:

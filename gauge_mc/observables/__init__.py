@@ -246,6 +246,10 @@ class Observable:
     """Whether its tables can have the same bits on all machines. Then its values are sums of
     kernels whose lanes do not depend on each other, and what follows is rounded by IEEE 754.
     """
+    on_copies: ClassVar[bool] = False
+    """Whether its values are averages over all sites of what does not wind around the lattice. They
+    are then the same on periodic copies, so that it can be measured if an extent is odd.
+    """
     benched: ClassVar[bool] = True
     """Whether benchmarks time it although it is not named, since it does not take long."""
     formerly: ClassVar[Mapping[str, str]] = {}

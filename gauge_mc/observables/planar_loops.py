@@ -67,6 +67,7 @@ class PlanarLoops(Observable):
     normalisation: ClassVar[str] = "Re Tr / N averaged over sites and directions"
     units: ClassVar[str] = "r and t in links"
     strict: ClassVar[bool] = True
+    on_copies: ClassVar[bool] = True
     options: ClassVar[tuple[Option, ...]] = (
         Option("r_max", int, "Largest distance R.", f"{R_MAX}, or half the lattice"),
         Option("t_max", int, "Largest time T.", f"{T_MAX}, or half the lattice"),

@@ -33,6 +33,7 @@ class LoopAverages(SummedObservable):
     """
 
     strict: ClassVar[bool] = True
+    on_copies: ClassVar[bool] = True
     loops: ClassVar[Loops]
     """The loops, with their kinds."""
     normalisation: ClassVar[str] = "Re Tr / N averaged over the lattice"

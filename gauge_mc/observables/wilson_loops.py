@@ -69,6 +69,7 @@ class WilsonLoops(LoopSet, ReducedNoise):
     units: ClassVar[str] = "r in steps along path, such as (1,1,0); t in lattice units"
     smears: ClassVar[bool] = True
     strict: ClassVar[bool] = True
+    on_copies: ClassVar[bool] = True
     options: ClassVar[tuple[Option, ...]] = (
         Option("r_max", int, "Largest distance R.", f"{EXTENT}, or half the lattice"),
         Option("t_max", int, "Largest time T.", f"{EXTENT}, or half the lattice"),

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from gauge_mc import defaults
 from gauge_mc.actions import Action, action_of
 from gauge_mc.analysis.timeseries.gamma_method import estimate
-from gauge_mc.domain.lattice import Lattice
+from gauge_mc.domain.lattice import any_lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import TableData
 from gauge_mc.groups import GROUPS
@@ -73,7 +73,7 @@ def _curves(tables: Sequence[TableData], column: str) -> Curves:
     for table in tables:
         header = table.header
         try:
-            beta, lattice = float(header["beta"]), Lattice.parse(header["lattice"])
+            beta, lattice = float(header["beta"]), any_lattice(header["lattice"])
             action = action_of(header)
             ensemble = (header["group"], lattice.extents, action)
         except (KeyError, ValueError) as error:
@@ -94,4 +94,4 @@ def _label(group: str, extents: tuple[int, ...], action: Action) -> str:
     """Return the label of a curve: group, unusual action, lattice and options of the action."""
     name, options = named_apart(action)
     words = [GROUPS[group].label, *name]
-    return ", ".join([physics_label(", ".join(words), Lattice(*extents)), *options])
+    return ", ".join([physics_label(", ".join(words), any_lattice(extents)), *options])

@@ -9,6 +9,7 @@ from pathlib import Path
 from gauge_mc.arguments import checks_types
 from gauge_mc.configurations.reading import Configuration, Wrap, open_configuration, unwrapped
 from gauge_mc.configurations.writing import convert_configuration
+from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.formats import FORMATS, check_writable
@@ -122,9 +123,11 @@ def _precision_for(format: str, group: str, precision: str) -> str:
     return fitting[0] if fitting else precision
 
 
-def warning_of(path: str | Path) -> str | None:
+def warning_of(
+    path: str | Path, lattice: Lattice | str | None = None, group: str | None = None
+) -> str | None:
     """Return a warning about what cannot be checked in a configuration file, or None."""
     try:
-        return open_configuration(path).header.warning or None
+        return open_configuration(path, lattice, group).header.warning or None
     except GaugeError:
         return None

@@ -7,9 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gauge_mc.configurations.reading import open_configuration
+from gauge_mc.configurations.reading import (
+    STATED_KIND,
+    Configuration,
+    LinkKind,
+    open_configuration,
+)
 from gauge_mc.domain.device_pool import Devices
-from gauge_mc.domain.lattice import Lattice
+from gauge_mc.domain.lattice import Lattice, OddLattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.formats import FORMATS, is_configuration
@@ -42,6 +47,13 @@ class Ensemble:
     """Default folder of the tables."""
     measured: tuple[str, ...] = ()
     """Observables that the run itself measures."""
+    kind: LinkKind = STATED_KIND
+    """Extents and group, if the files themselves do not state them."""
+
+    @property
+    def measured_lattice(self) -> Lattice:
+        """Lattice of the fields: that of the files, or of their copies if an extent is odd."""
+        return self.lattice.copies if isinstance(self.lattice, OddLattice) else self.lattice
 
     def strictly(self, observable: Observable) -> bool:
         """Return whether an observable is measured with the same bits on all machines."""
@@ -58,8 +70,14 @@ class Ensemble:
         """Return the default path of a table of configurations that were not kept."""
         return self.folder / f"{table_name(observable)}{AGAIN_SUFFIX}.csv"
 
+    def open(self, number: int) -> Configuration:
+        """Open a configuration and read its header; for the errors see `open_configuration`."""
+        return open_configuration(self.files[number], *self.kind)
+
     def load(self, number: int, precision: str, device: Devices) -> tuple[Field, str]:
         """Read a configuration, and return it with the digest of its links in the file.
+
+        If an extent is odd, there are periodic copies of it in the field.
 
         Raises
         ------
@@ -67,7 +85,7 @@ class Ensemble:
             If the configuration cannot be read, is damaged, or has another group or lattice than
             the ensemble.
         """
-        configuration = open_configuration(self.files[number])
+        configuration = self.open(number)
         header = configuration.header
         if (header.group, header.lattice) != (self.group, self.lattice):
             raise GaugeError(
@@ -77,7 +95,7 @@ class Ensemble:
         return configuration.load_identified(precision, device)
 
 
-def find_ensemble(targets: Sequence[Path]) -> Ensemble:
+def find_ensemble(targets: Sequence[Path], kind: LinkKind = STATED_KIND) -> Ensemble:
     """Find the configurations to measure on.
 
     Parameters
@@ -85,22 +103,26 @@ def find_ensemble(targets: Sequence[Path]) -> Ensemble:
     targets : sequence of Path
         A run directory, a folder of configurations, or configuration files. If it is empty, the
         newest run in ``runs/`` is taken.
+    kind : LinkKind
+        Extents and group, if configuration files themselves do not state them.
 
     Raises
     ------
     UsageError
-        If the run does not exist, or two of the given files have the same number.
+        If the run does not exist, or two of the given files have the same number; or a kind is
+        given for a run.
     GaugeError
         If there are no configurations, a file cannot be read or has another group or lattice than
         the others, or two configurations of the run have the same number.
     """
     if targets and not any(target.is_dir() for target in targets):
-        return _ensemble_of_files(targets)
+        return _ensemble_of_files(targets, kind)
     if len(targets) > 1:
         raise UsageError("Several targets include a directory; name one run, or only files.")
     run = Run(targets[0]) if targets else only_newest_run()
     if not run.exists() and (files := _configurations_in(run.path)):
-        return _ensemble_of_files(files)
+        return _ensemble_of_files(files, kind)
+    kind.refuse(str(run.path))
     return _ensemble_of_run(run)
 
 
@@ -135,8 +157,8 @@ def ensemble_of(run: Run, parameters: Parameters, files: dict[int, Path]) -> Ens
     return Ensemble(files, p.group, p.lattice, p.precision, metadata, run.path, measured)
 
 
-def _ensemble_of_files(paths: Sequence[Path]) -> Ensemble:
-    headers = [open_configuration(path).header for path in paths]
+def _ensemble_of_files(paths: Sequence[Path], kind: LinkKind) -> Ensemble:
+    headers = [open_configuration(path, *kind).header for path in paths]
     first = headers[0]
     for path, header in zip(paths, headers, strict=True):
         if (header.group, header.lattice) != (first.group, first.lattice):
@@ -158,8 +180,10 @@ def _ensemble_of_files(paths: Sequence[Path]) -> Ensemble:
     metadata |= {
         key: first.provenance[key] for key in ("beta", "strict") if key in first.provenance
     }
+    if isinstance(first.lattice, OddLattice):
+        metadata["measured on"] = f"periodic copies, {first.lattice.copies}"
     files = dict(sorted(files.items()))
-    return Ensemble(files, first.group, first.lattice, first.precision, metadata, Path())
+    return Ensemble(files, first.group, first.lattice, first.precision, metadata, Path(), kind=kind)
 
 
 def _number_of(path: Path, header: Header) -> int:

@@ -14,11 +14,12 @@ import numpy as np
 
 from gauge_mc import defaults
 from gauge_mc.arguments import checks_types
+from gauge_mc.configurations.reading import STATED_KIND, LinkKind
 from gauge_mc.console import Console
 from gauge_mc.devices.choice import AUTOMATIC, choose_devices, hint
 from gauge_mc.domain.device_group import DeviceGroup, open_device_group
 from gauge_mc.domain.device_pool import DevicePool, Devices, device_pool
-from gauge_mc.domain.lattice import Lattice
+from gauge_mc.domain.lattice import Lattice, OddLattice
 from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
@@ -78,6 +79,8 @@ def measure(
     split: bool = False,
     at: Updates | None = None,
     progress: bool = True,
+    lattice: str | None = None,
+    group: str | None = None,
     **options: Unpack[MeasureKeywords],
 ) -> TableData:
     """Measure an observable on a field or on stored configurations.
@@ -107,6 +110,9 @@ def measure(
         `gauge_mc.regenerate`. By default the stored configurations are taken.
     progress : bool
         Whether to show progress.
+    lattice, group : str, optional
+        Extents and group of links of which configuration files themselves say nothing; see
+        `open_configuration`.
     **options : object
         Options of the observable by name. Functions and instances of `Observable` have none.
 
@@ -124,14 +130,17 @@ def measure(
     Exception
         If a function raises an exception. The table keeps the results up to that point.
     """
+    kind = LinkKind(lattice, group)
     if isinstance(target, Field):
+        kind.refuse("A field")
         return _measure_field(target, _observable(observable, target.lattice, options))
     _check_order(target, observable)
     paths, places = paths_of(target), _MeasuringDevices(backend, devices, threads, split)
     plan = _ObservablePlan(observable, options, precision, places, Console(quiet=not progress))
     if at is not None:
+        kind.refuse("A run")
         return _measure_again(paths, update_numbers(at), plan, output)
-    ensemble = find_ensemble(paths)
+    ensemble = find_ensemble(paths, kind)
     return plan.carry_out(ensemble, Path(output) if output else None)
 
 
@@ -175,6 +184,8 @@ class _ObservablePlan:
 
     def wanted(self, ensemble: Ensemble) -> Observable:
         """Return the observable for an ensemble."""
+        if isinstance(ensemble.lattice, OddLattice):
+            _check_copies(self.observable, ensemble.lattice)
         found = _observable(self.observable, ensemble.lattice, self.options)
         return found.for_group(ensemble.group).for_ensemble(ensemble.metadata)
 
@@ -183,7 +194,7 @@ class _ObservablePlan:
         wanted, console = self.wanted(ensemble), self.console
         path = path or ensemble.table(wanted.name)
         width = self._width(ensemble)
-        openers = self.places.openers(ensemble.lattice)[: len(ensemble.files)]
+        openers = self.places.openers(ensemble.measured_lattice)[: len(ensemble.files)]
         with device_pool(openers) as pool, announced_compilation(console):
             if not wanted.records:
                 wanted = _prepared(wanted, ensemble, width, pool)
@@ -246,6 +257,8 @@ def measurement_memory(
     devices: str | None = None,
     threads: int | None = None,
     split: bool = False,
+    lattice: str | None = None,
+    group: str | None = None,
     **options: Any,
 ) -> MemoryForecast:
     """Return the memory that `measure` takes on devices, without measuring.
@@ -255,7 +268,7 @@ def measurement_memory(
     _check_order(target, observable)
     places = _MeasuringDevices(backend, devices, threads, split)
     plan = _ObservablePlan(observable, options, precision, places, Console(quiet=True))
-    return plan.memory(find_ensemble(paths_of(target)))
+    return plan.memory(find_ensemble(paths_of(target), LinkKind(lattice, group)))
 
 
 def _measure_again(
@@ -292,7 +305,12 @@ def _logs(folder: Path) -> list[RunLog]:
     return [RunLog(folder)] if Run(folder).exists() else []
 
 
-def default_table(paths: Sequence[Path], observable: str, again: bool = False) -> Path:
+def default_table(
+    paths: Sequence[Path],
+    observable: str,
+    again: bool = False,
+    kind: LinkKind = STATED_KIND,
+) -> Path:
     """Return the table that `measure` writes by default.
 
     Parameters
@@ -303,9 +321,11 @@ def default_table(paths: Sequence[Path], observable: str, again: bool = False) -
         Name of the observable.
     again : bool
         Whether configurations are made again for it.
+    kind : LinkKind
+        Extents and group, if configuration files themselves do not state them.
     """
     if not again:
-        return find_ensemble(paths).table(observable)
+        return find_ensemble(paths, kind).table(observable)
     run = _run_of(paths)
     return ensemble_of(run, run.read()[0], {}).table_again(observable)
 
@@ -327,6 +347,19 @@ def _check_order(target: Target, observable: str | CustomObservable) -> None:
         raise UsageError(
             f"There is no run {names[0]}, but an observable; the run comes first, as in "
             f"measure('{shortened(names[1])}', '{names[0]}')."
+        )
+
+
+def _check_copies(given: str | CustomObservable, lattice: OddLattice) -> None:
+    """Refuse an observable that is not the same on periodic copies of a lattice."""
+    kind = OBSERVABLES[given] if isinstance(given, str) else given
+    if not getattr(kind, "on_copies", False):
+        possible = [name for name, one in OBSERVABLES.items() if one.on_copies]
+        raise UsageError(
+            f"The lattice {lattice} has odd extents, so that its links are measured on periodic "
+            f"copies, {lattice.copies}, on which averages over closed loops are the same, but "
+            f"nothing that winds around the lattice or is summed over it; choose "
+            f"{in_words(possible, 'or')}."
         )
 
 

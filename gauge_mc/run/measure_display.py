@@ -27,9 +27,11 @@ WARNINGS = 3
 def opening(work: MeasurementTask, devices: str, advice: str | None) -> list[str]:
     """Return the lines shown at the beginning: configurations, devices, options, and a hint."""
     ensemble, header, total = work.ensemble, work.observable.header, len(work.done) + len(work.left)
+    fields = ensemble.measured_lattice
+    copies = f" (periodic copies, {fields})" if fields != ensemble.lattice else ""
     lines = [
         f"{work.observable.name} on {total} configuration{'s' * (total != 1)}, {ensemble.group} on "
-        f"{ensemble.lattice}, {len(work.done)} already measured, on {devices}"
+        f"{ensemble.lattice}{copies}, {len(work.done)} already measured, on {devices}"
     ]
     known = {"observable", "normalisation", "units"}
     again = len({*work.unknown} & ensemble.files.keys())
@@ -59,7 +61,9 @@ def warnings_of(work: MeasurementTask) -> list[str]:
     """Return the warnings in the headers of the configurations to be measured."""
     left = {*work.left}
     files = (path for number, path in work.ensemble.files.items() if number in left)
-    found = (f"{path}: {warning}" for path in files if (warning := warning_of(path)))
+    found = (
+        f"{path}: {warning}" for path in files if (warning := warning_of(path, *work.ensemble.kind))
+    )
     return list(dict.fromkeys(found))
 
 

@@ -18,7 +18,6 @@ from pathlib import Path
 import numpy as np
 
 from gauge_mc.actions import restated
-from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.device_pool import DevicePool, Devices
 from gauge_mc.errors import ConvergenceError, GaugeError, UsageError
@@ -245,7 +244,7 @@ def _compare_links(path: Path, ensemble: Ensemble, done: Sequence[int]) -> tuple
             )
         if number in done and number in origins:
             origin = origins[number]
-            if open_configuration(file).digest() != origin.digest:
+            if ensemble.open(number).digest() != origin.digest:
                 raise UsageError(
                     f"{file} has the number {number}, which the table {path} has of other links "
                     f"(in a file {origin.name}); choose another --output, or remove the table to "

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from gauge_mc.configurations.reading import LinkKind
 from gauge_mc.errors import GaugeError, StoppedError, UsageError
 from gauge_mc.files.table import TableData
 from gauge_mc.run.measure import default_table, measure
@@ -33,6 +34,8 @@ def measure_all(
     *,
     output: Path | None = None,
     at: str | None = None,
+    lattice: str | None = None,
+    group: str | None = None,
     **options: Any,
 ) -> Iterator[tuple[Path, TableData | GaugeError]]:
     """Measure on several ensembles, and yield each table with its path.
@@ -55,8 +58,10 @@ def measure_all(
         )
     for paths in ensembles:
         try:
-            path = output or default_table(paths, observable, again=at is not None)
-            yield path, measure(paths, observable, output=path, at=at, **options)
+            again, kind = at is not None, LinkKind(lattice, group)
+            path = output or default_table(paths, observable, again, kind)
+            common: dict[str, Any] = {"lattice": lattice, "group": group, **options}
+            yield path, measure(paths, observable, output=path, at=at, **common)
         except StoppedError:
             raise
         except GaugeError as error:

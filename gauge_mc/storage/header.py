@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from gauge_mc.domain.lattice import Lattice
+from gauge_mc.domain.lattice import Lattice, OddLattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.averages import Averages
 from gauge_mc.files.input import InputFile
@@ -126,8 +126,17 @@ LEAST_SITE_BYTES = 64
 """Bytes per site of the most compact file: one row of four SU(2) links in single precision."""
 
 
-def lattice_of(file: InputFile, x: int, y: int, z: int, t: int) -> Lattice:
+def lattice_of(file: InputFile, x: int, y: int, z: int, t: int, *, odd: bool = False) -> Lattice:
     """Return the lattice with the extents that a file states.
+
+    Parameters
+    ----------
+    file : InputFile
+        The file.
+    x, y, z, t : int
+        The extents.
+    odd : bool
+        Whether they may be odd. The lattice is then an `OddLattice`.
 
     Raises
     ------
@@ -140,5 +149,7 @@ def lattice_of(file: InputFile, x: int, y: int, z: int, t: int) -> Lattice:
     except GaugeError as error:
         extents, reason = (x, y, z, t), str(error).rstrip(".")
         impossible = min(extents) < 1 or LEAST_SITE_BYTES * math.prod(extents) > file.size
+        if odd and not impossible and any(extent % 2 for extent in extents):
+            return OddLattice(*extents)
         refuse = file.damaged if impossible else file.unsupported
         raise refuse(reason) from None

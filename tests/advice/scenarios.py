@@ -343,23 +343,38 @@ SCENARIOS += [
         before=(LOOPS, "generate --output run --configs 4 --quiet"),
     ),
     Scenario(
-        "it has links, but states neither their group nor their extents; give both to gauge-mc "
-        "convert, as in --lattice 8x8x8x16 --group su3, which writes a file that states them",
-        CONVERT,
-        "give both to gauge-mc convert, as in --lattice 8x8x8x16 --group su3",
-        f"{CONVERT} --lattice 4x4x4x4 --group su2",
+        "it has links, but states neither their group nor their extents; give both to info, "
+        "verify or measure, as in --lattice 8x8x8x16 --group su3, or to gauge-mc convert, "
+        "which writes a file that states them",
+        f"measure plaquette {OF_OTHERS / 'lqjl_su2.ildg'}",
+        "measure, as in --lattice 8x8x8x16 --group su3",
+        f"measure plaquette {OF_OTHERS / 'lqjl_su2.ildg'} --lattice 4x4x4x4 --group su2",
+        then=f"{CONVERT} --lattice 4x4x4x4 --group su2",
+    ),
+    Scenario(
+        "{} may have links of another group or on another lattice than {} on {}, which --lattice "
+        "and --group say, because {}; give others, or restore it from a copy if they are right.",
+        f"verify {OF_OTHERS / 'lqjl_su2.ildg'} --lattice 4x4x4x8 --group su2",
+        "SU(2) on 4x4x4x8, which --lattice and --group say",
+        f"verify {OF_OTHERS / 'lqjl_su2.ildg'} --lattice 4x4x4x4 --group su2",
+    ),
+    Scenario(
+        "{} states its lattice and its group; leave --lattice and --group out.",
+        f"info {OF_OTHERS / 'milc_inst_v4'} --lattice 4x4x4x4 --group su3",
+        "leave --lattice and --group out",
+        f"info {OF_OTHERS / 'milc_inst_v4'}",
+    ),
+    Scenario(
+        "--multilevel and --multihit are for even extents, but the lattice is {}; leave them out.",
+        f"measure wilson-loops {OF_OTHERS / 'odd_3x2x2x3.nersc'} --multilevel 1,2",
+        "leave them out",
+        f"measure wilson-loops {OF_OTHERS / 'odd_3x2x2x3.nersc'}",
     ),
     Scenario(
         "--lattice and --group belong together; give both, or neither.",
         f"{CONVERT} --lattice 4x4x4x4",
         "give both",
         f"{CONVERT} --lattice 4x4x4x4 --group su2",
-    ),
-    Scenario(
-        "{} states its lattice and its group; leave --lattice and --group out.",
-        f"convert {OF_OTHERS / 'milc_inst_v4'} links --to nersc --lattice 4x4x4x4 --group su3",
-        "leave --lattice and --group out",
-        f"convert {OF_OTHERS / 'milc_inst_v4'} links --to nersc",
     ),
     Scenario(
         "--every is {}, the flow time between records, but the flow ends at {} already; give a "

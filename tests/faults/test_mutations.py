@@ -5,6 +5,7 @@ import json
 import random
 import time
 import traceback
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -45,6 +46,7 @@ from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.kernels
 
+OF_OTHERS = Path(__file__).resolve().parents[1] / "formats" / "of_others"
 SU2 = Variant("single", (GROUPS["su2"].choice,))
 SMALL = Parameters(lattice=Lattice(2, 2, 2, 2), measure=("plaquette",))
 
@@ -269,6 +271,13 @@ def nersc_file(case):
     return NerscFile
 
 
+class OddExtents(nersc_file(("nersc", "su2", "double"))):
+    """Links that NumPy reads, because no device can have them."""
+
+    def make(self):
+        self.path.write_bytes((OF_OTHERS / "odd_3x2x2x3.nersc").read_bytes())
+
+
 KINDS = {
     "card": Card,
     "run.toml": RunToml,
@@ -284,6 +293,7 @@ KINDS = {
     "launch bounds": LaunchBounds,
     "plan of sweeps": RememberedPlan,
     "openqcd": OpenQcd,
+    "odd extents": OddExtents,
     **{
         "-".join(case): (nersc_file if case[0] == "nersc" else configuration)(case) for case in HELD
     },

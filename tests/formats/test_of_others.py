@@ -1,14 +1,19 @@
 """Files that other programs have written; see `of_others/README.md`."""
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import gauge_mc
+from gauge_mc.configurations.boundaries import LastSlice
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.configurations.writing import write_configuration
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import DamagedError, GaugeError, UnsupportedError, UsageError
+from gauge_mc.groups import GROUPS
+from gauge_mc.storage.links import StoredLinks
 from gauge_mc.storage.scidac import checksum_words
 from tests.calls import call
 from tests.formats.format_samples import milc_bytes, random_links
@@ -100,7 +105,7 @@ def test_links_alone_need_lattice_and_group(tmp_path):
         open_configuration(BARE)
     found = open_configuration(BARE, "4x4x4x4", "su2")
     assert found.check().mean == pytest.approx(0.476138110632, abs=1e-12)
-    words = ("--to", "ildg", "--lattice", "4x4x4x4", "--group", "su2")
+    words = ("--to", "ildg", "--lattice", "4x4x4x4", "--group", "su2", "--json")
     assert call("convert", BARE, tmp_path / "links.lime", *words)[1] == 0
     written = open_configuration(tmp_path / "links.lime")
     np.testing.assert_array_equal(written.to_numpy(), found.to_numpy())
@@ -113,6 +118,60 @@ def test_links_alone_need_lattice_and_group(tmp_path):
             open_configuration(BARE, lattice, group)
     with pytest.raises(UsageError, match="leave --lattice and --group out"):
         open_configuration(OLD, "4x4x4x4", "su3")
+
+
+def test_commands_and_functions_take_what_links_alone_do_not_say(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words, kind = ("--lattice", "4x4x4x4", "--group", "su2"), {"lattice": "4x4x4x4", "group": "su2"}
+    for command in (("info",), ("verify",), ("measure", "plaquette")):
+        assert call(*command, BARE)[1] in (1, 69)
+        shown, code = call(*command, BARE, *words)
+        assert code == 0
+        assert "0.4761" in shown
+    assert call("measure", "plaquette", BARE, *words)[1] == 0  # the links of the table are compared
+    table = gauge_mc.measure(BARE, "plaquette", output="other.csv", progress=False, **kind)
+    assert table["plaquette"] == pytest.approx([0.476138110632], abs=1e-12)
+    assert gauge_mc.info(BARE, **kind).recomputed.mean == pytest.approx(0.476138110632, abs=1e-12)
+    assert [one.sound for one in gauge_mc.verify(BARE, **kind)] == [True]
+    links = gauge_mc.Field.load(BARE, **kind).to_numpy()
+    assert plaquette_of(links) == pytest.approx(0.476138110632, abs=1e-12)
+
+
+def test_what_states_its_links_takes_no_others(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run = "run", "--lattice", "4x4x4x4"
+    assert call("generate", "--output", *run, "--configs", "1", "--thermalize", "0")[1] == 0
+    words, kind = ("--lattice", "4x4x4x4", "--group", "su2"), {"lattice": "4x4x4x4", "group": "su2"}
+    for command in (("info",), ("verify",), ("measure", "plaquette")):
+        for path in ("run", OLD) if command != ("verify",) else ("run", "run/plaquette.csv"):
+            assert call(*command, path, *words)[1] == 2
+        assert call(*command, BARE, *words[:2])[1] in (2, 69)
+    assert gauge_mc.verify(OLD, **kind)[0].sound is None
+    for refused in (
+        lambda: gauge_mc.info("run", **kind),
+        lambda: gauge_mc.measure("run", "plaquette", at=1, **kind),
+        lambda: gauge_mc.measure(gauge_mc.Field.load(OLD), "plaquette", **kind),
+        lambda: gauge_mc.Field.load(OLD, **kind),
+    ):
+        with pytest.raises(UsageError, match="leave --lattice and --group out"):
+            refused()
+
+
+@pytest.mark.parametrize("lattice", ["4x4x4x8", "4x4x4x9"])
+def test_a_wrong_lattice_or_group_is_doubted_before_the_links(tmp_path, lattice):
+    """Numbers of bytes can be those of other links, in the other precision or of another group."""
+    path, group, n = tmp_path / "bare", "su2", 3 if lattice[-1] == "9" else 2
+    links = random_links(f"su{n}", "double", (4, 4, 4, 4))
+    write_configuration(path, links, Lattice(4, 4, 4, 4), f"su{n}", "double", "ildg")
+    data = path.read_bytes().replace(b"ildg-format", b"other-words")
+    path.write_bytes(data.replace(b"scidac-checksum", b"nothing-of-them"))
+    words = rf"may have links of another group or on another lattice than SU\(2\) on {lattice}"
+    with pytest.raises(UsageError, match=words):
+        open_configuration(path, lattice, group).check()
+    assert gauge_mc.verify(path, lattice=lattice, group=group)[0].sound is None
+    path.write_bytes(data)  # whose checksum is that of other sites
+    with pytest.raises(UsageError, match=words):
+        open_configuration(path, lattice, group).check()
 
 
 def test_broken_xml_of_others_is_named_with_what_can_be_read():
@@ -135,31 +194,132 @@ def test_nersc_files_keep_what_they_say_of_boundaries(tmp_path):
     assert found.check() == open_configuration(tmp_path / "one").check()
 
 
-@pytest.mark.parametrize("format", ["ildg", "openqcd"])
-@pytest.mark.parametrize(
-    ("factor", "words"),
-    [(0, "are 0, as those of open boundaries"), (-1, "is -1 times one of SU.3., as with anti")],
-)
-def test_boundaries_in_the_links_are_named(tmp_path, format, factor, words):
-    """A file is not damaged because its last links along t are 0, or have a phase."""
-    path, extents = tmp_path / "file", (4, 4, 4, 4)
-    links = random_links("su3", "double", extents)
-    write_configuration(path, links, Lattice(*extents), "su3", "double", format)
+def scaled(path, format, factor, group="su3", rows=None, directions=(3,), t=3):
+    """Write a file whose links of a time slice, the last one, are scaled; return what is there."""
+    extents, n = (4, 4, 4, 4), int(group[2:])
+    links = random_links(group, "double", extents)
+    write_configuration(path, links, Lattice(*extents), group, "double", format)
     found, data = open_configuration(path), bytearray(path.read_bytes())
     stored, offset = found.stored, found._reader.offset
-    numbers = stored.order.numbers(extents[:3], 1)[..., 3].ravel()
-    for number in numbers.tolist():  # of the last slice; those beyond a block are in the first
-        place = offset + (3 * stored.block_bytes + number * 144) % stored.nbytes
-        reals = factor * np.frombuffer(data[place : place + 144], stored.dtype)
-        data[place : place + 144] = reals.astype(stored.dtype).tobytes()
+    numbers = stored.order.numbers(extents[:3], t % 2)[..., directions].ravel()
+    size = 16 * n**2
+    for number in numbers.tolist():  # of that slice; those beyond a block are in the next
+        place = offset + (t * stored.block_bytes + number * size) % stored.nbytes
+        reals = factor * np.frombuffer(data[place : place + size], stored.dtype)
+        data[place : place + size] = reals.astype(stored.dtype).tobytes()
+    if format == "ildg":  # without its checksum
+        data = data.replace(b"scidac-checksum", b"nothing-of-them")
+    if format == "nersc":
+        full = np.frombuffer(bytes(data[offset:]), stored.dtype).reshape(-1, n, 2 * n)
+        body = full[:, :rows].tobytes()
+        words = np.frombuffer(body, ">u4").sum(dtype=np.uint64) & 0xFFFFFFFF
+        head = re.sub(rb"CHECKSUM = \w+", b"CHECKSUM = %08x" % words, bytes(data[:offset]))
+        data = head.replace(b"_3x3", b"" if rows else b"_3x3") + body
     path.write_bytes(bytes(data))
-    with pytest.raises(UnsupportedError, match=words):
+    return open_configuration(path)
+
+
+PHASES = r"along t of the last time slice 3 are -1 times those of SU.3., as with antiperiodic"
+OPEN = "along t of the last time slice 3 are 0, as those of open boundaries"
+
+
+@pytest.mark.parametrize("format", ["ildg", "openqcd", "nersc"])
+@pytest.mark.parametrize(("factor", "words"), [(0, OPEN), (-1, PHASES)])
+def test_boundaries_in_the_links_are_named(tmp_path, format, factor, words):
+    """A file is not damaged because its last links along t are 0, or have a phase."""
+    path = tmp_path / "file"
+    found = scaled(path, format, factor)
+    for check in (found.check, found.load):
+        with pytest.raises(UnsupportedError, match=words):
+            check()
+    data, offset = bytearray(path.read_bytes()), found._reader.offset
+    last = 3 * found.stored.block_bytes + 50
+    for place in (0, last) if format == "ildg" else (0,) * (format == "nersc"):
+        other = bytearray(data)
+        other[offset + place] ^= 64  # another link is not in the group
+        path.write_bytes(bytes(other))
+        with pytest.raises(DamagedError, match=r"in direction x at .* is not in SU\(3\)"):
+            open_configuration(path).check()
+
+
+@pytest.mark.parametrize("directions", [(2, 3), (0,)])
+def test_signs_of_other_links_are_no_boundary(tmp_path, directions):
+    with pytest.raises(DamagedError, match=r"direction . at .* 3\) is not in SU\(3\)"):
+        scaled(tmp_path / "file", "ildg", -1, directions=directions).check()
+
+
+def test_signs_that_the_group_contains_cannot_be_seen(tmp_path):
+    """Matrices of SU(2) with a sign are in SU(2), and all plaquettes are the same."""
+    path = tmp_path / "file"
+    for check in (scaled(path, "nersc", -1, "su2").check, open_configuration(path).load):
+        with pytest.raises(
+            UnsupportedError, match="averages in its header are those of links without"
+        ):
+            check()
+    scaled(path, "ildg", -1, "su2")
+    path.write_bytes(path.read_bytes().replace(b"usqcdInfo", b"otherInfo"))  # states no averages
+    expected = random_links("su2", "double", (4, 4, 4, 4))
+    expected[3, ..., 3, :, :] *= -1
+    np.testing.assert_array_equal(open_configuration(path).to_numpy(), expected)
+
+
+def test_one_damaged_link_of_the_last_slice_is_damage(tmp_path):
+    """It is not taken for a boundary, in a group that contains -1 least of all."""
+    path, extents = tmp_path / "file", (4, 4, 4, 4)
+    links = random_links("su2", "double", extents)
+    write_configuration(path, links, Lattice(*extents), "su2", "double", "ildg")
+    found, good = open_configuration(path), path.read_bytes()
+    for mu in range(4):
+        data = bytearray(good)
+        data[found._reader.offset + 3 * found.stored.block_bytes + 64 * mu] ^= 64
+        path.write_bytes(bytes(data))
+        words = rf"in direction {'xyzt'[mu]} at .* 3\) is not in SU\(2\), and its links have the "
+        for check in (found.check, found.load):
+            with pytest.raises(DamagedError, match=words + "SciDAC checksum"):
+                check()
+
+
+def test_good_links_have_no_boundary():
+    for group in ("su2", "su3"):
+        stored = StoredLinks(Lattice(4, 4, 4, 4), GROUPS[group], "<f8")
+        first, *_, last = random_links(group, "double", (4, 4, 4, 4)).view(np.uint8)
+        assert LastSlice(stored, last, first).misfit() == ""
+
+
+def test_signs_in_files_without_the_last_rows_are_named(tmp_path):
+    """The row that follows from the others has another sign, and the plaquette shows it."""
+    path = tmp_path / "file"
+    found = scaled(path, "nersc", -1, rows=2)
+    for check in (found.check, found.load):
+        with pytest.raises(
+            UnsupportedError, match="averages in its header are those of links without"
+        ):
+            check()
+    other = re.sub(rb"PLAQUETTE = \S{6}", b"PLAQUETTE = 0.1234", path.read_bytes(), count=1)
+    path.write_bytes(other)
+    with pytest.raises(DamagedError, match="its links have the plaquette"):
         open_configuration(path).check()
-    if format == "openqcd":  # whose first slice is looked at last
-        return
-    data[offset + 50] ^= 64  # another link is not in the group
+    scaled(path, "nersc", 1, rows=2).check()
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
     path.write_bytes(bytes(data))
-    with pytest.raises(DamagedError, match=r"in direction . at .* is not in SU\(3\)"):
+    with pytest.raises(DamagedError, match="its links have the checksum"):
+        open_configuration(path).check()
+
+
+@pytest.mark.parametrize("t", [0, 3])
+def test_links_with_the_right_checksum_are_not_damaged(tmp_path, t):
+    """A file with a wrong checksum is, whatever its links are."""
+    path = tmp_path / "file"
+    found = scaled(path, "nersc", 0.5, directions=(0,), t=t)
+    for check in (found.check, found.load, lambda: found.load("single")):
+        with pytest.raises(UnsupportedError, match=r"in SU\(3\), although its checksum is right"):
+            check()
+    path.write_bytes(path.read_bytes().replace(b"CHECKSUM = ", b"CHECKSUM = 0x"))
+    changed = bytearray(path.read_bytes())
+    changed[-1] ^= 1
+    path.write_bytes(bytes(changed))
+    with pytest.raises(DamagedError, match=r"not in SU\(3\), and its links have the checksum"):
         open_configuration(path).check()
 
 

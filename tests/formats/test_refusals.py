@@ -47,17 +47,14 @@ def odd(*extents):
 UNSUPPORTED = {
     "ILDG file of another group": ildg(b"su3gauge", b"su1gauge"),
     "ILDG file of other numbers": ildg(b"> 64 <", b"> 128 <"),
-    "ILDG file with an odd extent": ildg(b"<lx> 2 <", b"<lx> 3 <"),
     "LIME file without a configuration": record(b"notes", b"some text", begins=1, ends=1),
     "LIME file with two configurations": 2 * GOOD["ildg"],
     "NERSC file of another group": nersc_bytes(LINKS, DATATYPE="4D_SU1_GAUGE"),
     "NERSC file of other data": nersc_bytes(LINKS, DATATYPE="4D_U1_GAUGE"),
     "NERSC file of other numbers": nersc_bytes(LINKS, FLOATING_POINT="IEEE128BIG"),
-    "NERSC file with an odd extent": nersc_bytes(LINKS, DIMENSION_3=3),
     "MILC file in another order": milc_bytes(SINGLE, ">", site_order=1),
     "HDF5 file of another group": hdf5_bytes(random_links("su12", extents=(2, 2, 2, 2))),
     "HDF5 file without links": hdf5_bytes(LINKS[..., :3, :, :], checksum=False),
-    "HDF5 file with an odd extent": hdf5_bytes(LINKS[:3]),
     "openQCD file with odd extents": odd(4, 3, 2, 2),
 }
 
@@ -67,12 +64,14 @@ DAMAGED = {
     "ILDG file without a field": ildg(b"su3gauge", b""),
     "ILDG file without a precision": ildg(b"> 64 <", b"><"),
     "ILDG file without links": GOOD["ildg"].replace(b"ildg-binary-data", b"ildg-binary-dat_"),
+    "ILDG file of another extent": ildg(b"<lx> 2 <", b"<lx> 3 <"),
     "ILDG file of no extent": ildg(b"<lx> 2 <", b"<lx> 0 <"),
     "ILDG file of too large an extent": ildg(b"<lx> 2 <", b"<lx> 999999998 <"),
     "HDF5 file with a broken average": hdf5_bytes(LINKS, attributes={"plaquette": 3.0}),
     "NERSC file without a type": nersc_bytes(LINKS, DATATYPE=None),
     "NERSC file with a broken type": nersc_bytes(LINKS, DATATYPE="4D_SU3_G@UGE"),
     "NERSC file with broken numbers": nersc_bytes(LINKS, FLOATING_POINT="IEE"),
+    "NERSC file of another extent": nersc_bytes(LINKS, DIMENSION_3=3),
     "NERSC file of no extent": nersc_bytes(LINKS, DIMENSION_3=0),
     "NERSC file of too large an extent": nersc_bytes(LINKS, DIMENSION_3=99999998, DIMENSION_2=64),
 }

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from gauge_mc import defaults
 from gauge_mc.actions import ACTIONS, Coupling, couplings, parse
-from gauge_mc.domain.lattice import Lattice
+from gauge_mc.domain.lattice import Lattice, OddLattice
 from gauge_mc.domain.paths import PATHS, steps_along
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
@@ -116,6 +116,11 @@ class NoiseReduction:
 
     def __post_init__(self) -> None:
         check_levels(self.levels)
+        if isinstance(self.lattice, OddLattice):
+            raise UsageError(
+                f"--multilevel and --multihit are for even extents, but the lattice is "
+                f"{self.lattice}; leave them out."
+            )
         for one in self.levels:
             if self.lattice.t % one.thickness:
                 raise UsageError(
