@@ -3,9 +3,9 @@
 A table begins with a header of ``# key: value`` lines. A line with the names of the columns and the
 rows follow. Floats are written so that they read back bit for bit. The rows of a stored
 configuration follow a line ``# configuration NUMBER: FILE, DIGEST``, which says what was measured.
-A line ``# sources DIGEST`` says by which sources of the program the rows after it were made. A
-table that is not being written ends with its seal, a line ``# sha256: …`` with the checksum of all
-bytes before it. The checksum is verified whenever the table is read.
+A table that is not being
+written ends with its seal, a line ``# sha256: …`` with the checksum of all bytes before it. The
+checksum is verified whenever the table is read.
 """
 
 from __future__ import annotations
@@ -64,9 +64,6 @@ SEAL = b"# sha256: "
 ORIGIN = re.compile(rb"# configuration ([0-9]{1,18}): (.*), ([^,]+)")
 """Form of the line before the rows of a stored configuration."""
 
-SOURCES = re.compile(rb"# sources ([0-9a-f]{16})")
-"""Form of the line before the first row that a version of the sources has made."""
-
 
 @dataclass(frozen=True)
 class Origin:
@@ -117,15 +114,12 @@ class TableData:
         versions do not.
     content : TableContent or None
         The bytes from which the table was read; None if it is part of a table.
-    sources : tuple of str
-        Digests of the sources that have made the rows, in their order, if the table says so.
     """
 
     header: dict[str, str]
     columns: dict[str, np.ndarray]
     origins: dict[int, Origin] = field(default_factory=dict)
     content: TableContent | None = None
-    sources: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> np.ndarray:
         if name not in self.columns:
@@ -241,8 +235,6 @@ class Table:
         Header of a new file: observable, normalisation, units, group, beta, lattice, version.
     columns : sequence of str
         Names of the columns. The first column contains sweep numbers, which never decrease.
-    sources : str, optional
-        Digest of the sources that make the rows, which is written where it changes.
 
     Raises
     ------
@@ -252,10 +244,8 @@ class Table:
         If `path` is a link.
     """
 
-    def __init__(
-        self, path: Path, header: Mapping[str, str], columns: Sequence[str], sources: str = ""
-    ) -> None:
-        self.path, self.sources = path, sources
+    def __init__(self, path: Path, header: Mapping[str, str], columns: Sequence[str]) -> None:
+        self.path = path
         refuse_link(path)
         if not path.exists():
             _write(path, header, columns, (), seal=False)
@@ -268,7 +258,6 @@ class Table:
         with self._writing():
             self._fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
         self._size, self._begun, self._columns = layout.content.size, False, list(columns)
-        self._last_sources = _last_sources(layout.lines)
 
     def append(self, rows: Iterable[Sequence[Value]], origin: Origin | None = None) -> None:
         """Append rows in one write.
@@ -294,7 +283,7 @@ class Table:
             if origin and not lines:
                 lines.append(f"# configuration {row[0]}: {_word(origin.name)}, {origin.digest}\n")
             lines.append(",".join(map(_format, row)) + "\n")
-        self._append_rows("".join(lines).encode())
+        self._append("".join(lines).encode())
 
     def append_numbers(self, sweeps: Sequence[int], values: NDArray[np.float64]) -> None:
         """Append rows of floats, which is much faster than `append` and writes the same bytes.
@@ -316,20 +305,13 @@ class Table:
             row, column = bad[0]
             raise self._not_finite(column + 1, values[row, column], sweeps[row])
         if len(sweeps):
-            self._append_rows(_lines(sweeps, values))
+            self._append(_lines(sweeps, values))
 
     def _not_finite(self, column: int, value: Value, sweep: Value) -> GaugeError:
         return GaugeError(
             f"{self._columns[column]} is {value} at {self._columns[0]} {sweep}, so that nothing "
             f"more was added to {self.path}; choose other parameters of the measurement."
         )
-
-    def _append_rows(self, data: bytes) -> None:
-        """Append rows, after the line that says by which sources if these have changed."""
-        if data and self.sources not in ("", self._last_sources):
-            data = f"# sources {self.sources}\n".encode() + data
-        self._append(data)
-        self._last_sources = self.sources or self._last_sources
 
     def _append(self, data: bytes) -> None:
         with self._writing():
@@ -372,7 +354,6 @@ class Table:
             with self._writing():
                 self._begin()
                 os.ftruncate(self._fd, layout.content.size - dropped)
-            self._last_sources = _last_sources(layout.lines[:begin])
 
     def seal(self) -> None:
         """Append the seal, wait until it is on the disk, and close the file; see `append`."""
@@ -519,7 +500,7 @@ def _read_table(path: str | Path, text: Collection[str]) -> TableData:
     """Read a table; see `read_table`."""
     layout = _TableLayout.of(Path(path))
     columns = _columns(path, layout.names, layout.rows, layout.numbers, text)
-    return TableData(layout.header, columns, layout.origins, layout.content, layout.sources)
+    return TableData(layout.header, columns, layout.origins, layout.content)
 
 
 def _columns(
@@ -646,8 +627,6 @@ class _TableLayout:
     """Number of the first of these lines, counted from 1."""
     content: TableContent
     """The bytes of the file up to the end of the last complete line."""
-    sources: tuple[str, ...]
-    """Digests of the sources that have made the rows, in their order."""
 
     @property
     def rows(self) -> list[bytes]:
@@ -667,26 +646,16 @@ class _TableLayout:
         lines = data.split(b"\n")[:-1]
         header, names = _parse_heading(path, lines)
         first = sum(1 for _ in _comments(lines)) + 1
-        body, found, sources = lines[first:], {}, {}
+        body, found = lines[first:], {}
         for place, line in enumerate(body):
-            if line.startswith(b"#"):
-                if match := ORIGIN.fullmatch(line):
-                    found[place] = match
-                elif match := SOURCES.fullmatch(line):
-                    sources[place] = match[1].decode()
-        comments = found.keys() | sources.keys()
-        places = [place for place in range(len(body)) if place not in comments]
+            if line.startswith(b"#") and (match := ORIGIN.fullmatch(line)):
+                found[place] = match
+        places = [place for place in range(len(body)) if place not in found]
         origins = {
             int(match[1]): Origin(match[2].decode(errors="replace"), match[3].decode())
             for match in found.values()
         }
-        return cls(header, names, body, places, origins, first + 1, content, (*sources.values(),))
-
-
-def _last_sources(lines: Iterable[bytes]) -> str:
-    """Return by which sources the last rows were made, if one of the lines says so."""
-    found = [match[1].decode() for line in lines if (match := SOURCES.fullmatch(line))]
-    return found[-1] if found else ""
+        return cls(header, names, body, places, origins, first + 1, content)
 
 
 def _comments(lines: Sequence[bytes]) -> Iterator[bytes]:

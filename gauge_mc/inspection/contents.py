@@ -17,7 +17,6 @@ from gauge_mc.numbers import counted
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.directory import Run, SessionRecord
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.sources import OTHER_SOURCES, made_by_others
 from gauge_mc.run.thinning import removed_from
 from gauge_mc.scans.grid import Grid
 from gauge_mc.scans.ladder_report import LadderReport, ladder_reports
@@ -197,7 +196,6 @@ def _of_run(run: Run) -> RunInfo:
         sessions=sessions,
         tables={
             name: f"{counted(len(table), 'row')}: {', '.join(table.columns)}"
-            f"{OTHER_SOURCES * made_by_others(table)}"
             for name, table in tables.items()
         },
         configurations=len(run.configs()),

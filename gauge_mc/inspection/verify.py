@@ -52,7 +52,6 @@ from gauge_mc.run.directory import Run, ambiguous, missing_run
 from gauge_mc.run.functions import observable_along
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.sources import OTHER_SOURCES, made_by_others
 from gauge_mc.run.thinning import RemovedConfigurations, read_rules
 from gauge_mc.scans.scan import Scan
 from gauge_mc.scans.targets import named_or_newest, runs_in
@@ -472,7 +471,7 @@ def _table(path: Path, parameters: Parameters | None, sweep: int, advance: Check
             if path == Run(path.parent).table(item.observable):
                 _check_rows(path, table, parameters, item, sweep)
     _check_numbers(path, table)
-    words = f"records: {len(table)}{OTHER_SOURCES * made_by_others(table)}"
+    words = f"records: {len(table)}"
     unfinished = parameters and sweep < parameters.updates
     return words if unfinished else _with_note(path, words)
 

@@ -5,17 +5,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
-from itertools import count
-from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING
 
-from gauge_mc.files.table import read_table
 from gauge_mc.notebook_bar import NotebookBar
 from gauge_mc.run.convert import warning_of
 from gauge_mc.run.display import AT_FIRST, PLAIN_LEAST_SECONDS, PLAIN_SECONDS, duration
 from gauge_mc.run.measurement_table import MeasurementTask
-from gauge_mc.run.sources import made_by_others
 
 if TYPE_CHECKING:
     from gauge_mc.console import Console
@@ -42,19 +37,7 @@ def opening(work: MeasurementTask, devices: str, advice: str | None) -> list[str
     details = [f"{key}: {value}" for key, value in header.items() if key not in known]
     more = ["; ".join(details)] if details else []
     more += [trusted] if again else []
-    if work.done and made_by_others(read_table(work.table.path)):
-        more.append(
-            f"rows of {work.table.path} were made by other sources of {work.observable.name} than "
-            f"those of now: repeat the command with --output {quote(str(_free(work.table.path)))}, "
-            "which measures all configurations again"
-        )
     return [*lines, *more, *([advice] if advice else []), *shortest(warnings_of(work))]
-
-
-def _free(path: Path) -> Path:
-    """Return a path beside a table at which there is no file."""
-    names = (path.with_name(f"{path.stem}_{number}{path.suffix}") for number in count(2))
-    return next(one for one in names if not one.exists())
 
 
 def warnings_of(work: MeasurementTask) -> list[str]:

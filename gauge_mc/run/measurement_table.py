@@ -35,7 +35,6 @@ from gauge_mc.observables import (
 from gauge_mc.run.chain import version
 from gauge_mc.run.ensemble import Ensemble, number_in_name
 from gauge_mc.run.lock import RunLock
-from gauge_mc.run.sources import sources_of
 
 
 @dataclass(frozen=True)
@@ -142,8 +141,7 @@ def measuring(
         if path.exists():
             _compare(path, header, observable.formerly)
         columns = (SWEEP, *observable.columns.names)
-        sources = sources_of(type(observable))
-        with Table(path, {**header, "version": version()}, columns, sources) as table:
+        with Table(path, {**header, "version": version()}, columns) as table:
             done = _drop_incomplete(path, table, observable.records)
             left = tuple(number for number in ensemble.files if number not in done)
             unknown = _compare_links(path, ensemble, done)
@@ -156,7 +154,7 @@ def measuring(
             with ExitStack() as stack:
                 secondary = {
                     one.name: stack.enter_context(
-                        _secondary(one, one.records(observable), path, header, sources, done)
+                        _secondary(one, one.records(observable), path, header, done)
                     )
                     for one in observable.secondary_tables
                 }
@@ -187,15 +185,10 @@ def _remove(path: Path, observable: Observable) -> None:
 
 
 def _secondary(
-    one: SecondaryTable,
-    records: int,
-    path: Path,
-    header: Mapping[str, str],
-    sources: str,
-    done: Sequence[int],
+    one: SecondaryTable, records: int, path: Path, header: Mapping[str, str], done: Sequence[int]
 ) -> Table:
     """Open a secondary table, without configurations that the main table does not have."""
-    table = one.open(path, {**header, "version": version()}, sources)
+    table = one.open(path, {**header, "version": version()})
     table.truncate(after=max(done, default=-1), expected=len(done) * records)
     return table
 

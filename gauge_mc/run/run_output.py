@@ -20,7 +20,6 @@ from gauge_mc.run.lock import RunLock
 from gauge_mc.run.log import CHECKPOINT, RunLog
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.sources import sources_of
 
 
 @dataclass(frozen=True)
@@ -80,10 +79,9 @@ class RunOutput:
                 table.truncate(after=written, expected=expected * records)
                 return table
 
-            sources = sources_of(type(observable))
-            self._tables[item] = opened(Table(path, header, columns, sources), observable.records)
+            self._tables[item] = opened(Table(path, header, columns), observable.records)
             self._secondary[item] = {
-                one.name: opened(one.open(path, header, sources), one.records(observable))
+                one.name: opened(one.open(path, header), one.records(observable))
                 for one in observable.secondary_tables
             }
         for sweep, path in run.config_files():
