@@ -91,8 +91,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Before any test looks for a GPU, and before tests are distributed over processes.
 
     Each process takes tests from a part of its own: neighbours often need the same kernels, which
-    one process would compile while the other waits. Kernels of quick tests are optimised less, since
-    they are compiled for longer than they run.
+    one process would compile while the other waits. Kernels of quick tests are optimised less,
+    since they are compiled for longer than they run.
     """
     if not CHOSEN and "not slow" in config.option.markexpr and compiler.candidates():
         os.environ["CXX"] = f"{compiler.candidates()[0]} -O1"
