@@ -70,6 +70,9 @@ def sources_of(observable: Observable | type[Observable], group: str) -> str:
     if isinstance(observable, FunctionObservable):
         return _digest({"function": observable.text}) if observable.text else ""
     kind: type = observable if isinstance(observable, type) else type(observable)
+    known = OBSERVABLES.get(getattr(kind, "name", ""))
+    if known and issubclass(kind, known):  # `for_lattice` may return one of a subclass
+        kind = known
     return _sources_of(kind, group)
 
 
