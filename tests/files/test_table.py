@@ -433,6 +433,21 @@ def test_rows_that_are_taken_back_take_the_version_with_them(path):
     assert read_table(path).sources == {0: NEW}
 
 
+def test_a_version_is_known_when_a_table_is_opened(path):
+    with_sources(path, OLD, 1, 2)
+    with Table(path, HEADER, COLUMNS, OLD) as table:
+        table.append(rows(3, 3))
+    assert path.read_bytes().count(b"# sources: ") == 1
+
+
+def test_a_version_that_made_no_row_does_not_count(path):
+    with_sources(path, OLD, 1, 2)
+    with_sources(path, NEW, 3, 3, kept=2)
+    path.write_bytes(path.read_bytes().partition(b"\n3,")[0] + b"\n")  # as a kill leaves it
+    assert path.read_bytes().endswith(f"# sources: {NEW}\n".encode())
+    assert read_table(path).sources == {0: OLD}
+
+
 def test_an_unknown_version_is_named_only_after_a_known_one(path):
     with_sources(path, "", 1, 2)
     assert b"# sources" not in path.read_bytes()
