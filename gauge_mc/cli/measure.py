@@ -75,6 +75,14 @@ def measure(
     at: Annotated[str | None, AT] = None,
     lattice: o.StatedLattice = None,
     group: o.StatedGroup = None,
+    again: Annotated[
+        bool,
+        o.option(
+            "Measure again what other versions of the observable's sources have measured. The "
+            "table of before is kept beside the new one.",
+            flag="--again",
+        ),
+    ] = False,
     dry_run: Annotated[
         bool,
         o.option(
@@ -123,7 +131,7 @@ def measure(
         return
     results, failures = [], []
     with alone_on_stdout(json):
-        common = {**place, **given, "progress": not quiet}
+        common = {**place, **given, "again": again, "progress": not quiet}
         for path, found in measure_all(run, observable, output=output, at=at, **common):
             if isinstance(found, GaugeError):
                 failures.append(str(found) if str(path) in str(found) else f"{path}: {found}")

@@ -3,9 +3,9 @@
 A table begins with a header of ``# key: value`` lines. A line with the names of the columns and the
 rows follow. Floats are written so that they read back bit for bit. The rows of a stored
 configuration follow a line ``# configuration NUMBER: FILE, DIGEST``, which says what was measured.
-A table that is not being
-written ends with its seal, a line ``# sha256: …`` with the checksum of all bytes before it. The
-checksum is verified whenever the table is read.
+A line ``# sources: DIGEST`` says which version of the program's sources made the rows after it. A
+table that is not being written ends with its seal, a line ``# sha256: …`` with the checksum of all
+bytes before it. The checksum is verified whenever the table is read.
 """
 
 from __future__ import annotations
@@ -64,6 +64,12 @@ SEAL = b"# sha256: "
 ORIGIN = re.compile(rb"# configuration ([0-9]{1,18}): (.*), ([^,]+)")
 """Form of the line before the rows of a stored configuration."""
 
+SOURCES = re.compile(rb"# sources: ([0-9a-f]{16}|unknown)")
+"""Form of the line before the rows that a version of the sources made."""
+
+UNKNOWN_SOURCES = "unknown"
+"""Stands for the version of the sources if it is not known and follows one that is."""
+
 
 @dataclass(frozen=True)
 class Origin:
@@ -114,12 +120,16 @@ class TableData:
         versions do not.
     content : TableContent or None
         The bytes from which the table was read; None if it is part of a table.
+    sources : dict of int to str
+        Digests of the sources that made the rows, by the place of the first row that each of them
+        made. Rows before the first place are of unknown sources, as in tables of earlier versions.
     """
 
     header: dict[str, str]
     columns: dict[str, np.ndarray]
     origins: dict[int, Origin] = field(default_factory=dict)
     content: TableContent | None = None
+    sources: dict[int, str] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> np.ndarray:
         if name not in self.columns:
@@ -235,6 +245,9 @@ class Table:
         Header of a new file: observable, normalisation, units, group, beta, lattice, version.
     columns : sequence of str
         Names of the columns. The first column contains sweep numbers, which never decrease.
+    sources : str
+        Digest of the sources that make the rows; empty if it is unknown. It is written before the
+        first row, unless the rows before have the same one.
 
     Raises
     ------
@@ -244,8 +257,14 @@ class Table:
         If `path` is a link.
     """
 
-    def __init__(self, path: Path, header: Mapping[str, str], columns: Sequence[str]) -> None:
-        self.path = path
+    def __init__(
+        self,
+        path: Path,
+        header: Mapping[str, str],
+        columns: Sequence[str],
+        sources: str = "",
+    ) -> None:
+        self.path, self.sources = path, sources
         refuse_link(path)
         if not path.exists():
             _write(path, header, columns, (), seal=False)
@@ -258,6 +277,7 @@ class Table:
         with self._writing():
             self._fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
         self._size, self._begun, self._columns = layout.content.size, False, list(columns)
+        self._stated = _last_sources(layout.lines)
 
     def append(self, rows: Iterable[Sequence[Value]], origin: Origin | None = None) -> None:
         """Append rows in one write.
@@ -283,7 +303,7 @@ class Table:
             if origin and not lines:
                 lines.append(f"# configuration {row[0]}: {_word(origin.name)}, {origin.digest}\n")
             lines.append(",".join(map(_format, row)) + "\n")
-        self._append("".join(lines).encode())
+        self._append_rows("".join(lines).encode())
 
     def append_numbers(self, sweeps: Sequence[int], values: NDArray[np.float64]) -> None:
         """Append rows of floats, which is much faster than `append` and writes the same bytes.
@@ -305,13 +325,22 @@ class Table:
             row, column = bad[0]
             raise self._not_finite(column + 1, values[row, column], sweeps[row])
         if len(sweeps):
-            self._append(_lines(sweeps, values))
+            self._append_rows(_lines(sweeps, values))
 
     def _not_finite(self, column: int, value: Value, sweep: Value) -> GaugeError:
         return GaugeError(
             f"{self._columns[column]} is {value} at {self._columns[0]} {sweep}, so that nothing "
             f"more was added to {self.path}; choose other parameters of the measurement."
         )
+
+    def _append_rows(self, rows: bytes) -> None:
+        """Append rows, after the version of their sources if that differs from the one before."""
+        sources = self.sources or (self._stated and UNKNOWN_SOURCES)
+        if rows and sources != self._stated:
+            rows = f"# sources: {sources}\n".encode() + rows
+        self._append(rows)
+        if rows:
+            self._stated = sources
 
     def _append(self, data: bytes) -> None:
         with self._writing():
@@ -350,6 +379,7 @@ class Table:
             )
         begin = layout.places[kept - 1] + 1 if kept else 0
         dropped = sum(len(line) + 1 for line in layout.lines[begin:])
+        self._stated = _last_sources(layout.lines[:begin])
         if dropped:
             with self._writing():
                 self._begin()
@@ -500,7 +530,7 @@ def _read_table(path: str | Path, text: Collection[str]) -> TableData:
     """Read a table; see `read_table`."""
     layout = _TableLayout.of(Path(path))
     columns = _columns(path, layout.names, layout.rows, layout.numbers, text)
-    return TableData(layout.header, columns, layout.origins, layout.content)
+    return TableData(layout.header, columns, layout.origins, layout.content, layout.sources)
 
 
 def _columns(
@@ -623,6 +653,8 @@ class _TableLayout:
     """Places of the rows among these lines."""
     origins: dict[int, Origin]
     """Stored configurations by number."""
+    sources: dict[int, str]
+    """Digests of sources by the place of the first row that they made."""
     first: int
     """Number of the first of these lines, counted from 1."""
     content: TableContent
@@ -646,16 +678,30 @@ class _TableLayout:
         lines = data.split(b"\n")[:-1]
         header, names = _parse_heading(path, lines)
         first = sum(1 for _ in _comments(lines)) + 1
-        body, found = lines[first:], {}
+        body = lines[first:]
+        origins: dict[int, Origin] = {}
+        sources: dict[int, str] = {}
+        places: list[int] = []
         for place, line in enumerate(body):
-            if line.startswith(b"#") and (match := ORIGIN.fullmatch(line)):
-                found[place] = match
-        places = [place for place in range(len(body)) if place not in found]
-        origins = {
-            int(match[1]): Origin(match[2].decode(errors="replace"), match[3].decode())
-            for match in found.values()
-        }
-        return cls(header, names, body, places, origins, first + 1, content)
+            comment = line.startswith(b"#")
+            if comment and (match := ORIGIN.fullmatch(line)):
+                origins[int(match[1])] = Origin(
+                    match[2].decode(errors="replace"), match[3].decode()
+                )
+            elif comment and (match := SOURCES.fullmatch(line)):
+                sources[len(places)] = match[1].decode()
+            else:
+                places.append(place)
+        sources.pop(len(places), None)  # no row follows
+        return cls(header, names, body, places, origins, sources, first + 1, content)
+
+
+def _last_sources(lines: Sequence[bytes]) -> str:
+    """Return the last digest of sources that lines of a table state; empty if there is none."""
+    for line in reversed(lines):
+        if line.startswith(b"#") and (match := SOURCES.fullmatch(line)):
+            return match[1].decode()
+    return ""
 
 
 def _comments(lines: Sequence[bytes]) -> Iterator[bytes]:

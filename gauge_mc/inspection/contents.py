@@ -12,11 +12,12 @@ from typing import Any
 from gauge_mc.arguments import checks_types
 from gauge_mc.configurations.reading import STATED_KIND, LinkKind, open_configuration
 from gauge_mc.files.averages import Averages
-from gauge_mc.files.table import read_table
+from gauge_mc.files.table import TableData, read_table
 from gauge_mc.numbers import counted
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.directory import Run, SessionRecord
 from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.source_versions import rows_of_others
 from gauge_mc.run.thinning import removed_from
 from gauge_mc.scans.grid import Grid
 from gauge_mc.scans.ladder_report import LadderReport, ladder_reports
@@ -194,13 +195,17 @@ def _of_run(run: Run) -> RunInfo:
         run=str(run.path),
         parameters=parameters.values(),
         sessions=sessions,
-        tables={
-            name: f"{counted(len(table), 'row')}: {', '.join(table.columns)}"
-            for name, table in tables.items()
-        },
+        tables={name: _in_words(run.path / name, table) for name, table in tables.items()},
         configurations=len(run.configs()),
         configurations_removed=removed_from(run, parameters),
     )
+
+
+def _in_words(path: Path, table: TableData) -> str:
+    """Return the number of rows and the columns of a table, and whether other sources made rows."""
+    words = f"{counted(len(table), 'row')}: {', '.join(table.columns)}"
+    others = rows_of_others(path, table)
+    return f"{words}; {others} by another version of the observable's sources" if others else words
 
 
 def scan_info(scan: Scan) -> Iterator[InfoPart]:

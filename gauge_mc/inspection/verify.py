@@ -52,6 +52,7 @@ from gauge_mc.run.directory import Run, ambiguous, missing_run
 from gauge_mc.run.functions import observable_along
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.source_versions import rows_of_others
 from gauge_mc.run.thinning import RemovedConfigurations, read_rules
 from gauge_mc.scans.scan import Scan
 from gauge_mc.scans.targets import named_or_newest, runs_in
@@ -472,6 +473,8 @@ def _table(path: Path, parameters: Parameters | None, sweep: int, advance: Check
                 _check_rows(path, table, parameters, item, sweep)
     _check_numbers(path, table)
     words = f"records: {len(table)}"
+    if others := rows_of_others(path, table):
+        words += f", {others} of them by another version of the observable's sources"
     unfinished = parameters and sweep < parameters.updates
     return words if unfinished else _with_note(path, words)
 

@@ -183,10 +183,10 @@ class SecondaryTable:
         """Return the file of the table, given that of the table of the observable."""
         return path.with_name(f"{path.stem}_{self.name}{path.suffix}")
 
-    def open(self, path: Path, header: Mapping[str, str]) -> Table:
-        """Open the table, given the file and the header of the table of the observable."""
+    def open(self, path: Path, header: Mapping[str, str], sources: str = "") -> Table:
+        """Open the table, given the file, header and sources of the table of the observable."""
         own = {"observable": self.name, OF_TABLE: path.name}
-        return Table(self.beside(path), {**header, **own}, (SWEEP, *self.columns.names))
+        return Table(self.beside(path), {**header, **own}, (SWEEP, *self.columns.names), sources)
 
 
 class RecordsOfTables(list[Record]):

@@ -72,6 +72,14 @@ class FunctionObservable(Observable):
         return self._records
 
     @property
+    def text(self) -> str:
+        """Source text of the function; empty if it is not known."""
+        try:
+            return inspect.getsource(self._function)
+        except (OSError, TypeError):
+            return ""
+
+    @property
     def header(self) -> dict[str, str]:
         """Header of the table: name of the function and first line of its docstring."""
         first = (inspect.getdoc(self._function) or "").partition("\n")[0].strip()

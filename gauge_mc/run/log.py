@@ -166,6 +166,13 @@ class LogTail:
         return [one for one in found if one]
 
 
+def command_line() -> str:
+    """Return the command line of this process, as a shell takes it."""
+    program, *arguments = sys.argv
+    itself = Path(program).parts[-2:] == ("gauge_mc", "__main__.py")
+    return shlex.join(["gauge-mc" if itself else Path(program).name, *arguments])
+
+
 @contextmanager
 def logged_session(logs: Sequence[RunLog], **fields: Any) -> Iterator[dict[str, Any]]:
     """Log that a session of this process begins and how it ends.
@@ -182,10 +189,11 @@ def logged_session(logs: Sequence[RunLog], **fields: Any) -> Iterator[dict[str, 
     dict of str to object
         Facts that are known when it ends, to which the context adds. The key ``ended`` says how.
     """
-    program, *arguments = sys.argv
-    itself = Path(program).parts[-2:] == ("gauge_mc", "__main__.py")
-    command = shlex.join(["gauge-mc" if itself else Path(program).name, *arguments])
-    about: dict[str, Any] = {"command": command, "version": __version__, "process": os.getpid()}
+    about: dict[str, Any] = {
+        "command": command_line(),
+        "version": __version__,
+        "process": os.getpid(),
+    }
     for log in logs:
         log.add(SESSION, **about, host=platform.node(), **fields)
     ended: dict[str, Any] = {"ended": COMPLETE}

@@ -36,11 +36,12 @@ from gauge_mc.run.display import announced_compilation
 from gauge_mc.run.ensemble import Ensemble, ensemble_of, find_ensemble
 from gauge_mc.run.functions import CustomObservable, observable_of
 from gauge_mc.run.log import RunLog, logged_session
-from gauge_mc.run.measure_display import opening, show_progress, warnings_of
-from gauge_mc.run.measurement_table import measuring
+from gauge_mc.run.measure_display import KEPT, of_others, opening, show_progress, warnings_of
+from gauge_mc.run.measurement_table import measured_by_others, measuring, put_aside
 from gauge_mc.run.memory import SAID, MemoryForecast, memory_of, refuse_shortage
 from gauge_mc.run.regenerate import Updates, update_numbers, updates_shown
 from gauge_mc.run.regeneration import Regeneration, StoredChain
+from gauge_mc.run.source_versions import sources_of
 from gauge_mc.signatures import with_options
 from gauge_mc.smearing import smear_option, smearing_owners
 
@@ -78,6 +79,7 @@ def measure(
     threads: int | None = None,
     split: bool = False,
     at: Updates | None = None,
+    again: bool = False,
     progress: bool = True,
     lattice: str | None = None,
     group: str | None = None,
@@ -108,6 +110,9 @@ def measure(
     at : str, int or iterable of int, optional
         Updates of the run whose configurations are made for the measurement and not kept; see
         `gauge_mc.regenerate`. By default the stored configurations are taken.
+    again : bool
+        Whether to measure again what is not known to be measured by the present version of the
+        observable's sources. The table of before is kept, with a number behind its name.
     progress : bool
         Whether to show progress.
     lattice, group : str, optional
@@ -136,7 +141,8 @@ def measure(
         return _measure_field(target, _observable(observable, target.lattice, options))
     _check_order(target, observable)
     paths, places = paths_of(target), _MeasuringDevices(backend, devices, threads, split)
-    plan = _ObservablePlan(observable, options, precision, places, Console(quiet=not progress))
+    console = Console(quiet=not progress)
+    plan = _ObservablePlan(observable, options, precision, places, console, again=again)
     if at is not None:
         kind.refuse("A run")
         return _measure_again(paths, update_numbers(at), plan, output)
@@ -176,6 +182,7 @@ class _ObservablePlan:
     places: _MeasuringDevices
     console: Console
     logged: bool = True
+    again: bool = False
 
     def __post_init__(self) -> None:
         if self.precision not in (None, *REALS):
@@ -198,7 +205,7 @@ class _ObservablePlan:
         with device_pool(openers) as pool, announced_compilation(console):
             if not wanted.records:
                 wanted = _prepared(wanted, ensemble, width, pool)
-            with measuring(ensemble, wanted, path, width) as work:
+            with measuring(ensemble, wanted, path, width, self.again) as work:
                 lines = opening(work, pool.name, self.places.advice)
                 console.print(*lines, sep="\n", soft_wrap=True)
                 if work.left and wanted.takes_memory:
@@ -279,9 +286,16 @@ def _measure_again(
     chain = StoredChain.of(run)
     chain.refuse_later(numbers)
     nothing = ensemble_of(run, chain.parameters, {})
-    path = Path(output) if output else nothing.table_again(plan.wanted(nothing).name)
-    left = [one for one in numbers if one not in _measured_in(path)]
-    silent = replace(plan, console=Console(quiet=True), logged=False)
+    wanted = plan.wanted(nothing)
+    path = Path(output) if output else nothing.table_again(wanted.name)
+    sources = sources_of(wanted, nothing.group)
+    if plan.again and (kept := put_aside(path, wanted, sources)):
+        plan.console.print(KEPT.format(kept), soft_wrap=True)
+    done = _measured_in(path)
+    others = len(measured_by_others(path, sources)) if done else 0
+    plan.console.print(*of_others(path, wanted.name, others, len(done)), sep="\n", soft_wrap=True)
+    left = [one for one in numbers if one not in done]
+    silent = replace(plan, console=Console(quiet=True), logged=False, again=False)
     places, total = plan.places, chain.work(left)
     chosen = (places.devices, places.backend, places.threads)
     with (
@@ -293,8 +307,8 @@ def _measure_again(
         making = Regeneration(chain, group, advance)
         if left:
             making.compare_first()
-        logs, name = _logs(run.path) if left else [], plan.wanted(nothing).name
-        with logged_session(logs, observable=name, table=path.name, **facts):
+        logs = _logs(run.path) if left else []
+        with logged_session(logs, observable=wanted.name, table=path.name, **facts):
             for files in making.files(left, Path(folder), defaults.FORMAT, TOGETHER):
                 silent.carry_out(ensemble_of(run, chain.parameters, files), path)
     return read_table(path)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gauge_mc.notebook_bar import NotebookBar
+from gauge_mc.numbers import counted
 from gauge_mc.run.convert import warning_of
 from gauge_mc.run.display import AT_FIRST, PLAIN_LEAST_SECONDS, PLAIN_SECONDS, duration
+from gauge_mc.run.log import command_line
 from gauge_mc.run.measurement_table import MeasurementTask
 
 if TYPE_CHECKING:
@@ -17,6 +20,9 @@ if TYPE_CHECKING:
 
 WARNINGS = 3
 """Maximum number of configurations with warnings that are named."""
+
+KEPT = "The table of before is kept as {}."
+"""Line shown if all configurations are measured again."""
 
 
 def opening(work: MeasurementTask, devices: str, advice: str | None) -> list[str]:
@@ -37,7 +43,31 @@ def opening(work: MeasurementTask, devices: str, advice: str | None) -> list[str
     details = [f"{key}: {value}" for key, value in header.items() if key not in known]
     more = ["; ".join(details)] if details else []
     more += [trusted] if again else []
+    more += of_others(work.table.path, work.observable.name, len(work.others), len(work.done))
+    more += [KEPT.format(work.kept)] if work.kept else []
     return [*lines, *more, *([advice] if advice else []), *shortest(warnings_of(work))]
+
+
+def of_others(path: Path, observable: str, others: int, done: int) -> list[str]:
+    """Return a sentence about what other sources have measured, if they have measured anything.
+
+    Parameters
+    ----------
+    path : Path
+        Table.
+    observable : str
+        Name of the observable.
+    others, done : int
+        Number of configurations that other sources have measured, and of all in the table.
+    """
+    command = command_line()
+    how = f"{command} --again" if command.startswith("gauge-mc ") else "measure(..., again=True)"
+    sentence = (
+        f"Another version of the sources of {observable} has measured {others} of "
+        f"{counted(done, 'configuration')} in the table {path}; this measures them again and keeps "
+        f"the table beside the new one: {how}"
+    )
+    return [sentence] * bool(others)
 
 
 def warnings_of(work: MeasurementTask) -> list[str]:

@@ -5,10 +5,14 @@ digest of its links. A repeated measurement continues where the previous one sto
 with complete records in the table are skipped, and a last configuration with incomplete records is
 measured again. Records of other links under the same number are refused, never taken for those of
 this configuration.
+
+Rows know the version of the sources that made them. Those of another version are kept, and whoever
+asks for it measures them again, in a new table beside the old one.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -35,6 +39,7 @@ from gauge_mc.observables import (
 from gauge_mc.run.chain import version
 from gauge_mc.run.ensemble import Ensemble, number_in_name
 from gauge_mc.run.lock import RunLock
+from gauge_mc.run.source_versions import mask_of_others, sources_of
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,10 @@ class MeasurementTask:
     """Those of `done` whose links an earlier version did not record."""
     secondary: dict[str, Table]
     """Secondary tables of the observable, by name."""
+    others: tuple[int, ...] = ()
+    """Those of `done` that another version of the observable's sources has measured."""
+    kept: Path | None = None
+    """The table of before, if all configurations are measured again."""
 
     def carry_out(self, pool: DevicePool, precision: str) -> Iterator[int]:
         """Measure the remaining configurations, and yield the number of each one when it is done.
@@ -98,7 +107,7 @@ class MeasurementTask:
 
 @contextmanager
 def measuring(
-    ensemble: Ensemble, observable: Observable, path: Path, precision: str
+    ensemble: Ensemble, observable: Observable, path: Path, precision: str, again: bool = False
 ) -> Iterator[MeasurementTask]:
     """Prepare a measurement: open the table, and determine what remains to be measured.
 
@@ -112,6 +121,9 @@ def measuring(
         Table file. It is created if necessary.
     precision : str
         Precision of the links in memory.
+    again : bool
+        Whether to begin a new table if not all rows of the present one are known to be of the
+        present sources. The present one is kept under another name.
 
     Raises
     ------
@@ -130,18 +142,17 @@ def measuring(
         )
     if path.is_dir():
         raise UsageError(f"{path} is a folder; name a file for the table with --output.")
-    lock_file = path.with_name(f".{path.name}.lock")
-    lock = RunLock(lock_file)
-    try:
-        lock.record(lock.holder)
+    with _locked(path), _without_empty(path, observable):
         refuse_link(path)
+        sources = sources_of(observable, ensemble.group)
+        kept = _put_aside(path, observable, sources) if again else None
         if _is_empty(path, observable):
             # It may have other parameters, as after an attempt that was refused.
             _remove(path, observable)
         if path.exists():
             _compare(path, header, observable.formerly)
         columns = (SWEEP, *observable.columns.names)
-        with Table(path, {**header, "version": version()}, columns) as table:
+        with Table(path, {**header, "version": version()}, columns, sources) as table:
             done = _drop_incomplete(path, table, observable.records)
             left = tuple(number for number in ensemble.files if number not in done)
             unknown = _compare_links(path, ensemble, done)
@@ -154,19 +165,39 @@ def measuring(
             with ExitStack() as stack:
                 secondary = {
                     one.name: stack.enter_context(
-                        _secondary(one, one.records(observable), path, header, done)
+                        _secondary(one, one.records(observable), path, header, done, sources)
                     )
                     for one in observable.secondary_tables
                 }
-                yield MeasurementTask(ensemble, observable, table, done, left, unknown, secondary)
+                others = measured_by_others(path, sources)
+                yield MeasurementTask(
+                    ensemble, observable, table, done, left, unknown, secondary, others, kept
+                )
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a table."""
+    lock_file = path.with_name(f".{path.name}.lock")
+    lock = RunLock(lock_file)
+    try:
+        lock.record(lock.holder)
+        yield
+    finally:
+        lock_file.unlink(missing_ok=True)
+        lock.close()
+
+
+@contextmanager
+def _without_empty(path: Path, observable: Observable) -> Iterator[None]:
+    """Remove a table without results if a measurement fails."""
+    try:
+        yield
     except BaseException:
         with suppress(GaugeError):  # that the table is damaged is what has been raised
             if _is_empty(path, observable):
                 _remove(path, observable)
         raise
-    finally:
-        lock_file.unlink(missing_ok=True)
-        lock.close()
 
 
 def _is_empty(path: Path, observable: Observable) -> bool:
@@ -178,17 +209,70 @@ def _is_empty(path: Path, observable: Observable) -> bool:
     return own and not any(column.size for column in table.columns.values())
 
 
+def _all_tables(path: Path, observable: Observable) -> tuple[Path, ...]:
+    """Return a table and its secondary tables."""
+    return (path, *(one.beside(path) for one in observable.secondary_tables))
+
+
 def _remove(path: Path, observable: Observable) -> None:
     """Remove a table and its secondary tables."""
-    for one in (path, *(one.beside(path) for one in observable.secondary_tables)):
+    for one in _all_tables(path, observable):
         one.unlink(missing_ok=True)
 
 
+def put_aside(path: Path, observable: Observable, sources: str) -> Path | None:
+    """Rename a table as `measuring` does with `again`; return its new name, if it has one."""
+    if not path.exists():
+        return None
+    with _locked(path):
+        return _put_aside(path, observable, sources)
+
+
+def _put_aside(path: Path, observable: Observable, sources: str) -> Path | None:
+    """Rename a table and its secondary tables, if not all rows are of the present sources.
+
+    The new name is followed by a number, so that no file is replaced.
+
+    Returns
+    -------
+    Path or None
+        The new name of the table; None if it has not been renamed.
+    """
+    if not path.exists() or _is_empty(path, observable):
+        return None
+    table = read_table(path)
+    if sources and {*table.sources.values()} == {sources} and 0 in table.sources:
+        return None
+    tables = [one for one in _all_tables(path, observable) if one.exists()]
+    number = next(
+        n for n in itertools.count(1) if not any(_aside(one, n).exists() for one in tables)
+    )
+    for one in reversed(tables):  # the table itself last, so that all is repeated after a kill
+        one.rename(_aside(one, number))
+    return _aside(path, number)
+
+
+def _aside(path: Path, number: int) -> Path:
+    """Return the name under which a table of before is kept."""
+    return path.with_name(f"{path.name}.{number}")
+
+
+def measured_by_others(path: Path, sources: str) -> tuple[int, ...]:
+    """Return the numbers of the configurations in a table that other sources have measured."""
+    table = read_table(path)
+    return tuple(np.unique(table.columns[SWEEP][mask_of_others(table, sources)]).tolist())
+
+
 def _secondary(
-    one: SecondaryTable, records: int, path: Path, header: Mapping[str, str], done: Sequence[int]
+    one: SecondaryTable,
+    records: int,
+    path: Path,
+    header: Mapping[str, str],
+    done: Sequence[int],
+    sources: str,
 ) -> Table:
     """Open a secondary table, without configurations that the main table does not have."""
-    table = one.open(path, {**header, "version": version()})
+    table = one.open(path, {**header, "version": version()}, sources)
     table.truncate(after=max(done, default=-1), expected=len(done) * records)
     return table
 

@@ -20,6 +20,7 @@ from gauge_mc.run.lock import RunLock
 from gauge_mc.run.log import CHECKPOINT, RunLog
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.source_versions import sources_of
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,7 @@ class RunOutput:
             metadata = provenance(parameters)
             header = {**observable.for_ensemble(metadata).header, **metadata}
             columns, path = (SWEEP, *observable.columns.names), run.table(item.observable)
+            sources = sources_of(observable, parameters.group)
             measurements = max(0, written - parameters.thermalize) // item.every
 
             def opened(table: Table, records: int, expected: int = measurements) -> Table:
@@ -79,9 +81,9 @@ class RunOutput:
                 table.truncate(after=written, expected=expected * records)
                 return table
 
-            self._tables[item] = opened(Table(path, header, columns), observable.records)
+            self._tables[item] = opened(Table(path, header, columns, sources), observable.records)
             self._secondary[item] = {
-                one.name: opened(one.open(path, header), one.records(observable))
+                one.name: opened(one.open(path, header, sources), one.records(observable))
                 for one in observable.secondary_tables
             }
         for sweep, path in run.config_files():

@@ -16,6 +16,7 @@ from gauge_mc.files.table import TableData
 from gauge_mc.observables import observable_of_table
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.averages import Average
+from gauge_mc.run.source_versions import rows_of_others
 
 
 @documented
@@ -30,13 +31,17 @@ class TableReport:
         "Averages by column; none if there are several records per configuration."
     )
     cautions: Sequence[str] = result_field("Cautions about the averages, one sentence each.")
+    records_of_others: int = result_field(
+        "Number of records that other versions of the observable's sources have measured.", 0
+    )
 
     @classmethod
     def of(cls, path: Path, table: TableData) -> TableReport:
         """Return the report on a table that `measure` has written."""
         averages = _averages(table)
         cautions = _cautions(table, averages)
-        return cls(str(path), len(table), table.header, averages, cautions)
+        others = rows_of_others(path, table)
+        return cls(str(path), len(table), table.header, averages, cautions, others)
 
 
 @documented

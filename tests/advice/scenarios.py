@@ -394,5 +394,8 @@ ELSEWHERE = {
     "--strict does not hold for {} yet, but for {}; choose one of these, or leave out --strict.": (
         "for algorithms of other packages; it holds for all of this one"
     ),
+    "{} --again": (
+        "for sources that have changed; tests/run/test_source_versions.py carries it out"
+    ),
 }
 """Messages that are carried out nowhere, and why."""

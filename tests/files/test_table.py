@@ -376,3 +376,112 @@ def test_numbers_that_are_not_finite_are_refused(tmp_path, value):
         with pytest.raises(GaugeError, match=f"y is {value} at sweep 3, so that nothing more"):
             table.append_numbers([2, 3], np.array([[1.0, 2.0], [3.0, value]]))
         assert path.read_bytes() == before
+
+
+OLD, NEW = "0123456789abcdef", "fedcba9876543210"
+
+
+def with_sources(path, sources, first, last, kept=0):
+    """Write rows of a version of the sources, after those up to a sweep that are kept."""
+    with Table(path, HEADER, COLUMNS, sources) as table:
+        table.truncate(after=kept, expected=kept)
+        for row in rows(first, last):
+            table.append([row])
+
+
+def test_a_version_of_the_sources_stands_before_its_rows(path):
+    with_sources(path, OLD, 1, 3)
+    with_sources(path, OLD, 4, 4, kept=4 - 1)
+    with_sources(path, NEW, 5, 6, kept=4)
+    lines = path.read_text().splitlines()[4:-1]
+    assert [one for one in lines if one.startswith("#")] == [
+        f"# sources: {OLD}",
+        f"# sources: {NEW}",
+    ]
+    assert (lines.index(f"# sources: {OLD}"), lines.index(f"# sources: {NEW}")) == (0, 5)
+    found = read_table(path)
+    assert found.sources == {0: OLD, 4: NEW}
+    assert found["sweep"].tolist() == [*range(1, 7)]
+    assert TableTail(path).read()["sweep"].tolist() == [*range(1, 7)]
+    assert read_heading(path) == (HEADER, [*COLUMNS])
+
+
+def test_a_table_of_two_versions_is_the_same_after_a_kill_at_any_byte(path):
+    with_sources(path, OLD, 1, 2)
+    with_sources(path, NEW, 3, 4, kept=2)
+    whole = path.read_bytes()
+    begin = whole.index(f"# sources: {NEW}".encode())
+    for cut in range(begin, len(whole)):
+        path.write_bytes(whole[:cut])
+        with_sources(path, NEW, 3, 4, kept=2)
+        assert path.read_bytes() == whole
+    first = whole.index(f"# sources: {OLD}".encode())
+    for cut in range(first, whole.index(b"2,")):
+        path.write_bytes(whole[:cut])
+        with_sources(path, OLD, 1, 2)
+        with_sources(path, NEW, 3, 4, kept=2)
+        assert path.read_bytes() == whole
+
+
+def test_rows_that_are_taken_back_take_the_version_with_them(path):
+    with_sources(path, OLD, 1, 2)
+    with_sources(path, NEW, 3, 4, kept=2)
+    with_sources(path, OLD, 3, 4, kept=2)
+    assert read_table(path).sources == {0: OLD}
+    assert NEW.encode() not in path.read_bytes()
+    with_sources(path, NEW, 1, 2)
+    assert read_table(path).sources == {0: NEW}
+
+
+def test_a_version_is_known_when_a_table_is_opened(path):
+    with_sources(path, OLD, 1, 2)
+    with Table(path, HEADER, COLUMNS, OLD) as table:
+        table.append(rows(3, 3))
+    assert path.read_bytes().count(b"# sources: ") == 1
+
+
+def test_a_version_that_made_no_row_does_not_count(path):
+    with_sources(path, OLD, 1, 2)
+    with_sources(path, NEW, 3, 3, kept=2)
+    path.write_bytes(path.read_bytes().partition(b"\n3,")[0] + b"\n")  # as a kill leaves it
+    assert path.read_bytes().endswith(f"# sources: {NEW}\n".encode())
+    assert read_table(path).sources == {0: OLD}
+
+
+def test_an_unknown_version_is_named_only_after_a_known_one(path):
+    with_sources(path, "", 1, 2)
+    assert b"# sources" not in path.read_bytes()
+    with_sources(path, NEW, 3, 4, kept=2)
+    with_sources(path, "", 5, 5, kept=4)
+    assert read_table(path).sources == {2: NEW, 4: "unknown"}
+
+
+def test_no_version_is_written_without_rows(path):
+    with Table(path, HEADER, COLUMNS, NEW) as table:
+        table.append([])
+        table.append_numbers([], np.empty((0, 2)))
+    assert b"# sources" not in path.read_bytes()
+
+
+def test_numbers_follow_the_version_of_their_sources(path):
+    columns = ("sweep", "x")
+    for name in "ab":
+        with Table(path.with_name(name), {}, columns, NEW) as table:
+            if name == "a":
+                table.append([(1, 0.5), (2, 0.25)])
+            else:
+                table.append_numbers([1], np.array([[0.5]]))
+                table.append_numbers([2], np.array([[0.25]]))
+    written = path.with_name("a").read_bytes()
+    assert written == path.with_name("b").read_bytes()
+    assert written.startswith(f"sweep,x\n# sources: {NEW}\n1,0.5\n".encode())
+
+
+@pytest.mark.parametrize(
+    "line", ["# sources: 0123", "# sources: xyz", "# sources 0123456789abcdef"]
+)
+def test_other_lines_among_the_rows_are_damage(path, line):
+    with_sources(path, "", 1, 2)
+    path.write_bytes(unsealed(path) + f"{line}\n".encode())
+    with pytest.raises(GaugeError, match="is damaged"):
+        read_table(path)
