@@ -38,16 +38,19 @@ def fit(
             metavar="FILE",
         ),
     ] = None,
+    all: Annotated[bool, o.option("Print all tables, not only the main ones.")] = False,
     json: o.Json = False,
     **options: Any,
 ) -> None:
     """Determine physical quantities from the tables of runs.
 
     The result is written to a JSON file. It states all values that were
-    chosen automatically because an option was not given.
+    chosen automatically because an option was not given. The last line
+    has the numbers that one quotes.
     """
     from gauge_mc.console import Console
     from gauge_mc.fits import fit_all
+    from gauge_mc.numbers import counted
 
     console = Console()
     results = []
@@ -55,6 +58,11 @@ def fit(
         for result, path in fit_all(what, run or [], options, output):
             results.append({"file": str(path), **result.document()})
             if not json:
-                console.print(*result.whole_report(), f"{path}\n", sep="\n")
+                further = result.further_report()
+                shown = [*(further if all else []), *result.whole_report()]
+                if further and not all:
+                    shown.append(f"{counted(len(further), 'further table')} with --all.")
+                console.print(*shown, path, sep="\n")
+                console.print(f"{result.result_line}\n", soft_wrap=True)
     if json:
         print_document("fit", results[0] if len(results) == 1 else {"fits": results})

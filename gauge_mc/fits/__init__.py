@@ -21,6 +21,7 @@ from gauge_mc.files.atomic import replacing
 from gauge_mc.files.table import noted_tables, read_heading
 from gauge_mc.fits.shared.files import CHOSEN, FITTED, RESULT, SAMPLING, STARTS, without_nan
 from gauge_mc.fits.shared.fitted_tables import FittedTable, fitted_tables, sampling_cautions
+from gauge_mc.fits.shared.quoted import WORD, QuotedNumber, result_line
 from gauge_mc.fits.shared.tables import find_table_by_columns, tables_of_chains
 from gauge_mc.options import Option, check_options
 from gauge_mc.registry import Registry
@@ -75,10 +76,32 @@ class FitResult(ABC):
 
     @abstractmethod
     def report(self) -> list[Any]:
-        """Return the tables that show the result on a terminal, for Rich."""
+        """Return the main tables that show the result on a terminal, for Rich."""
+
+    @abstractmethod
+    def quoted(self) -> Sequence[QuotedNumber]:
+        """Return the few numbers that one quotes; those that are not known may be NaN."""
+
+    def unquoted(self) -> str:
+        """Return why there is no number that one can quote, as a clause."""
+        return "no error is known"
+
+    def further_report(self) -> list[Any]:
+        """Return further tables, for ``--all`` and reports."""
+        return []
+
+    @property
+    def result(self) -> list[QuotedNumber]:
+        """The numbers of `quoted` that are known with their errors."""
+        return [one for one in self.quoted() if one.known]
+
+    @property
+    def result_line(self) -> str:
+        """The line that states the numbers that one quotes, or why there are none."""
+        return result_line(self.result, self.unquoted())
 
     def document(self) -> dict[str, Any]:
-        """Return `values`, what was left out of the runs if the program has chosen it, and tables.
+        """Return `result`, `values`, what the program has left out of the runs, and tables.
 
         The tables are those from which the result was made; see `FittedTable`.
         """
@@ -86,7 +109,8 @@ class FitResult(ABC):
         more = {key: [asdict(item) for item in one] for key, one in lists.items() if one}
         compared: dict[str, Any] = {STARTS: asdict(self.starts)} if self.starts else {}
         sampling = {SAMPLING: list(self.sampling)} if self.sampling else {}
-        return {**self.values(), **more, **compared, **sampling}
+        result = [asdict(one) for one in self.result]
+        return {WORD: result, **self.values(), **more, **compared, **sampling}
 
     def whole_report(self) -> list[Any]:
         """Return `report`, and what was left out of the runs if the program has chosen it."""
@@ -98,9 +122,11 @@ class FitResult(ABC):
     def _repr_html_(self) -> str:
         """Return the whole report as HTML, for notebooks."""
         from gauge_mc.reports.markup import joined
-        from gauge_mc.reports.rich_html import as_html
+        from gauge_mc.reports.rich_html import as_html, further_as_html
 
-        return joined([*map(as_html, self.whole_report()), self._chart()])
+        shown = [self.result_line, *self.whole_report()]
+        further = further_as_html(self.further_report())
+        return joined([*map(as_html, shown), further, self._chart()])
 
     def _chart(self) -> str:
         """Return a chart of the result for notebooks, as HTML; empty if it has none."""
@@ -138,6 +164,9 @@ class FitReport:
     """The keys that the results of all fits share."""
 
     file: str = result_field("File that was written or read.")
+    result: Sequence[QuotedNumber] = result_field(
+        "The few numbers that one quotes, which the printed text ends with; empty if none is known."
+    )
     observable: str = result_field("What the numbers are, in words.")
     units: str = result_field("Their units, in words.")
     thermalisation: Sequence[Thermalisation] = result_field(

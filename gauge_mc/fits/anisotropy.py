@@ -12,6 +12,7 @@ from rich.table import Table
 from gauge_mc.actions import ANISOTROPY
 from gauge_mc.analysis.potential.anisotropy import Anisotropy, read_anisotropy
 from gauge_mc.fits import FITS, Fit, FitResult
+from gauge_mc.fits.shared.quoted import QuotedNumber, quoted_number
 from gauge_mc.options import Option
 from gauge_mc.run.thermalisation import SKIP
 
@@ -58,6 +59,16 @@ class AnisotropyResult(FitResult):
             *f.xi.cautions,
         ]
         return [table, *lines]
+
+    def quoted(self) -> list[QuotedNumber]:
+        """Return the anisotropy, and its ratio to the bare one if that is known."""
+        f = self.found
+        systematic = math.hypot(*filter(math.isfinite, (f.systematic, f.interpolation)))
+        xi = quoted_number("ξ", f.xi, systematic)
+        bare = float(f.ensemble.get(ANISOTROPY.name, 0))
+        if not bare:
+            return [xi]
+        return [xi, QuotedNumber("ξ/ξ₀", xi.value / bare, xi.error / bare, systematic / bare)]
 
 
 class AnisotropyFit(Fit):

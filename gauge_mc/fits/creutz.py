@@ -15,12 +15,16 @@ from gauge_mc.analysis.potential.loops import PathLoops
 from gauge_mc.analysis.timeseries.notation import with_error
 from gauge_mc.fits import FITS, Fit, FitResult
 from gauge_mc.fits.shared.options import LEVEL, tag_of_levels
+from gauge_mc.fits.shared.quoted import QuotedNumber
 from gauge_mc.options import Option
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.thermalisation import SKIP
 
 DIAGONALS = 4
 """Number of diagonals T = R, R + 1, … in the report: four columns fit 80 characters."""
+
+QUOTED_ERROR = 0.1
+"""Largest relative error of the ratio that is quoted, if one is known so well."""
 
 
 @documented
@@ -92,6 +96,22 @@ class CreutzResult(FitResult):
             if any(cells):
                 table.add_row(str(r), *cells)
         return [table]
+
+    def quoted(self) -> list[QuotedNumber]:
+        """Return chi(R, R) of the largest R at which it is known well, or else the best known."""
+        grid = self.ratios
+        diagonal = zip(grid.value.diagonal().tolist(), grid.error.diagonal().tolist(), strict=True)
+        numbers = [
+            QuotedNumber(f"χ({r}, {t})", *pair)
+            for r, t, pair in zip(grid.r, grid.t, diagonal, strict=False)
+        ]
+        known = [one for one in numbers if one.known and one.error < abs(one.value)]
+        well = [one for one in known if one.error <= QUOTED_ERROR * abs(one.value)]
+        return well[-1:] or sorted(known, key=lambda one: one.error / abs(one.value))[:1]
+
+    def unquoted(self) -> str:
+        """Return why there is no ratio; see `FitResult.unquoted`."""
+        return "all ratios χ(R, R) are smaller than their errors"
 
 
 class CreutzFit(Fit):

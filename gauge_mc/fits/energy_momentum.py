@@ -19,6 +19,7 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import read_table
 from gauge_mc.fits import FITS, Fit, FitResult
 from gauge_mc.fits.scale import ENERGY
+from gauge_mc.fits.shared.quoted import QuotedNumber, quoted_field
 from gauge_mc.fits.thermodynamics import COLD
 from gauge_mc.fits.transition import EXTENT
 from gauge_mc.options import Option
@@ -85,6 +86,12 @@ class FlowThermodynamicsResult(FitResult):
         p = found.ideal_pressure
         limits = f"Ideal gas: p/T⁴ = {p:.4f}, ε/T⁴ = {3 * p:.4f}, s/T³ = {4 * p:.4f}."
         return [table, limits, *found.cautions]
+
+    def quoted(self) -> list[QuotedNumber]:
+        """Return the entropy density and the trace anomaly at the largest coupling."""
+        last = self.found.states[-1]
+        where = f"β = {last.beta:.12g}"
+        return [quoted_field(last, name, None, where) for name in ("entropy", "anomaly")]
 
 
 class EnergyMomentumFit(Fit):

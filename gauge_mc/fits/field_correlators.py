@@ -15,6 +15,7 @@ from gauge_mc.analysis.thermodynamics.field_correlators import (
 from gauge_mc.analysis.thermodynamics.flow_columns import FIELD_COLUMNS
 from gauge_mc.fits import FITS, Fit, FitResult
 from gauge_mc.fits.reports.rows import table_of
+from gauge_mc.fits.shared.quoted import QuotedNumber, quoted_field
 from gauge_mc.options import Option
 from gauge_mc.run.thermalisation import SKIP
 
@@ -39,6 +40,22 @@ class FieldCorrelatorsResult(FitResult):
         title = "Correlators on the Polyakov loop, a ≤ √(8t) ≤ τ/3"
         table = table_of(title, FieldCorrelatorPoint, rows, 4)
         return [*([table] if rows else []), *self.found.cautions]
+
+    def quoted(self) -> list[QuotedNumber]:
+        """Return the correlators at the largest distance and the longest flow time inside."""
+        rows = [one for one in self.found.points if one.inside]
+        if not rows:
+            return []
+        last = max(rows, key=lambda one: (one.tau, one.t))
+        where = f"τT = {last.scaled:.4g}, √(8t)/a = {last.radius:.4g}"
+        ends = "_ratio" if last.electric_ratio else ""
+        return [
+            quoted_field(last, f"{name}{ends}", None, where) for name in ("electric", "magnetic")
+        ]
+
+    def unquoted(self) -> str:
+        """Return why there is no correlator; see `FitResult.unquoted`."""
+        return "no flow time has a ≤ √(8t) ≤ τ/3"
 
 
 class FieldCorrelatorsFit(Fit):

@@ -22,6 +22,7 @@ from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.errors import UsageError
 from gauge_mc.fits import FITS, Fit, FitResult
 from gauge_mc.fits.shared.options import choice_of
+from gauge_mc.fits.shared.quoted import QuotedNumber, quoted_number
 from gauge_mc.options import Option
 from gauge_mc.results import headings
 from gauge_mc.run.thermalisation import SKIP
@@ -60,6 +61,12 @@ class FreeEnergyResult(FitResult):
         for one in found.points:
             table.add_row(*(_cell(getattr(one, name)) for name in known))
         return [table, *self._conclusions(), *found.cautions]
+
+    def quoted(self) -> list[QuotedNumber]:
+        """Return the screening mass or the string tension, and F at infinite distance."""
+        found = self.found
+        name = "m/T" if found.phase == DECONFINED else "σ(T)/T²"
+        return [quoted_number(name, found.mass), quoted_number("F(∞)/T", found.limit)]
 
     def _conclusions(self) -> list[str]:
         """Return the fitted parameters, a line each."""

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from rich.table import Table
 
+from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.analysis.trajectories import (
     GAUGE,
     TRAJECTORY_COLUMNS,
@@ -21,6 +22,7 @@ from gauge_mc.analysis.trajectories import (
     unequal_levels,
 )
 from gauge_mc.fits import FITS, Fit, FitResult
+from gauge_mc.fits.shared.quoted import QuotedNumber, quoted_number
 from gauge_mc.numbers import counted
 from gauge_mc.options import Option
 from gauge_mc.run.thermalisation import SKIP
@@ -59,12 +61,7 @@ class HmcResult(FitResult):
         table.add_column("quantity")
         table.add_column("value", justify="right")
         table.add_column("τ_int", justify="right")
-        for name, one in (
-            ("acceptance", f.acceptance),
-            ("⟨ΔH⟩", f.change),
-            ("⟨exp(−ΔH)⟩", f.weight),
-            ("action per site", f.action),
-        ):
+        for name, one in self._averages():
             table.add_row(name, str(one), one.format_tau())
         if math.isfinite(f.predicted):  # not so where noise makes the mean of ΔH negative
             table.add_row("erfc(√⟨ΔH⟩/2)", f"{f.predicted:.4g}", "")
@@ -80,6 +77,20 @@ class HmcResult(FitResult):
         table.add_row("iterations per independent configuration", f"{f.cost_in_iterations:.3g}", "")
         hint = unequal_levels(f.terms)
         return [table, self._terms(), *f.cautions, *self._cautions(), *([hint] if hint else [])]
+
+    def quoted(self) -> list[QuotedNumber]:
+        """Return the acceptance and the energies."""
+        return [quoted_number(name, one) for name, one in self._averages()[:3]]
+
+    def _averages(self) -> list[tuple[str, Estimate]]:
+        """Return the names of the averages, and their values."""
+        f = self.found
+        return [
+            ("acceptance", f.acceptance),
+            ("⟨ΔH⟩", f.change),
+            ("⟨exp(−ΔH)⟩", f.weight),
+            ("action per site", f.action),
+        ]
 
     def _terms(self) -> Table:
         """Return a table of the terms of the action, with the iterations of their solvers."""

@@ -25,6 +25,7 @@ from gauge_mc.analysis.overlap.spectrum import (
     overlap_spectrum,
 )
 from gauge_mc.fits import FITS, Fit, FitResult
+from gauge_mc.fits.shared.quoted import QuotedNumber, quoted_field, quoted_number
 from gauge_mc.fits.shared.tables import tables_with_columns
 from gauge_mc.fits.topology import CHARGE, TIME
 from gauge_mc.options import Option
@@ -54,6 +55,24 @@ class OverlapSpectrumResult(FitResult):
     def report(self) -> list[Any]:
         """Return tables of the index, of mean eigenvalues and of ratios."""
         return [self._index(), *self._eigenvalues()]
+
+    def quoted(self) -> list[QuotedNumber]:
+        """Return the susceptibility, and Sigma from the sector that determines it best.
+
+        It is from smallest eigenvalues, which agree with random matrices in the smallest volumes.
+        """
+        found = self.found
+        smallest = [one for one in found.sectors if one.k == 1]
+        sigma = sorted(smallest, key=lambda one: one.sigma.error)[:1]
+        return [
+            quoted_field(found, "square"),
+            quoted_field(found, "susceptibility"),
+            *(quoted_number(f"Σ a³ from <λ_{one.k}>_{one.nu}", one.sigma) for one in sigma),
+        ]
+
+    def unquoted(self) -> str:
+        """Return why the susceptibility has no error; see `FitResult.unquoted`."""
+        return "the index changes too rarely to estimate errors"
 
     def _index(self) -> Table:
         found = self.found

@@ -49,6 +49,7 @@ from gauge_mc.fits.reports.potential import (
 )
 from gauge_mc.fits.shared.files import BESIDE, MAX_RESULT
 from gauge_mc.fits.shared.options import AVERAGE, LEVEL, T_MAX, T_MIN, tag_of_levels
+from gauge_mc.fits.shared.quoted import QuotedNumber, quoted_field, quoted_number
 from gauge_mc.fits.shared.tables import find_table_by_columns, tables_with_columns
 from gauge_mc.libraries import load
 from gauge_mc.options import Option, flag_of
@@ -145,15 +146,41 @@ class PotentialResult(FitResult):
         return {"observable": OBSERVABLE, "units": UNITS, **asdict(self.potential)}
 
     def report(self) -> list[Any]:
-        """Return tables of the plateaus, of fits to other windows, and of the main results."""
-        result = self.potential
+        """Return tables of V(R) with its plateaus, and of the fits."""
+        found = self.potential
+        fits = fit_table(found) if found.fits else Text(caption(found))
+        return [plateau_table(found), fits]
+
+    def further_report(self) -> list[Any]:
+        """Return tables of the force, of fits to other windows, and of other determinations."""
+        found = self.potential
         return [
-            plateau_table(result),
-            *([force_table(result)] if result.force else []),
-            *([window_table(result.free)] if result.free else []),
-            *filter(None, [further_table(result)]),
-            fit_table(result) if result.fits else Text(caption(result)),
+            *([force_table(found)] if found.force else []),
+            *([window_table(found.free)] if found.free else []),
+            *filter(None, [further_table(found)]),
         ]
+
+    def quoted(self) -> list[QuotedNumber]:
+        """Return the string tension and r0, of the fit with B free if it can be trusted."""
+        found = self.potential
+        scan = found.free or found.string
+        if scan is None:
+            return []
+        where = "" if found.free else "B = −π/12"
+        numbers = []
+        for name in ("root_sigma", "r0", "spacing"):
+            number = quoted_field(scan.fit, name, scan.known_systematic(name), where)
+            average = found.averaged.get(name) if found.free else None
+            if average:
+                number = quoted_number(number.name, average.value, average.systematic, number.unit)
+            numbers.append(number)
+        return numbers
+
+    def unquoted(self) -> str:
+        """Return why there is neither a string tension nor r0; see `FitResult.unquoted`."""
+        if self.potential.free or self.potential.string:
+            return "σ is not positive"
+        return "no fit of V(R) can be trusted"
 
     def _chart(self) -> str:
         from gauge_mc.reports.cells import potential_cell

@@ -20,6 +20,7 @@ from gauge_mc.fits import FITS, Fit, FitResult
 from gauge_mc.fits.hadrons import UNITS, ranges_of
 from gauge_mc.fits.reports.hadrons import quality
 from gauge_mc.fits.shared.options import AVERAGE, T_MAX, T_MIN
+from gauge_mc.fits.shared.quoted import QuotedNumber, quoted_number
 from gauge_mc.options import Option
 from gauge_mc.run.thermalisation import SKIP
 
@@ -59,6 +60,17 @@ class ResidualMassResult(FitResult):
         for one in found.masses:
             table.add_row(f"{one.m:g}", one.source, *_plateau(one), str(one.summed), *_z_a(one))
         return [table]
+
+    def quoted(self) -> list[QuotedNumber]:
+        """Return the residual mass of the lightest quark and Z_A; that from sums if need be."""
+        masses = self.found.masses
+        light = [one for one in masses if one.m == min(other.m for other in masses)]
+        several = len({one.m for one in masses}) > 1
+        where = f" (m = {light[0].m:g})" if light and several else ""
+        residual = [(one.m_res, "m_res") for one in light if one.m_res]
+        residual += [(one.summed, "m_res from sums") for one in light]
+        z_a = [(one.z_a, "Z_A") for one in light if one.z_a]
+        return [quoted_number(name + where, one) for one, name in residual[:1] + z_a[:1]]
 
 
 def _plateau(one: ResidualMass) -> tuple[str, str, str]:

@@ -16,6 +16,7 @@ from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.analysis.timeseries.notation import with_error
 from gauge_mc.errors import UsageError
 from gauge_mc.fits import FITS, Fit, FitResult
+from gauge_mc.fits.shared.quoted import QuotedNumber, quoted_field, quoted_number
 from gauge_mc.groups import GROUPS
 from gauge_mc.options import Option, flag_of
 from gauge_mc.results import headings
@@ -82,6 +83,23 @@ class ScaleResult(FitResult):
                 interpolation = getattr(found, f"{name}_interpolation", math.nan)
                 table.add_row(heading, *_cells(one, interpolation))
         return [table]
+
+    def quoted(self) -> list[QuotedNumber]:
+        """Return t0, w0 and the lattice spacing; the second error of the latter is of the scale."""
+        found = self.scales
+        known = headings(FlowScales)
+        spacings = [
+            quoted_number(known[name].partition(" (")[0], one.value, one.scale_error or None, "fm")
+            for name in ("spacing_t0", "spacing_w0")
+            if (one := getattr(found, name))
+        ]
+        return [
+            *(
+                quoted_field(found, name, getattr(found, f"{name}_interpolation"))
+                for name in ("t0", "w0")
+            ),
+            *spacings,
+        ]
 
     def _caption(self) -> str:
         found = self.scales

@@ -20,6 +20,7 @@ from gauge_mc.fits import FITS, Fit, FitResult
 from gauge_mc.fits.free_energy import PHASE
 from gauge_mc.fits.reports.rows import table_of
 from gauge_mc.fits.shared.options import choice_of
+from gauge_mc.fits.shared.quoted import QuotedNumber, quoted_number
 from gauge_mc.options import Option
 from gauge_mc.run.thermalisation import SKIP
 
@@ -50,6 +51,12 @@ class ScreeningResult(FitResult):
             table_of(title, ScreeningMass, found.masses, 3),
             *found.cautions,
         ]
+
+    def quoted(self) -> list[QuotedNumber]:
+        """Return the mass of each part of the loop, or the string tension."""
+        found = self.found
+        name = "σ(T)/T²" if found.phase == CONFINED else "m/T"
+        return [quoted_number(f"{name} ({one.part})", one.mass) for one in found.masses]
 
 
 class ScreeningFit(Fit):

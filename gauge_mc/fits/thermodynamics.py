@@ -29,6 +29,7 @@ from gauge_mc.errors import UsageError
 from gauge_mc.fits import FITS, Fit, FitResult
 from gauge_mc.fits.scale import ENERGY, GOAL, definition
 from gauge_mc.fits.shared.options import choice_of
+from gauge_mc.fits.shared.quoted import QuotedNumber, quoted_field
 from gauge_mc.fits.transition import EXTENT
 from gauge_mc.observables.plaquette import Plaquette
 from gauge_mc.options import Option
@@ -81,6 +82,21 @@ class ThermodynamicsFitResult(FitResult):
             ("anomaly", "pressure", "energy", "entropy"),
         )
         return [differences, states, *self._conclusions(), *self.found.cautions]
+
+    def quoted(self) -> list[QuotedNumber]:
+        """Return the equation of state at the highest temperature at which it is known."""
+        known = [one for one in self.found.states if one.pressure]
+        if not known:
+            return []
+        last = known[-1]
+        where = f"β = {last.beta:.12g}" if last.ratio is None else f"T/T_c = {last.ratio:.4g}"
+        errors = {"energy": last.scale_error, "anomaly": last.scale_error}
+        names = ("pressure", "energy", "anomaly")
+        return [quoted_field(last, name, errors.get(name), where) for name in names]
+
+    def unquoted(self) -> str:
+        """Return why there is no pressure; see `FitResult.unquoted`."""
+        return "no pressure is known"
 
     def _table(self, title: str, names: tuple[str, ...]) -> Table:
         """Return a table of some fields of the states, as far as they are known."""

@@ -23,6 +23,7 @@ from gauge_mc.fits.scale import (
     reference_t0,
     spaced,
 )
+from gauge_mc.fits.shared.quoted import QuotedNumber, quoted_field
 from gauge_mc.options import Option
 from gauge_mc.results import headings
 from gauge_mc.run.thermalisation import SKIP
@@ -76,6 +77,19 @@ class TopologyResult(FitResult):
                 scale = getattr(found, f"{name}_scale_error", None)
                 table.add_row(heading, str(one), f"{scale:.2g}" if scale else "", one.format_tau())
         return [table]
+
+    def quoted(self) -> list[QuotedNumber]:
+        """Return the susceptibility; the second error in MeV is that of the scale."""
+        found = self.topology
+        return [
+            quoted_field(found, "susceptibility"),
+            quoted_field(found, "susceptibility_t0"),
+            quoted_field(found, "fourth_root", found.fourth_root_scale_error),
+        ]
+
+    def unquoted(self) -> str:
+        """Return why the susceptibility has no error; see `FitResult.unquoted`."""
+        return "Q changes too rarely to estimate errors"
 
     def _caption(self) -> str:
         found = self.topology

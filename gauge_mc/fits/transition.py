@@ -23,6 +23,7 @@ from gauge_mc.analysis.transition.results import (
 from gauge_mc.analysis.transition.volume import ThermalVolume
 from gauge_mc.fits import FITS, Fit, FitResult
 from gauge_mc.fits.reports.rows import table_of
+from gauge_mc.fits.shared.quoted import QuotedNumber, quoted_field
 from gauge_mc.options import Option
 from gauge_mc.results import headings
 from gauge_mc.run.thermalisation import SKIP
@@ -89,6 +90,24 @@ class TransitionFitResult(FitResult):
             *self._conclusions(),
             *f.cautions,
         ]
+
+    def quoted(self) -> list[QuotedNumber]:
+        """Return the critical coupling, the latent heat and the critical temperature."""
+        f = self.found
+        peaks = [quoted_field(one, "beta_peak", None, one.lattice) for one in f.volumes]
+        known = [one for one in peaks if one.known]
+        return [
+            *([quoted_field(f.critical[0], "beta")] if f.critical else known[-1:]),
+            *(quoted_field(one, "value") for one in f.latent_heats[:1]),
+            *(
+                QuotedNumber(f"T_c {one.length}", one.value, one.error, one.scale_error)
+                for one in f.temperatures
+            ),
+        ]
+
+    def unquoted(self) -> str:
+        """Return why there is no critical coupling; see `FitResult.unquoted`."""
+        return "no susceptibility has a peak between the runs"
 
     def _conclusions(self) -> list[str]:
         """Return exponent, interface tension and temperatures, a line each."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
 from gauge_mc.console import Console
-from gauge_mc.reports.markup import Markup, element, joined, table
+from gauge_mc.reports.markup import Markup, element, folded, joined, table
 
 WIDE = 100
 """Width in characters of what is neither a table nor a text."""
@@ -28,6 +29,11 @@ def as_html(shown: object) -> Markup:
     console.print(shown)
     assert isinstance(console.file, io.StringIO)
     return element("pre", console.file.getvalue())
+
+
+def further_as_html(tables: Sequence[object]) -> Markup:
+    """Return further tables of a fit, which the reader unfolds; nothing without any."""
+    return folded("Further tables", *map(as_html, tables)) if tables else Markup("")
 
 
 def _table(shown: Table) -> Markup:

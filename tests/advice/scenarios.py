@@ -41,7 +41,19 @@ LOOPS = "measure wilson-loops run --r-max 1 --t-max 2"
 HMC = "--algorithm hmc --precision double"
 UNKEPT = (f"{RUN} none --format none",)
 
+LOOPED = (
+    "generate --lattice 4x4x4x8 --thermalize 20 --configs 40 --separation 1 --format none "
+    "--measure wilson-loops:1:r-max=2:t-max=4 --quiet --output looped",
+)
+
 SCENARIOS = [
+    Scenario(
+        "{} with --all.",
+        "fit potential looped --t-min 1 --t-max 2",
+        "1 further table with --all.",
+        "fit potential looped --t-min 1 --t-max 2 --all",
+        before=LOOPED,
+    ),
     Scenario(
         "make one with gauge-mc measure {} {}{}",
         "fit scale run",

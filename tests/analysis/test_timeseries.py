@@ -156,6 +156,26 @@ def test_format(value, error, text):
 
 
 @pytest.mark.parametrize(
+    ("value", "error", "systematic", "text"),
+    [
+        (0.26, 0.01, 0.005, "0.260(10)(5)"),
+        (3.6684, 0.017, 0.03, "3.668(17)(30)"),
+        (174.3, 16.1, 0.9, "174(16)(1)"),
+        (0.95, 0.08, 1.2, "0.95(0.08)(1.20)"),
+        (12.0, 1.5, 0.3, "12.0(1.5)(0.3)"),
+        (3.12e-9, 1.2e-10, 2e-10, "3.12(12)(20)e-09"),
+        (2.803, 0.019, 0.0001, "2.803(19)"),
+        (2.803, 0.019, math.nan, "2.803(19)"),
+        (2.803, 0.019, None, "2.803(19)"),
+        (2.803, math.nan, 0.1, "2.803"),
+        (2.803, 0.019, 0.0, "2.803(19)"),
+    ],
+)
+def test_format_with_a_systematic_error(value, error, systematic, text):
+    assert with_error(value, error, systematic) == text
+
+
+@pytest.mark.parametrize(
     ("samples", "tau"), [(100, 5.0), (50, 2.5), (400, 20.0), (200, 5.0), (2000, 5.0)]
 )
 def test_one_standard_deviation_covers_two_thirds(samples, tau):

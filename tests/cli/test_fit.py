@@ -45,7 +45,7 @@ def test_the_gradient_flow(tmp_path, sketched):
     run = make(tmp_path, 60)
     shown, code = call("fit", "scale", run, "--tree-level", "--target", "0.25", "--sqrt-t0", "0.15")
     assert (code, "given with --sqrt-t0" in " ".join(shown.split())) == (0, True)
-    assert shown.endswith(f"{run}/scale.json\n\n")
+    assert f"{run}/scale.json\nresult: t0/a² = " in shown
     shown, code = call("fit", "topology", run, "--round", "--t", "2.5", "--charge", "improved")
     assert (code, "Topological charge at t/a² = 2.5" in shown) == (0, True)
     out, said, _ = call_apart("plot", "topology", run, "--round")

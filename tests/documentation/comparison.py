@@ -4,7 +4,8 @@ Both are taken as words; frames of tables and line breaks do not count. ``…`` 
 stands for any number of lines.
 
 - Words must be equal.
-- A number with an error, such as 0.6019(7), must agree within 5 combined errors.
+- A number with an error, such as 0.6019(7), must agree within 5 combined errors. A second error in
+  brackets, which is a systematic one, may have any value.
 - Other numbers must be equal, but for the last digit of a decimal fraction. Where a page is
   compared loosely they may have any value, and so may checksums.
 - Lines of progress are left out.
@@ -43,7 +44,7 @@ PROGRESS = re.compile(r"^(?:.* ETA .*|compiling kernels.*)\n?", re.MULTILINE)
 DIGEST = re.compile(r"[0-9a-f]{16,}")
 FRAMES = re.compile("[─-╿]+")
 NUMBER = r"[-+−]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?"
-WITH_ERROR = re.compile(r"([-+−]?\d*\.?\d+)\(([\d.]+)\)(e[-+]?\d+)?")
+WITH_ERROR = re.compile(r"([-+−]?\d*\.?\d+)\(([\d.]+)\)(?:\([\d.]+\))?(e[-+]?\d+)?")
 NUMBERS = re.compile(rf"(?<![\w.])(?:{WITH_ERROR.pattern}|{NUMBER})(?!\w|\.\w)")
 
 

@@ -18,6 +18,7 @@ from tests.documentation.comparison import difference, renewed
         ("<Field 4, on AMD EPYC, 2 threads>", "<Field 4, on AMD EPYC, 1 thread>"),
         ("0.0302854", "0.0302853"),
         ("-4(9)e-05", "3(8)e-05"),
+        ("r₀/a = 3.668(17)(30), a = 0.1427(13)(2) fm", "r₀/a = 3.66(3), a = 0.143(2)(1) fm"),
         ("end", "compiling kernels, which are kept\nupdate 1/9  ETA 3 s\nend"),
     ],
 )
@@ -38,6 +39,7 @@ def test_what_agrees(expected, found):
         ("first", "a warning\nfirst"),
         ("time 3 s", "rate 3 s"),
         ("0.5(1)", "0.5"),
+        ("3.668(17)(30)", "3.868(17)(30)"),
         ("1fed536daebbf2b0 one.csv", "1fed536daebbf2b1 one.csv"),
         ("0000210.lime", "0000220.lime"),
         ("on 8x8x8x4", "on 8x8x8x8"),

@@ -9,6 +9,15 @@ from gauge_mc.fits import FITS
 from tests.analysis.synthetic_flow import synthetic_flow, write_flow
 from tests.analysis.synthetic_hadrons import write_baryons, write_mesons
 from tests.analysis.synthetic_loops import synthetic_loops, write_loops
+from tests.fits import (
+    test_energy_momentum,
+    test_field_correlators,
+    test_free_energy,
+    test_hmc,
+    test_screening,
+    test_thermodynamics,
+    test_transition,
+)
 from tests.fits.test_anisotropy import synthetic as planar_loops
 from tests.fits.test_overlap_spectrum import write_spectra
 from tests.fits.test_residual_mass import write_residual_masses
@@ -34,3 +43,30 @@ def has_table(name: str, folder: Path) -> bool:
     except GaugeError:
         return False
     return True
+
+
+def write_target(name: str, folder: Path) -> Path:
+    """Write what a fit of this package takes, a run or a folder of runs, and return its path."""
+    rng = np.random.default_rng(2)
+    folder.mkdir()
+    match name:
+        case "transition":
+            test_transition.write_study(folder, size=400)
+        case "thermodynamics":
+            for beta in test_thermodynamics.BETAS:
+                for lattice in (test_thermodynamics.HOT, test_thermodynamics.COLD):
+                    run = folder / f"{lattice}_{beta:.4g}"
+                    test_thermodynamics.write_plaquettes(run, rng, beta, lattice)
+        case "energy-momentum":
+            test_energy_momentum.write_flows(folder, rng, 3, 6.0, 1e-5)
+        case "free-energy":
+            test_free_energy.write_correlators(folder, 0.04)
+        case "screening":
+            test_screening.write_planes(folder)
+        case "field-correlators":
+            test_field_correlators.write_correlators(folder)
+        case "hmc":
+            test_hmc.write_trajectories(folder)
+        case _:
+            write_tables(folder)
+    return folder

@@ -87,7 +87,7 @@ def test_every_fit_states_its_file_and_columns():
 def test_a_result_shows_itself_in_a_notebook(tmp_path):
     write_loops(tmp_path / "wilson_loops.csv", LOOPS)
     shown = gauge_mc.fit("potential", tmp_path)._repr_html_()
-    assert shown.startswith("<div")
+    assert shown.startswith("<p>result: ")
     assert "<table>" in shown
     assert "Plateaus in t" in shown
 

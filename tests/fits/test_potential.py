@@ -216,7 +216,8 @@ def test_results_of_earlier_versions_are_read(tmp_path):
 def test_more_columns_of_the_report():
     result = static_potential([steady(400)], t_min=1, r_min=1, average=True)
     console = Console(width=200, file=io.StringIO())
-    console.print(*PotentialResult(result).report())
+    shown = PotentialResult(result)
+    console.print(*shown.further_report(), *shown.report())
     text = console.file.getvalue()
     for one in (result.averaged["sigma"].value, result.force[0].force, result.free.fit.root_sigma):
         assert str(one) in text

@@ -20,6 +20,7 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.columns import Column
 from gauge_mc.files.table import each_table_once, read_table, write_table
 from gauge_mc.fits import FITS, Fit, FitResult
+from gauge_mc.fits.shared.quoted import QuotedNumber
 from gauge_mc.libraries import load
 from gauge_mc.plots import PLOTS, Plot
 from gauge_mc.plots.figures.files import (
@@ -174,6 +175,12 @@ class MyResult(FitResult):
     def report(self):
         return ["the number is 42"]
 
+    def further_report(self):
+        return ["and here is more"]
+
+    def quoted(self):
+        return [QuotedNumber("my number", 42.0, 1.5, 0.5)]
+
 
 class FitOfScans(Fit):
     name, summary, columns, of_scans = "my-fit", "my summary", (), True
@@ -212,7 +219,8 @@ def test_every_kind_that_is_declared_appears(run, monkeypatch, tmp_path):
         monkeypatch.setitem(registry._registered, thing.name, thing)
     gauge_mc.report(run, tmp_path / "page.html")
     page = read_page(tmp_path / "page.html")
-    for words in ("my-fit my summary", "the number is 42", "My figure: SU(3)", "1 run"):
+    assert "result: my number = 42.0(1.5)(0.5) the number is 42 Further tables" in page.text
+    for words in ("my-fit my summary", "and here is more", "My figure: SU(3)", "1 run"):
         assert words in page.text
     assert "My figure: SU(3), β = 5.7, 4³×8" in {one["alt"] for one in page.attributes("img")}
     assert [one["id"] for one in page.attributes("section")][:2] == ["parameters", "my-section"]
@@ -458,7 +466,7 @@ def test_a_scan_is_fitted_and_drawn_as_a_whole(tmp_path, monkeypatch):
     page = read_page(scan.path / "report.html")
     assert "transition, scan:" in page.text  # why it is not possible
     assert "energy-momentum:" in page.text
-    assert "my-fit my summary scan the number is 42" in page.text
+    assert "my-fit my summary scan result: my number = 42.0(1.5)(0.5) the number is 42" in page.text
 
 
 def test_a_page_shows_the_commands_of_the_log_as_text(tmp_path):

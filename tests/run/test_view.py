@@ -35,6 +35,9 @@ class Answer(FitResult):
     def report(self):
         return []
 
+    def quoted(self):
+        return []
+
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):

@@ -17,5 +17,5 @@ def test_it_is_the_mean_of_the_column(rng, tmp_path):
     assert found.value == pytest.approx(values.mean())
     assert found.error == pytest.approx(values.std() / np.sqrt(400), rel=0.3)
     written = json.loads((tmp_path / "mean-trace.json").read_text())
-    assert written["mean"]["value"] == found.value
+    assert written["mean"]["value"] == written["result"][0]["value"] == found.value
     assert read_fit(tmp_path / "mean-trace.json")["mean"] == found

@@ -164,6 +164,11 @@ class WindowScan:
         """
         return math.hypot(self.fit.systematic.get(name, 0.0), self.window.get(name, 0.0))
 
+    def known_systematic(self, name: str) -> float | None:
+        """Return `systematic`, or None if neither of the two errors is known."""
+        known = name in self.fit.systematic or name in self.window
+        return self.systematic(name) if known else None
+
     def error(self, name: str) -> float:
         """Return the statistical and the systematic error of a quantity in quadrature."""
         return math.hypot(getattr(self.fit, name).error, self.systematic(name))

@@ -13,6 +13,7 @@ from gauge_mc.files.atomic import FileKind
 from gauge_mc.files.input import read_text
 from gauge_mc.files.mapping import SuggestingDict
 from gauge_mc.files.structured import json_with, parse_json
+from gauge_mc.fits.shared.quoted import WORD
 
 MAX_RESULT = 2**24
 """Maximum size of a result in bytes."""
@@ -29,7 +30,7 @@ FITTED = "tables"
 SAMPLING = "sampling"
 """Key of the cautions about the tables themselves, beside the values of a result."""
 
-BESIDE = (CHOSEN, STARTS, FITTED, SAMPLING)
+BESIDE = (WORD, CHOSEN, STARTS, FITTED, SAMPLING)
 """Keys beside the values of a result."""
 
 RESULT = FileKind("the result of a fit", json_with(("observable", "units"), MAX_RESULT))

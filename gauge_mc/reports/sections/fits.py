@@ -12,7 +12,7 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.fits import FITS, result_of
 from gauge_mc.reports import SECTIONS, Section
 from gauge_mc.reports.markup import Markup, element, folded, joined
-from gauge_mc.reports.rich_html import as_html
+from gauge_mc.reports.rich_html import as_html, further_as_html
 from gauge_mc.reports.subject import Subject
 from gauge_mc.run.thermalisation import SKIP
 
@@ -36,7 +36,7 @@ class FitsSection(Section):
             shown = []
             for path, label in targets:
                 try:
-                    shown.append(_result(name, path, label, subject))
+                    shown.append(result_in_html(name, path, label, subject))
                 except GaugeError as error:
                     missing.append(element("li", f"{name}, {label}: {error}"))
             if shown:
@@ -50,8 +50,8 @@ class FitsSection(Section):
 SECTIONS.register(FitsSection())
 
 
-def _result(name: str, path: Path, label: str, subject: Subject) -> Markup:
-    """Return the report of a fit.
+def result_in_html(name: str, path: Path, label: str, subject: Subject) -> Markup:
+    """Return the report of a fit, which begins with the numbers that one quotes.
 
     Raises
     ------
@@ -63,5 +63,7 @@ def _result(name: str, path: Path, label: str, subject: Subject) -> Markup:
         result = result_of(FITS[name], path, options)[0]
     subject.results.setdefault(path, {})[FITS[name].file_of(result)] = result
     notes = [element("p", line, class_="caution") for line in said.getvalue().splitlines()]
+    quoted = element("p", element("strong", result.result_line))
     shown = joined(map(as_html, result.report()))
-    return element("div", element("h4", label), shown, *notes, class_="result")
+    more = further_as_html(result.further_report())
+    return element("div", element("h4", label), quoted, shown, more, *notes, class_="result")

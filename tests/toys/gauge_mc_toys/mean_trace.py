@@ -8,6 +8,7 @@ from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.files.table import read_table
 from gauge_mc.fits import Fit, FitResult
+from gauge_mc.fits.shared.quoted import QuotedNumber, quoted_number
 from gauge_mc.results import documented, result_field
 
 
@@ -25,6 +26,10 @@ class MeanTraceResult(FitResult):
     def report(self) -> list[Any]:
         """Return the mean as a line of text."""
         return [f"mean link trace {self.mean}"]
+
+    def quoted(self) -> list[QuotedNumber]:
+        """Return the mean, with which the printed text ends."""
+        return [quoted_number("mean link trace", self.mean)]
 
 
 class MeanTraceFit(Fit):
