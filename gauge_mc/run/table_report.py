@@ -29,13 +29,15 @@ class TableReport:
     averages: Mapping[str, Average] = result_field(
         "Averages by column; none if there are several records per configuration."
     )
-    cautions: Sequence[str] = result_field("Cautions about the averages, one sentence each.")
+    cautions: Sequence[str] = result_field(
+        "Cautions about the averages and the number of configurations, one sentence each."
+    )
 
     @classmethod
-    def of(cls, path: Path, table: TableData) -> TableReport:
-        """Return the report on a table that `measure` has written."""
+    def of(cls, path: Path, table: TableData, further: Sequence[str] = ()) -> TableReport:
+        """Return the report on a table that `measure` has written, with further cautions."""
         averages = _averages(table)
-        cautions = _cautions(table, averages)
+        cautions = [*_cautions(table, averages), *further]
         return cls(str(path), len(table), table.header, averages, cautions)
 
 
