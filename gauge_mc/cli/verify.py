@@ -56,6 +56,14 @@ def verify(
             metavar="N",
         ),
     ] = 0,
+    time_limit: Annotated[
+        str | None,
+        o.option(
+            "Time that making them may take; if it would take longer, they are not made.",
+            "24:00:00",
+            metavar="HH:MM:SS",
+        ),
+    ] = None,
     json: o.Json = False,
 ) -> None:
     """Check every file of runs and scans, or single configurations and tables, for damage.
@@ -73,7 +81,7 @@ def verify(
     from gauge_mc.inspection.verify import carry_out, checks_of, summarise
 
     targets = named_or_newest(paths)
-    checks = [check for path in targets for check in checks_of(path, regenerate)]
+    checks = [check for path in targets for check in checks_of(path, regenerate, time_limit)]
     console = Console()
     bar = Progress(
         TextColumn("verifying"),

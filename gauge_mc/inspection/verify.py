@@ -34,6 +34,7 @@ from gauge_mc.files.structured import LARGE
 from gauge_mc.files.table import SEAL, TableData, read_heading, read_table
 from gauge_mc.observables import OBSERVABLES, observable_of_table
 from gauge_mc.publication.checks import (
+    LONGEST,
     check_chain,
     check_file,
     check_kernels,
@@ -47,6 +48,7 @@ from gauge_mc.run.directory import Run, ambiguous, missing_run
 from gauge_mc.run.functions import observable_along
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.settings import parse_duration
 from gauge_mc.run.thinning import RemovedConfigurations, read_rules
 from gauge_mc.scans.scan import Scan
 from gauge_mc.scans.targets import named_or_newest, runs_in
@@ -102,6 +104,7 @@ def verify(
     *paths: str | os.PathLike[str],
     advance: CheckProgress = lambda share: None,
     regenerate: int = 0,
+    time_limit: str | None = None,
 ) -> list[Verdict]:
     """Check every file of runs and scans, or single configurations and tables.
 
@@ -113,6 +116,9 @@ def verify(
         See `CheckProgress`.
     regenerate : int
         Number of configurations of a publication to make again; see `gauge_mc.publish`.
+    time_limit : str, optional
+        Time ``HH:MM:SS`` that making them may take, as far as the first updates tell; by default a
+        day. If it takes longer, they are not made.
 
     Returns
     -------
@@ -125,7 +131,7 @@ def verify(
         If a path does not exist, or is a directory without a run or a scan.
     """
     targets = named_or_newest([*map(Path, paths)])
-    checks = [check for path in targets for check in checks_of(path, regenerate)]
+    checks = [check for path in targets for check in checks_of(path, regenerate, time_limit)]
     return [carry_out(check, advance) for check in checks]
 
 
@@ -151,7 +157,7 @@ def carry_out(check: Check, advance: CheckProgress) -> Verdict:
         return Verdict(check.path, False if bad else None, str(found))
 
 
-def checks_of(path: Path, regenerate: int = 0) -> list[Check]:
+def checks_of(path: Path, regenerate: int = 0, time_limit: str | None = None) -> list[Check]:
     """Return the checks of a run, a scan, a publication, a configuration or a table.
 
     For a configuration, its header (size, checksum, averages) and the unitarity of its links are
@@ -166,6 +172,8 @@ def checks_of(path: Path, regenerate: int = 0) -> list[Check]:
         A run, a scan, a publication, a configuration or a table.
     regenerate : int
         Number of configurations of a publication to make again.
+    time_limit : str, optional
+        Time that this may take; see `verify`.
 
     Raises
     ------
@@ -174,15 +182,16 @@ def checks_of(path: Path, regenerate: int = 0) -> list[Check]:
         are to be made again that are not those of a publication.
     """
     try:
-        return _checks_of(path, regenerate)
+        return _checks_of(path, regenerate, time_limit)
     except PermissionError as error:
         place = Path(os.fsdecode(error.filename or path))
         return [Check(path, partial(_refused, unreadable(place, error)))]
 
 
-def _checks_of(path: Path, regenerate: int) -> list[Check]:
+def _checks_of(path: Path, regenerate: int, time_limit: str | None) -> list[Check]:
+    longest = LONGEST if time_limit is None else parse_duration(time_limit)
     if path.exists() and is_publication(path):
-        return _publication_checks(path, regenerate)
+        return _publication_checks(path, regenerate, longest)
     if regenerate:
         raise UsageError(
             f"{path} is not a publication whose configurations could be made again; leave out "
@@ -202,7 +211,7 @@ def _checks_of(path: Path, regenerate: int) -> list[Check]:
     return _run_checks(run)
 
 
-def _publication_checks(path: Path, regenerate: int) -> list[Check]:
+def _publication_checks(path: Path, regenerate: int, longest: float) -> list[Check]:
     """Return the checks of a published run."""
     if regenerate < 0:
         raise UsageError(f"--regenerate is {regenerate}; choose a number of configurations.")
@@ -217,7 +226,8 @@ def _publication_checks(path: Path, regenerate: int) -> list[Check]:
     checks.append(Check(path / CHAIN, partial(check_chain, path)))
     checks.append(Check(path / KERNELS, partial(check_kernels, path)))
     if regenerate:
-        checks.append(Check(path / CONFIGURATIONS, partial(make_again, path, regenerate)))
+        again = partial(make_again, path, regenerate, longest=longest)
+        checks.append(Check(path / CONFIGURATIONS, again))
     return checks
 
 
