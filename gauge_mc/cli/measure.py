@@ -106,6 +106,7 @@ def measure(
     """
     from gauge_mc.devices.choice import AUTOMATIC
     from gauge_mc.domain.mpi import find_processes
+    from gauge_mc.fits.shared.few_configurations import caution_few
     from gauge_mc.run.table_report import TableReport, TableReports
     from gauge_mc.scans.measuring import measure_all
 
@@ -132,12 +133,13 @@ def measure(
     results, failures = [], []
     with alone_on_stdout(json):
         common = {**place, **given, "again": again, "progress": not quiet}
-        for path, found in measure_all(run, observable, output=output, at=at, **common):
+        for path, folder, found in measure_all(run, observable, output=output, at=at, **common):
             if isinstance(found, GaugeError):
                 failures.append(str(found) if str(path) in str(found) else f"{path}: {found}")
                 say(f"gauge-mc: {failures[-1]}", error=True)
                 continue
-            results.append(TableReport.of(path, found))
+            few = caution_few(found, path, folder) if json or not quiet else []
+            results.append(TableReport.of(path, found, few))
             if not (json or quiet):
                 averages = results[-1].averages.items()
                 say(*(f"{name:<10} {average}" for name, average in averages))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +14,9 @@ from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.cli.settings import with_settings
 from gauge_mc.errors import INTERRUPTED, GaugeError, UsageError
 from gauge_mc.results import documented, result_field
+
+if TYPE_CHECKING:
+    from gauge_mc.papers.cards import PaperCard
 
 
 @documented
@@ -46,7 +49,12 @@ class Totals:
     pull: float = result_field("The difference in units of all errors together.")
 
 
-@prints(CardList, "gauge_mc.papers.comparison:Comparison", Totals)
+@prints(
+    CardList,
+    "gauge_mc.papers.comparison:Comparison",
+    Totals,
+    "gauge_mc.papers.forecast:PaperForecast",
+)
 @with_settings(("backend", "devices", "threads", "quiet"))
 def paper(
     what: Annotated[
@@ -71,6 +79,14 @@ def paper(
         o.option(
             "Generate nothing, and compare the results of long runs that are kept beside the card.",
             flag="--kept",
+        ),
+    ] = False,
+    dry_run: Annotated[
+        bool,
+        o.option(
+            "List the runs of the card and the time that each of them takes on this machine, "
+            "without beginning any. The exit code is 1 if runs would be refused.",
+            flag="--dry-run",
         ),
     ] = False,
     cards: Annotated[
@@ -100,8 +116,8 @@ def paper(
 
     console = Console()
     if what is None:
-        if budget or kept or output:
-            raise UsageError("--budget, --kept and --output need a paper; name one.")
+        if budget or kept or dry_run or output:
+            raise UsageError("--budget, --kept, --dry-run and --output need a paper; name one.")
         found = [*readable_cards(known_cards(cards))]
         rows = [
             ListedCard(one.name, one.paper, one.title, one.where, str(one.path)) for one in found
@@ -122,6 +138,13 @@ def paper(
     seconds = None if budget is None else parse_budget(budget)
     if kept and (seconds or output):
         raise UsageError("--kept generates nothing; leave out --budget and --output.")
+    if dry_run:
+        if kept or seconds:
+            other = "--kept" if kept else "--budget"
+            raise UsageError(f"--dry-run cannot be combined with {other}; leave out one of them.")
+        where = {"backend": backend, "devices": devices, "threads": threads}
+        show_forecast(card, output or OUTPUT, json, **where)
+        return
     with alone_on_stdout(json):
         if kept:
             comparison = compare_kept(card)
@@ -147,4 +170,21 @@ def paper(
             "command more time."
         )
     if comparison.wrong:
+        raise typer.Exit(1)
+
+
+def show_forecast(
+    card: PaperCard, output: Path, as_json: bool, **execution: str | int | None
+) -> None:
+    """Print how long the runs of a card take; end with exit code 1 if runs would be refused."""
+    from gauge_mc.console import Console
+    from gauge_mc.papers.forecast import forecast
+
+    with alone_on_stdout(as_json):
+        found = forecast(card, output=output, **execution)
+    if as_json:
+        print_document("paper", found)
+    else:
+        Console().print(found.table(), soft_wrap=True)
+    if found.refusals:
         raise typer.Exit(1)

@@ -58,6 +58,14 @@ def verify(
     ] = 0,
     lattice: o.StatedLattice = None,
     group: o.StatedGroup = None,
+    time_limit: Annotated[
+        str | None,
+        o.option(
+            "Time that making them may take; if it would take longer, they are not made.",
+            "24:00:00",
+            metavar="HH:MM:SS",
+        ),
+    ] = None,
     json: o.Json = False,
 ) -> None:
     """Check every file of runs and scans, or single configurations and tables, for damage.
@@ -77,7 +85,7 @@ def verify(
 
     targets = named_or_newest(paths)
     kind = LinkKind(lattice, group)
-    checks = [check for path in targets for check in checks_of(path, regenerate, kind)]
+    checks = [check for path in targets for check in checks_of(path, regenerate, kind, time_limit)]
     console = Console()
     bar = Progress(
         TextColumn("verifying"),

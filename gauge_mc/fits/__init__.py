@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from gauge_mc.actions import ANISOTROPY
+from gauge_mc.analysis.timeseries.gamma_method import MIN_CONFIGURATIONS
 from gauge_mc.arguments import checks_types
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import replacing
@@ -198,6 +199,8 @@ class Fit(ABC):
     """Data classes of which the values of the result consist, for the description of their keys."""
     options: ClassVar[tuple[Option, ...]] = ()
     """Options of `carry_out`."""
+    fewest: ClassVar[int] = MIN_CONFIGURATIONS
+    """Minimum number of configurations in its table, below which `carry_out` refuses."""
     isotropic: ClassVar[bool] = False
     """Whether the results assume equal lattice spacings in space and along t."""
     knows: ClassVar[str] = ""

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from gauge_mc.actions import ANISOTROPY
 from gauge_mc.analysis.potential.anisotropy import Anisotropy, read_anisotropy
+from gauge_mc.analysis.timeseries.gamma_method import MIN_FOR_ERRORS
 from gauge_mc.fits import FITS, Fit, FitResult
 from gauge_mc.fits.shared.quoted import QuotedNumber, quoted_number
 from gauge_mc.options import Option
@@ -78,6 +79,7 @@ class AnisotropyFit(Fit):
     summary: ClassVar[str] = "renormalised anisotropy from Wilson loops in space and along t"
     columns: ClassVar[tuple[str, ...]] = ("plane", "r", "t", "loop")
     content: ClassVar[tuple[type[Any], ...]] = (Anisotropy,)
+    fewest: ClassVar[int] = MIN_FOR_ERRORS
     options: ClassVar[tuple[Option, ...]] = (LEAST, SKIP)
 
     def carry_out(self, table: Path, **options: Any) -> AnisotropyResult:

@@ -12,6 +12,7 @@ from rich.table import Table
 from gauge_mc.analysis.potential.loop_ratios import LoopGrid, creutz_ratios
 from gauge_mc.analysis.potential.loop_tables import LOOP_COLUMNS, read_loops
 from gauge_mc.analysis.potential.loops import PathLoops
+from gauge_mc.analysis.timeseries.gamma_method import MIN_FOR_ERRORS
 from gauge_mc.analysis.timeseries.notation import with_error
 from gauge_mc.fits import FITS, Fit, FitResult
 from gauge_mc.fits.shared.options import LEVEL, tag_of_levels
@@ -121,6 +122,7 @@ class CreutzFit(Fit):
     summary: ClassVar[str] = "Creutz ratios from Wilson loops on axis"
     columns: ClassVar[tuple[str, ...]] = LOOP_COLUMNS
     content: ClassVar[tuple[type[Any], ...]] = (CreutzRatios,)
+    fewest: ClassVar[int] = MIN_FOR_ERRORS
     options: ClassVar[tuple[Option, ...]] = (LEVEL, SKIP)
 
     def carry_out(self, table: Path, **options: Any) -> CreutzResult:

@@ -39,6 +39,7 @@ from gauge_mc.files.structured import LARGE
 from gauge_mc.files.table import SEAL, TableData, read_heading, read_table
 from gauge_mc.observables import OBSERVABLES, observable_of_table
 from gauge_mc.publication.checks import (
+    LONGEST,
     check_chain,
     check_file,
     check_kernels,
@@ -52,6 +53,7 @@ from gauge_mc.run.directory import Run, ambiguous, missing_run
 from gauge_mc.run.functions import observable_along
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.settings import parse_duration
 from gauge_mc.run.source_versions import rows_of_others
 from gauge_mc.run.thinning import RemovedConfigurations, read_rules
 from gauge_mc.scans.scan import Scan
@@ -110,6 +112,7 @@ def verify(
     regenerate: int = 0,
     lattice: str | None = None,
     group: str | None = None,
+    time_limit: str | None = None,
 ) -> list[Verdict]:
     """Check every file of runs and scans, or single configurations and tables.
 
@@ -124,6 +127,9 @@ def verify(
     lattice, group : str, optional
         Extents and group of links of which configuration files themselves say nothing; see
         `open_configuration`.
+    time_limit : str, optional
+        Time ``HH:MM:SS`` that making them may take, as far as the first updates tell; by default a
+        day. If it takes longer, they are not made.
 
     Returns
     -------
@@ -137,7 +143,7 @@ def verify(
     """
     targets = named_or_newest([*map(Path, paths)])
     kind = LinkKind(lattice, group)
-    checks = [check for path in targets for check in checks_of(path, regenerate, kind)]
+    checks = [check for path in targets for check in checks_of(path, regenerate, kind, time_limit)]
     return [carry_out(check, advance) for check in checks]
 
 
@@ -163,7 +169,12 @@ def carry_out(check: Check, advance: CheckProgress) -> Verdict:
         return Verdict(check.path, False if bad else None, str(found))
 
 
-def checks_of(path: Path, regenerate: int = 0, kind: LinkKind = STATED_KIND) -> list[Check]:
+def checks_of(
+    path: Path,
+    regenerate: int = 0,
+    kind: LinkKind = STATED_KIND,
+    time_limit: str | None = None,
+) -> list[Check]:
     """Return the checks of a run, a scan, a publication, a configuration or a table.
 
     For a configuration, its header (size, checksum, averages) and the unitarity of its links are
@@ -180,6 +191,8 @@ def checks_of(path: Path, regenerate: int = 0, kind: LinkKind = STATED_KIND) -> 
         Number of configurations of a publication to make again.
     kind : LinkKind
         Extents and group, if a configuration itself does not state them.
+    time_limit : str, optional
+        Time that this may take; see `verify`.
 
     Raises
     ------
@@ -189,17 +202,18 @@ def checks_of(path: Path, regenerate: int = 0, kind: LinkKind = STATED_KIND) -> 
         else than a configuration.
     """
     try:
-        return _checks_of(path, regenerate, kind)
+        return _checks_of(path, regenerate, kind, time_limit)
     except PermissionError as error:
         place = Path(os.fsdecode(error.filename or path))
         return [Check(path, partial(_refused, unreadable(place, error)))]
 
 
-def _checks_of(path: Path, regenerate: int, kind: LinkKind) -> list[Check]:
+def _checks_of(path: Path, regenerate: int, kind: LinkKind, time_limit: str | None) -> list[Check]:
+    longest = LONGEST if time_limit is None else parse_duration(time_limit)
     if path.is_dir() or (path.exists() and _is_table(path)):
         kind.refuse(str(path))
     if path.exists() and is_publication(path):
-        return _publication_checks(path, regenerate)
+        return _publication_checks(path, regenerate, longest)
     if regenerate:
         raise UsageError(
             f"{path} is not a publication whose configurations could be made again; leave out "
@@ -219,7 +233,7 @@ def _checks_of(path: Path, regenerate: int, kind: LinkKind) -> list[Check]:
     return _run_checks(run)
 
 
-def _publication_checks(path: Path, regenerate: int) -> list[Check]:
+def _publication_checks(path: Path, regenerate: int, longest: float) -> list[Check]:
     """Return the checks of a published run."""
     if regenerate < 0:
         raise UsageError(f"--regenerate is {regenerate}; choose a number of configurations.")
@@ -234,7 +248,8 @@ def _publication_checks(path: Path, regenerate: int) -> list[Check]:
     checks.append(Check(path / CHAIN, partial(check_chain, path)))
     checks.append(Check(path / KERNELS, partial(check_kernels, path)))
     if regenerate:
-        checks.append(Check(path / CONFIGURATIONS, partial(make_again, path, regenerate)))
+        again = partial(make_again, path, regenerate, longest=longest)
+        checks.append(Check(path / CONFIGURATIONS, again))
     return checks
 
 

@@ -149,7 +149,7 @@ class _Work:
 
     def path(self, one: PaperEnsemble) -> Path:
         """Return the run directory of an ensemble, which all cards share."""
-        return self.folder / ENSEMBLE_FOLDER / one.folder
+        return ensemble_path(self.folder, one)
 
     def compared(self, entry: Entry) -> ComparedEntry:
         """Return an entry beside our value; its note says why there is none."""
@@ -192,6 +192,11 @@ class _Work:
 
 ENSEMBLE_FOLDER = "ensembles"
 """Folder of the run directories in the folder of comparisons."""
+
+
+def ensemble_path(output: Path, one: PaperEnsemble) -> Path:
+    """Return the run directory of an ensemble in the folder of comparisons."""
+    return output / ENSEMBLE_FOLDER / one.folder
 
 
 def reproduce(

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import random
 import tempfile
+import time
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.domain.device_group import open_device_group
-from gauge_mc.errors import DamagedError, UsageError
+from gauge_mc.errors import DamagedError, GaugeError, UsageError
 from gauge_mc.files.input import is_missing, read_text
+from gauge_mc.numbers import counted
 from gauge_mc.publication.crate import CRATE
 from gauge_mc.publication.record import (
     CHAIN,
@@ -24,7 +28,19 @@ from gauge_mc.publication.record import (
 from gauge_mc.registry import in_words
 from gauge_mc.run.checkpoint import parse_state
 from gauge_mc.run.directory import Run
+from gauge_mc.run.display import duration
 from gauge_mc.run.regeneration import Regeneration, StoredChain
+
+LONGEST = 24 * 3600.0
+"""Seconds that making configurations again may take unless another time is given."""
+
+TRIAL_SECONDS = 1.0
+"""Seconds after which the time of all updates is known well enough."""
+
+MOST_HOURS = 10**9 - 1
+"""Largest number of hours that a time may have as an option."""
+
+YEAR = 365.25 * 24 * 3600
 
 
 def is_publication(folder: Path) -> bool:
@@ -58,7 +74,52 @@ def check_kernels(folder: Path, advance: Callable[[float], object] = lambda shar
     return f"caution: {len(others)} sources of kernels are others in this version"
 
 
-def make_again(folder: Path, number: int, advance: Callable[[float], object]) -> str:
+@dataclass
+class _Trial:
+    """The first updates of many, from which it is known how long all of them take."""
+
+    total: int
+    """Number of updates."""
+    longest: float
+    """Seconds that all of them may take."""
+    what: str
+    """What they make, and on which device."""
+    advance: Callable[[float], object]
+    """Function that is called with the fraction of the work that each update is."""
+    done: int = 0
+    began: float | None = None
+
+    def __call__(self) -> None:
+        """Note that an update is done; refuse the others once if they take too long."""
+        self.advance(1 / self.total)
+        now, self.done = time.monotonic(), self.done + 1
+        if self.done == 1:  # it may have chosen the number of threads
+            self.began = now
+        elif self.began is not None and now - self.began >= TRIAL_SECONDS:
+            seconds = (now - self.began) / (self.done - 1) * self.total
+            self.began = None
+            if seconds > self.longest:
+                raise GaugeError(
+                    f"Making {self.what} takes {self.total} updates, {_rough(seconds)}, and "
+                    f"{_rough(self.longest)} are allowed; give more time with --time-limit "
+                    f"{min(MOST_HOURS, math.ceil(1.5 * seconds / 3600))}:00:00."
+                )
+
+
+def _rough(seconds: float) -> str:
+    """Return a time that may be absurdly long."""
+    for unit, name in ((YEAR, "years"), (3600, "hours")):
+        if seconds >= unit:
+            return f"{seconds / unit:.3g} {name}"
+    return duration(seconds)
+
+
+def make_again(
+    folder: Path,
+    number: int,
+    advance: Callable[[float], object],
+    longest: float = LONGEST,
+) -> str:
     """Make some configurations again, chosen at random, and compare their links with the list.
 
     Parameters
@@ -69,6 +130,8 @@ def make_again(folder: Path, number: int, advance: Callable[[float], object]) ->
         Number of configurations; all if there are fewer.
     advance : callable
         Function that is called with the fraction of the work done since the last call.
+    longest : float
+        Seconds that it may take, as far as its first updates tell.
 
     Returns
     -------
@@ -80,7 +143,7 @@ def make_again(folder: Path, number: int, advance: Callable[[float], object]) ->
     UsageError
         If the list is empty.
     GaugeError
-        If a file is damaged, or the links of a configuration are others.
+        If a file is damaged, the links of a configuration are others, or it takes too long.
     """
     chain, rows = published_chain(folder), read_configurations(folder)
     if not rows:
@@ -93,7 +156,8 @@ def make_again(folder: Path, number: int, advance: Callable[[float], object]) ->
         tempfile.TemporaryDirectory() as temporary,
         closing(open_device_group(lattice=chain.parameters.lattice)) as devices,
     ):
-        making = Regeneration(chain, devices, lambda: advance(1 / total))
+        what = f"{counted(len(wanted), 'configuration')} of {folder} again on {devices.name}"
+        making = Regeneration(chain, devices, _Trial(total, longest, what, advance))
         for files in making.files(wanted, Path(temporary), chain.parameters.format, 1):
             for update, path in files.items():
                 if open_configuration(path).digest() != rows[update].links:

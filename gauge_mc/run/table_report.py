@@ -30,16 +30,18 @@ class TableReport:
     averages: Mapping[str, Average] = result_field(
         "Averages by column; none if there are several records per configuration."
     )
-    cautions: Sequence[str] = result_field("Cautions about the averages, one sentence each.")
+    cautions: Sequence[str] = result_field(
+        "Cautions about the averages and the number of configurations, one sentence each."
+    )
     records_of_others: int = result_field(
         "Number of records that other versions of the observable's sources have measured.", 0
     )
 
     @classmethod
-    def of(cls, path: Path, table: TableData) -> TableReport:
-        """Return the report on a table that `measure` has written."""
+    def of(cls, path: Path, table: TableData, further: Sequence[str] = ()) -> TableReport:
+        """Return the report on a table that `measure` has written, with further cautions."""
         averages = _averages(table)
-        cautions = _cautions(table, averages)
+        cautions = [*_cautions(table, averages), *further]
         others = rows_of_others(path, table)
         return cls(str(path), len(table), table.header, averages, cautions, others)
 

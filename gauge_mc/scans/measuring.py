@@ -37,10 +37,11 @@ def measure_all(
     lattice: str | None = None,
     group: str | None = None,
     **options: Any,
-) -> Iterator[tuple[Path, TableData | GaugeError]]:
-    """Measure on several ensembles, and yield each table with its path.
+) -> Iterator[tuple[Path, Path | None, TableData | GaugeError]]:
+    """Measure on several ensembles, and yield the path of each table, its run, and the table.
 
-    An ensemble on which it fails is left, and the error is yielded with its path. For parameters
+    The run is None for files of no run. An ensemble on which it fails is left, and the error is
+    yielded in place of the table. For parameters
     and errors see `gauge_mc.measure` and `ensembles_of`.
 
     Raises
@@ -57,14 +58,15 @@ def measure_all(
             "so that each run has its own."
         )
     for paths in ensembles:
+        run = paths[0] if paths[0].is_dir() else None
         try:
             again, kind = at is not None, LinkKind(lattice, group)
             path = output or default_table(paths, observable, again, kind)
             common: dict[str, Any] = {"lattice": lattice, "group": group, **options}
-            yield path, measure(paths, observable, output=path, at=at, **common)
+            yield path, run, measure(paths, observable, output=path, at=at, **common)
         except StoppedError:
             raise
         except GaugeError as error:
             if len(ensembles) == 1:
                 raise
-            yield paths[0], error
+            yield paths[0], run, error

@@ -55,6 +55,26 @@ SCENARIOS = [
         before=LOOPED,
     ),
     Scenario(
+        "gauge-mc {} --output {}{}",
+        "measure flow run --to 0.4",
+        "gauge-mc generate --output run --configs 10",
+        then="measure flow run --to 0.4",
+    ),
+    Scenario(
+        " --configs {}",
+        LOOPS,
+        "gauge-mc generate --output run --configs 10",
+        then=LOOPS,
+    ),
+    Scenario(
+        "--at {}:{}:{}",
+        "measure flow none --at 5 --to 0.4",
+        "--at 5:32:3",
+        "generate --output none --configs 10 --quiet",
+        before=UNKEPT,
+        then="measure flow none --to 0.4 --at 5:32:3",
+    ),
+    Scenario(
         "make one with gauge-mc measure {} {}{}",
         "fit scale run",
         "gauge-mc measure flow run",

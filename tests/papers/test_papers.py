@@ -22,7 +22,9 @@ from gauge_mc.papers.comparison import (
     read_comparison,
     value_at,
 )
+from gauge_mc.papers.forecast import forecast as forecast_paper
 from gauge_mc.papers.reproduce import TIME_LIMIT, compare_kept, parse_budget, reproduce
+from gauge_mc.run import forecast
 from gauge_mc.run.functions import options_of_observable
 from gauge_mc.run.generate import generate
 from gauge_mc.run.parameters import UNSTATED, Parameters
@@ -392,6 +394,60 @@ def test_the_command(root):
     assert code == 0
     assert all(f"{one.stem[:14]}" in listed for one in (root / "runs/papers").glob("*.toml"))
     assert "…" not in listed
+
+
+GRID = """
+[scans.grid]
+beta = "2.2,2.3"
+lattice = "4x4x4x4"
+"""
+
+
+@pytest.mark.kernels
+def test_a_dry_run_lists_all_runs_with_their_times_and_makes_nothing(folder, monkeypatch):
+    monkeypatch.setattr(forecast, "TEST_SECONDS", 0.01)
+    path = write(CARD.replace("[[entries]]", f"{GRID}\n[[entries]]", 1))
+    words = ("paper", path, "--dry-run", *("--backend", "cpu", "--threads", 1))
+    shown, code = call(*words)
+    assert code == 0
+    rows = [line.split() for line in shown.splitlines()]
+    listed = [row[:4] for row in rows if row and row[0] in ("weak", "strong", "grid")]
+    assert listed == [
+        ["weak", "4x4x4x6", "0.8", "320"],
+        ["strong", "4x4x4x6", "1", "320"],
+        ["grid", "4x4x4x4", "2.2", "320"],
+        ["grid", "4x4x4x4", "2.3", "320"],
+    ]
+    assert [*folder.iterdir()] == [folder / path]
+    document = json.loads(call(*words, "--json")[0])
+    times = [one["seconds"] for one in document["runs"]]
+    assert all(one > 0 for one in times)
+    alone = sum(times[:2])
+    assert alone + max(times[2:]) <= document["seconds"] * (1 + 1e-9)
+    assert document["seconds"] <= sum(times) * (1 + 1e-9)
+    assert [*folder.iterdir()] == [folder / path]
+
+
+@pytest.mark.kernels
+def test_a_dry_run_counts_what_is_left(monkeypatch):
+    monkeypatch.setattr(forecast, "TEST_SECONDS", 0.01)
+    path = write()
+    found = carried_out(path)
+    more = path.read_text().replace(
+        "[ensembles.strong]\nbeta = 1.0", "[ensembles.strong]\nbeta = 1.1"
+    )
+    path.write_text(more)
+    left = forecast_paper(read_paper(path), output=Path("out"), backend="cpu", threads=1)
+    assert [one.updates_left for one in left.runs] == [0, 320]
+    assert left.runs[0].run == found.ensembles[0].path
+    assert left.runs[0].seconds == 0 < left.runs[1].seconds == left.seconds
+
+
+@pytest.mark.parametrize("other", [["--kept"], ["--budget", "1min"]])
+def test_a_dry_run_excludes(other):
+    out, code = call("paper", write(), "--dry-run", *other)
+    assert code == 2
+    assert f"--dry-run cannot be combined with {other[0]}" in out
 
 
 def cards(root):

@@ -5,6 +5,7 @@ import dataclasses
 import hashlib
 import json
 import os
+import re
 import shutil
 import tarfile
 import xml.etree.ElementTree as ET
@@ -13,8 +14,9 @@ import pytest
 
 from gauge_mc import publish
 from gauge_mc.configurations.reading import open_configuration
-from gauge_mc.errors import DamagedError, GaugeError, UsageError
+from gauge_mc.errors import UNCHECKED, DamagedError, GaugeError, UsageError
 from gauge_mc.inspection.verify import verify
+from gauge_mc.publication import checks
 from gauge_mc.publication import publish as publishing
 from gauge_mc.publication.checks import check_chain, make_again
 from gauge_mc.publication.crate import published_files
@@ -22,7 +24,7 @@ from gauge_mc.publication.publisher import Author
 from gauge_mc.publication.qcdml import posix_checksum
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
-from tests.calls import call, make_run
+from tests.calls import call, call_apart, make_run
 
 pytestmark = pytest.mark.kernels
 
@@ -102,6 +104,70 @@ def test_changes_are_noticed(folder, name):
     assert {*found} <= ({"chain.json"} if name == "run.toml" else set())  # compared with it
     (folder / name).unlink()
     assert "is missing; get the publication again" in bad(folder)[name.split("/")[-1]]
+
+
+def described_anew(folder):
+    """Let the description of a folder agree with its files."""
+    path = folder / "ro-crate-metadata.json"
+    content = json.loads(path.read_text())
+    graph = content["@graph"]
+    for one in graph:
+        file = folder / one["@id"]
+        if "sha256" in one and file.is_file():
+            one["sha256"] = hashlib.sha256(file.read_bytes()).hexdigest()
+    content["@graph"] = [
+        one for one in graph if "sha256" not in one or (folder / one["@id"]).is_file()
+    ]
+    path.write_text(json.dumps(content))
+
+
+@pytest.fixture
+def endless(folder):
+    """A publication of a run with 10^12 updates, which agrees with itself."""
+    more = 10**12 - 20
+    for name in ("run.toml", "card.toml"):
+        path = folder / name
+        path.write_text(path.read_text().replace("thermalize = 2", f"thermalize = {more + 2}"))
+    chain = folder / "chain.json"
+    state = json.loads(chain.read_text())
+    done = state["sweep"] + more
+    step = state["step"] // state["sweep"] * done
+    chain.write_text(json.dumps({**state, "sweep": done, "step": step}))
+    path = folder / "configurations.csv"
+    rows = list(csv.DictReader(path.open()))
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows({**row, "update": int(row["update"]) + more} for row in rows)
+    for config in (folder / "configs").iterdir():
+        config.unlink()
+    described_anew(folder)
+    return folder
+
+
+def test_what_takes_too_long_is_not_made_again(endless, monkeypatch):
+    monkeypatch.setattr(checks, "TRIAL_SECONDS", 0.05)
+    found = [one for one in verify(endless, regenerate=1) if one.sound is not True]
+    (refused,) = found
+    assert (refused.path.name, refused.sound) == ("configurations.csv", None)
+    words = (
+        rf"Making 1 configuration of {endless} again on .* takes [0-9]{{12}} updates, .* years, "
+        r"and 24 hours are allowed; give more time with --time-limit [0-9]+:00:00\."
+    )
+    assert re.fullmatch(words, refused.words)
+    shown, _, code = call_apart("verify", endless, "--regenerate", "1")
+    assert code == UNCHECKED
+    assert "cannot be checked here: Making 1 configuration" in shown
+
+
+def test_a_time_limit_allows_what_takes_longer(folder, monkeypatch):
+    monkeypatch.setattr(checks, "TRIAL_SECONDS", 0)
+    words = ("verify", folder, "--regenerate", "9")
+    shown, _, code = call_apart(*words, "--time-limit", "0:00:00")
+    assert code == UNCHECKED
+    advice = re.search(r"--time-limit (\S+)\.", shown)[1]
+    assert call(*words, "--time-limit", advice)[1] == 0
+    assert call(*words, "--time-limit", "soon")[1] == 2
 
 
 def test_other_links_are_noticed(folder):

@@ -21,7 +21,7 @@ import numpy as np
 from gauge_mc.actions import ensemble_keys
 from gauge_mc.analysis.fitting.linear_fit import fit_linear
 from gauge_mc.analysis.timeseries.estimates import Estimate
-from gauge_mc.analysis.timeseries.gamma_method import estimate
+from gauge_mc.analysis.timeseries.gamma_method import MIN_FOR_ERRORS, estimate
 from gauge_mc.arrays import Array, Integers
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import TableData, read_table
@@ -185,7 +185,7 @@ def _log_ratios(table: TableData, plane: str, source: str) -> dict[tuple[int, in
             f"The table {source} does not have the same loops in {plane} on all configurations; "
             "measure them again."
         )
-    if counts == {1}:
+    if min(counts) < MIN_FOR_ERRORS:
         raise GaugeError("Errors need at least two configurations; measure loops on more of them.")
     logs = {
         (int(x), int(y)): np.log(one.mean()) + one / one.mean() - 1

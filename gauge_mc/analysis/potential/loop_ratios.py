@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gauge_mc.analysis.potential.loops import AXIS, PathLoops
-from gauge_mc.analysis.timeseries.gamma_method import estimate
+from gauge_mc.analysis.timeseries.gamma_method import MIN_FOR_ERRORS, estimate
 from gauge_mc.arrays import Array, Integers
 from gauge_mc.errors import GaugeError
 
@@ -107,7 +107,7 @@ def _grid(series: Array, r: Integers, t: Integers) -> LoopGrid:
 
 
 def _require_configurations(loops: PathLoops) -> None:
-    if loops.sweeps.size < 2:
+    if loops.sweeps.size < MIN_FOR_ERRORS:
         raise GaugeError(
             "Errors need at least two configurations; measure Wilson loops on more of them."
         )

@@ -22,6 +22,9 @@ UNCORRELATED = 0.5
 LEAST_BINS = 20
 """Minimum number of bins, which determine an error to 16 %."""
 
+MIN_FOR_ERRORS = 2
+"""Minimum number of configurations for an error at all."""
+
 MIN_CONFIGURATIONS = 10
 """Minimum number of configurations. With ten independent ones the error of an error is 24 %."""
 

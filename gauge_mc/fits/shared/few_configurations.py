@@ -1,0 +1,88 @@
+"""Advice after a measurement on fewer configurations than the fits of its table need."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from shlex import quote
+
+import numpy as np
+
+from gauge_mc.errors import GaugeError
+from gauge_mc.files.columns import SWEEP
+from gauge_mc.files.table import TableData
+from gauge_mc.fits import FITS
+from gauge_mc.observables import AGAIN_SUFFIX
+from gauge_mc.registry import in_words
+from gauge_mc.run.directory import Run
+from gauge_mc.run.view import RunView, open_run
+from gauge_mc.scans.scan import Scan
+
+
+def caution_few(table: TableData, path: Path, folder: Path | None) -> list[str]:
+    """Return a sentence if fits of a table need more configurations than it has; else nothing.
+
+    Parameters
+    ----------
+    table : TableData
+        The table that was measured.
+    path : Path
+        Its file.
+    folder : Path, optional
+        The run whose configurations were measured; None if they are of no run.
+    """
+    if SWEEP not in table:
+        return []
+    number = np.unique(table[SWEEP]).size
+    bounds = {name: fewest for name, fewest in _bounds(table).items() if fewest > number}
+    if not bounds:
+        return []
+    most = max(bounds.values())
+    names = [name for name, fewest in bounds.items() if fewest == most]
+    who = f"The fits {in_words(names)} need" if len(names) > 1 else f"The fit {names[0]} needs"
+    advice = "measure on more"
+    if folder is not None and Run(folder).exists():
+        again = path.stem.endswith(AGAIN_SUFFIX)
+        how = _measure_others if again else _make_more
+        advice = how(open_run(folder), most if again else most - number)
+    return [f"{who} at least {most} configurations, and {path.name} has {number}; {advice}."]
+
+
+def _bounds(table: TableData) -> dict[str, int]:
+    """Return the minimum numbers of configurations of the fits that one table suffices for."""
+    found = {}
+    for name in FITS:
+        try:
+            one = FITS[name]
+        except GaugeError:  # of a package that cannot be imported
+            continue
+        if not one.of_scans and {*one.columns} <= {*table.columns}:
+            found[name] = one.fewest
+    return found
+
+
+def _make_more(run: RunView, lacking: int) -> str:
+    """Return the advice that leads to further configurations of a run, which are then measured."""
+    return f"make more with {_continued(run, _made(run) + lacking)}, and repeat the command"
+
+
+def _measure_others(run: RunView, wanted: int) -> str:
+    """Return the advice that measures a number of configurations made again."""
+    p = run.parameters
+    at = f"--at {p.thermalize + p.separation}:{p.thermalize + wanted * p.separation}:{p.separation}"
+    if _made(run) >= wanted:
+        return f"measure more with {at}"
+    return f"continue the run with {_continued(run, wanted)}, and measure more with {at}"
+
+
+def _made(run: RunView) -> int:
+    """Return the number of configurations after which a run has come, removed ones included."""
+    p = run.parameters
+    return max(0, run.sweep - p.thermalize) // p.separation
+
+
+def _continued(run: RunView, wanted: int) -> str:
+    """Return the command that continues a run, or the scan of a run, up to some configurations."""
+    of_scan = Scan(run.path.parent, run.parameters).exists()
+    command, path = ("scan", run.path.parent) if of_scan else ("generate", run.path)
+    more = f" --configs {wanted}" if wanted > run.parameters.configs else ""
+    return f"gauge-mc {command} --output {quote(str(path))}{more}"
