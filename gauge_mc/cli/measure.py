@@ -75,17 +75,12 @@ def measure(
     at: Annotated[str | None, AT] = None,
     again: Annotated[
         bool,
-        o.option(
-            "Measure again what other versions of the observable's sources have measured. The "
-            "table of before is kept beside the new one.",
-            flag="--again",
-        ),
+        o.option("Measure again what other sources measured; keep the table.", flag="--again"),
     ] = False,
     dry_run: Annotated[
         bool,
         o.option(
-            "For quarks: show the memory that the measurement needs on the devices, without "
-            "measuring. The exit code is 1 if it is too small.",
+            "For quarks: show only the memory that is needed. Exit code 1: too small.",
             flag="--dry-run",
             panel=o.EXECUTION,
         ),

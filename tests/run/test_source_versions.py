@@ -339,6 +339,13 @@ def test_secondary_tables_have_versions_and_are_kept_together(tmp_path, monkeypa
     forget()
 
 
+def test_secondary_tables_along_the_way_have_versions(tmp_path):
+    how = {"lattice": "2x2x2x4", "configs": 1, "measure": "mesons:3:kappa=0.1"}
+    tables = sorted(make_run(tmp_path / "run", **how).glob("mesons*.csv"))
+    version = sources_of(OBSERVABLES["mesons"], "su2")
+    assert [read_table(one).sources for one in tables] == [{0: version}] * 2
+
+
 def test_the_version_of_a_function_is_its_text(run, monkeypatch, capsys):
     def trace(field):
         return field.mean_link_trace
