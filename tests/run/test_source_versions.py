@@ -295,6 +295,7 @@ def test_configurations_that_are_made_again_are_measured_again(package, run):
     assert call(*words)[1] == 0
     table = run / "own_trace_at.csv"
     before = table.read_bytes()
+    assert not call(*words)[0].startswith("\n")
     add(package / "trace.py", "# another version\n")
     shown, code = call(*words)
     assert code == 0
