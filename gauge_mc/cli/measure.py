@@ -77,11 +77,7 @@ def measure(
     group: o.StatedGroup = None,
     again: Annotated[
         bool,
-        o.option(
-            "Measure again what other versions of the observable's sources have measured. The "
-            "table of before is kept beside the new one.",
-            flag="--again",
-        ),
+        o.option("Measure again what other sources measured; keep the table.", flag="--again"),
     ] = False,
     dry_run: Annotated[
         bool,

@@ -293,7 +293,8 @@ def _measure_again(
         plan.console.print(KEPT.format(kept), soft_wrap=True)
     done = _measured_in(path)
     others = len(measured_by_others(path, sources)) if done else 0
-    plan.console.print(*of_others(path, wanted.name, others, len(done)), sep="\n", soft_wrap=True)
+    for line in of_others(path, wanted.name, others, len(done)):
+        plan.console.print(line, soft_wrap=True)
     left = [one for one in numbers if one not in done]
     silent = replace(plan, console=Console(quiet=True), logged=False, again=False)
     places, total = plan.places, chain.work(left)

@@ -458,7 +458,16 @@ def test_a_function_that_fails_leaves_a_run_that_can_be_continued(folder, whole,
         assert (saved.sweep, saved.measured) == (update, False)
     result = make("run")
     assert result.sweep == UPDATES
-    assert written(result.path) == written(whole.path)
+    found, expected = written(result.path), written(whole.path)
+    rows = [without_sources(one.pop("pair.csv")) for one in (found, expected)]
+    assert found == expected
+    assert rows[0] == rows[1]
+
+
+def without_sources(table):
+    """A table without the texts of which functions made its rows; another one made the first."""
+    lines = table.splitlines()
+    return [one for one in lines if not one.startswith((b"# sources", b"# sha256"))]
 
 
 @pytest.mark.parametrize("update", [1, 5, 11])

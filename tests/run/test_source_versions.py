@@ -295,6 +295,7 @@ def test_configurations_that_are_made_again_are_measured_again(package, run):
     assert call(*words)[1] == 0
     table = run / "own_trace_at.csv"
     before = table.read_bytes()
+    assert not call(*words)[0].startswith("\n")
     add(package / "trace.py", "# another version\n")
     shown, code = call(*words)
     assert code == 0
@@ -337,6 +338,13 @@ def test_secondary_tables_have_versions_and_are_kept_together(tmp_path, monkeypa
     assert [one.with_name(f"{one.name}.1").read_bytes() for one in tables] == before
     assert version not in [*read_table(tables[0]).sources.values()]
     forget()
+
+
+def test_secondary_tables_along_the_way_have_versions(tmp_path):
+    how = {"lattice": "2x2x2x4", "configs": 1, "measure": "mesons:3:kappa=0.1"}
+    tables = sorted(make_run(tmp_path / "run", **how).glob("mesons*.csv"))
+    version = sources_of(OBSERVABLES["mesons"], "su2")
+    assert [read_table(one).sources for one in tables] == [{0: version}] * 2
 
 
 def test_the_version_of_a_function_is_its_text(run, monkeypatch, capsys):
