@@ -13,11 +13,12 @@ import inspect
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, cached_property
-from importlib import import_module, metadata
-from importlib.metadata import EntryPoint, EntryPoints
-from typing import Generic, Protocol, TypeVar, cast
+from importlib import import_module
+from importlib.metadata import EntryPoint
+from typing import Generic, Protocol, TypeVar
 
 from gauge_mc.errors import GaugeError, UnknownNameError
+from gauge_mc.plugins import entry_points, plugin_failure
 
 
 class Plugin(Protocol):
@@ -156,9 +157,11 @@ class Registry(Mapping[str, T], Generic[T]):
             thing = entry.load()
         except Exception as error:
             package = entry.dist.name if entry.dist else entry.value
+            failure = plugin_failure(error)
+            where = f" in {failure.place}" if failure else ""
             raise GaugeError(
-                f"The {self.kind} '{name}' of the package {package} cannot be imported ({error}); "
-                "repair or uninstall that package."
+                f"The {self.kind} '{name}' of the package {package} cannot be imported "
+                f"({error}{where}); repair or uninstall that package."
             ) from error
         self._check_declaration(thing)
         self._registered.setdefault(name, thing)
@@ -238,18 +241,6 @@ def demanded(base: type) -> dict[str, str]:
         own = vars(one).get("__annotations__", {})
         annotations |= {name: str(kind) for name, kind in own.items() if not name.startswith("_")}
     return {name: kind for name, kind in annotations.items() if not hasattr(base, name)}
-
-
-@cache
-def installed() -> EntryPoints:
-    """Return the entry points of all installed packages, whose files are read by the first call."""
-    # Python 3.11 returns another class with the same method.
-    return cast(EntryPoints, metadata.entry_points())
-
-
-def entry_points(group: str) -> EntryPoints:
-    """Return the entry points of a group."""
-    return installed().select(group=group)
 
 
 def similar(word: str, known: Iterable[str]) -> str:

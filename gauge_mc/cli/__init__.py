@@ -253,11 +253,26 @@ def _run(program: Callable[[], int]) -> int:
     except Exception as error:
         # The base class of Typer's exceptions depends on its version.
         if not hasattr(error, "format_message"):
-            raise
+            return _of_plugin(error)
         said = error.format_message().replace(": Value error, ", ": ")
         end = "" if said.endswith((".", "?")) else "."
         code = _complain(said + end, getattr(error, "exit_code", 2))
     return code
+
+
+def _of_plugin(error: Exception) -> int:
+    """Say in one sentence where the code of a plug-in fails; raise any other error again."""
+    from gauge_mc.plugins import WHOLE, plugin_failure
+
+    failure = plugin_failure(error)
+    if failure is None or os.environ.get(WHOLE):
+        raise error
+    return _complain(
+        f"The package {failure.package} fails in {failure.place} ({type(error).__name__}: "
+        f"{error}); repair that package, or set the environment variable {WHOLE}=1 to see the "
+        "whole traceback.",
+        1,
+    )
 
 
 def _complain(message: str, code: int) -> int:

@@ -83,11 +83,13 @@ class _Trial:
     longest: float
     """Seconds that all of them may take."""
     what: str
-    """What they make, and on which device."""
+    """The configurations that they make, and the device, in words."""
     advance: Callable[[float], object]
     """Function that is called with the fraction of the work that each update is."""
     done: int = 0
+    """Number of updates done."""
     began: float | None = None
+    """Time after the first update; None before it, and once the time is known."""
 
     def __call__(self) -> None:
         """Note that an update is done; refuse the others once if they take too long."""

@@ -17,12 +17,12 @@ from gauge_mc.formats import FORMATS
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.plots import PLOTS
+from gauge_mc.plugins import installed
 from gauge_mc.quarks.diagonal import TERMS
 from gauge_mc.quarks.operators import OPERATORS
 from gauge_mc.quarks.solvers import SOLVERS
 from gauge_mc.quarks.sources import SOURCES
 from gauge_mc.random import GENERATORS
-from gauge_mc.registry import installed
 from gauge_mc.smearing import SMEARINGS
 from gauge_mc.temporal_links import TEMPORAL_LINKS
 from gauge_mc.updates.integrators import INTEGRATORS
