@@ -415,6 +415,7 @@ ALLOWED = {
     # entry in JSON.
     ("scan", "cli/child.py"),
     ("scan", "cli/scan.py"),
+    ("scan", "fits/shared/few_configurations.py"),
     ("scan", "inspection/status.py"),
     ("scan", "scans/carry_out.py"),
     ("scan", "scans/display.py"),

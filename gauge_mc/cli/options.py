@@ -110,7 +110,7 @@ Card = Annotated[
 ]
 StatedLattice = Annotated[
     str | None,
-    option("Extents of links of which a file itself says nothing.", metavar="XxYxZxT"),
+    option("Extents of links whose file does not state them.", metavar="XxYxZxT"),
 ]
 StatedGroup = Annotated[str | None, option("Group of such links.", choices=GROUPS)]
 Json = Annotated[
