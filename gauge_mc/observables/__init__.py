@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -461,7 +462,8 @@ class Observable:
                 return _elements(sweeps, int(counts[0]), indices, columns, declared is not None)
         raise GaugeError(
             f"The table {source} is damaged: it does not contain the same numbers of every "
-            "configuration, sorted by sweep; run gauge-mc verify on its run."
+            "configuration, sorted by sweep; check it with gauge-mc verify "
+            f"{quote(str(source))}."
         )
 
 

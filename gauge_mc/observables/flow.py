@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from shlex import quote
 from typing import Any, ClassVar
 
 import numpy as np
@@ -335,7 +336,8 @@ class GradientFlowObservable(Observable):
         except (KeyError, ValueError) as error:
             raise GaugeError(
                 f"The table {source} is damaged: its configurations do not have the same flow "
-                "times and slices; run gauge-mc verify on its run."
+                "times and slices; check it with gauge-mc verify "
+                f"{quote(str(source))}."
             ) from error
         found = {name: TimeSeries(sweeps, one[:, :, 0], first=0) for name, one in values.items()}
         for name, one in values.items():

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from rich.table import Table
@@ -234,7 +235,8 @@ def read_comparison(path: Path) -> Comparison:
         return Comparison(**content, entries=entries, ensembles=used)
     except (TypeError, ValueError, KeyError, AttributeError) as error:
         raise GaugeError(
-            f"{path} is not a comparison; make it again with gauge-mc paper."
+            f"{path} is not a comparison; make it again with gauge-mc paper {quote(path.stem)} "
+            f"--output {quote(str(path.parent))}."
         ) from error
 
 

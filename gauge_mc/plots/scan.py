@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any, ClassVar
 
 import numpy as np
@@ -52,7 +53,11 @@ def draw_scan(table: Path, figure: Path) -> None:
     data = read_table(table, text=("lattice",))
     words = [name for name, column in data.columns.items() if column.dtype.kind == "U"]
     if "beta" not in data.columns or words != ["lattice"]:
-        raise GaugeError(f"{table} is not the table of a scan; create one with gauge-mc scan.")
+        folder = Path(table).parent
+        if (folder / "scan.toml").is_file():
+            again = f"gauge-mc scan --collect --output {quote(str(folder))}"
+            raise GaugeError(f"{table} is not the table of a scan; make it again with {again}.")
+        raise GaugeError(f"{table} is not the table of a scan; name a scan, or its scan.csv.")
     lattices = dict.fromkeys(data.columns["lattice"].tolist())
     options = [one for one in couplings() if one.name in data.columns]
     kinds = sorted({*zip(*(data[one.name].tolist() for one in options), strict=True)} or {()})

@@ -72,8 +72,7 @@ def plot_force(runs: Sequence[tuple[str, StaticPotential]], path: Path) -> None:
     for label, result in runs:
         if not result.force:
             raise GaugeError(
-                f"The result of {label or 'the run'} has no forces; run gauge-mc fit potential "
-                "again."
+                f"The result of {label or 'the run'} has no forces; fit the potential again."
             )
     shown = [one for _, result in runs for one in result.force if _is_known(one)]
     if not shown:

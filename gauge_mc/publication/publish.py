@@ -9,6 +9,7 @@ import tarfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 
 from gauge_mc.arguments import checks_types
 from gauge_mc.errors import GaugeError, UsageError
@@ -128,7 +129,8 @@ def publish(
     if parameters.tempering:
         raise UsageError(
             f"The run {run} exchanges couplings with other runs, so that it cannot be made again "
-            "from a folder of its own; copy its tables with gauge-mc export."
+            "from a folder of its own; copy its tables with gauge-mc export "
+            f"{quote(str(run))} tables.h5."
         )
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UsageError(f"{target} is not an empty folder; choose another one.")

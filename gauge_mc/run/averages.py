@@ -176,7 +176,7 @@ def _without_averages(measured: Sequence[MeasurementTables]) -> str:
     if not measured:
         return "nothing measured yet"
     names = ", ".join(item.observable for item, *_ in measured)
-    return f"measured: {names}, which gauge-mc fit and gauge-mc plot evaluate"
+    return f"measured: {names}, which fits and plots evaluate"
 
 
 def _slow_modes(measured: Iterable[MeasurementTables]) -> Iterator[tuple[str, Estimate, int]]:

@@ -94,7 +94,8 @@ def conduct(
         asked = [request.checked() for request in requests]
         first = asked[0]
         if any(one.tempering for one in asked):
-            check_ladder(asked)
+            folder = requests[0].run.path.parent
+            check_ladder(asked, folder if (folder / "scan.toml").is_file() else None)
         if several and len(choose_devices(e.devices, e.backend, e.threads)) > 1:
             raise UsageError(
                 "Several chains share one device; choose one with --devices, such as --devices 0, "

@@ -241,8 +241,8 @@ def observable_along(item: Measurement, parameters: Parameters) -> Observable:
     observable = kind.for_lattice(parameters.lattice, **given).for_group(parameters.group)
     if not observable.records:
         raise UsageError(
-            f"measure: '{item}' depends on a stored configuration; measure it with gauge-mc "
-            "measure, or choose other options."
+            f"measure: '{item}' depends on a stored configuration; measure it later, on stored "
+            "configurations, or choose other options."
         )
     if parameters.strict and observable.strict and observable.loose:
         raise UsageError(

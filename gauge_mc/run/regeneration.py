@@ -178,7 +178,7 @@ class StoredChain:
         if not is_configuration(path, self.parameters, number):
             raise GaugeError(
                 f"{path} does not seem to be what the run has after update {number}; move it to "
-                "another folder, or check it with gauge-mc verify."
+                f"another folder, or check it with gauge-mc verify {quote(str(path))}."
             )
 
 

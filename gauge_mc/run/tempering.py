@@ -8,6 +8,8 @@ those of one coupling.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+from shlex import quote
 
 from gauge_mc.actions import Coupling
 from gauge_mc.algorithms import Records
@@ -23,8 +25,15 @@ OWN = ("beta", "seed", "configs")
 """Parameters in which the runs of a ladder may differ."""
 
 
-def check_ladder(runs: Sequence[Parameters]) -> None:
+def check_ladder(runs: Sequence[Parameters], scan: Path | None = None) -> None:
     """Check that runs can exchange their replicas.
+
+    Parameters
+    ----------
+    runs : sequence of Parameters
+        Parameters of the runs.
+    scan : Path, optional
+        The scan to which they belong.
 
     Raises
     ------
@@ -33,9 +42,10 @@ def check_ladder(runs: Sequence[Parameters]) -> None:
     """
     first = runs[0].values()
     if len(runs) < 2:
+        whole = f"the whole scan with gauge-mc scan --output {quote(str(scan))}"
         raise UsageError(
             f"Tempering exchanges the couplings of several runs, and there is only one, at β = "
-            f"{runs[0].beta:.12g}; carry out the whole scan with gauge-mc scan, with several β."
+            f"{runs[0].beta:.12g}; carry out {whole if scan else 'a scan with several β'}."
         )
     for one in runs[1:]:
         values = one.values()
@@ -126,7 +136,6 @@ def _replicas(chains: Sequence[Chain]) -> list[int]:
         stated = ", ".join(f"{beta:.12g}" for beta in chains[0].ladder)
         raise GaugeError(
             f"The checkpoint at β = {ladder[0]:.12g} is of a run that exchanges couplings with "
-            f"those at β = {stated}, which are not the runs at hand; continue all of them together "
-            "with gauge-mc scan."
+            f"those at β = {stated}, which are not the runs at hand; continue the whole scan."
         )
     return found

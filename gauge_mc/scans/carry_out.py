@@ -322,7 +322,7 @@ def submit(asked: ScanRequest, system: str, words: Sequence[str]) -> Submission:
     if ladders(asked.scan().members()):
         raise UsageError(
             "--submit makes a job of every run, and runs that exchange their couplings are one "
-            "process; call gauge-mc scan without --submit in a job, or leave out --tempering."
+            "process; repeat the command without --submit in a job, or leave out --tempering."
         )
     asked.check_runs()
     with asked.locked() as scan:

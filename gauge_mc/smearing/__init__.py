@@ -310,6 +310,8 @@ def make_smearing(
     parts = [_SmearingText.parse(one) if isinstance(one, str) else one for one in items]
     first = parts[0]
     if given and (len(parts) > 1 or isinstance(first, Smearing) or first.words):
+        if given[0] not in {one.name for one in SMEARINGS[first.name].options}:
+            raise UsageError(f"--{given[0].replace('_', '-')} is not for --smear {first.name}.")
         raise UsageError(
             f"--{given[0].replace('_', '-')} is for one --smear without parameters; give the "
             f"parameters with the smearing, as in --smear {first.name}:{given[0]}=VALUE."

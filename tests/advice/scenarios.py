@@ -30,6 +30,8 @@ class Scenario:
     """A command line that was refused before and now is accepted."""
     remove: str = ""
     """A file that is lost before."""
+    write: tuple[str, str] | None = None
+    """A file that somebody has written before, and its content."""
 
 
 SCAN = "scan --output scan --lattice 4x4x4x4 --configs 1 --separation 1 --thermalize 0 --quiet"
@@ -44,6 +46,11 @@ UNKEPT = (f"{RUN} none --format none",)
 LOOPED = (
     "generate --lattice 4x4x4x8 --thermalize 20 --configs 40 --separation 1 --format none "
     "--measure wilson-loops:1:r-max=2:t-max=4 --quiet --output looped",
+)
+
+TEMPERED = (
+    "scan --output scan --lattice 4x4x4x4 --configs 1 --separation 1 --thermalize 0 --quiet "
+    "--beta 2.2,2.4 --tempering"
 )
 
 SCENARIOS = [
@@ -415,9 +422,1170 @@ SCENARIOS += [
         "give a shorter one",
         "measure flow run --every 0.1 --to 0.1",
     ),
+    Scenario(
+        "--charge is '{}'; choose {}.",
+        "fit topology tables --charge x",
+        "choose",
+        "fit topology tables",
+    ),
+    Scenario(
+        "--energy is '{}'; choose {}.", "fit scale tables --energy x", "choose", "fit scale tables"
+    ),
+    Scenario(
+        "--target is {}; give a positive number, such as {}.",
+        "fit scale tables --target 0",
+        "give a positive number",
+        "fit scale tables --target 0.3",
+    ),
+    Scenario(
+        "--t is {}; give a flow time between 0 and {}.",
+        "fit topology tables --t -1",
+        "give a flow time",
+        "fit topology tables --t 1",
+    ),
+    Scenario(
+        "--t is {}, but the flow ends at t/a² = {}; measure the flow with a larger --to.",
+        "fit topology run --t 5",
+        "measure the flow with a larger --to",
+        "measure flow run --to 5 --output run/long.csv",
+        before=(
+            "generate --output run --configs 10 --quiet",
+            "measure flow run --to 0.8 --quiet",
+        ),
+    ),
+    Scenario(
+        (
+            "{} is only {} at {}, the end of the flow, and does not reach {}; measure the "
+            "flow with a larger --to."
+        ),
+        "fit scale run --target 5",
+        "measure the flow with a larger --to",
+        "measure flow run --to 1 --output run/long.csv",
+        before=(
+            "generate --output run --configs 10 --quiet",
+            "measure flow run --to 0.8 --quiet",
+        ),
+    ),
+    Scenario(
+        (
+            "The interpolation needs at least {} flow times, but the table has {}; measure "
+            "the flow to a larger --to, or with a smaller --every."
+        ),
+        "fit scale run",
+        "with a smaller --every",
+        "measure flow run --to 0.4 --every 0.05 --output run/fine.csv",
+        before=(
+            "generate --output run --configs 10 --quiet",
+            "measure flow run --to 0.4 --quiet",
+        ),
+    ),
+    Scenario(
+        "--t-max is {}; a fit from t = {} on needs at least {}.",
+        "fit mesons tables --t-min 3 --t-max 3",
+        "needs at least",
+        "fit mesons tables --t-min 3 --t-max 8",
+    ),
+    Scenario(
+        "--t-min is {}; choose a time from 1 on.",
+        "fit mesons tables --t-min 0",
+        "choose a time from 1 on",
+        "fit mesons tables --t-min 1",
+    ),
+    Scenario(
+        "--least is {}; choose it between 1 and {}.",
+        "fit anisotropy tables --least 1000",
+        "choose it between 1 and",
+        "fit anisotropy tables --least 1",
+    ),
+    Scenario(
+        (
+            "--skip {} leaves nothing of {}, whose last measurement was made after update {};"
+            " skip less."
+        ),
+        "fit scale tables --skip 100000",
+        "skip less",
+        "fit scale tables --skip 2",
+    ),
+    Scenario(
+        "--chains is for --hmc; add it, or leave out --chains.",
+        "bench --lattice 4x4x4x4 --seconds 0.05 --backend cpu --threads 1 --chains 2",
+        "add it",
+        (
+            "bench --lattice 4x4x4x4 --seconds 0.05 --backend cpu --threads 1 --chains 2 "
+            "--hmc --precision double"
+        ),
+    ),
+    Scenario(
+        "--chains must lie between 1 and {}, not {}.",
+        (
+            "bench --lattice 4x4x4x4 --seconds 0.05 --backend cpu --threads 1 --hmc "
+            "--precision double --chains 0"
+        ),
+        "between 1 and",
+        (
+            "bench --lattice 4x4x4x4 --seconds 0.05 --backend cpu --threads 1 --hmc "
+            "--precision double --chains 1"
+        ),
+    ),
+    Scenario(
+        "--operator is for --quarks; add it, or leave out --operator.",
+        ("bench --lattice 4x4x4x4 --seconds 0.05 --backend cpu --threads 1 --operator wilson"),
+        "leave out --operator",
+        "bench --lattice 4x4x4x4 --seconds 0.05 --backend cpu --threads 1",
+    ),
+    Scenario(
+        "--seconds must lie between {} and {}, not {}.",
+        "bench --lattice 4x4x4x4 --backend cpu --threads 1 --seconds -1",
+        "must lie",
+        "bench --lattice 4x4x4x4 --seconds 0.05 --backend cpu --threads 1",
+    ),
+    Scenario(
+        ("--observables: There is no observable, smearing, kind of temporal links or flow '{}'{}"),
+        ("bench --lattice 4x4x4x4 --seconds 0.05 --backend cpu --threads 1 --observables foo"),
+        "There is no",
+        (
+            "bench --lattice 4x4x4x4 --seconds 0.05 --backend cpu --threads 1 --observables "
+            "plaquette"
+        ),
+    ),
+    Scenario(
+        (
+            "--action and its options are for the times of updates; leave them out, or leave "
+            "out --observables, --quarks, --chiral and --end-to-end."
+        ),
+        (
+            "bench --lattice 4x4x4x4 --seconds 0.05 --backend cpu --threads 1 --action "
+            "iwasaki --observables plaquette"
+        ),
+        "leave them out",
+        (
+            "bench --lattice 4x4x4x4 --seconds 0.05 --backend cpu --threads 1 --observables "
+            "plaquette"
+        ),
+    ),
+    Scenario(
+        "--card is for --hmc; add it, or leave out --card.",
+        "bench --lattice 4x4x4x4 --seconds 0.05 --backend cpu --threads 1 --card x.toml",
+        "leave out --card",
+        "bench --lattice 4x4x4x4 --seconds 0.05 --backend cpu --threads 1",
+    ),
+    Scenario(
+        "Names are for --observables; add it, or leave them out.",
+        "bench --lattice 4x4x4x4 --seconds 0.05 --backend cpu --threads 1 plaquette",
+        "leave them out",
+        "bench --lattice 4x4x4x4 --seconds 0.05 --backend cpu --threads 1",
+    ),
+    Scenario(
+        "--tune works only on a GPU and in one process; leave it out.",
+        "bench --lattice 4x4x4x4 --seconds 0.05 --backend cpu --threads 1 --tune",
+        "leave it out",
+        "bench --lattice 4x4x4x4 --seconds 0.05 --backend cpu --threads 1",
+    ),
+    Scenario(
+        "{} is not a result of gauge-mc bench; write one with --save.",
+        ("bench --lattice 4x4x4x4 --seconds 0.05 --backend cpu --threads 1 --compare run/run.toml"),
+        "write one with --save",
+        "bench --lattice 4x4x4x4 --seconds 0.05 --backend cpu --threads 1 --save b.json",
+    ),
+    Scenario(
+        (
+            "--basis is for propagators; give it alone or with --from-basis, and --to and "
+            "--precision for configurations."
+        ),
+        "convert run/configs/0000005.lime x.nersc --to nersc --basis dirac",
+        "--to and --precision for configurations",
+        "convert run/configs/0000005.lime x.nersc --to nersc",
+    ),
+    Scenario(
+        "--to is missing; choose {}.",
+        "convert run/configs/0000005.lime x.nersc",
+        "choose",
+        "convert run/configs/0000005.lime x.nersc --to nersc",
+    ),
+    Scenario(
+        "--kept generates nothing; leave out --budget and --output.",
+        "paper necco_sommer_r0 --kept --budget 1min",
+        "leave out --budget and --output",
+        "paper necco_sommer_r0 --kept",
+    ),
+    Scenario(
+        "--refine adds runs, and --collect carries out none; leave out one.",
+        (
+            "scan --output scan --lattice 4x4x4x4 --configs 1 --separation 1 --thermalize 0 "
+            "--quiet --beta 2.2 --refine --collect"
+        ),
+        "leave out one",
+        "scan --output scan --collect",
+        before=(
+            (
+                "scan --output scan --lattice 4x4x4x4 --configs 1 --separation 1 --thermalize 0 "
+                "--quiet --beta 2.2"
+            ),
+        ),
+    ),
+    Scenario(
+        (
+            "--skip cannot be combined with --submit; give it with --collect, when the "
+            "results are averaged."
+        ),
+        (
+            "scan --output scan --lattice 4x4x4x4 --configs 1 --separation 1 --thermalize 0 "
+            "--quiet --beta 2.2 --submit slurm --skip 2"
+        ),
+        "give it with --collect",
+        "scan --output scan --collect --skip 0",
+        before=(
+            (
+                "scan --output scan --lattice 4x4x4x4 --configs 1 --separation 1 --thermalize 0 "
+                "--quiet --beta 2.2"
+            ),
+        ),
+    ),
+    Scenario(
+        "--slurm has an effect only with --submit {}; add that, or leave it out.",
+        (
+            "scan --output scan --lattice 4x4x4x4 --configs 1 --separation 1 --thermalize 0 "
+            "--quiet --beta 2.2 --slurm time=1:00:00"
+        ),
+        "leave it out",
+        (
+            "scan --output scan --lattice 4x4x4x4 --configs 1 --separation 1 --thermalize 0 "
+            "--quiet --beta 2.2"
+        ),
+    ),
+    Scenario(
+        "--devices {} is invalid: N in {}:N must lie between 1 and {}.",
+        "measure plaquette run --devices cpu:0",
+        "N in",
+        "measure plaquette run --devices cpu:1",
+    ),
+    Scenario(
+        "--threads is {}; give a whole number from 1 to {}.",
+        "bench --lattice 4x4x4x4 --seconds 0.05 --backend cpu --threads 0",
+        "give a whole number",
+        "bench --lattice 4x4x4x4 --seconds 0.05 --backend cpu --threads 1",
+    ),
+    Scenario(
+        "--regenerate is {}; choose a number of configurations.",
+        "verify pub --regenerate -1",
+        "choose a number",
+        "verify pub --regenerate 1",
+        before=("publish run pub --author 'Doe, Jane'",),
+    ),
+    Scenario(
+        (
+            "Quarks of {} have a hopping parameter instead of a mass: give it with --kappa, "
+            "without --quark."
+        ),
+        "measure mesons run --quark wilson:kappa=0.1",
+        "give it with --kappa",
+        "measure mesons run --kappa 0.1 --source point:0,0,0,0",
+    ),
+    Scenario(
+        (
+            "--correlations needs at least two smearing levels; name them with --iterations, "
+            "such as 0,10,25."
+        ),
+        "measure wilson-loops run --r-max 2 --t-max 2 --correlations --iterations 2",
+        "name them with --iterations",
+        "measure wilson-loops run --r-max 2 --t-max 2 --correlations --iterations 0,2",
+    ),
+    Scenario(
+        (
+            "--correlations needs the same links in direction t at all levels, but they are "
+            "smeared; leave them out with --exclude t, or choose --temporal."
+        ),
+        (
+            "measure wilson-loops run --r-max 2 --t-max 2 --correlations --iterations 0,2 "
+            "--exclude none"
+        ),
+        "leave them out with --exclude t",
+        (
+            "measure wilson-loops run --r-max 2 --t-max 2 --correlations --iterations 0,2 "
+            "--exclude t"
+        ),
+    ),
+    Scenario(
+        (
+            "--multilevel and --multihit are for smearing within time slices; exclude t from "
+            "the smearing."
+        ),
+        "measure wilson-loops run --r-max 2 --t-max 2 --multihit --exclude none",
+        "exclude t from the smearing",
+        "measure wilson-loops run --r-max 2 --t-max 2 --multihit --exclude t",
+    ),
+    Scenario(
+        (
+            "--multilevel and --multihit are for the temporal links of the field; leave "
+            "--temporal out."
+        ),
+        "measure wilson-loops run --r-max 2 --t-max 2 --multihit --temporal hyp2",
+        "leave --temporal out",
+        "measure wilson-loops run --r-max 2 --t-max 2 --multihit",
+    ),
+    Scenario(
+        (
+            "--multilevel and --multihit are not for loops between smearing levels; leave "
+            "--correlations out."
+        ),
+        ("measure wilson-loops run --r-max 2 --t-max 2 --multihit --correlations --iterations 0,2"),
+        "leave --correlations out",
+        "measure wilson-loops run --r-max 2 --t-max 2 --multihit --iterations 0,2",
+    ),
+    Scenario(
+        (
+            "There are {} smearing iterations in all, fewer than {}; choose fewer with "
+            "--iterations, or more with --smear."
+        ),
+        ("measure wilson-loops run --r-max 2 --t-max 2 --iterations 0,200 --smear ape:0.2x10"),
+        "choose fewer with --iterations",
+        ("measure wilson-loops run --r-max 2 --t-max 2 --iterations 0,5 --smear ape:0.2x10"),
+    ),
+    Scenario(
+        (
+            "t_max is {}, but with slabs of {} time slices T is a multiple of {}; choose a "
+            "larger --t-max or thinner slabs."
+        ),
+        "measure wilson-loops run --r-max 2 --t-max 1 --multilevel 2,2",
+        "choose a larger --t-max",
+        "measure wilson-loops run --r-max 2 --t-max 2 --multilevel 2,2",
+    ),
+    Scenario(
+        (
+            "--multilevel: slabs of {} time slices do not make up the lattice {}; choose a "
+            "thickness that divides {}."
+        ),
+        "measure wilson-loops run --r-max 2 --t-max 2 --multilevel 4,2",
+        "choose a thickness",
+        "measure wilson-loops run --r-max 2 --t-max 2 --multilevel 2,2",
+    ),
+    Scenario(
+        (
+            "--multilevel: slabs of {} time slices are not made up of several slabs of {}; "
+            "give the thicker slabs first."
+        ),
+        "measure wilson-loops run --r-max 2 --t-max 2 --multilevel 2,2/3,2",
+        "give the thicker slabs first",
+        "measure wilson-loops run --r-max 2 --t-max 2 --multilevel 2,2",
+    ),
+    Scenario(
+        (
+            "--multilevel: {} has an invalid number; choose slabs of at least one time slice,"
+            " and from 1 to {} values."
+        ),
+        "measure wilson-loops run --r-max 2 --t-max 2 --multilevel 0,2",
+        "choose slabs",
+        "measure wilson-loops run --r-max 2 --t-max 2 --multilevel 2,2",
+    ),
+    Scenario(
+        (
+            "--multilevel: {} is not of the form THICKNESS,VALUES, such as 4,100, or "
+            "4,20/2,50 for two levels."
+        ),
+        "measure wilson-loops run --r-max 2 --t-max 2 --multilevel x",
+        "is not of the form",
+        "measure wilson-loops run --r-max 2 --t-max 2 --multilevel 2,2",
+    ),
+    Scenario(
+        "r_max is 1, where --multihit is not possible; choose a larger one.",
+        "measure wilson-loops run --r-max 1 --t-max 2 --multihit",
+        "choose a larger one",
+        "measure wilson-loops run --r-max 2 --t-max 2 --multihit",
+    ),
+    Scenario(
+        "--iterations: '{}' is not of the form N or N,N,..., such as 0,25.",
+        "measure wilson-loops run --r-max 2 --t-max 2 --iterations x",
+        "of the form",
+        "measure wilson-loops run --r-max 2 --t-max 2 --iterations 0,2",
+    ),
+    Scenario(
+        "--source is '{}'; write {}:{} with numbers.",
+        "measure mesons run --kappa 0.1 --source point:a",
+        "write point",
+        "measure mesons run --kappa 0.1 --source point:0,0,0,0",
+    ),
+    Scenario(
+        (
+            "--{} is for one --smear without parameters; give the parameters with the "
+            "smearing, as in --smear {}:{}=VALUE."
+        ),
+        "measure wilson-loops run --r-max 2 --t-max 2 --smear ape:0.2x2 --weight 0.3",
+        "give the parameters with the smearing",
+        "measure wilson-loops run --r-max 2 --t-max 2 --smear ape:0.2x2",
+    ),
+    Scenario(
+        "--smear {} excludes other smearings; leave one of them out.",
+        "measure wilson-loops run --r-max 2 --t-max 2 --smear none --smear ape:0.2x2",
+        "leave one of them out",
+        "measure wilson-loops run --r-max 2 --t-max 2 --smear none",
+    ),
+    Scenario(
+        "--temporal: there are no temporal links '{}'{}",
+        "measure wilson-loops run --r-max 2 --t-max 2 --temporal foo",
+        "there are no temporal links",
+        "measure wilson-loops run --r-max 2 --t-max 2 --temporal hyp2",
+    ),
+    Scenario(
+        (
+            "--kappa is {}, which is beyond its critical value at every coupling, also with a"
+            " twisted mass; choose one below {}."
+        ),
+        "measure mesons run --kappa 0.3",
+        "choose one below",
+        "measure mesons run --kappa 0.1 --source point:0,0,0,0",
+    ),
+    Scenario(
+        "--size is '{}'; give width and height in inches, as in 6.3x4.",
+        "plot plaquette run --size x",
+        "as in 6.3x4",
+        "plot plaquette run --size 6.3x4",
+    ),
+    Scenario(
+        "--size has a side of {} inches; choose {} to {}.",
+        "plot plaquette run --size 0.01x4",
+        "choose",
+        "plot plaquette run --size 6.3x4",
+    ),
+    Scenario(
+        "--dpi is {}; choose {} to {}.",
+        "plot plaquette run --dpi 1",
+        "choose",
+        "plot plaquette run --dpi 100",
+    ),
+    Scenario(
+        "--size and --dpi make more than {} pixels; choose a smaller one.",
+        "plot plaquette run --size 50x50 --dpi 2000",
+        "choose a smaller one",
+        "plot plaquette run --size 6x4 --dpi 100",
+    ),
+    Scenario(
+        "--split has no effect with one device; choose more devices with --devices.",
+        "measure plaquette run --split",
+        "choose more devices with --devices",
+        "measure polyakov run --split --devices cpu:2",
+    ),
+    Scenario(
+        "The updates of --at are those of a single run; name one.",
+        "measure plaquette run/configs/0000005.lime run/configs/0000008.lime --at 5",
+        "name one",
+        "measure plaquette run --at 5",
+    ),
+    Scenario(
+        "--skip is {}; give 0 or a positive number of updates.",
+        (
+            "scan --output scan --lattice 4x4x4x4 --configs 1 --separation 1 --thermalize 0 "
+            "--quiet --beta 2.2 --skip -1"
+        ),
+        "give 0 or a positive",
+        (
+            "scan --output scan --lattice 4x4x4x4 --configs 1 --separation 1 --thermalize 0 "
+            "--quiet --beta 2.2 --skip 0"
+        ),
+    ),
+    Scenario(
+        (
+            "--skip {} leaves nothing of the runs, whose last measurement is made after "
+            "update {}; skip less."
+        ),
+        "scan --output scan --collect --skip 1000",
+        "skip less",
+        "scan --output scan --collect --skip 0",
+        before=(
+            (
+                "scan --output scan --lattice 4x4x4x4 --configs 1 --separation 1 --thermalize 0 "
+                "--quiet --beta 2.2"
+            ),
+        ),
+    ),
+    Scenario(
+        (
+            "The runs of {} on {} exchange their couplings, so that no further β can be "
+            "added; choose another --output, or another --lattice."
+        ),
+        "scan --output scan --beta 2.6 --quiet",
+        "choose another --output",
+        (
+            "scan --output scan2 --lattice 4x4x4x4 --configs 1 --separation 1 --thermalize 0 "
+            "--quiet --beta 2.2"
+        ),
+        before=(
+            (
+                "scan --output scan --lattice 4x4x4x4 --configs 1 --separation 1 --thermalize 0 "
+                "--quiet --beta 2.2,2.4 --tempering"
+            ),
+        ),
+    ),
+    Scenario(
+        "{} is not empty and has no scan.toml; choose another --output.",
+        (
+            "scan --output run --lattice 4x4x4x4 --configs 1 --separation 1 --thermalize 0 "
+            "--quiet --beta 2.2"
+        ),
+        "choose another --output",
+        (
+            "scan --output scan --lattice 4x4x4x4 --configs 1 --separation 1 --thermalize 0 "
+            "--quiet --beta 2.2"
+        ),
+    ),
+    Scenario(
+        ("--steps is {}, but --levels says {} for the outermost level; leave one of them out."),
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
+            "--separation 1 --steps 5 --levels omf2:4"
+        ),
+        "leave one of them out",
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
+            "--separation 1 --levels omf2:4"
+        ),
+    ),
+    Scenario(
+        (
+            "--steps is {}, too few for a trajectory of the length {}; give at least {}, or a"
+            " smaller --length."
+        ),
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
+            "--separation 1 --steps 1 --length 100"
+        ),
+        "give at least",
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
+            "--separation 1 --steps 4 --length 1"
+        ),
+    ),
+    Scenario(
+        "--levels has the gauge action on several levels; choose one.",
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
+            "--separation 1 --levels omf2:4:gauge,omf2:3:gauge"
+        ),
+        "choose one",
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
+            "--separation 1 --levels omf2:4,omf2:3:gauge"
+        ),
+    ),
+    Scenario(
+        "--levels has {} levels; give at most {}.",
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
+            "--separation 1 --levels "
+            "omf2:2,omf2:2,omf2:2,omf2:2,omf2:2,omf2:2,omf2:2,omf2:2,omf2:2,omf2:2,omf2:2,omf2:2,omf2:2,omf2:2,omf2:2,omf2:2,omf2:2,omf2:2,omf2:2,omf2:2"
+        ),
+        "give at most",
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
+            "--separation 1 --levels omf2:4,omf2:3"
+        ),
+    ),
+    Scenario(
+        (
+            "--levels says no steps for level {}; give them, as in omf2:5,omf2:4, because "
+            "only those of the first level (0) can be found."
+        ),
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
+            "--separation 1 --levels omf2:4,omf2"
+        ),
+        "give them",
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
+            "--separation 1 --levels omf2:4,omf2:3"
+        ),
+    ),
+    Scenario(
+        "--quarks needs kappa, the hopping parameter; add kappa=NUMBER.",
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
+            "--separation 1 --quarks wilson"
+        ),
+        "add kappa=NUMBER",
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
+            "--separation 1 --quarks wilson:kappa=0.1 --steps 4"
+        ),
+    ),
+    Scenario(
+        (
+            "--heavier is {}, but one of its masses is not heavier than the one before; give "
+            "smaller kappa or larger mu, the lightest mass first."
+        ),
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
+            "--separation 1 --quarks wilson:kappa=0.1:heavier=kappa=0.12"
+        ),
+        "give smaller kappa",
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
+            "--separation 1 --quarks wilson:kappa=0.1:heavier=kappa=0.08 --steps 4"
+        ),
+    ),
+    Scenario(
+        (
+            "--quarks asks for level {}, but the last one is {}; add it to --levels, whose "
+            "first one is 0."
+        ),
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
+            "--separation 1 --quarks wilson:kappa=0.1:level=2"
+        ),
+        "add it to --levels",
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
+            "--separation 1 --quarks wilson:kappa=0.1:level=1 --levels omf2:4,omf2:3"
+        ),
+    ),
+    Scenario(
+        (
+            "--range is for one flavour, but --quarks asks for two; leave it out, or choose "
+            "flavours=1."
+        ),
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
+            "--separation 1 --quarks wilson:kappa=0.1:range=0.01,6"
+        ),
+        "leave it out",
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
+            "--separation 1 --quarks wilson:kappa=0.1 --steps 4"
+        ),
+    ),
+    Scenario(
+        "--range is {}; give the smallest and the largest eigenvalue.",
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
+            "--separation 1 --quarks wilson:kappa=0.1:flavours=1:range=6,0.01"
+        ),
+        "give the smallest",
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
+            "--separation 1 --quarks wilson:kappa=0.1:flavours=1:range=0.01,6 --steps 4"
+        ),
+    ),
+    Scenario(
+        (
+            "--history with a --force-tolerance of {} makes trajectories irreversible; give "
+            "{} or less."
+        ),
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
+            "--separation 1 --quarks wilson:kappa=0.1:history=3:force_tolerance=1e-3"
+        ),
+        "give",
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
+            "--separation 1 --quarks wilson:kappa=0.1:history=3:force_tolerance=1e-10 --steps"
+            " 4"
+        ),
+    ),
+    Scenario(
+        (
+            "--level has {} levels, but --quarks has {} masses; give one level, or one for "
+            "each mass."
+        ),
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
+            "--separation 1 --quarks wilson:kappa=0.1:level=0,0,0"
+        ),
+        "give one level",
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
+            "--separation 1 --quarks wilson:kappa=0.1:level=0 --steps 4"
+        ),
+    ),
+    Scenario(
+        (
+            "--{} is for two flavours, but --quarks asks for one; leave it out, or choose "
+            "flavours=2."
+        ),
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
+            "--separation 1 --quarks "
+            "wilson:kappa=0.1:flavours=1:range=0.01,6:heavier=kappa=0.08"
+        ),
+        "leave it out",
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
+            "--separation 1 --quarks wilson:kappa=0.1:flavours=1:range=0.01,6 --steps 4"
+        ),
+    ),
+    Scenario(
+        (
+            "Links in {} precision are too inexact for trajectories with quarks; choose "
+            "--precision {}."
+        ),
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --algorithm hmc --precision single --thermalize 1 --configs 1 "
+            "--separation 1 --quarks wilson:kappa=0.1 --steps 4"
+        ),
+        "choose --precision",
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
+            "--separation 1 --quarks wilson:kappa=0.1 --steps 4"
+        ),
+    ),
+    Scenario(
+        (
+            "{} has {} trajectories after update {}; at least two are needed, so continue the"
+            " run with more --configs."
+        ),
+        "fit hmc hmc --skip 10",
+        "continue the run with more --configs",
+        "generate --output hmc --configs 30 --quiet",
+        before=(
+            (
+                "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+                "--output hmc --algorithm hmc --precision double"
+            ),
+        ),
+    ),
+    Scenario(
+        "--budget, --kept, --dry-run and --output need a paper; name one.",
+        "paper --kept",
+        "name one",
+        "paper mine.toml --quiet --backend cpu --threads 1",
+        write=(
+            "mine.toml",
+            (
+                'paper = "none" title = "plaquette" where = "here" read = "here" [ensembles.one] '
+                'group = "su2" beta = 1.0 lattice = "4x4x4x4" thermalize = 10 configs = 100 '
+                'separation = 1 measure = "plaquette" format = "none" [[entries]] name = '
+                '"plaquette" ensemble = "one" average = "plaquette" published = 0.2432 error = '
+                "0.01 "
+            ),
+        ),
+    ),
+    Scenario(
+        "--budget is '{}'; give a time such as 30min, 2h or 0:30:00.",
+        "paper mine.toml --budget soon",
+        "give a time such as",
+        "paper mine.toml --budget 30min --quiet --backend cpu --threads 1",
+        write=(
+            "mine.toml",
+            (
+                'paper = "none" title = "plaquette" where = "here" read = "here" [ensembles.one] '
+                'group = "su2" beta = 1.0 lattice = "4x4x4x4" thermalize = 10 configs = 100 '
+                'separation = 1 measure = "plaquette" format = "none" [[entries]] name = '
+                '"plaquette" ensemble = "one" average = "plaquette" published = 0.2432 error = '
+                "0.01 "
+            ),
+        ),
+    ),
+    Scenario(
+        "The card {} has no kept results here; leave out --kept to carry it out.",
+        "paper mine.toml --kept",
+        "leave out --kept",
+        "paper mine.toml --quiet --backend cpu --threads 1",
+        write=(
+            "mine.toml",
+            (
+                'paper = "none" title = "plaquette" where = "here" read = "here" [ensembles.one] '
+                'group = "su2" beta = 1.0 lattice = "4x4x4x4" thermalize = 10 configs = 100 '
+                'separation = 1 measure = "plaquette" format = "none" [[entries]] name = '
+                '"plaquette" ensemble = "one" average = "plaquette" published = 0.2432 error = '
+                "0.01 "
+            ),
+        ),
+    ),
+    Scenario(
+        "--slurm: time={} is not of the form HH:MM:SS or D-HH:MM:SS.",
+        (
+            "scan --output scan --lattice 4x4x4x4 --configs 1 --separation 1 --thermalize 0 "
+            "--quiet --beta 2.2 --slurm time=x --submit slurm"
+        ),
+        "HH:MM:SS",
+        (
+            "scan --output scan --lattice 4x4x4x4 --configs 1 --separation 1 --thermalize 0 "
+            "--quiet --beta 2.2"
+        ),
+    ),
+    Scenario(
+        "--slurm: time={} must be longer than zero.",
+        (
+            "scan --output scan --lattice 4x4x4x4 --configs 1 --separation 1 --thermalize 0 "
+            "--quiet --beta 2.2 --slurm time=0:00:00 --submit slurm"
+        ),
+        "must be longer",
+        (
+            "scan --output scan --lattice 4x4x4x4 --configs 1 --separation 1 --thermalize 0 "
+            "--quiet --beta 2.2"
+        ),
+    ),
+    Scenario(
+        "--to is {}; choose a flow time from 0 to {} times --every.",
+        "measure flow run --to 10000 --every 0.001",
+        "choose a flow time",
+        "measure flow run --to 1",
+    ),
+    Scenario(
+        "--smear is for sources that are smeared; choose one.",
+        "measure mesons run --kappa 0.1 --source point:0,0,0,0 --smear ape:0.5x2",
+        "choose one",
+        "measure mesons run --kappa 0.1 --source gauss:1,5 --smear ape:0.5x2",
+    ),
+    Scenario(
+        (
+            "Smeared sources need quarks that are periodic in space; choose another "
+            "--boundary or another --source."
+        ),
+        "measure mesons run --kappa 0.1 --source gauss:1,5 --boundary 1,0,0,0",
+        "choose another --boundary",
+        "measure mesons run --kappa 0.1 --source point:0,0,0,0 --boundary 1,0,0,0",
+    ),
+    Scenario(
+        "--beta is {}; choose a positive coupling.",
+        "measure wilson-loops run --r-max 2 --t-max 2 --multihit --beta -1",
+        "choose a positive coupling",
+        "measure wilson-loops run --r-max 2 --t-max 2 --multihit --beta 2.5",
+    ),
+    Scenario(
+        "{} is for --multilevel and --multihit; give one of them too.",
+        "measure wilson-loops run --r-max 2 --t-max 2 --beta 2.5",
+        "give one of them too",
+        "measure wilson-loops run --r-max 2 --t-max 2 --multihit --beta 2.5",
+    ),
+    Scenario(
+        "--mu-delta is {}, but 2 kappa mu_delta must be below 1; choose a smaller one.",
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
+            "--separation 1 --quarks kappa=0.1:mu_sigma=0.1:mu_delta=10"
+        ),
+        "choose a smaller one",
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
+            "--separation 1 --quarks kappa=0.1:mu_sigma=0.1:mu_delta=0.05 --steps 4"
+        ),
+    ),
+    Scenario(
+        (
+            "A doublet with mu_sigma is two flavours, but --quarks asks for one; leave out "
+            "flavours, or mu_sigma and mu_delta."
+        ),
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
+            "--separation 1 --quarks kappa=0.1:mu_sigma=0.1:mu_delta=0.05:flavours=1"
+        ),
+        "leave out flavours",
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
+            "--separation 1 --quarks kappa=0.1:mu_sigma=0.1:mu_delta=0.05 --steps 4"
+        ),
+    ),
+    Scenario(
+        (
+            "--mu-delta splits the masses of a doublet, which also needs the twisted mass "
+            "mu_sigma; for Wilson quarks of two masses give two tables with flavours=1."
+        ),
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
+            "--separation 1 --quarks kappa=0.1:mu_delta=0.05"
+        ),
+        "needs the twisted mass",
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
+            "--separation 1 --quarks kappa=0.1:mu_sigma=0.1:mu_delta=0.05 --steps 4"
+        ),
+    ),
+    Scenario(
+        (
+            "--{} is for two flavours of one mass, but --quarks asks for a rational function,"
+            " whose solutions conjugate gradients find all at once from 0; leave it out."
+        ),
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
+            "--separation 1 --quarks "
+            "wilson:kappa=0.1:flavours=1:range=0.01,6:history=3:force_tolerance=1e-11"
+        ),
+        "leave it out",
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
+            "--separation 1 --quarks wilson:kappa=0.1:flavours=1:range=0.01,6 --steps 4"
+        ),
+    ),
+    Scenario(
+        (
+            "Each run of a scan uses one device, which cannot be divided by --devices; choose"
+            " --per-device N to carry out runs in N processes."
+        ),
+        (
+            "scan --output scan --lattice 4x4x4x4 --configs 1 --separation 1 --thermalize 0 "
+            "--quiet --beta 2.2 --devices cpu:2"
+        ),
+        "choose --per-device N",
+        (
+            "scan --output scan --lattice 4x4x4x4 --configs 1 --separation 1 --thermalize 0 "
+            "--quiet --beta 2.2 --per-device 2"
+        ),
+    ),
+    Scenario(
+        (
+            "Several chains share one device; choose one with --devices, such as --devices 0,"
+            " or leave out --chains."
+        ),
+        "generate --lattice 4x4x4x4 --output a --chains 2 --devices cpu:2",
+        "",
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --chains 2"
+        ),
+    ),
+    Scenario(
+        (
+            "Several chains are timed on one device and by one process; choose one with "
+            "--devices, and leave out mpirun, or leave out --chains."
+        ),
+        "bench --hmc --lattice 4x4x4x4 --chains 2 --devices cpu:2",
+        "leave out --chains",
+        (
+            "bench --lattice 4x4x4x4 --seconds 0.05 --backend cpu --threads 1 --hmc "
+            "--precision double"
+        ),
+    ),
+    Scenario(
+        "generate another run with --measure, which measures along the way, or --format",
+        "measure plaquette lcg",
+        "generate another run with --measure",
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --measure plaquette"
+        ),
+        before=(
+            (
+                "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+                "--output lcg --format none --thermalize 0 --configs 0"
+            ),
+        ),
+    ),
+    Scenario(
+        (
+            "The table {} already contains configuration {}, so that configuration {} cannot "
+            "be appended; choose another --output, or remove the table to measure all "
+            "configurations again."
+        ),
+        ("measure plaquette run/configs/0000005.lime run/configs/0000008.lime --output x.csv"),
+        "choose another --output",
+        ("measure plaquette run/configs/0000005.lime run/configs/0000008.lime --output y.csv"),
+        before=("measure plaquette run/configs/0000008.lime --output x.csv --quiet",),
+    ),
+    Scenario(
+        ("The run {} contains results but no checkpoint; start a new run with {}another --output."),
+        "generate --output run --configs 4 --quiet",
+        "another --output",
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --start run/configs/0000011.lime"
+        ),
+        remove="run/checkpoint/latest",
+    ),
+    Scenario(
+        "--start from its last configuration and ",
+        "generate --output run --configs 4 --quiet",
+        "--start from its last configuration",
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --start run/configs/0000011.lime"
+        ),
+        remove="run/checkpoint/latest",
+    ),
+    Scenario(
+        (
+            "Links in single precision: trajectories are reversible to 1e-6 only, and "
+            "rounding changes ΔH by some 1e-6 times the square root of the number of links; "
+            "choose --precision double for averages that can be trusted."
+        ),
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --output "
+            "other --algorithm hmc --precision single --thermalize 1 --configs 1 --separation"
+            " 1 --steps 4"
+        ),
+        "choose --precision double",
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output double --algorithm hmc --precision double --thermalize 1 --configs 1 "
+            "--separation 1 --steps 4"
+        ),
+    ),
+    Scenario(
+        (
+            "t²E of the first configuration does not reach {} times {}, even when √(8t) is "
+            "the extent of the lattice; choose a smaller --until, or --to."
+        ),
+        "measure flow run --until 10",
+        "choose a smaller --until",
+        "measure flow run --until 0.02",
+    ),
+    Scenario(
+        "gauge-mc scan --collect --output {}",
+        "plot scan scan",
+        "gauge-mc scan --collect --output scan",
+        before=(
+            (
+                "scan --output scan --lattice 4x4x4x4 --configs 1 --separation 1 --thermalize 0 "
+                "--quiet --beta 2.2"
+            ),
+        ),
+        write=(
+            "scan/scan.csv",
+            "sweep,x\n1,2\n",
+        ),
+    ),
+    Scenario(
+        (
+            "The run {} exchanges couplings with other runs, so that it cannot be made again "
+            "from a folder of its own; copy its tables with gauge-mc export {} tables.h5."
+        ),
+        "publish scan/b2.2_4x4x4x4_chain1 pub --author 'Doe, Jane'",
+        "gauge-mc export scan/b2.2_4x4x4x4_chain1 tables.h5",
+        before=(
+            (
+                "scan --output scan --lattice 4x4x4x4 --configs 1 --separation 1 --thermalize 0 "
+                "--quiet --beta 2.2,2.4 --tempering"
+            ),
+        ),
+    ),
+    Scenario(
+        (
+            "The run {} exchanges couplings with other runs, so that its configurations "
+            "cannot be made again by itself; repeat the scan with another --output."
+        ),
+        "regenerate scan/b2.2_4x4x4x4_chain1 --at 1 --output made",
+        "another --output",
+        (
+            "scan --output scan2 --lattice 4x4x4x4 --configs 1 --separation 1 --thermalize 0 "
+            "--quiet --beta 2.2,2.4 --tempering"
+        ),
+        before=(
+            (
+                "scan --output scan --lattice 4x4x4x4 --configs 1 --separation 1 --thermalize 0 "
+                "--quiet --beta 2.2,2.4 --tempering"
+            ),
+        ),
+    ),
+    Scenario(
+        (
+            "The run {} exchanges couplings with other runs, so that what is removed can only"
+            " be made again by the whole scan: add --unchecked to remove it all the same."
+        ),
+        "thin scan/b2.2_4x4x4x4_chain1 --keep 2",
+        "add --unchecked",
+        "thin scan/b2.2_4x4x4x4_chain1 --keep 2 --unchecked",
+        before=(
+            (
+                "scan --output scan --lattice 4x4x4x4 --configs 4 --separation 1 --thermalize 0 "
+                "--quiet --beta 2.2,2.4 --tempering"
+            ),
+        ),
+    ),
+    Scenario(
+        "measure it along the way in another run, with --measure {}",
+        "fit scale scan/b2.2_4x4x4x4_chain1",
+        "--measure flow",
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --measure flow:3:to=1"
+        ),
+        before=(
+            (
+                "scan --output scan --lattice 4x4x4x4 --configs 1 --separation 1 --thermalize 0 "
+                "--quiet --beta 2.2,2.4 --tempering --format none"
+            ),
+        ),
+    ),
+    Scenario(
+        (
+            "{} has the number {}, which the table {} has of other links (in a file {}); "
+            "choose another --output, or remove the table to measure all configurations "
+            "again."
+        ),
+        "measure plaquette run/configs/0000005.lime --output x.csv",
+        "choose another --output",
+        "measure plaquette run/configs/0000005.lime --output y.csv",
+        before=(
+            (
+                "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+                "--output other --seed 7"
+            ),
+            "measure plaquette other/configs/0000005.lime --output x.csv --quiet",
+        ),
+    ),
+    Scenario(
+        (
+            "{} and {} both have the number {} (the sequence number in the header, or else "
+            "the last number in the name), which must identify a configuration; measure on "
+            "them separately, with another --output."
+        ),
+        "measure plaquette run/configs/0000005.lime other/configs/0000005.lime",
+        "measure on them separately, with another --output",
+        "measure plaquette other/configs/0000005.lime --output x.csv",
+        before=(
+            (
+                "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+                "--output other --seed 7"
+            ),
+        ),
+    ),
+    Scenario(
+        "--iterations is not for --smear {}.",
+        "measure wilson-loops run --r-max 2 --t-max 2 --smear none --iterations 5",
+        "is not for",
+        "measure wilson-loops run --r-max 2 --t-max 2 --smear none",
+    ),
+    Scenario(
+        "the whole scan with gauge-mc scan --output {}",
+        "generate --output scan/b2.2_4x4x4x4_chain1 --quiet",
+        "gauge-mc scan --output scan",
+        before=(TEMPERED,),
+    ),
+    Scenario(
+        "--submit makes a job of every run, and runs that exchange their couplings are one "
+        "process; repeat the command without --submit in a job, or leave out --tempering.",
+        f"{TEMPERED} --submit slurm --slurm time=1:00:00",
+        "repeat the command without --submit",
+        TEMPERED,
+    ),
 ]
 
 ELSEWHERE = {
+    "Making {} takes {} updates, {}, and {} are allowed; give more time with --time-limit {}:00:00.": (  # noqa: E501
+        "tests/publication carries it out, with a run that takes long enough"
+    ),
     "gauge-mc {}": "a version",
     "gauge-mc {}: {}": "a version",
     "Made by gauge-mc {}, {}": "a version",

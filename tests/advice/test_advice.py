@@ -13,6 +13,7 @@ from gauge_mc.updates.quarks import DynamicalQuarks
 from tests.advice.messages import COMMAND, OPTION, is_advice, messages, template
 from tests.advice.scenarios import ELSEWHERE, RUN, SCENARIOS
 from tests.calls import call_apart
+from tests.fits.tables import write_tables
 
 ITEMS = {one.name.replace("_", "-") for one in DynamicalQuarks.options()}
 """Options of the items of --quarks, which messages name like others."""
@@ -97,8 +98,10 @@ def test_what_names_a_command(source, named):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A folder with one run."""
+    """A folder with one run, and with tables for fits."""
     folder = tmp_path_factory.mktemp("advice")
+    (folder / "tables").mkdir()
+    write_tables(folder / "tables")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         assert call(f"{RUN} run")[1] == 0
@@ -115,6 +118,8 @@ def test_advice_is_accepted_where_it_is_given(one, made, tmp_path, monkeypatch):
         assert code == 0, shown
     if one.remove:
         Path(one.remove).unlink()
+    if one.write:
+        Path(one.write[0]).write_text(one.write[1])
     shown, _ = call(one.command)
     assert re.search(as_pattern(one.message), shown), shown
     assert one.printed in shown

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from gauge_mc.analysis.timeseries.estimates import Estimate
@@ -46,7 +47,10 @@ def read_fit(path: Path) -> SuggestingDict[Any]:
         If the file cannot be read or is not the result of a fit.
     """
     if not RESULT.recognises(path):
-        raise GaugeError(f"{path} is not the result of a fit; make it again with gauge-mc fit.")
+        raise GaugeError(
+            f"{path} is not the result of a fit; if it was one, make it again with gauge-mc fit "
+            f"{path.stem.partition('_')[0]} {quote(str(path.parent))}."
+        )
     content = parse_json(read_text(path, MAX_RESULT))
     return SuggestingDict({key: _with_estimates(value) for key, value in content.items()})
 

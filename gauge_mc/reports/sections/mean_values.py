@@ -106,7 +106,7 @@ def _with_indices(run: ReportedRun, name: str, content: TableData) -> Markup:
         one for one in content if one not in (SWEEP, *indices) and content[one].dtype.kind == "f"
     ][:MOST_COLUMNS]
     if rows is None or not values:
-        words = "Its measurements have different rows; gauge-mc fit and gauge-mc plot evaluate it."
+        words = "Its measurements have different rows; fits and plots evaluate it."
         return folded(title, element("p", words))
     kept = content[SWEEP][rows[:, 0]] > run.cut
     lines = []
