@@ -81,6 +81,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--emulate-gpu", action="store_true", help="run GPU code on the CPU")
     words = "fail if kernels that are compiled give warnings, which depend on the compiler"
     parser.addoption("--forbid-warnings", action="store_true", help=words)
+    words = "of files with slow tests, take a half, which the number chooses"
+    parser.addoption("--half", type=int, metavar="NUMBER", help=words)
     words = "fail if tests take more than quick tests may"
     parser.addoption("--budget", action="store_true", help=words)
     words = "write the processor time of every test to a file"
@@ -118,6 +120,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = []
     if "faults" not in config.option.markexpr:  # they take hours, so that they must be asked for
         left_out = [item for item in items if item.get_closest_marker("faults")]
+    half = config.getoption("--half")
+    if half is not None:
+        left_out += [item for item in items if not is_in_half(item, half)]
     if not has_gpu():
         left_out += [item for item in items if item.get_closest_marker("gpu")]
     for item in items:
@@ -211,6 +216,12 @@ def mark_beyond_covers(items: Iterable[pytest.Item]) -> None:
         for number in cover([choice_of(one) for one in slow], chosen):
             if runs_kernels or len(choice_of(slow[number])) > 2:
                 slow[number].add_marker(pytest.mark.every)
+
+
+def is_in_half(item: pytest.Item, number: int) -> bool:
+    """Return whether the file of a test is in the half of files that a number chooses."""
+    name = item.nodeid.partition("::")[0]
+    return crc32(f"{number} {name}".encode()) % 2 == 0
 
 
 def function_of(item: pytest.Item) -> str:
