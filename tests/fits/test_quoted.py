@@ -26,7 +26,7 @@ QUOTED = {
     "free-energy": ["m/T", "F(∞)/T"],
     "hmc": ["acceptance", "⟨ΔH⟩", "⟨exp(−ΔH)⟩"],
     "mesons": ["a m_π (κ = 0.154)", "a m_ρ (κ = 0.154)", "a m_PCAC (κ = 0.154)", "κ_c"],
-    "overlap-spectrum": ["<index²>", "χ_t a⁴", "Σ a³ from <λ_1>_1"],
+    "overlap-spectrum": ["<index²>", "χ_t a⁴", "Σ a³ from <λ_1>_0"],
     "potential": ["√σ a", "r₀/a", "a"],
     "residual-mass": ["m_res (m = 0.02)", "Z_A (m = 0.02)"],
     "scale": ["t0/a²", "w0/a", "a from t0"],
