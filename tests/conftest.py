@@ -97,7 +97,10 @@ def pytest_configure(config: pytest.Config) -> None:
     one process would compile while the other waits. Kernels of quick tests are optimised less,
     since they are compiled for longer than they run.
     """
-    if not CHOSEN and "not slow" in config.option.markexpr and compiler.candidates():
+    # Workers inherit the environment of the process that distributes tests, which runs none.
+    alone = hasattr(config, "workerinput") or not getattr(config.option, "numprocesses", None)
+    quick = "not slow" in config.option.markexpr
+    if alone and quick and not CHOSEN and compiler.candidates():
         os.environ["CXX"] = f"{compiler.candidates()[0]} -O1"
     if getattr(config.option, "dist", None) == "load":
         config.option.dist = "worksteal"

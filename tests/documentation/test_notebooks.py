@@ -22,7 +22,7 @@ def test_there_are_notebooks_and_each_is_a_page():
         assert sum(place in page for page in pages) == 1
 
 
-@pytest.mark.kernels
+@pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_shows_what_is_stored_in_it(path, tmp_path):
     stored = nbformat.read(path, as_version=4)

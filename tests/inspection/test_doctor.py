@@ -24,7 +24,7 @@ def missing(shown):
     return dict(found)
 
 
-def test_a_machine_on_which_a_device_works():
+def test_a_machine_on_which_a_device_works(usual_compiler):
     shown, code = call("doctor")
     assert code == 0
     assert re.search(r"^works   CPU: .+ threads?$", shown, re.MULTILINE)

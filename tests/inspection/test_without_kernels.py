@@ -32,6 +32,7 @@ def run(tmp_path_factory):
 
 
 def no_compiler(folder, monkeypatch):
+    monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setattr(compiler, "candidates", list)
     monkeypatch.setattr(compiler, "find_compiler", compiler.find_compiler.__wrapped__)
 

@@ -81,7 +81,7 @@ def test_averages_over_windows_have_no_ranges_of_t(tmp_path):
     assert abs(sigma.value.value - SIGMA) < 4 * sigma.value.error
     assert sigma.systematic > 0
     console = Console(width=200, file=io.StringIO())
-    console.print(*result.report())
+    console.print(*result.report(), *result.further_report())
     text = console.file.getvalue()
     text = " ".join(text.split())
     assert "± AIC: their scatter, the change with the other form of 1/R." in text
