@@ -48,6 +48,30 @@ LOOPED = (
     "--measure wilson-loops:1:r-max=2:t-max=4 --quiet --output looped",
 )
 
+PAPER = """
+paper = "none"
+title = "plaquette"
+where = "here"
+read = "here"
+
+[ensembles.one]
+group = "su2"
+beta = 1.0
+lattice = "4x4x4x4"
+thermalize = 10
+configs = 100
+separation = 1
+measure = "plaquette"
+format = "none"
+
+[[entries]]
+name = "plaquette"
+ensemble = "one"
+average = "plaquette"
+published = 0.2432
+error = 0.01
+"""
+
 TEMPERED = (
     "scan --output scan --lattice 4x4x4x4 --configs 1 --separation 1 --thermalize 0 --quiet "
     "--beta 2.2,2.4 --tempering"
@@ -1173,48 +1197,21 @@ SCENARIOS += [
         "paper --kept",
         "name one",
         "paper mine.toml --quiet --backend cpu --threads 1",
-        write=(
-            "mine.toml",
-            (
-                'paper = "none" title = "plaquette" where = "here" read = "here" [ensembles.one] '
-                'group = "su2" beta = 1.0 lattice = "4x4x4x4" thermalize = 10 configs = 100 '
-                'separation = 1 measure = "plaquette" format = "none" [[entries]] name = '
-                '"plaquette" ensemble = "one" average = "plaquette" published = 0.2432 error = '
-                "0.01 "
-            ),
-        ),
+        write=("mine.toml", PAPER),
     ),
     Scenario(
         "--budget is '{}'; give a time such as 30min, 2h or 0:30:00.",
         "paper mine.toml --budget soon",
         "give a time such as",
         "paper mine.toml --budget 30min --quiet --backend cpu --threads 1",
-        write=(
-            "mine.toml",
-            (
-                'paper = "none" title = "plaquette" where = "here" read = "here" [ensembles.one] '
-                'group = "su2" beta = 1.0 lattice = "4x4x4x4" thermalize = 10 configs = 100 '
-                'separation = 1 measure = "plaquette" format = "none" [[entries]] name = '
-                '"plaquette" ensemble = "one" average = "plaquette" published = 0.2432 error = '
-                "0.01 "
-            ),
-        ),
+        write=("mine.toml", PAPER),
     ),
     Scenario(
         "The card {} has no kept results here; leave out --kept to carry it out.",
         "paper mine.toml --kept",
         "leave out --kept",
         "paper mine.toml --quiet --backend cpu --threads 1",
-        write=(
-            "mine.toml",
-            (
-                'paper = "none" title = "plaquette" where = "here" read = "here" [ensembles.one] '
-                'group = "su2" beta = 1.0 lattice = "4x4x4x4" thermalize = 10 configs = 100 '
-                'separation = 1 measure = "plaquette" format = "none" [[entries]] name = '
-                '"plaquette" ensemble = "one" average = "plaquette" published = 0.2432 error = '
-                "0.01 "
-            ),
-        ),
+        write=("mine.toml", PAPER),
     ),
     Scenario(
         "--slurm: time={} is not of the form HH:MM:SS or D-HH:MM:SS.",
@@ -1568,6 +1565,12 @@ SCENARIOS += [
         "measure wilson-loops run --r-max 2 --t-max 2 --smear none",
     ),
     Scenario(
+        "--{} is not for --smear {}.",
+        "measure wilson-loops run --r-max 2 --t-max 2 --smear hyp:0.75,0.6,0.3x1 --alpha 0.5",
+        "--alpha is not for --smear hyp.",
+        "measure wilson-loops run --r-max 2 --t-max 2 --smear hyp:0.75,0.6,0.3x1",
+    ),
+    Scenario(
         "the whole scan with gauge-mc scan --output {}",
         "generate --output scan/b2.2_4x4x4x4_chain1 --quiet",
         "gauge-mc scan --output scan",
@@ -1582,10 +1585,12 @@ SCENARIOS += [
     ),
 ]
 
+TIME_LIMIT = (
+    "Making {} takes {} updates, {}, and {} are allowed; give more time with --time-limit {}:00:00."
+)
+
 ELSEWHERE = {
-    "Making {} takes {} updates, {}, and {} are allowed; give more time with --time-limit {}:00:00.": (  # noqa: E501
-        "tests/publication carries it out, with a run that takes long enough"
-    ),
+    TIME_LIMIT: "tests/publication carries it out, with a run that takes long enough",
     "gauge-mc {}": "a version",
     "gauge-mc {}: {}": "a version",
     "Made by gauge-mc {}, {}": "a version",

@@ -244,7 +244,7 @@ def test_a_run_without_its_neighbours_is_refused(tmp_path, best_device):
     runs = ladder()
     carry_out(tmp_path, runs, best_device, stop=stop_after(4))
     before = found_in(tmp_path)
-    with pytest.raises(UsageError, match=r"there is only one, at β = 5\.55; carry out the whole"):
+    with pytest.raises(UsageError, match=r"there is only one, at β = 5\.55; carry out a scan with"):
         generate(output=tmp_path / "1", backend="cpu", progress=False)
     assert found_in(tmp_path) == before
     with pytest.raises(UsageError, match="differ in lattice cannot"):
