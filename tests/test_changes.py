@@ -11,6 +11,7 @@ from gauge_mc.devices.kernels import Kernel
 from tests.tools import changes, checked, compile_cuda
 from tests.tools.changes import CHECKOUT, changed_files, files_with_tests
 from tests.tools.compile_cuda import cover, loose, variants
+from tests.toys.installed import REGISTRIES
 
 
 @pytest.mark.parametrize(
@@ -18,6 +19,7 @@ from tests.tools.compile_cuda import cover, loose, variants
     [
         ("gauge_mc/fits/scale.py", {"tests/fits/test_scale.py"}),
         ("tests/test_quoting.py", {"tests/test_quoting.py"}),
+        ("gauge_mc/updates/integrators/omf4.py", {"tests/updates/test_integrators.py"}),
         ("gauge_mc/updates/overrelaxation.py", {"tests/updates/test_overrelaxation.py"}),
         ("cuda_src/kernels/overrelaxation.cu", {"tests/updates/test_overrelaxation.py"}),
         ("cuda_src/group/su3.h", {"tests/test_pins.py", "tests/devices/test_kernels.py"}),
@@ -34,6 +36,17 @@ def test_a_module_without_tests_of_its_name_is_tested_by_those_that_import_it():
     assert CHECKOUT / "tests/devices/test_kernels.py" in found or found == {
         CHECKOUT / "tests/devices/test_source.py"
     }
+
+
+@pytest.mark.parametrize("things", REGISTRIES, ids=lambda one: one.kind)
+def test_modules_that_a_registry_imports_have_tests(things):
+    """Though no test imports them."""
+    package = CHECKOUT.joinpath(*things._package.split("."))
+    for module in things._modules.values():
+        *folders, name = module.split(".")
+        beside = package.joinpath(*folders)
+        path = beside / name / "__init__.py" if (beside / name).is_dir() else beside / f"{name}.py"
+        assert files_with_tests([path]), path
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")

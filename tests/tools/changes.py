@@ -41,7 +41,8 @@ def files_with_tests(changed: Iterable[Path]) -> set[Path]:
     """Return the files with tests of changed files.
 
     These are changed tests, and for ``gauge_mc/fits/scale.py`` the tests in
-    ``tests/fits/test_scale.py`` or, without that file, all that import the module. A kernel is
+    ``tests/fits/test_scale.py`` or, without that file, all that import the module. What a registry
+    imports by its name, such as an integrator, is tested by the tests of its package. A kernel is
     tested with the modules that name it.
     """
     found = set()
@@ -61,9 +62,19 @@ def files_with_tests(changed: Iterable[Path]) -> set[Path]:
 
 def _tests_of_module(module: Path) -> set[Path]:
     parts = module.with_suffix("").parts[1:]
+    found = _named_after(parts) or _importing(parts)
+    package = parts[: -2 if parts[-1] == "__init__" else -1]
+    return found or (_named_after(package) or _importing(package) if package else set())
+
+
+def _named_after(parts: tuple[str, ...]) -> set[Path]:
+    """Return the file with the tests of a module or a package, if there is one."""
     mirror = CHECKOUT.joinpath("tests", *parts[:-1], f"test_{parts[-1]}.py")
-    if mirror.is_file():
-        return {mirror}
+    return {mirror} if mirror.is_file() else set()
+
+
+def _importing(parts: tuple[str, ...]) -> set[Path]:
+    """Return the files with tests that import a module or a package."""
     dotted = ".".join(part for part in ("gauge_mc", *parts) if part != "__init__")
     return _containing("tests", rf"(from|import) {re.escape(dotted)}\b(?!\.)", "test_*.py")
 
