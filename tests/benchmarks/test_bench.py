@@ -115,6 +115,7 @@ def test_bench_returns_in_python_what_the_command_prints(monkeypatch):
     assert isinstance(gauge_mc.bench(**how, observables=True), measurements.ObservablesTime)
 
 
+@pytest.mark.slow
 def test_the_sign_function_of_overlap_quarks_is_timed(monkeypatch):
     """The shares follow from the times, and the lattices are halved."""
     monkeypatch.setattr(chiral, "ACCURACIES", (0.3, 0.03))

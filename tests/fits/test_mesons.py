@@ -116,6 +116,7 @@ def test_twisted_masses(tmp_path, rng):
     assert "pion, κ = 0.15, μ = 0, 0.02" in shown(result)
 
 
+@pytest.mark.slow
 def test_baryons_are_extrapolated_with_the_pions_of_the_run(run, rng):
     write_baryons(run / "baryons.csv", rng, 40, (0.150, 0.154))
     result = gauge_mc.fit("baryons", run)

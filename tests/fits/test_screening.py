@@ -127,6 +127,7 @@ def test_the_range_leaves_out_distances_that_do_not_fit(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_the_errors_of_masses_are_those_of_repeated_ensembles(tmp_path):
     fits = []
     for seed in range(20):

@@ -260,6 +260,7 @@ def test_propagators_are_kept(source, field, tmp_path):
     assert len(list(folder.iterdir())) == 6  # those without a twisted mass were there
 
 
+@pytest.mark.slow
 def test_strict_propagators_are_kept_for_strict_measurements_alone(field, tmp_path):
     """A file serves those that would compute its bits, and must say so."""
     folder, source = tmp_path / "kept", "gauss:1,2"

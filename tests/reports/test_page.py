@@ -314,6 +314,7 @@ def test_the_autocorrelation_function_has_errors():
     assert (error[:, 0] == 0).all()
 
 
+@pytest.mark.slow
 def test_a_file_that_is_not_a_report_stays(run, tmp_path):
     other = tmp_path / "other.html"
     other.write_text("<html>mine</html>")
@@ -348,6 +349,7 @@ def test_tables_are_read_once_and_again_when_they_change(tmp_path):
         assert len(read_table(path)) == 2
 
 
+@pytest.mark.slow
 def test_a_long_run_makes_a_small_page(tmp_path, monkeypatch):
     """Of 10^5 updates."""
     run = write_run(tmp_path / "run", samples=100_000)
@@ -393,6 +395,7 @@ def test_figures_have_charts_of_their_curves():
     assert charts_of(axes[0].figure, "title") == []
 
 
+@pytest.mark.slow
 def test_figures_of_fits_are_drawn_without_files_of_results(tmp_path):
     run = write_run(tmp_path / "run")
     loops = synthetic_loops(np.random.default_rng(1), 60)
@@ -414,6 +417,7 @@ def test_figures_of_fits_are_drawn_without_files_of_results(tmp_path):
     assert scratch not in page.text
 
 
+@pytest.mark.slow
 def test_kept_fits_of_other_tables_are_replaced(tmp_path):
     """The figure of a table shows the fit that the page has made, and says so."""
     run, table = write_run(tmp_path / "run"), tmp_path / "run" / "wilson_loops.csv"

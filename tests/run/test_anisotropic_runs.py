@@ -77,6 +77,7 @@ def test_configurations_state_it_and_measurements_take_it_from_the_run(tmp_path)
         fit("scale", run / "flat.csv")
 
 
+@pytest.mark.slow
 def test_a_flow_along_the_way_is_that_of_the_configurations(tmp_path):
     """In double precision, as which links come back from files with no bit lost."""
     values = {**CHAIN, "group": "su3", "action": "wilson", "precision": "double"}

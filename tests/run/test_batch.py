@@ -112,6 +112,7 @@ def test_isotropic_and_anisotropic_runs_are_not_batched():
     assert shared[1] == shared[2] != shared[0]
 
 
+@pytest.mark.slow
 def test_every_observable_can_be_measured_in_a_batch(tmp_path, best_device):
     smear = "smear=ape:0.2x1:smear=stout:0.1,exclude=none:temporal=hyp2"
     smear += ":iterations=1,2:correlations"

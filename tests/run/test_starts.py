@@ -144,6 +144,7 @@ def write_pair(folder, shift=0.0, samples=400):
     return hot, cold
 
 
+@pytest.mark.slow
 def test_where_hot_and_cold_agree_is_said_everywhere(tmp_path):
     hot, cold = write_pair(tmp_path)
     found = compared_starts(hot)

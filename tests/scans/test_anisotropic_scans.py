@@ -11,6 +11,7 @@ from tests.scans.commands import SMALL, scan, written
 pytestmark = pytest.mark.usefixtures("sketched")
 
 
+@pytest.mark.slow
 def test_points_differ_in_the_anisotropy(folder):
     """Every run writes what it writes alone, and averages are by anisotropy."""
     words = ("--lattice", "4x4x4x4", *SMALL, "--output", "s")

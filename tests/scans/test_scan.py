@@ -245,6 +245,7 @@ def test_signals_stop_all_runs_in_order(number):
         check_saved(member)
 
 
+@pytest.mark.slow
 def test_updates_can_be_left_out_of_the_averages(folder, sketched):
     how = ("--beta", "2.2,2.4", "--lattice", "4x4x4x4", "--chains", 2, "--output", "s")
     words = ("--thermalize", 0, "--configs", 30, "--separation", 10, "--format", "none")

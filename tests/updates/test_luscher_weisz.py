@@ -177,6 +177,7 @@ def test_strong_coupling(best_device):
     assert abs(p - (x0 + 3 / 2 * x0**2 + 4 * x0 * x1)) < 4 * error[0] + 1e-3
 
 
+@pytest.mark.slow
 def test_weak_coupling(fast_device):
     """Perturbation theory at leading order, where parallelograms matter by 12 to 14 %."""
     lattice, action, beta = Lattice(4, 4, 4, 12), parse("luscher-weisz:0.8"), 1200.0

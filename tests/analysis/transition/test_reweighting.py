@@ -168,6 +168,7 @@ def test_blocks_of_a_ladder_are_as_long_as_its_longest():
     assert groups.tolist() == [3] * 20 + [2] * 50
 
 
+@pytest.mark.slow
 def test_exchanges_hide_no_autocorrelation():
     """What relaxes slowly in every replica moves from coupling to coupling, but not faster away."""
     values, errors, own = [], [], []
