@@ -51,7 +51,7 @@ def test_a_topological_charge_that_is_slower_than_all_averages_is_named(run, rng
 def test_a_run_without_averages_says_what_was_measured(tmp_path):
     make_run(tmp_path / "run", measure="flow:3:to=0.1", format="none")
     shown, code = call("status", tmp_path / "run")
-    assert (code, "measured: flow, which gauge-mc fit" in shown) == (0, True), shown
+    assert (code, "measured: flow, which fits and plots evaluate" in shown) == (0, True), shown
 
 
 def test_the_tail_of_a_slow_mode_is_added_to_errors(run, rng):
