@@ -55,8 +55,9 @@ class PluginFailure:
 def plugin_failure(error: BaseException) -> PluginFailure | None:
     """Return the place in an installed plug-in that an error comes from; None if it is of none.
 
-    That is the last line of a plug-in that was carried out. If a function of a plug-in was called
-    with arguments that it does not take, none was, and it is the beginning of the function.
+    The place is the last line of a plug-in that was carried out. If a function of a plug-in was
+    called with arguments that it does not take, no line was, and the place is the beginning of the
+    function.
     """
     packages = _packages()
     found = None

@@ -1,4 +1,4 @@
-"""What quick tests may take: a second of processors each, and so many kernels together.
+"""The budget of quick tests: a second of processors each, and a number of kernels together.
 
 `--budget` lets the tests fail if there is more. Tests that have compiled kernels are not judged, so
 that it takes a second run to judge all. Processor time is that of the test and of the processes

@@ -32,7 +32,7 @@ class HostField(Field):
     slices : iterable of ndarray, shape (Z, Y, X, 4, N, N)
         The matrices of the time slices t = 0, 1, …
     reason : NoKernelsError or UnsupportedError
-        What is missing, or why kernels cannot take such a lattice.
+        The reason: the missing compiler, or a lattice that kernels cannot take.
     """
 
     def __init__(

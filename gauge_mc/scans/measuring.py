@@ -41,8 +41,8 @@ def measure_all(
     """Measure on several ensembles, and yield the path of each table, its run, and the table.
 
     The run is None for files of no run. An ensemble on which it fails is left, and the error is
-    yielded in place of the table. For parameters
-    and errors see `gauge_mc.measure` and `ensembles_of`.
+    yielded in place of the table. For parameters and errors see `gauge_mc.measure` and
+    `ensembles_of`.
 
     Raises
     ------
@@ -60,10 +60,12 @@ def measure_all(
     for paths in ensembles:
         run = paths[0] if paths[0].is_dir() else None
         try:
-            again, kind = at is not None, LinkKind(lattice, group)
-            path = output or default_table(paths, observable, again, kind)
-            common: dict[str, Any] = {"lattice": lattice, "group": group, **options}
-            yield path, run, measure(paths, observable, output=path, at=at, **common)
+            kind = LinkKind(lattice, group)
+            path = output or default_table(paths, observable, at is not None, kind)
+            kept = measure(
+                paths, observable, output=path, at=at, lattice=lattice, group=group, **options
+            )
+            yield path, run, kept
         except StoppedError:
             raise
         except GaugeError as error:

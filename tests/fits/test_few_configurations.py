@@ -1,4 +1,4 @@
-"""What is said after measurements on fewer configurations than the fits of a table need."""
+"""The caution after measurements on fewer configurations than the fits of a table need."""
 
 import json
 import shlex

@@ -397,7 +397,7 @@ def test_a_changed_kernel_gives_its_own_numbers_in_another_process(tmp_path, run
 
 
 def test_a_complaint_about_sources_is_none(package, run):
-    """What cannot be read has no version, about which nothing is said."""
+    """Sources that cannot be read have no version, and nothing is said about them."""
     assert call("measure", NAME, run, *ONE_CORE)[1] == 0
     (package / "helper.py").unlink()
     forget()

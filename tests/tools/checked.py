@@ -1,4 +1,4 @@
-"""What has passed: `python tests/tools/checked.py STAGE` succeeds if a stage need not be repeated.
+"""The record of what has passed: `python tests/tools/checked.py STAGE` says if it need be repeated.
 
 ``.ci/checked.txt`` keeps, for stages of ``.ci/run`` and for CUDA kernels, a digest of the files on
 which they depend as of when they passed. So a checkout without history, too, knows what it need not

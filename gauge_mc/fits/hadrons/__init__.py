@@ -60,7 +60,7 @@ class SpectrumResult(FitResult):
     def quoted(self) -> list[QuotedNumber]:
         """Return the masses of the lightest quarks, and where that of the pion vanishes.
 
-        Of several sources that with the smallest error of a mass is taken.
+        The source with the smallest error of a mass is taken.
         """
         found = self.spectrum
         at_rest = [one for one in found.masses if not any(one.momentum) and one.parity >= 0]
