@@ -71,7 +71,7 @@ def test_options_take_numbers_and_objects_as_well_as_text(observable, text, type
         ("wilson-loops", {"multilevel": (4, 10, 3)}, "is not of the form THICKNESS,VALUES"),
         ("wilson-loops", {"multilevel": [(4, 10, 3)]}, "is not of the form THICKNESS,VALUES"),
         ("wilson-loops", {"smear": [0.3]}, "give text, or several texts"),
-        ("wilson-loops", {"smear": Ape(), "rho": 0.1}, "--rho is for one --smear without param"),
+        ("wilson-loops", {"smear": Ape(), "rho": 0.1}, "--rho is not for --smear ape"),
         ("wilson-loops", {"temporal": 3}, "give text"),
         ("mesons", {"kappa": [0.1, float("nan")]}, "--kappa is nan; give a number"),
         ("mesons", {"kappa": -0.1}, "--kappa is -0.1; give a number"),

@@ -120,7 +120,7 @@ def test_generate_has_no_tempering(folder):
     (folder / "card.toml").write_text("tempering = true\nbeta = 2.3\n")
     shown, code = call("generate", "--card", "card.toml", "--backend", "cpu", "--output", "new")
     assert code == 2
-    assert "there is only one, at β = 2.3; carry out the whole scan" in " ".join(shown.split())
+    assert "there is only one, at β = 2.3; carry out a scan with several β" in " ".join(shown.split())
     assert not (folder / "new").exists()
 
 
