@@ -75,8 +75,8 @@ class Budget:
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Take the report of a part of a test."""
         part = self.calls if report.when == "call" else self.fixtures
-        part[report.nodeid] += report.seconds
-        if report.compiled:
+        part[report.nodeid] += getattr(report, "seconds", 0.0)  # none if a worker has crashed
+        if getattr(report, "compiled", False):
             self.compiling.add(report.nodeid)
 
     def above(self) -> list[str]:

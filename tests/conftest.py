@@ -7,7 +7,6 @@ import signal
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO
 from zlib import crc32
@@ -28,6 +27,7 @@ from gauge_mc.run import forecast
 from tests import emulator
 from tests.budget import Budget, Meter
 from tests.covers import beyond_pairs, beyond_values
+from tests.tools.share import is_chosen
 from tests.toys.installed import site, toys  # noqa: F401
 
 settings.register_profile("untimed", deadline=None)  # a busy machine may be slow
@@ -47,8 +47,11 @@ FEW_LANES = {"cpu-1w", *(f"cpu-{n}" for n in LANES[:-1])} - {"cpu-8"}
 KINDS_OF_DEVICES = {"device", "best_device", "fast_device", "device_groups"}
 """Fixtures of tests that run kernels."""
 
-QUICK = {("su2", "single"), ("su3", "double"), ("su3", None), (None, "single")}
+QUICK = {("su3", "double"), ("su3", None), (None, "double"), ("su2", "single")}
 """Groups and precisions that quick tests of kernels are for: others are compiled for slow tests."""
+
+ONCE = ("su2", "single")
+"""The group and the precision that one file of a folder has in its quick tests."""
 
 LANES_OF_OTHERS = {("su2", "single", "cpu-2"), ("su3", "double", "cpu-1")}
 """Groups, precisions and lanes that are left out, because the other group has these lanes."""
@@ -82,8 +85,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--emulate-gpu", action="store_true", help="run GPU code on the CPU")
     words = "fail if kernels that are compiled give warnings, which depend on the compiler"
     parser.addoption("--forbid-warnings", action="store_true", help=words)
-    words = "of files with slow tests, take a half, which the number chooses"
-    parser.addoption("--half", type=int, metavar="NUMBER", help=words)
+    words = "of the files, take one of so many parts, which the number chooses"
+    parser.addoption("--share", metavar="NUMBER/PARTS", help=words)
+    words = "a file that is taken in any share"
+    parser.addoption("--besides", action="append", default=[], metavar="FILE", help=words)
     words = "fail if tests take more than quick tests may"
     parser.addoption("--budget", action="store_true", help=words)
     words = "write the processor time of every test to a file"
@@ -124,9 +129,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = []
     if "faults" not in config.option.markexpr:  # they take hours, so that they must be asked for
         left_out = [item for item in items if item.get_closest_marker("faults")]
-    half = config.getoption("--half")
-    if half is not None:
-        left_out += [item for item in items if not is_in_half(item, half)]
+    share, besides = config.getoption("--share"), {*config.getoption("--besides")}
+    if share:
+        files = {item.nodeid.partition("::")[0] for item in items} - besides
+        others = {name for name in files if not is_chosen(name, share)}
+        left_out += [item for item in items if item.nodeid.partition("::")[0] in others]
     if not has_gpu():
         left_out += [item for item in items if item.get_closest_marker("gpu")]
     for item in items:
@@ -135,8 +142,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         fixtures = {*getattr(item, "fixturenames", ())}
         if values.get("storage") == "single":  # half precision has the same arithmetic
             item.add_marker(pytest.mark.slow)
-        runs_kernels = KINDS_OF_DEVICES & fixtures or item.get_closest_marker("kernels")
-        if runs_kernels and any(kind) and kind not in QUICK:
+        if runs_kernels(item) and any(kind) and kind not in QUICK:
             item.add_marker(pytest.mark.slow)
             devices = {values.get(name) for name in ("device", "device_groups", "name")}
             if devices & FEW_LANES:
@@ -155,12 +161,33 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.every)
     without = {*left_out}
     items[:] = [item for item in items if item not in without]
+    mark_beyond_one_of_a_folder(items)
     mark_beyond_one_of_a_file(items)
     mark_beyond_covers(items)
     if "every" not in config.option.markexpr:  # they double the time of the slow tests
         left_out += [item for item in items if item.get_closest_marker("every")]
         items[:] = [item for item in items if not item.get_closest_marker("every")]
     config.hook.pytest_deselected(items=left_out)
+
+
+def mark_beyond_one_of_a_folder(items: Iterable[pytest.Item]) -> None:
+    """Let quick tests of one file in a folder have the kind `ONCE`; a checksum says which."""
+    files = defaultdict(lambda: defaultdict(list))
+    for item in items:
+        values = getattr(getattr(item, "callspec", None), "params", {})
+        if (values.get("group"), values.get("precision")) == ONCE and runs_kernels(item):
+            files[item.path.parent][item.path.name].append(item)
+    for folder, several in files.items():
+        names = sorted(several)
+        chosen = names[crc32(folder.name.encode()) % len(names)]
+        for item in (one for name in names if name != chosen for one in several[name]):
+            item.add_marker(pytest.mark.slow)
+
+
+def runs_kernels(item: pytest.Item) -> bool:
+    """Return whether a test runs kernels."""
+    fixtures = {*getattr(item, "fixturenames", ())}
+    return bool(KINDS_OF_DEVICES & fixtures) or item.get_closest_marker("kernels") is not None
 
 
 def mark_beyond_one_of_a_file(items: Iterable[pytest.Item]) -> None:
@@ -198,35 +225,31 @@ def mark_beyond_one_of_a_file(items: Iterable[pytest.Item]) -> None:
 def mark_beyond_covers(items: Iterable[pytest.Item]) -> None:
     """Let the instances of parametrised tests be slow that a cover does without.
 
-    Quick tests are a cover of all pairs of values, or, for kernels on GPUs, of all values, because
-    kernels of emulated GPUs are compiled for longer. The mark `every` goes to instances, of these
-    and of slow tests, that a larger cover does without: one of all values for tests of kernels,
-    else one of all pairs.
+    Quick tests are a cover of all pairs of values, or, if they run kernels, of all values, or one
+    instance, with the mark `first_quick`. The mark `every` goes to instances, of these and of slow
+    tests, that a larger cover does without: one of all values for tests of kernels, else one of all
+    pairs.
     """
     instances = defaultdict(list)
     for item in items:
         if hasattr(item, "callspec") and not item.get_closest_marker("every"):
             on_gpu = item.get_closest_marker("gpu") is not None
             instances[function_of(item), on_gpu].append(item)
-    for (_, on_gpu), several in instances.items():
+    for several in instances.values():
         quick = [one for one in several if not one.get_closest_marker("slow")]
-        runs_kernels = KINDS_OF_DEVICES & {*several[0].fixturenames}
-        cover = beyond_values if on_gpu and runs_kernels else beyond_pairs
+        if several[0].get_closest_marker("first_quick"):
+            for one in quick[1:]:
+                one.add_marker(pytest.mark.slow)
+            quick = quick[:1]
+        with_kernels = runs_kernels(several[0])
+        cover = beyond_values if with_kernels else beyond_pairs
         for number in cover([choice_of(one) for one in quick]):
             quick[number].add_marker(pytest.mark.slow)
         slow = [one for one in several if one.get_closest_marker("slow")]
         chosen = [choice_of(one) for one in several if not one.get_closest_marker("slow")]
-        cover = beyond_values if runs_kernels else beyond_pairs
         for number in cover([choice_of(one) for one in slow], chosen):
-            if runs_kernels or len(choice_of(slow[number])) > 2:
+            if with_kernels or len(choice_of(slow[number])) > 2:
                 slow[number].add_marker(pytest.mark.every)
-
-
-def is_in_half(item: pytest.Item, number: int) -> bool:
-    """Return whether the file of a test is in the half of files that a number chooses."""
-    name = item.nodeid.partition("::")[0]
-    # The checksum CRC is linear, so that there would be only two halves.
-    return sha256(f"{number} {name}".encode()).digest()[0] % 2 == 0
 
 
 def function_of(item: pytest.Item) -> str:

@@ -72,6 +72,7 @@ def test_files_that_differ_from_main(tmp_path, monkeypatch):
     assert changed_files() == {tmp_path / "new", tmp_path / "one"}
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     ("name", "expected"),
     [

@@ -1,12 +1,12 @@
 """Covers by pairs."""
 
 from itertools import combinations, product
-from types import SimpleNamespace
 
 import pytest
 
-from tests.conftest import choice_of, is_in_half
+from tests.conftest import choice_of
 from tests.covers import beyond_pairs, beyond_values
+from tests.tools.share import is_chosen
 
 
 def pairs(choices):
@@ -66,16 +66,10 @@ def test_every_value_occurs_in_fewer_choices():
     assert beyond_values([{"a": 5, "b": 0, "c": 0}, *every], cover) == [*range(1, 25)]
 
 
-def test_halves_change_with_the_number_and_have_whole_files():
-    names = [f"tests/test_{number}.py::test_it[{case}]" for number in range(40) for case in "ab"]
-    halves = [
-        {one for one in names if is_in_half(SimpleNamespace(nodeid=one), number)}
-        for number in range(12)
-    ]
-    assert set.union(*halves) == {*names}
-    assert all(10 < len(one) < 70 for one in halves)
-    assert len({frozenset(one) for one in halves}) == 12
-    for half in halves:
-        assert {one.replace("[a]", "[b]") for one in half} == {
-            one for one in half if one.endswith("[b]")
-        }
+def test_shares_change_with_the_number():
+    names = [f"tests/test_{number}.py" for number in range(80)]
+    shares = [{one for one in names if is_chosen(one, f"{number}/4")} for number in range(30)]
+    assert set.union(*shares) == {*names}
+    assert all(5 < len(one) < 40 for one in shares)
+    assert len({*map(frozenset, shares)}) == 30
+    assert all(is_chosen(one, "7/1") for one in names)

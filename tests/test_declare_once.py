@@ -300,6 +300,7 @@ def test_help_names_them(program, command, words):
         assert word in text
 
 
+@pytest.mark.slow
 def test_a_column_is_declared_once(toys, tmp_path, monkeypatch):
     """A further column is one line: everything else follows from its declaration."""
     toy = OBSERVABLES["link-trace"]
@@ -509,6 +510,7 @@ def others(own):
             yield found
 
 
+@pytest.mark.slow
 def test_no_name_occurs_outside_its_own_module():
     """Nor is any of the exceptions out of date."""
     found = {

@@ -170,6 +170,7 @@ def tables(tmp_path_factory):
     return write_tables(tmp_path_factory.mktemp("tables"))
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("name", FITS)
 def test_keys_of_the_results_of_fits_are_described(files, name, tables):
     assert FITS[name].content
@@ -202,6 +203,7 @@ def test_described_attributes_are_those_of_the_classes():
         assert described == [one.name for one in dataclasses.fields(kind)], name
 
 
+@pytest.mark.slow
 def test_the_python_reference_shows_values_instead_of_declarations():
     griffe = pytest.importorskip("griffe")
     extensions = griffe.load_extensions(ROOT / "docs/declared.py")

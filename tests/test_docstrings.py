@@ -32,6 +32,7 @@ def undescribed(text):
     return found
 
 
+@pytest.mark.slow
 def test_every_entry_of_a_docstring_has_a_description():
     found = [
         f"{path.relative_to(PACKAGE)}: {one}"
@@ -58,6 +59,7 @@ def first_words(text):
                 yield value.value.split(maxsplit=1)[0], one.lineno
 
 
+@pytest.mark.slow
 def test_no_docstring_begins_with_half_a_name():
     found = [
         f"{path.relative_to(PACKAGE)}:{line}"

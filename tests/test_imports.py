@@ -1,6 +1,7 @@
 """Imports run downwards in the tree that docs/architecture.md draws."""
 
 import ast
+import functools
 import itertools
 import re
 from collections.abc import Collection
@@ -42,9 +43,16 @@ def part_of(module: str) -> str | None:
     return words[1] if words[0] == "gauge_mc" and len(words) > 1 else None
 
 
+@functools.cache
+def tree_of(path: Path) -> ast.Module:
+    """A module, parsed."""
+    return ast.parse(path.read_text())
+
+
+@functools.cache
 def imports(path: Path) -> list[tuple[str, bool]]:
     """The parts from which a module imports, and whether it does so within a function."""
-    tree = ast.parse(path.read_text())
+    tree = tree_of(path)
     within = {
         id(node)
         for function in ast.walk(tree)
@@ -120,7 +128,7 @@ def test_arrows_of_the_diagram_are_imports(above, below):
 @pytest.mark.parametrize("library", ["h5py", "matplotlib"])
 def test_analysis_neither_draws_nor_writes_hdf5(library):
     for path in (PACKAGE / "analysis").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree_of(path)):
             named = [one.name for one in getattr(node, "names", [])]
             named += [str(getattr(node, "module", "")), str(getattr(node, "value", ""))]
             place = path.relative_to(PACKAGE)
@@ -147,7 +155,7 @@ def needed(path: Path, known: Collection[str]) -> set[str]:
     if place == "__init__.py":
         return set()
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.ImportFrom) and node.module:
             deeper = {f"{node.module}.{one.name}" for one in node.names}
             found |= deeper & known if deeper <= known else deeper | {node.module}

@@ -61,6 +61,7 @@ def test_there_is_a_template_of_every_kind():
     assert packages == {one._package for one in REGISTRIES} == {*PROJECT["entry-points"]}
 
 
+@pytest.mark.slow
 def test_new_things_are_registered(copy):
     pairs = [(f"gauge_mc.{new.PACKAGES[kind]}", name) for kind, name in NAMES.items()]
     found = json.loads(python(copy[0], "-c", REGISTERED, json.dumps(pairs)))

@@ -119,6 +119,7 @@ def test_the_last_update_of_a_run_is_shown(notebook):
     assert due == [True, False, True]
 
 
+@pytest.mark.slow
 @pytest.mark.kernels
 def test_a_scan_has_one_bar_in_a_notebook(notebook, tmp_path, monkeypatch):
     monkeypatch.setattr(scans, "LIVE_SECONDS", 0.0)

@@ -134,6 +134,7 @@ def test_a_version_of_the_chain_has_its_links(name, register_bytes, version, exa
         assert_rows(tmp_path / "run" / f"{table}.csv", expected, exact, precision, sweeps)
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("name", [*HALF_DONE, *FINISHED, "scan"])
 def test_what_released_versions_wrote_is_sound(name):
     out, code = call("verify", PINS / name)
@@ -175,6 +176,7 @@ def continue_run(name: str, exact_links: bool, exact_sums: bool, folder: Path) -
     assert code == 0, out
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("name", FINISHED)
 def test_a_run_finished_by_a_released_version_is_used(name, exact, tmp_path):
     """Its configurations are measured, and its tables fitted, drawn and exported."""

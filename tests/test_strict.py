@@ -156,6 +156,7 @@ def test_tables_are_those_of_all_machines(case, lanes, threads):
     device.close()
 
 
+@pytest.mark.slow
 def test_hadrons_are_those_of_all_machines():
     """Those of clover quarks; all others are among the tables."""
     device = CpuDevice(2, 4)

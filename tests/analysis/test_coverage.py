@@ -16,6 +16,7 @@ KNOWN = {"two time scales, 0.7 and 5"}
 """Series whose slow part is missed where it is a small part of the variance."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [one for one in KINDS if one not in KNOWN])
 def test_errors_of_averages_contain_the_truth_as_often_as_they_should(kind):
     """Within 1 and 2 errors 68 +- 3 % and 95 +- 2 % from 20 measurements on, beyond chance."""
@@ -38,6 +39,7 @@ def test_a_coverage_that_misses_is_found():
     assert line.endswith("0 % have a caution")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tau", [0.5, 4.0])
 def test_the_susceptibility_has_no_bias(tau):
     """Without the correction it would be 5 % too small for 20 independent measurements."""

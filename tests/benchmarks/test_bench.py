@@ -99,6 +99,7 @@ def test_updates_with_another_action_are_timed_beside_the_usual_ones(monkeypatch
     assert "--action and its options are for the times of updates" in said
 
 
+@pytest.mark.slow
 def test_bench_returns_in_python_what_the_command_prints(monkeypatch):
     only(monkeypatch, updates, "GENERATORS", ["philox"])
     only(monkeypatch, updates, "OBSERVABLES", ["plaquette"])
@@ -189,6 +190,7 @@ def test_bad_input_in_python_ends_in_one_sentence(values, sentence):
         gauge_mc.bench(**values)
 
 
+@pytest.mark.slow
 def test_bench_prints_one_json_object(tmp_path):
     shown, progress, code = call_apart("bench", *ON_CPU, "--json", "--save", tmp_path / "b")
     assert (progress, code) == ("", 0)
@@ -235,6 +237,7 @@ def test_bad_input_ends_in_one_sentence(arguments, code, words):
     assert complaint.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_no_compiler_is_one_sentence(tmp_path):
     done = run("bench", *ON_CPU, PATH=str(tmp_path), CXX="")
     if "ziglang" not in done.stderr and done.returncode == 0:
@@ -243,6 +246,7 @@ def test_no_compiler_is_one_sentence(tmp_path):
     assert "No C++ compiler was found" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_failing_compiler_is_one_sentence(tmp_path):
     broken = tmp_path / "c++"
     broken.write_text('#!/bin/sh\n[ "$1" = --version ] && exit 0\necho "error: boom"; exit 1\n')
@@ -272,6 +276,7 @@ def seconds_of_one(devices, call, seconds):
     return perf_counter() - start, 0.0
 
 
+@pytest.mark.slow
 def test_observables_smearings_and_flows_are_timed_in_sweeps(registries):
     observables, smearings, temporal_links, flows = registries
     words = ("--backend", "cpu", "--lattice", "4x4x4x6", "--seconds", "0.05")
@@ -303,6 +308,7 @@ def test_observables_smearings_and_flows_are_timed_in_sweeps(registries):
     assert max(map(len, shown.splitlines()[1:])) < 80
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mode",
     [
@@ -457,6 +463,7 @@ def test_what_fits_into_little_memory_is_measured(free, measured, left_out):
     assert found == {"", *measured}
 
 
+@pytest.mark.slow
 def test_a_field_that_does_not_fit_is_one_sentence():
     little = {**emulator.environment(), "GAUGE_EMULATOR_BYTES": str(FIELD // 2)}
     words = ("--group", "su3", "--lattice", LATTICE, *DOUBLE_ON_GPU)
@@ -580,6 +587,7 @@ def test_trajectories_and_their_parts_are_timed(tmp_path):
     assert "times a stage of the symanzik flow" in " ".join(shown.split())
 
 
+@pytest.mark.slow
 def test_terms_of_quarks_are_parts_of_trajectories(tmp_path):
     card = tmp_path / "card.toml"
     words = ('algorithm = "hmc"', "beta = 2.3", 'lattice = "4x4x4x4"', 'precision = "double"')
@@ -637,6 +645,7 @@ def test_parts_are_those_of_all_chains_and_change_no_links():
         assert np.array_equal(before, replica.to_numpy())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["cg", "bicgstab"])
 def test_chains_with_quarks_are_timed_as_they_move(tmp_path, solver):
     """Together with conjugate gradients, and one after the other with another solver."""

@@ -38,6 +38,7 @@ def test_whole_runs_are_timed_with_their_bounds(tmp_path):
     assert not [path for path in tmp_path.iterdir() if path.name != "found.json"]
 
 
+@pytest.mark.slow
 def test_the_table_names_the_bounds(monkeypatch):
     monkeypatch.setattr(end_to_end._Timing, "starts", lambda self: iter(()))
     shown, code = call("bench", "--end-to-end", *TINY)

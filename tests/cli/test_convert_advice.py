@@ -13,6 +13,7 @@ from tests.formats.format_samples import sample
 pytestmark = pytest.mark.kernels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("group", "precision", "to", "options"),
     [

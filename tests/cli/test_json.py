@@ -272,6 +272,7 @@ def keys_in(document, words, named=False):
             yield from keys_in(value, words, not named and key in words and words[key].named)
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_prints_one_document_with_keys_of_the_vocabulary(
     command, made, folder, monkeypatch, sketched

@@ -182,6 +182,7 @@ def options_of(words):
             yield flag
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", ["@", pytest.param("-7", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_refused_leaves_nothing(folder, name, value):

@@ -57,6 +57,7 @@ def run(made, tmp_path):
     return shutil.copytree(made, tmp_path / "run")
 
 
+@pytest.mark.slow
 def test_potentials(tmp_path):
     runs = [make_loops(tmp_path / name, 60, seed) for seed, name in enumerate("ab")]
     assert call("fit", "potential", *runs)[1] == 0
@@ -68,6 +69,7 @@ def test_potentials(tmp_path):
         assert file.stat().st_size > LEAST_BYTES
 
 
+@pytest.mark.slow
 def test_a_potential_of_another_table(tmp_path, sketched):
     run = make_loops(tmp_path / "a", 40)
     call("fit", "potential", run)
@@ -85,6 +87,7 @@ def test_a_potential_of_another_table(tmp_path, sketched):
     assert plot("potential", run)[1] == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "names",
     [
@@ -143,6 +146,7 @@ TINY = {
 }
 
 
+@pytest.mark.slow
 def test_a_scan_stands_for_its_runs(tmp_path, monkeypatch, sketched):
     monkeypatch.chdir(tmp_path)
     lattice = Lattice(4, 4, 4, 4)
@@ -176,6 +180,7 @@ def both(field: Field) -> list[float]:
     return [plaquette(field), 1.0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "names",
     [

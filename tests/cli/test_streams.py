@@ -37,6 +37,7 @@ def shell(command, **environment):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("redirection", "code", "complaint"),
     [
@@ -57,6 +58,7 @@ def test_a_run_goes_on_without_its_output(tmp_path, redirection, code, complaint
     assert call("verify", tmp_path / "run")[1] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "encoding"),
     [

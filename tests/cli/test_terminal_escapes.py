@@ -31,6 +31,7 @@ def shown(*words):
     return text
 
 
+@pytest.mark.slow
 def test_names_of_files(made, tmp_path):
     run = tmp_path / f"run{EVIL}"
     shutil.copytree(made, run)

@@ -33,6 +33,7 @@ def put(writer, field, path, before=lambda: None):
     writer.write(field, path, "ildg", {"beta": "2.5"}, before)
 
 
+@pytest.mark.slow
 def test_files_are_those_that_save_writes(tmp_path, best_device):
     field = Field.hot(LATTICE, "su3", "single", best_device, seed=1)
     with BackgroundWriter() as writer:

@@ -86,6 +86,7 @@ def test_a_kernel_is_compiled_anew_for_whatever_it_depends_on(compilations):
     assert len(set(paths)) == len(compilations) == len(ways)
 
 
+@pytest.mark.slow
 def test_a_copy_of_the_package_has_the_same_objects(root, tmp_path):
     """So that another environment finds what has been compiled: by name, and the same bytes."""
     program = (

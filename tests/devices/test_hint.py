@@ -91,6 +91,7 @@ LACKING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "lacking",
     ["PyCUDA", pytest.param("nvcc", marks=SLOW), pytest.param("PyCUDA and nvcc", marks=SLOW)],
@@ -125,6 +126,7 @@ def test_a_driver_that_is_too_old(machine, tmp_path):
     assert "\n          apt install nvidia-driver" in doctor
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [803, pytest.param(804, marks=SLOW)])
 def test_a_driver_updated_without_a_restart(machine, tmp_path, error):
     there = machine(pycuda=False, result=error)
@@ -148,6 +150,7 @@ def test_a_driver_updated_without_a_restart(machine, tmp_path, error):
     assert refused.stderr == line.replace("There is a GPU, but it", "gauge-mc: The GPU") + "\n"
 
 
+@pytest.mark.slow
 def test_pycuda_that_does_not_load(machine, tmp_path):
     there = machine(pycuda=False)
     broken = tmp_path / "broken" / "pycuda"
@@ -178,6 +181,7 @@ def test_every_command_that_chooses_devices_says_so_once(machine, tmp_path, comm
     assert isinstance(result, dict)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words", [("--devices", "cpu"), pytest.param(("--threads", 1, "--quiet"), marks=SLOW)]
 )
@@ -186,6 +190,7 @@ def test_nothing_is_said_to_who_has_chosen_or_wants_quiet(machine, words):
     assert (done.returncode, hints(done.stdout)) == (0, [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("driver", [{"gpus": 0}, pytest.param({"result": 100}, marks=SLOW)])
 def test_without_a_gpu_nothing_is_said(machine, driver):
     done = run(*COMMANDS["generate"], "--output", "run", **machine(pycuda=False, **driver))

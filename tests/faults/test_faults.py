@@ -95,6 +95,7 @@ def attempt(library, name, words):
     return outcome
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     ("name", "words"),
     [*trials(QUICK), *trials(SHORT, pytest.mark.slow), *trials(MORE, pytest.mark.every)],
@@ -167,6 +168,7 @@ def children_of(process):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "times",
     [1, pytest.param(10, marks=pytest.mark.slow), pytest.param(60, marks=pytest.mark.faults)],

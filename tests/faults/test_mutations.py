@@ -326,6 +326,7 @@ def attack(kind, cases, seed):
     return wrong, refused
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize(
     "cases",

@@ -49,6 +49,7 @@ def derivative(values):
     return (4 * near - far) / 3
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     ("name", "anisotropic"),
     [

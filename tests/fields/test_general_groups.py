@@ -59,6 +59,7 @@ def smeared(field, how):
     return target.to_numpy()
 
 
+@pytest.mark.first_quick
 @kinds
 @pytest.mark.parametrize("projection", ["maximal", "polar"])
 def test_ape(name, real, projection, pair):

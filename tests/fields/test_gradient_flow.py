@@ -55,6 +55,7 @@ def bias_of_norms(links):
     return abs((np.abs(links) ** 2).sum(axis=-1).mean() - 1)
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     ("group", "precision", "kind"),
     [
@@ -146,6 +147,7 @@ def test_the_largest_step_keeps_the_group(best_device, group, precision):
     assert np.abs(links - one_step(group, "wilson", 0.15)).max() < TOLERANCE[precision]
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("kind", FLOWS)
 def test_the_largest_step_is_stable(best_device, kind):
     """The fastest modes decay, whereas a step that is larger by 10 % lets them grow."""
@@ -166,6 +168,7 @@ def test_the_largest_step_is_stable(best_device, kind):
     assert energies[0] < before < energies[1]
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("kind", FLOWS)
 def test_several_steps(best_device, group, kind):
     found = flowed(on(best_device, random_links(group), group), kind, 0.1, 0.034)
@@ -276,6 +279,7 @@ def test_largest_values_are_those_of_every_slice(best_device, group):
     assert found == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("kind", FLOWS)
 def test_gauge_transformations_change_nothing(best_device, group, kind, rng):
     links = random_links(group)
@@ -331,6 +335,7 @@ def test_sun_in_single_precision_has_no_bias(best_device):
     assert bias_of_norms(flow.field.to_numpy()) < 5e-9
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(("kind", "c"), [("wilson", 0), ("symanzik", 1 / 12), ("zeuthen", 1 / 12)])
 def test_weak_fields_decay_as_in_the_free_theory(fast_device, group, kind, c):
     """A transverse wave A_x ~ cos(p y) decays with the rate p^2 + c p^4, where p is 2 sin(p / 2).

@@ -514,6 +514,7 @@ def test_every_reader_is_tried():
     assert found - others == {name for names in CASES.values() for name in names}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "every", [False, pytest.param(True, marks=[pytest.mark.slow, pytest.mark.every])]
 )

@@ -45,6 +45,7 @@ def written(tmp_path, sketched):
     return write
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("name", WRITING)
 def test_a_file_of_the_same_kind_is_replaced(written, tmp_path, name):
     out = tmp_path / name

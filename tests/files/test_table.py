@@ -354,6 +354,7 @@ def test_full_disk_leaves_whole_rows_readable(path):
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS), min_size=1, max_size=20))
 def test_rows_of_numbers_are_written_like_other_rows(rows):
     with tempfile.TemporaryDirectory() as folder:

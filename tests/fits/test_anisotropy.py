@@ -49,6 +49,7 @@ def test_the_anisotropy_is_found(tmp_path):
     assert values["ensemble"]["anisotropy"] == "2.0"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tables", [8, pytest.param(16, marks=pytest.mark.slow)])
 def test_errors_are_those_of_many_tables(tmp_path, tables):
     found = [
@@ -82,6 +83,7 @@ def test_refusals(tmp_path):
         fit("anisotropy", synthetic(tmp_path / "one.csv", 1e-3, 1))
 
 
+@pytest.mark.slow
 def test_an_isotropic_lattice(tmp_path):
     run = generate(
         output=tmp_path / "run",

@@ -27,6 +27,7 @@ def tables(tmp_path_factory):
     return write_tables(tmp_path_factory.mktemp("tables"))
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("name", FITS)
 def test_a_fit_refuses_fewer_configurations_than_it_declares(tables, tmp_path, name):
     if FITS[name].of_scans or not has_table(name, tables):

@@ -48,6 +48,7 @@ def shown(result):
     return " ".join(capture.get().split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("colours", [2, 3])
 def test_the_known_ratios_are_found_in_all_sectors(tmp_path, colours, sketched):
     run = write_correlators(tmp_path / "run", colours)
@@ -77,6 +78,7 @@ def test_the_known_ratios_are_found_in_all_sectors(tmp_path, colours, sketched):
     assert (tmp_path / "figure.svg").exists()
 
 
+@pytest.mark.slow
 def test_cautions(tmp_path):
     found = gauge_mc.fit("field-correlators", write_correlators(tmp_path / "a", loop=1e-9)).found
     assert found.cautions == []  # a small loop is well known, too

@@ -50,6 +50,7 @@ def shown(result):
     return " ".join(capture.get().split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("phase", "constant"), [("deconfined", CONSTANT), ("confined", 0.0)])
 def test_the_known_mass_is_found(tmp_path, phase, constant):
     run = write_correlators(tmp_path / "run", constant, noise=2e-5)
@@ -101,6 +102,7 @@ def _part(run, folder, first):
     return folder
 
 
+@pytest.mark.slow
 def test_the_form_and_the_range_can_be_chosen(tmp_path):
     run = write_correlators(tmp_path / "run", CONSTANT, noise=2e-5)
     wrong = gauge_mc.fit("free-energy", run, phase="confined")
@@ -118,6 +120,7 @@ def test_the_form_and_the_range_can_be_chosen(tmp_path):
         gauge_mc.fit("free-energy", run, r_min=5.0, r_max=4.0)
 
 
+@pytest.mark.slow
 def test_correlators_that_are_noise_have_no_free_energy(tmp_path):
     run = write_correlators(tmp_path / "run", 0.0, noise=2e-2, common=0.0)
     with pytest.raises(GaugeError, match="cannot be fitted"):

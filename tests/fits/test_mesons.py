@@ -43,6 +43,7 @@ def shown(result):
     return " ".join(console.file.getvalue().split())
 
 
+@pytest.mark.slow
 def test_masses_are_written_and_shown(run):
     result = gauge_mc.fit("mesons", run)
     content = json.loads((run / "mesons.json").read_text())
@@ -65,6 +66,7 @@ def test_masses_are_written_and_shown(run):
         assert str(getattr(one, "mass", None) or one.kappa_c or one.intercept) in text
 
 
+@pytest.mark.slow
 def test_poor_lines_are_named(run):
     result = gauge_mc.fit("mesons", run)
     assert "Not on a line" not in shown(result)
@@ -84,6 +86,7 @@ def test_hadrons_that_are_left_out_share_a_line_for_each_reason():
     assert result.values()["left_out"] == lines
 
 
+@pytest.mark.slow
 def test_options(run):
     usual = gauge_mc.fit("mesons", run)
     given = gauge_mc.fit("mesons", run, t_min=5, t_max=12, skip=100).spectrum
@@ -96,6 +99,7 @@ def test_options(run):
     assert usual.spectrum.masses[0].fit.mass.value != given.masses[0].fit.mass.value
 
 
+@pytest.mark.slow
 def test_twisted_masses(tmp_path, rng):
     """Only quarks of one twisted mass are extrapolated, and the PCAC mass alone vanishes."""
     write_mesons(tmp_path / "mesons.csv", rng, 30, (0.150, 0.154), mus=(0.0, 0.02))

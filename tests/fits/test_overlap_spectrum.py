@@ -159,6 +159,7 @@ def write_chains(folder, rng, lengths):
     return indices
 
 
+@pytest.mark.slow
 def test_chains_of_one_ensemble_are_averaged(sketched, tmp_path, rng):
     """All moments are those of all configurations, and no update of two chains is taken for one."""
     indices = np.concatenate(write_chains(tmp_path, rng, (200, 120, 77, 3)))
@@ -205,6 +206,7 @@ def test_chains_without_a_flow_or_of_other_ensembles(tmp_path, rng):
         gauge_mc.fit("overlap-spectrum", tmp_path)
 
 
+@pytest.mark.slow
 def test_every_chain_loses_its_own_transient(sketched, tmp_path, rng):
     write_chains(tmp_path, rng, (200, 200))
     spoilt = tmp_path / "run_chain2"

@@ -130,6 +130,7 @@ def test_skipped_updates_are_left_out(tmp_path):
         gauge_mc.fit("creutz", tmp_path, skip=-1)
 
 
+@pytest.mark.slow
 def test_a_variational_analysis(tmp_path):
     matrices = synthetic_matrices(np.random.default_rng(6), 200)
     write_matrices(tmp_path / "wilson_loops.csv", matrices)
@@ -153,6 +154,7 @@ def test_a_variational_analysis(tmp_path):
     assert (one.smearing, one.levels) == (10, ())  # the loops with this level on both sides
 
 
+@pytest.mark.slow
 def test_from_the_chain_to_a_variational_analysis(tmp_path):
     """The ground state is that of the loops at one level, and excited states lie above it."""
     run = tmp_path / "run"
@@ -225,6 +227,7 @@ def test_more_columns_of_the_report():
     assert "nan" not in text
 
 
+@pytest.mark.slow
 def test_v_of_r_is_shown_where_no_fit_can_be_trusted(tmp_path):
     write_loops(tmp_path / "wilson_loops.csv", steady())
     result = gauge_mc.fit("potential", tmp_path, t_min=1)

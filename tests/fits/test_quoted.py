@@ -38,6 +38,7 @@ QUOTED = {
 """Names of the numbers of every fit, for the tables of the tests."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(one, marks=() if one == "creutz" else pytest.mark.slow) for one in FITS]
 )
@@ -91,6 +92,7 @@ def test_numbers_of_the_potential_have_both_errors(tmp_path):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mesons", "baryons"])
 def test_masses_are_those_of_the_lightest_quarks(name, tmp_path):
     found = gauge_mc.fit(name, write_target(name, tmp_path / "target"))

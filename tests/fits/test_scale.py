@@ -50,6 +50,7 @@ def test_scales_are_written_and_shown(tmp_path):
     assert "nan" not in text
 
 
+@pytest.mark.slow
 def test_options(tmp_path):
     make(tmp_path)
     usual = gauge_mc.fit("scale", tmp_path).scales

@@ -61,6 +61,7 @@ def shown(result):
     return " ".join(capture.get().split())
 
 
+@pytest.mark.slow
 def test_the_masses_of_both_parts_are_found(tmp_path):
     run = write_planes(tmp_path / "run")
     result = gauge_mc.fit("screening", run)
@@ -81,6 +82,7 @@ def test_the_masses_of_both_parts_are_found(tmp_path):
     assert read_fit(run / "screening.json")["masses"][1]["mass"].value == odd.mass.value
 
 
+@pytest.mark.slow
 def test_both_parts_have_the_same_states_in_the_confined_phase(tmp_path):
     run = write_planes(tmp_path / "run", loop=0.0, masses=(EVEN, EVEN))
     result = gauge_mc.fit("screening", run)
@@ -90,6 +92,7 @@ def test_both_parts_have_the_same_states_in_the_confined_phase(tmp_path):
     assert "σ(T)/T²" in shown(result)
 
 
+@pytest.mark.slow
 def test_the_confined_form_is_fitted_where_that_with_a_constant_does_not_converge(
     tmp_path, monkeypatch
 ):
@@ -108,11 +111,13 @@ def test_the_confined_form_is_fitted_where_that_with_a_constant_does_not_converg
         gauge_mc.fit("screening", run, phase="deconfined")
 
 
+@pytest.mark.slow
 def test_su2_has_a_real_part_only(tmp_path):
     found = gauge_mc.fit("screening", write_planes(tmp_path / "run", group="su2")).found
     assert [one.part for one in found.masses] == ["Re L"]
 
 
+@pytest.mark.slow
 def test_the_range_leaves_out_distances_that_do_not_fit(tmp_path):
     """A second state decays within a few steps."""
     run = write_planes(tmp_path / "run", masses=(EVEN, EVEN), loop=0.0, excited=4e-4)
@@ -139,6 +144,7 @@ def test_the_errors_of_masses_are_those_of_repeated_ensembles(tmp_path):
         assert np.std(values, ddof=1) == pytest.approx(np.mean(errors), rel=0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "kind", "sentence"),
     [

@@ -68,6 +68,7 @@ def outcomes(tables, folder, configurations, act):
     return results, sentences
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("configurations", CONFIGURATIONS)
 def test_fits_of_small_tables_end_in_a_result_or_a_sentence(tables, tmp_path, configurations):
     def act(name, table):

@@ -240,6 +240,7 @@ def test_short_runs_are_refused(study):
         gauge_mc.fit("thermodynamics", study, skip=390)
 
 
+@pytest.mark.slow
 def test_the_figure(study, tmp_path):
     plot("thermodynamics", study, tmp_path / "eos.png", scale="runs", critical=CRITICAL)
     assert (tmp_path / "eos.png").stat().st_size > 10_000

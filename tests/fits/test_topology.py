@@ -29,6 +29,7 @@ def test_the_charge_is_written_and_shown(tmp_path):
     assert "nan" not in text
 
 
+@pytest.mark.slow
 def test_options(tmp_path):
     make(tmp_path, 300)
     rounded = gauge_mc.fit("topology", tmp_path, round=True, t=2.0, charge="improved").topology

@@ -271,6 +271,7 @@ def test_runs_with_a_table_of_exchanges_are_a_ladder(tmp_path):
     assert [ladder_of(one) for one in sorted(tmp_path.iterdir())] == [None, 3, 12]
 
 
+@pytest.mark.slow
 def test_the_figure(study, tmp_path):
     plot("transition", study, tmp_path / "transition.png", bootstrap=5)
     assert (tmp_path / "transition.png").stat().st_size > 10_000

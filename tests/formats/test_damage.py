@@ -38,6 +38,7 @@ def outcome(path: Path, data: bytes):
         return None
 
 
+@pytest.mark.slow
 @quick
 @given(case=st.sampled_from(HELD), where=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
 def test_flipped_bit(tmp_path, case, where, bit):
@@ -53,6 +54,7 @@ def test_flipped_bit(tmp_path, case, where, bit):
         np.testing.assert_array_equal(found, links)
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("case", [case for case in HELD if case[0] != "openqcd"])
 @pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
 def test_every_flipped_bit_of_a_link_is_found(tmp_path, case, every):

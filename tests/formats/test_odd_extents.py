@@ -118,6 +118,7 @@ def test_fields_have_arrays_and_files_and_refuse_the_rest(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", KINDS)
 def test_averages_over_loops_are_those_of_the_small_lattice(tmp_path, group, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -86,6 +86,7 @@ def test_a_good_run(good):
     assert "All 7 files are good." in shown
 
 
+@pytest.mark.slow
 def test_runs_of_any_kind_are_good(tmp_path):
     kinds = {
         "su3": {"group": "su3", "precision": "double", "measure": "plaquette:2,polyakov:5"},

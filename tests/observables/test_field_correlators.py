@@ -46,6 +46,7 @@ def test_records_are_those_of_the_reference(group, best_device):
     assert np.array_equal(field.to_numpy(), links)
 
 
+@pytest.mark.first_quick
 def test_gauge_transformations_change_nothing(group, rng):
     field = Field.hot(LATTICE, group, "double", seed=5)
     links = field.to_numpy()

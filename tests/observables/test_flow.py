@@ -90,6 +90,7 @@ def by_hand(field, kind, times, step=STEP):
         yield (*energies, found.charge.sum(), improved.sum(), found.largest.max())
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("kind", ["wilson", "symanzik"])
 def test_the_table_has_the_flow_of_every_configuration(run, kind):
     table = measured("--flow", kind, "--to", "0.5", "--every", "0.2", "--step", "0.05")

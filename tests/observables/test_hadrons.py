@@ -56,6 +56,7 @@ def wave(momentum, place):
     return reference.waves(LATTICE.extents, momentum, place)
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     ("text", "label", "options"),
     [

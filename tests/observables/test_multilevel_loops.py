@@ -76,6 +76,7 @@ LEVELS = [
 """Lattices and levels, every second one for each group in quick tests."""
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     ("group", "lattice", "multilevel"),
     [
@@ -108,6 +109,7 @@ def test_one_value_is_that_of_loops_that_begin_on_boundaries(
     assert np.abs(field.to_numpy() - links).max() < 1e-6  # the field is as it was
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("multilevel", ["2,3", "5,2/1,3"])
 def test_averages_are_products_of_the_averages_of_slabs(multilevel, group, best_device):
     """Against NumPy, with the same updates of the slabs, and smeared lines in space."""
@@ -147,6 +149,7 @@ def test_orderings_along_210(group, best_device):
         assert abs(value - expected(UNEQUAL, group, 0, "210", 1, t, every=2)) > 1e-6
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("beta", [pytest.param(2.5, marks=pytest.mark.slow), 6.0])
 def test_multihit_replaces_the_links_along_t(beta, group, precision, best_device):
     lattice = Lattice(4, 4, 4, 4)

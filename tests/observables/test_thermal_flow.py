@@ -36,6 +36,7 @@ def parts(links):
     return [*found, sums[True], sums[False]]
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("kind", ["wilson", "zeuthen"])
 def test_records_are_those_of_the_reference(group, best_device, kind):
     field = Field.hot(LATTICE, group, "double", best_device, seed=3)

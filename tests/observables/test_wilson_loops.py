@@ -132,6 +132,7 @@ CHAINS = {
 """Chains of smearings, and temporal links of static sources."""
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     "name", [pytest.param(one, marks=() if "static" in one else pytest.mark.slow) for one in CHAINS]
 )

@@ -117,6 +117,7 @@ def test_a_card_from_its_runs_to_its_files():
     assert Path("out/mine.pdf").read_bytes().startswith(b"%PDF")
 
 
+@pytest.mark.slow
 @pytest.mark.kernels
 def test_runs_are_used_again_if_and_only_if_they_have_the_same_parameters():
     found = carried_out(write())
@@ -152,6 +153,7 @@ def stopping(monkeypatch, updates, reason):
     return limits
 
 
+@pytest.mark.slow
 @pytest.mark.kernels
 def test_a_budget_reduces_the_statistics_and_says_so(monkeypatch):
     """The second run has half as many updates, so that it gets a third of the time."""
@@ -376,6 +378,7 @@ error = 0.1
         compare_kept(read_paper(write()))
 
 
+@pytest.mark.slow
 @pytest.mark.kernels
 def test_the_command(root):
     write(CARD.replace("300", "100"))
@@ -428,6 +431,7 @@ def test_a_dry_run_lists_all_runs_with_their_times_and_makes_nothing(folder, mon
     assert [*folder.iterdir()] == [folder / path]
 
 
+@pytest.mark.slow
 @pytest.mark.kernels
 def test_a_dry_run_counts_what_is_left(monkeypatch):
     monkeypatch.setattr(forecast, "TEST_SECONDS", 0.01)

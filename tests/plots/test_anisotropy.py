@@ -1,9 +1,12 @@
 """The plot of ratios of Wilson loops."""
 
+import pytest
+
 from gauge_mc.plots.runs.drawing import find_plot
 from tests.fits.test_anisotropy import synthetic
 
 
+@pytest.mark.slow
 def test_ratios_are_drawn(tmp_path):
     synthetic(tmp_path / "planar_loops.csv", 1e-3, 20)
     drawn = []

@@ -12,6 +12,7 @@ from tests.fits.test_scale import make
 from tests.plots.test_plots import drawn_texts, pixels_near
 
 
+@pytest.mark.slow
 def test_the_flow_names_its_scales(tmp_path, monkeypatch):
     texts = drawn_texts(monkeypatch, save=True)
     run, file = make(tmp_path), tmp_path / "flow.png"
@@ -39,6 +40,7 @@ def test_the_tree_level_correction_is_named(tmp_path, monkeypatch):
     assert any("divided by tree-level artefacts" in text for text in texts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounded", [False, True])
 def test_the_charge(tmp_path, monkeypatch, rounded):
     texts = drawn_texts(monkeypatch, save=True)

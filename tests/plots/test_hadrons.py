@@ -38,6 +38,7 @@ def drawn(name, run, **options):
     return file.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["chiral", *(pytest.param(one, marks=pytest.mark.slow) for one in OF_CORRELATORS)]
 )
@@ -54,6 +55,7 @@ def test_plots_of_mesons_and_baryons(run, rng, name):
     assert drawn(name, run, t_min=6) != both
 
 
+@pytest.mark.slow
 def test_effective_masses_of_baryons_alone(run, rng):
     (run / "mesons.csv").unlink()
     with pytest.raises(GaugeError, match="There is no run in"):
@@ -62,6 +64,7 @@ def test_effective_masses_of_baryons_alone(run, rng):
     assert "<path" in drawn("effective-mass", run)
 
 
+@pytest.mark.slow
 def test_correlators_too_noisy_for_a_fit_are_drawn(run, rng):
     """Fits need errors below 10 %, and points below 100 % or, of effective masses, 25 %."""
     pion = (0.15, 0.15, 0.0, 0.0, "point@0;0;0;0", "g5", "g5", 0, 0, 0)

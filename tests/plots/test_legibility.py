@@ -97,6 +97,7 @@ def test_forces_that_are_left_out_are_counted_and_errors_explained(potential, tm
         plot_force([("run", hopeless)], tmp_path / "force.png")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", [plot_force, plot_scaling])
 def test_hollow_points_are_explained(potential, tmp_path, figures, draw):
     draw([("run", potential)], tmp_path / "plot.png")
@@ -127,6 +128,7 @@ def draw_effective_masses(fits, path, chosen):
     plot_effective_masses(fits, path, "", chosen)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", [draw_correlators, draw_effective_masses])
 def test_hadrons_can_be_chosen(fits, tmp_path, figures, draw):
     path = tmp_path / "plot.png"
@@ -148,6 +150,7 @@ def test_a_baryon_without_a_sign_has_both_parities(fits, tmp_path, figures):
     assert len(figures[1].axes) == 1
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     ("number", "rows", "columns"), [(1, 1, 1), (3, 3, 1), (5, 3, 2), (9, 3, 3)]
 )
@@ -238,6 +241,7 @@ def test_averages_of_one_run_have_one_tick_and_their_value(tmp_path, figures):
     assert len(figures[1].axes[-1].get_xticks()) > 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [2, 6])
 def test_a_history_of_several_runs_has_a_flat_legend(tmp_path, figures, number):
     values = np.random.default_rng(1).normal(size=100)
@@ -269,6 +273,7 @@ def test_an_empty_table_is_named(tmp_path, name):
     assert f"The table of plaquette in {run} has no rows yet; continue the run" in shown
 
 
+@pytest.mark.slow
 def test_size_and_resolution_of_a_figure(tmp_path):
     run = chain(tmp_path / "run", 1)
     out = tmp_path / "h.png"

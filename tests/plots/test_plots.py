@@ -97,6 +97,7 @@ def drawn_texts(monkeypatch, save=False):
     return texts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "ending", ["png", *(pytest.param(one, marks=pytest.mark.slow) for one in ("pdf", "svg"))]
 )
@@ -118,6 +119,7 @@ def test_plots_are_written_in_all_formats(tmp_path, draw, ending):
         assert path.read_bytes() == content  # no date, no random names
 
 
+@pytest.mark.slow
 def test_runs_differ_in_colour(tmp_path):
     path = tmp_path / "potential.png"
     draw_potential(path, 1)
@@ -144,6 +146,7 @@ def test_a_single_value_has_no_histogram_that_would_set_the_scale():
     assert axes.dataLim.ymin == pytest.approx(0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 def test_smallest_series_can_be_plotted(tmp_path):
     one = History("one", np.array([5]), np.array([0.5]))
@@ -204,6 +207,7 @@ def test_missing_matplotlib_names_the_extra(tmp_path, monkeypatch):
         draw_polyakov(tmp_path / "plot.png")
 
 
+@pytest.mark.slow
 def test_skipped_updates_are_not_averaged(tmp_path, monkeypatch):
     values = np.concatenate([np.linspace(9.0, 1.0, 20), np.tile([0.4, 0.6], 40)])
     run = History("run", np.arange(1, 101), values)
@@ -238,6 +242,7 @@ def test_a_running_mean_begins_after_the_skipped_updates():
     assert running.get_xydata().tolist() == [[10, 1.0], [15, 1.5], [20, 3.0]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [1, 2, 8])
 def test_a_run_is_named_once_in_a_history(tmp_path, monkeypatch, number):
     labels = [f"name of run {i}" for i in range(number)]
@@ -250,6 +255,7 @@ def test_a_run_is_named_once_in_a_history(tmp_path, monkeypatch, number):
     assert means == (2 * number if number <= MOST_MEANS else 0)
 
 
+@pytest.mark.slow
 def test_a_run_has_one_colour_in_all_panels(tmp_path):
     first, second = histories(0.6)
     path = tmp_path / "history.png"
@@ -270,6 +276,7 @@ def test_the_frames_of_polyakov_loops_are_level(tmp_path, monkeypatch):
     assert all(line.zorder > points.zorder for line in figures[0].axes[0].lines)
 
 
+@pytest.mark.slow
 def test_an_effective_potential_says_what_it_shows(tmp_path, monkeypatch):
     texts = drawn_texts(monkeypatch)
     potential = static_potential([LOOPS], r_min=1)
@@ -282,6 +289,7 @@ def test_an_effective_potential_says_what_it_shows(tmp_path, monkeypatch):
     assert not any("plateau" in text for text in texts)
 
 
+@pytest.mark.slow
 def test_the_axis_in_fm_names_its_scale(tmp_path, monkeypatch):
     texts = drawn_texts(monkeypatch)
     draw_potential(tmp_path / "potential.png", 1)
@@ -293,6 +301,7 @@ def test_small_numbers_are_typeset():
     assert minus(Estimate(0.25, 0.01, 0.5, 0.1, 9)) == "0.250(10)"
 
 
+@pytest.mark.slow
 def test_every_number_of_the_legends_has_its_error(tmp_path, monkeypatch):
     texts = drawn_texts(monkeypatch)
     result = potential(r_min=1)

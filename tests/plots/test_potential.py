@@ -30,6 +30,7 @@ def first_of(loops, number):
     return replace(loops, sweeps=loops.sweeps[:number], values=loops.values[:number])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["potential", "wilson-loops"])
 def test_a_fit_of_fewer_configurations_is_drawn_with_a_caution(tmp_path, sketched, name):
     table, loops = tmp_path / "wilson_loops.csv", synthetic_loops(np.random.default_rng(1), 50)
@@ -86,6 +87,7 @@ def test_a_fit_of_an_earlier_version_is_compared_by_its_configurations(tmp_path,
     assert f"contains 50; run gauge-mc fit potential {tmp_path}" in caution
 
 
+@pytest.mark.slow
 def test_a_result_is_chosen_by_name(tmp_path):
     matrices = synthetic_matrices(np.random.default_rng(1), 40, size=5)
     write_matrices(tmp_path / "wilson_loops.csv", matrices)

@@ -20,6 +20,7 @@ def write_averages(path, header=None):
     write_table(path, header or {}, list(rows[0]), [list(row.values()) for row in rows])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["pdf", "png", "svg"])
 def test_drawing_a_table(tmp_path, ending):
     table, figure = tmp_path / "scan.csv", tmp_path / f"scan.{ending}"

@@ -81,6 +81,7 @@ def test_projections(best_device, rng):
     assert np.abs(w.to_numpy() - w0).max() < 1e-12
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("slices", [1, 2])
 @pytest.mark.parametrize("csw", [0.0, 1.3])
 def test_the_hermitian_operator(csw, slices, group, best_device, rng):

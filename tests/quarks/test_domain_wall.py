@@ -76,6 +76,7 @@ def test_other_lattices(extents, best_device, rng):
     assert largest_difference(found, expected) < TOLERANCE["double"]
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("dagger", [False, True])
 def test_the_forms_of_a_hop(kind, storage, dagger, best_device, rng):
@@ -124,6 +125,7 @@ def test_the_reference_is_the_dense_matrix(group, kind, rng):
     assert largest_difference(matrix @ psi.ravel(), expected.ravel()) < 1e-13
 
 
+@pytest.mark.first_quick
 def test_against_the_inverse_of_a_dense_matrix(kind, best_device, rng):
     extent, coefficients = kind
     lattice = Lattice(2, 2, 2, 4)
@@ -170,6 +172,7 @@ def test_larger_dense_matrices_and_their_inverses(name, best_device, rng):
     assert condition < 1e4
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("inner", STORAGES)
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_the_true_residual(solver, inner, kind, best_device, rng):
@@ -238,6 +241,7 @@ def test_gamma_5_and_reflection(b, c, weights, best_device, rng):
     assert largest_difference(reflected, product(psi, dagger=True)) < 1e-14
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("kind_of_device", ["cpu-16", *GPUS])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_slabs_give_the_same_bytes(solver, kind_of_device, rng):

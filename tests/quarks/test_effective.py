@@ -52,6 +52,7 @@ def random_sources(count, rng, lattice=LATTICE):
     return np.stack([dirac.random_spinor(lattice.extents, 2, rng) for _ in range(count)])
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("name", KINDS)
 def test_against_the_inverse_of_a_dense_matrix(name, best_device, rng):
     """Of the effective operator in four dimensions, at this extent of the fifth direction."""
@@ -127,6 +128,7 @@ def test_weights_that_are_refused(values):
         optimal_weights(*values)
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("name", KINDS)
 def test_the_mass_is_added(name, best_device, rng):
     """S(m1) - S(m2) = (m2 - m1) S(m1) S(m2), since the inverse of S is D_c + m."""
@@ -221,6 +223,7 @@ def test_correlators_at_the_midpoint(best_device, rng):
     assert found.residual <= 1e-14
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("name", ["shamir", "even moebius"])
 @pytest.mark.parametrize(
     "together", [3, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 7))]
@@ -310,6 +313,7 @@ FREE = {
 }
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("name", FREE)
 def test_free_quarks(name, best_device):
     """The propagator at rest is a sum over p_t, and falls with the energy of the nearest pole."""

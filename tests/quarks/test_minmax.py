@@ -66,6 +66,7 @@ def test_refusals(arguments, message):
         minmax_polynomial(*arguments)
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("degree", [0, 1, 2, 3, 8])
 def test_clenshaw(degree, best_device, rng):
     """The polynomial of Q^2, against its powers with NumPy."""

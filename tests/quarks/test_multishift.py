@@ -54,6 +54,7 @@ class Setup:
         return vectors.to_numpy().reshape(vectors.count, -1)[:, at].T
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     ("inner", "tolerance"),
     [("double", 1e-12), ("single", 1e-5), ("single", 1e-11), ("half", 1e-6)],
@@ -153,6 +154,7 @@ def test_two_passes_add_up_the_solutions_of_dense_matrices(best_device, rng):
         TwoPassSum(setup.operator(), target, setup.b, 3)(SHIFTS, factors, 1e-8)
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("inner", ["double", "single"])
 def test_slabs_and_threads_give_the_same_bytes(inner, rng):
     links = random_field((4, 2, 4, 6), "su3", rng)
@@ -200,6 +202,7 @@ def _residuals(system):
     return system.residuals
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("quark", [QUARK, Quark(0.2, (1, 1, 1, -1))], ids=str)
 def test_the_ends_of_the_spectrum(quark, best_device, rng):
     setup = Setup(best_device, rng, quark=quark, vectors=1)

@@ -59,6 +59,7 @@ def largest_error(operator, exact, rng):
     return (np.linalg.norm(errors, axis=1) / np.linalg.norm(psi.reshape(6, -1), axis=1)).max()
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("approximation", APPROXIMATIONS)
 @pytest.mark.parametrize("accuracy", [1e-2, 1e-5])
 def test_the_error_bound_holds(approximation, accuracy, links, massless, rng):

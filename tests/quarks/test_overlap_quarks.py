@@ -204,6 +204,7 @@ def test_relaxed_errors_save_work_and_no_accuracy(approximation, links):
     assert quarks.overlap.sign.error_bound <= 1e-9
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("looser", [overlap_solver.LOOSER, 1e3])
 def test_light_quarks_with_loose_tolerances(looser, monkeypatch):
     """A and its error stay positive, or else the iteration starts again with the smallest ones.

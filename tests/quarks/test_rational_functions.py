@@ -29,6 +29,7 @@ def extreme_errors(function, points=2000):
     return errors[[0, *inner, points - 1]]
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("power", POWERS)
 @pytest.mark.parametrize(("lower", "upper"), RANGES)
 def test_the_error_oscillates_between_equal_sizes(power, lower, upper):
@@ -99,6 +100,7 @@ def test_published_coefficients(power, lower, upper, poles, error, constant, res
     assert found.shifts[0] == pytest.approx(shift, rel=1e-6)
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("power", POWERS)
 def test_as_few_poles_as_an_error_needs(power):
     lower, upper, error = 3e-5, 4.0, 3e-8

@@ -98,6 +98,7 @@ def operator(kind, field):
 CASES = [("wilson", 1, "double"), ("wilson", 2, "single"), ("doublet", 1, "single")]
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(("kind", "vectors", "inner"), CASES)
 def test_lattices_have_the_bits_that_they_have_alone(kind, vectors, inner, rng, best_device):
     case = ShiftedCase(rng, best_device, kind, vectors, inner=inner)
@@ -109,6 +110,7 @@ def test_lattices_have_the_bits_that_they_have_alone(kind, vectors, inner, rng, 
             case.check(n, tolerance, found)
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("vectors", [1, 2])
 def test_lattices_are_corrected_alone(vectors, rng, best_device, monkeypatch):
     """Far below what single precision reaches by itself, in it and in double precision."""
@@ -120,6 +122,7 @@ def test_lattices_are_corrected_alone(vectors, rng, best_device, monkeypatch):
             case.check(n, tolerance, found)
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("smaller", [1e-7, 1e-6, 3e-6, 1e-5])
 def test_precisions_of_corrections_are_chosen_alone(smaller, rng, best_device, monkeypatch):
     """A lattice goes on in double precision if its residuals have not fallen enough."""

@@ -75,6 +75,7 @@ class Case:
         return any(self.replica(a, n).tobytes() != b.to_numpy()[0].tobytes() for a, b in pairs)
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("group", ["su2", "su3"])
 @pytest.mark.parametrize("inner", ["half", "single", "double"])
 def test_replicas_have_the_bits_that_they_have_alone(inner, group, rng, best_device):

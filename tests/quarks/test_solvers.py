@@ -40,6 +40,7 @@ def thermal_field(lattice, group, device, beta, precision="double"):
     return field
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("parameters", [{}, {"csw": 1.2}, {"csw": 1.0, "mu": 0.2}], ids=str)
 def test_against_the_inverse_of_a_dense_matrix(group, parameters, best_device, rng):
     n, kappa = int(group[2]), 0.11
@@ -53,6 +54,7 @@ def test_against_the_inverse_of_a_dense_matrix(group, parameters, best_device, r
         assert np.linalg.norm(found - expected) < 1e-10 * np.linalg.norm(expected)
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("inner", STORAGES)
 @pytest.mark.parametrize("solver", SOLVERS)

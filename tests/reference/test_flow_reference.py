@@ -159,6 +159,7 @@ def kernel(p: Real, kind: str) -> Real:
     return zeuthen if kind == "zeuthen" else k
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("kind", KINDS)
 def test_plane_waves_decay_with_the_lattice_heat_kernel(kind: str) -> None:
     extents, t, size = (4, 6, 2, 8), 0.1, 1e-4

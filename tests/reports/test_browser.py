@@ -81,6 +81,7 @@ def look(path, width):
         return count, live, filled, sizes, hidden, page.title(), wrong
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", WIDTHS)
 def test_all_charts_are_drawn(path, width):
     count, live, filled, (needed, there), hidden, title, wrong = apart(look, path, width)
@@ -114,6 +115,7 @@ def press(path):
         return before, after, pictures, focus, wrong
 
 
+@pytest.mark.slow
 def test_keys_show_values_with_errors(path):
     before, after, pictures, focus, wrong = apart(press, path)
     assert wrong == []
@@ -132,6 +134,7 @@ def without_scripts(path):
         return count, page.locator("figure.chart svg:visible").count(), wrong
 
 
+@pytest.mark.slow
 def test_drawings_are_shown_without_scripts(path):
     count, shown, wrong = apart(without_scripts, path)
     assert (count, wrong) == (shown, [])
@@ -145,5 +148,6 @@ def first_focus(path):
         return link, page.evaluate("document.activeElement.id")
 
 
+@pytest.mark.slow
 def test_the_first_key_leads_to_the_content(path):
     assert apart(first_focus, path) == ("Skip to the content", "content")

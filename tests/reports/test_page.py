@@ -121,6 +121,7 @@ def test_every_section_is_there(run, shown):
     assert {"./plaquette.csv", "./run.toml"} <= addresses
 
 
+@pytest.mark.slow
 def test_averages_leave_out_what_has_not_thermalised(run, shown):
     cut = found_thermalisation(run).update
     assert cut > 10
@@ -189,6 +190,7 @@ class FitOfScans(Fit):
         return MyResult()
 
 
+@pytest.mark.slow
 def test_every_kind_that_is_declared_appears(run, monkeypatch, tmp_path):
     """A fit, a plot and a section that are registered now are on the page, without more."""
 
@@ -226,6 +228,7 @@ def test_every_kind_that_is_declared_appears(run, monkeypatch, tmp_path):
     assert [one["id"] for one in page.attributes("section")][:2] == ["parameters", "my-section"]
 
 
+@pytest.mark.slow
 def test_several_runs_are_side_by_side(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     runs = [write_run(tmp_path / f"b{beta}", beta=beta, seed=n, samples=300 + 20 * n)
@@ -252,6 +255,7 @@ def test_several_runs_are_side_by_side(tmp_path, monkeypatch):
     assert "./b5.7/plaquette.csv" in {one.get("href") for one in page.attributes("a")}
 
 
+@pytest.mark.slow
 def test_nothing_of_a_run_becomes_a_part_of_the_page(tmp_path):
     name = "<b onclick=x>'&"
     run = write_run(tmp_path / name, device=HOSTILE)
@@ -446,6 +450,7 @@ def test_kept_fits_of_other_tables_are_replaced(tmp_path):
     assert "The figure shows a fit that was made for this page" not in text
 
 
+@pytest.mark.slow
 def test_a_scan_is_fitted_and_drawn_as_a_whole(tmp_path, monkeypatch):
     """Its runs are shown as well, and plots of scans that are not possible stop nothing."""
     monkeypatch.setitem(FITS._registered, "my-fit", FitOfScans())

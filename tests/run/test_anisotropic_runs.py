@@ -24,6 +24,7 @@ CHAIN = {
 }
 
 
+@pytest.mark.slow
 def test_runs_on_several_devices_and_in_several_sessions(tmp_path):
     whole = make_run(tmp_path / "whole", **CHAIN)
     path = tmp_path / "changed"
@@ -43,6 +44,7 @@ def test_an_isotropic_run_does_not_mention_it(tmp_path):
     assert not {"anisotropy", "formula", "beta_space"} & header.keys()
 
 
+@pytest.mark.slow
 def test_configurations_state_it_and_measurements_take_it_from_the_run(tmp_path):
     chain = {**CHAIN, "action": "wilson", "beta": 1.2}
     run = make_run(tmp_path / "run", **chain, format="nersc")

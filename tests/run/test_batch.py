@@ -55,6 +55,7 @@ def found_in(path, parameters):
     return [written(path / f"batch_{n}") for n in range(len(parameters))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("group", "precision", "start", "rng"),
     [
@@ -89,6 +90,7 @@ def test_lattices_of_any_shape_can_be_batched(tmp_path, best_device, lattice):
     assert found_in(tmp_path, parameters) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("action", ["wilson", pytest.param("iwasaki", marks=pytest.mark.slow)])
 def test_runs_of_a_batch_can_have_different_anisotropies(tmp_path, best_device, action):
     ratios = (2.0, 2.0, 3.5, 0.7, 1.5)
@@ -124,6 +126,7 @@ def test_every_observable_can_be_measured_in_a_batch(tmp_path, best_device):
     assert found_in(tmp_path, parameters) == expected
 
 
+@pytest.mark.slow
 def test_a_batch_can_be_continued_with_another_packing(tmp_path, best_device):
     parameters = members("su3", precision="double", rng="ranlux")
     expected = alone(tmp_path, parameters, best_device)
@@ -145,6 +148,7 @@ def test_runs_after_different_updates_are_refused(tmp_path, best_device):
     assert together(tmp_path, parameters, best_device, [0, 1]) is None
 
 
+@pytest.mark.slow
 def test_replicas_that_exceed_the_cache_are_updated_one_by_one(tmp_path, monkeypatch):
     device = CpuDevice(threads=2)
     parameters = members("su3", lattice="4x4x8x6", precision="double")

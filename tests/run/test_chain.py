@@ -72,6 +72,7 @@ def test_a_run_records_what_a_hand_made_chain_gives(tmp_path, best_device):
         np.testing.assert_allclose(found, links[sweep], rtol=0, atol=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["single", "double"])
 @pytest.mark.parametrize("rng", GENERATORS)
 @pytest.mark.parametrize("group", ["su2", "su3"])

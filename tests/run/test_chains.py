@@ -60,6 +60,7 @@ def test_chains_are_continued_together_or_alone():
     assert [written(one.path) for one in found] == [alone(seed, configs=3) for seed in (5, 6, 7)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("more", "busy", "how"),
     [

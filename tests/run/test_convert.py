@@ -29,6 +29,7 @@ def read(path):
     return np.stack(list(open_configuration(path).slices()))
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(("source", "to"), PLACES, ids=lambda value: "-".join([*value][:3]))
 def test_links_are_the_same_in_any_format(tmp_path, source, to):
     links, data = sample(*source)

@@ -96,6 +96,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_run_from_beginning_to_end(folder):
     shown = process(*command())
     path = folder / "runs" / "su2_b2.5_4x4x4x4"
@@ -253,6 +254,7 @@ def begin(**values):
     return child
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "number",
     [
@@ -297,6 +299,7 @@ def test_a_signal_while_kernels_are_compiled(folder, monkeypatch, number):
     assert not (folder / "run").exists()
 
 
+@pytest.mark.slow
 def test_a_run_at_work_is_seen_and_not_disturbed(folder):
     child = begin(output="run")
     try:
@@ -362,6 +365,7 @@ def test_bad_input_is_one_sentence_and_exit_code_2(inputs, values, sentence):
     assert not list(inputs.glob("runs/*"))
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
@@ -448,6 +452,7 @@ def test_a_full_disk_loses_nothing(folder):
     assert written(folder / "run") == written(folder / "whole")
 
 
+@pytest.mark.slow
 def test_a_disk_too_small_for_a_checkpoint(folder):
     words = command(output="run")
     sentence = process(

@@ -75,6 +75,7 @@ def finish(process, expect=0):
     return shown + complaint
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rng", ["philox", "lcg", "ranlux"])
 def test_devices_do_not_change_a_bit(tmp_path, rng):
     whole = make_run(tmp_path / "whole", rng=rng, **CHAIN)
@@ -83,6 +84,7 @@ def test_devices_do_not_change_a_bit(tmp_path, rng):
         assert written(path) == written(whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rng", ["philox", "ranlux"])
 def test_a_run_goes_on_with_other_devices(tmp_path, rng):
     whole = make_run(tmp_path / "whole", rng=rng, **CHAIN)
@@ -108,6 +110,7 @@ def test_a_start_file_and_too_many_devices(tmp_path):
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     "devices", ["cpu", "cpu:2", "cpu:3", pytest.param("1", marks=pytest.mark.gpu)]
 )

@@ -73,6 +73,7 @@ COARSE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", COARSE, ids=lambda one: one["integrator"])
 def test_energies_are_distributed_as_they_must_be(tmp_path, fast_device, options):
     """<exp(-dH)> = 1 exactly; the acceptance follows from <dH> if dH is normal."""
@@ -95,6 +96,7 @@ def test_energies_are_distributed_as_they_must_be(tmp_path, fast_device, options
     assert abs(kinetic.value - 0.5) < 0.05
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     "options",
     [
@@ -154,6 +156,7 @@ ENSEMBLES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", ENSEMBLES, ids=lambda one: "-".join(map(str, one.values())))
 def test_averages_are_those_of_the_heatbath(tmp_path, fast_device, values):
     """With rejected trajectories, which matter: without the test the average is another."""
@@ -176,6 +179,7 @@ def test_rejected_trajectories_leave_the_links(tmp_path, best_device):
     assert ((np.diff(plaquettes) == 0) == rejected).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("integrator", "wanted"),
     [
@@ -237,6 +241,7 @@ def whole(tmp_path_factory):
     return outcome(folder)
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("stops", [(1,), (5, 4), (8, 6), (13, 1, 1)])
 def test_a_continued_run_is_the_uninterrupted_one(tmp_path, whole, stops):
     run = Run(tmp_path / "run")
@@ -257,6 +262,7 @@ def test_slabs_and_threads_write_the_same_bytes(tmp_path, whole, devices, thread
     assert outcome(run.path) == whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [

@@ -59,6 +59,7 @@ def rows(run, name="hmc"):
 TWO_RATIOS = "twisted-mass:kappa=0.12:mu=0.1:heavier=mu=0.3/mu=0.8:level=0,1,1"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("quarks", "levels", "order"),
     [
@@ -160,6 +161,7 @@ def test_masses_are_on_levels(text, levels, expected):
     assert len({one.name for one in terms}) == len(terms)
 
 
+@pytest.mark.slow
 def test_all_terms_draw_different_numbers():
     """A doublet draws two fields, after which those of the next terms follow."""
     field = Field.cold(Lattice(2, 2, 2, 4), "su2", "double", open_device_group("cpu:1"))
@@ -277,6 +279,7 @@ def test_a_run_ends_when_solvers_fail_too_often_in_a_row(tmp_path, best_device):
         assert len({*rows(run, "plaquette")["plaquette"]}) == 1
 
 
+@pytest.mark.slow
 def test_the_spectrum_of_one_flavour_is_recorded_and_checked(tmp_path, best_device):
     quarks = "kappa=0.12:flavours=1:range="
     run = Run(tmp_path / "run")
@@ -309,6 +312,7 @@ def test_the_error_of_a_run_whose_solvers_fail_is_a_sentence(tmp_path):
     assert raised.value.exit_code == 1
 
 
+@pytest.mark.slow
 def test_failures_are_counted_in_a_row(tmp_path, best_device, monkeypatch):
     """Trajectories 2, 3, 5 and 6 fail, of which two in a row are allowed; stops do not matter."""
     draw = TwoFlavours.draw
@@ -354,6 +358,7 @@ def whole(tmp_path_factory):
     return outcome(folder)
 
 
+@pytest.mark.slow
 def test_a_continued_run_is_the_uninterrupted_one(tmp_path, whole):
     run = Run(tmp_path / "run")
     for updates in (1, 2, 2):
@@ -362,6 +367,7 @@ def test_a_continued_run_is_the_uninterrupted_one(tmp_path, whole):
     assert outcome(run.path) == whole
 
 
+@pytest.mark.slow
 def test_a_run_with_earlier_solutions_is_continued_exactly(tmp_path):
     """Because the first force of a trajectory starts from zero, wherever the run was stopped."""
     quarks, found = "wilson:kappa=0.13:heavier=kappa=0.1:history=3:force_tolerance=1e-10", []
@@ -375,6 +381,7 @@ def test_a_run_with_earlier_solutions_is_continued_exactly(tmp_path):
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 def test_slabs_and_threads_write_the_same_bytes(tmp_path, whole):
     run = Run(tmp_path / "run")
     carry_out(run, short(), open_device_group("cpu:2", threads=2))

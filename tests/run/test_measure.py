@@ -87,6 +87,7 @@ def test_a_table_of_loops(run, capsys):
     assert "4 configurations" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [(), ("--correlations", "--orderings", "blocks")])
 def test_measuring_goes_on_where_it_stopped(run, capsys, more):
     words = (*LOOPS, *more)
@@ -147,6 +148,7 @@ def test_loops_measured_along_the_way_are_those_of_the_configurations(folder, ca
         assert damage in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_any_number_of_devices_makes_the_same_table(run, capsys):
     tables = {}
     for devices in ("cpu:1", "cpu:2", "cpu:3"):
@@ -183,6 +185,7 @@ def test_any_number_of_gpus_makes_the_same_table(run, gpu, no_lost_memory):
     assert tables.pop().startswith(output.read_bytes())
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -244,6 +247,7 @@ def test_tables_of_earlier_versions_have_all_orderings(run):
     assert set(read_table(path).columns["sweep"]) == {6, 8, 10, 12, 14}
 
 
+@pytest.mark.slow
 def test_loops_between_levels_along_the_way(folder):
     """They are those of the configurations, and their table tells a fit and verify all it needs."""
     run = folder / "along"

@@ -80,6 +80,7 @@ def forecast_and_peak(name, slices, kind, group, monkeypatch, precision="single"
     return found, taken
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["cpu-16", SLOW_GPU])
 @pytest.mark.parametrize("slices", [(8,), pytest.param((2, 6), marks=pytest.mark.slow)], ids=str)
 @pytest.mark.parametrize(
@@ -128,6 +129,7 @@ def with_free_memory(nbytes, monkeypatch):
     monkeypatch.setattr(cpu, "free_memory", lambda: nbytes)
 
 
+@pytest.mark.slow
 def test_too_little_memory_is_refused_before_the_start(run, monkeypatch):
     options = {"quark": WALLS, "backend": "cpu", **ROUGH}
     needed = measurement_memory(run, "residual-mass", **options).device_bytes
@@ -140,6 +142,7 @@ def test_too_little_memory_is_refused_before_the_start(run, monkeypatch):
     assert len(measure(run, "residual-mass", progress=False, **options)) == LATTICE.t - 2
 
 
+@pytest.mark.slow
 def test_the_command_says_it(run, monkeypatch):
     words = ["measure", "residual-mass", run, "--quark", WALLS, "--backend", "cpu", "--dry-run"]
     shown, code = call(*words)

@@ -331,6 +331,7 @@ def test_functions_on_configurations_are_those_measured_along_the_way(folder, wh
         measure(path, function, precision="single", **HOW)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("devices", ["cpu", "cpu:2"])
 def test_measuring_a_function_goes_on_where_it_stopped(folder, devices):
     how = {**HOW, "threads": 2, "devices": devices}
@@ -419,6 +420,7 @@ def test_on_update_is_called_after_every_update(folder):
     assert result.stopped is None
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("updates", [(1,), (2, 3, 4, 5), (10,), range(1, UPDATES)])
 def test_a_run_stopped_by_on_update_ends_like_one_that_was_not(folder, whole, updates):
     for update in updates:
@@ -433,6 +435,7 @@ class OwnError(Exception):
     """An error that only the user's program knows."""
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("error", [OwnError("it failed"), UsageError("It is wrong.")])
 @pytest.mark.parametrize("update", [0, 3, 6, 11])
 def test_a_function_that_fails_leaves_a_run_that_can_be_continued(folder, whole, update, error):
@@ -527,6 +530,7 @@ def test_parameters_of_a_result_make_the_same_run(folder, whole):
 # What is asked for, and what is shown
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("kind", ["options", "mapping", "parameters", "card", "mixed"])
 def test_parameters_may_be_given_in_any_form(folder, kind):
     call("generate", *words(output="expected", **TINY), "--threads", 1, "--backend", "cpu")
@@ -617,6 +621,7 @@ def in_threads(*calls):
     return results
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [{}, {"devices": "cpu:2", "threads": 2}])
 def test_runs_in_other_threads(folder, whole, how):
     before = set(threading.enumerate())
@@ -699,6 +704,7 @@ def test_results_are_paths(whole):
     assert all(path.parent.parent == whole.path for path in whole.configs.values())
 
 
+@pytest.mark.slow
 def test_reprs_are_short(folder, whole):
     devices = open_device_group("cpu:2")
     field = Field.cold(Lattice(4, 4, 4, 8), "su2", device=devices)
@@ -793,6 +799,7 @@ def test_fields_go_to_files_and_back(folder, group, precision):
     assert not (folder / "none").exists()
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("source", SOURCES, ids="-".join)
 def test_files_of_all_formats_are_loaded(folder, source):
     links, data = sample(*source)

@@ -59,6 +59,7 @@ def other_device(monkeypatch):
     monkeypatch.setattr(StoredChain, "taken_up", otherwise)
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     "values",
     [

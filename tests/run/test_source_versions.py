@@ -125,6 +125,7 @@ def test_line_ends_do_not_count(package):
     assert sources_of(OBSERVABLES[NAME], "su3") == before
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     ("observable", "file", "counts"),
     [
@@ -179,6 +180,7 @@ def test_all_kernels_that_an_observable_declares_are_covered(name):
     assert declared <= found
 
 
+@pytest.mark.slow
 def test_versions_do_not_depend_on_what_has_been_imported():
     script = (
         "from gauge_mc.observables import OBSERVABLES\n"
@@ -202,6 +204,7 @@ def test_the_records_of_updates_have_no_version(run):
     assert list(read_table(run / "plaquette.csv").sources) == [0]
 
 
+@pytest.mark.slow
 def test_measure_says_that_another_version_has_measured(package, run):
     """And the command that it prints measures again, keeping what there was."""
     table = run / "own_trace.csv"
@@ -252,6 +255,7 @@ def test_measure_says_that_another_version_has_measured(package, run):
     assert (run / "own_trace.csv.2").read_bytes() == after
 
 
+@pytest.mark.slow
 def test_new_configurations_are_measured_by_the_present_version(package, run):
     table = run / "own_trace.csv"
     assert call("measure", NAME, run, *ONE_CORE)[1] == 0
@@ -321,6 +325,7 @@ def test_a_run_that_measures_along_the_way_goes_on_with_another_version(package,
     assert "own_trace.csv  records: 12, 9 of them by another version" in checked
 
 
+@pytest.mark.slow
 def test_secondary_tables_have_versions_and_are_kept_together(tmp_path, monkeypatch):
     run = make_run(tmp_path / "run", lattice="2x2x2x4", configs=1)
     words = ("measure", "mesons", run, "--kappa", "0.1", *ONE_CORE)

@@ -94,6 +94,7 @@ def test_chains_begin_from_the_starts_of_a_list_in_turn(tmp_path, monkeypatch):
     ] * 3
 
 
+@pytest.mark.slow
 @pytest.mark.kernels
 def test_a_card_and_a_scan_take_a_list_of_starts(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -163,6 +164,7 @@ def test_where_hot_and_cold_agree_is_said_everywhere(tmp_path):
     assert words in (tmp_path / "r.html").read_text()
 
 
+@pytest.mark.slow
 def test_chains_that_disagree_are_cautioned_about(tmp_path):
     hot, cold = write_pair(tmp_path, shift=2.0)
     found = found_thermalisation(cold)

@@ -135,6 +135,7 @@ def test_the_time_limit_counts_what_stopping_takes(clock):
         assert reason(2.0) == "SIGTERM"
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     ("update", "save", "write"), [(1, 1, 1), (10, 0.1, 0.1), (0.2, 20, 1), (0.2, 1, 20)]
 )

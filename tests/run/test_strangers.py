@@ -37,6 +37,7 @@ def copy(runs, tmp_path):
     return shutil.copytree(runs, tmp_path / "runs")
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("case", STRANGERS)
 def test_a_configuration_of_somebody_else_is_left(copy, case):
     name, origin = STRANGERS[case]

@@ -120,6 +120,7 @@ HMC = {"algorithm": "hmc", "steps": 3, "thermalize": 2, "configs": 2}
 QUARKS = HMC | {"quarks": "kappa=0.1", "lattice": "4x4x4x4"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "values",
     [
@@ -202,6 +203,7 @@ def requests_in(path, **how):
     return [one.values() | values | {"output": str(path / str(n))} for n, one in enumerate(runs)]
 
 
+@pytest.mark.slow
 def test_killed_while_checkpoints_are_written_runs_are_the_same(tmp_path):
     """Kills come between the first, and between the second checkpoints of the three runs."""
     generate_together(requests_in(tmp_path / "whole"))

@@ -69,6 +69,7 @@ def test_what_was_removed_is_not_missing(run):
     assert (code, "0000011.lime is missing" in shown) == (1, True)
 
 
+@pytest.mark.slow
 def test_a_thinned_run_is_measured_and_continued_exactly(run, tmp_path):
     cpu = ("--backend", "cpu", "--threads", "1", "--quiet")
     whole = shutil.copytree(run, tmp_path / "whole")
@@ -95,6 +96,7 @@ def test_a_thinned_run_is_measured_and_continued_exactly(run, tmp_path):
     assert call("verify", run)[1] == 0
 
 
+@pytest.mark.slow
 def test_a_thinning_may_be_killed_at_any_point(made, tmp_path, monkeypatch):
     unlink, left = Path.unlink, []
 
@@ -169,6 +171,7 @@ def test_what_cannot_be_thinned(run, tmp_path):
     assert "keeps no configurations" in call("thin", unkept, "--keep", "2")[0]
 
 
+@pytest.mark.slow
 def test_runs_that_exchange_couplings_are_thinned_only_if_asked(tmp_path):
     scan = tmp_path / "scan"
     how = ("--lattice", "2x2x2x2", "--beta", "2.0,2.1", "--configs", "4", "--tempering", "--quiet")
@@ -183,6 +186,7 @@ def test_runs_that_exchange_couplings_are_thinned_only_if_asked(tmp_path):
     assert there(run) == [3, 5]
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     "text",
     [

@@ -184,6 +184,7 @@ def test_what_is_no_run_is_refused(tmp_path):
         open_run(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_plot_is_a_figure(made, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     matplotlib = pytest.importorskip("matplotlib")
@@ -219,6 +220,7 @@ def test_a_plot_of_something_else_is_refused(made, what, more, sentence):
         plot(what, **{"run": made[0], **more})
 
 
+@pytest.mark.slow
 def test_status_and_info_return_what_the_commands_print(made, tmp_path):
     run = made[0]
     found, facts = status(run), info(run)

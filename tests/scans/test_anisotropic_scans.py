@@ -35,6 +35,7 @@ def test_points_differ_in_the_anisotropy(folder):
     assert code == 0, said
 
 
+@pytest.mark.slow
 def test_a_scan_is_enlarged_by_an_anisotropy(folder):
     words = ("--lattice", "4x4x4x2", *SMALL, "--output", "s")
     scan("--beta", "2.0", *words)

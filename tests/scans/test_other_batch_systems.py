@@ -53,6 +53,7 @@ def command_of(folder, name):
     return ["bash", folder / name], variables, folder.parent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["array.pbs", SLOW_LSF, SLOW_YAML])
 def test_a_job_carries_out_its_run(scripts, name):
     words, variables, folder = command_of(scripts, name)
@@ -67,6 +68,7 @@ def test_a_job_carries_out_its_run(scripts, name):
     assert len(betas) == 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [SLOW_PBS, SLOW_LSF, "array.yaml"])
 def test_a_job_that_is_deleted_writes_a_checkpoint(scripts, name):
     point = scripts / "point.sh"
@@ -84,6 +86,7 @@ def test_a_job_that_is_deleted_writes_a_checkpoint(scripts, name):
     assert not run.holder()[1]
 
 
+@pytest.mark.slow
 def test_the_runs_are_plotted_together(scripts, monkeypatch, sketched):
     for number in range(2):
         subprocess.run(

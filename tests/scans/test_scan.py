@@ -128,6 +128,7 @@ def test_default_names_tell_what_runs_share(folder, monkeypatch):
     assert "no scan in one" in call("plot", "scan", "one")[0]
 
 
+@pytest.mark.slow
 def test_a_scan_from_beginning_to_end(folder, sketched):
     grid = ("--beta", "2.2:2.3:0.1", "--lattice", A, "--chains", 2)
     shown = scan(*grid, "--output", "s", *SMALL)
@@ -304,6 +305,7 @@ def test_no_run_is_started_when_the_time_is_too_short_to_stop_it(folder):
     assert not list(folder.glob("s/b*"))
 
 
+@pytest.mark.slow
 def test_runs_wait_for_others_that_hold_them_and_leave_mpi_alone(folder, monkeypatch, sketched):
     monkeypatch.setenv("PMI_SIZE", "2")
     there = Scan(folder / "s", Parameters(thermalize=5, configs=1)).enlarged((2.3, 2.4), (A,))

@@ -44,6 +44,7 @@ def program(path, text):
     path.chmod(0o755)
 
 
+@pytest.mark.slow
 def test_a_job_array_of_slurm(folder, monkeypatch, sketched):
     pytest.importorskip("submitit")
     words = ("--beta", "2.2,2.3", "--lattice", A, "--output", "s", "--threads", 1, *SMALL)

@@ -50,6 +50,7 @@ def expected(group, alphas, exclude, projection):
     return ape_alpha(links, alphas[2], left, left, project)
 
 
+@pytest.mark.first_quick
 @pytest.mark.kernels
 @pytest.mark.parametrize(
     ("alphas", "exclude", "projection"),
@@ -74,6 +75,7 @@ def test_one_iteration(group, name, precision, alphas, exclude, projection):
         assert np.array_equal(found[..., mu, :, :], field.to_numpy()[..., mu, :, :])
 
 
+@pytest.mark.first_quick
 @pytest.mark.kernels
 @pytest.mark.parametrize("kind", ALPHAS)
 @pytest.mark.parametrize(("name", "precision"), DEVICES)

@@ -1,10 +1,15 @@
-"""What differs from main: `python tests/tools/changes.py` prints the files with tests of it."""
+"""What differs from main: `python tests/tools/changes.py` prints the files with tests of it.
+
+With ``--kernels``, it prints those with tests of kernels whose sources differ from those that
+``.ci/checked.txt`` records.
+"""
 
 from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -85,6 +90,20 @@ def _containing(folder: str, pattern: str, names: str = "*.py") -> set[Path]:
     }
 
 
+def changed_kernels() -> Iterator[Path]:
+    """Yield the kernels whose sources differ from the recorded ones."""
+    sys.path.insert(0, str(CHECKOUT))
+    from gauge_mc.devices.kernels import Kernel
+    from tests.tools import checked, compile_cuda
+
+    passed = checked.recorded()
+    for path in (CHECKOUT / "cuda_src/kernels").glob("*.cu"):
+        digest = compile_cuda.digest_of_kernel(Kernel(path.stem))
+        if passed.get(f"CUDA kernel {path.stem}") != digest:
+            yield path
+
+
 if __name__ == "__main__":
-    for path in sorted(files_with_tests(changed_files() or ())):
+    changed = changed_kernels() if "--kernels" in sys.argv else changed_files() or ()
+    for path in sorted(files_with_tests(changed)):
         print(path.relative_to(CHECKOUT))

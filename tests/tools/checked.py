@@ -21,8 +21,8 @@ STAGES = {
     "other versions of Python": ("pyproject.toml",),
     "packages": ("pyproject.toml", "gauge_mc/devices/source.py", "gauge_mc/devices/cache.py"),
 }
-"""Files on which a stage depends more than on all others. What is rare beyond these is found by the
-run with --every, which repeats all stages.
+"""Files on which a stage depends more than on all others; a page depends on itself. What is rare
+beyond these is found by the run with --every, which repeats all stages.
 """
 
 
@@ -37,7 +37,7 @@ def digest_of(paths: Iterable[Path], checkout: Path = CHECKOUT) -> str:
 
 def digest_of_stage(stage: str) -> str:
     """Return the digest of what a stage depends on."""
-    return digest_of(CHECKOUT / name for name in STAGES[stage])
+    return digest_of(CHECKOUT / name for name in STAGES.get(stage, (stage,)))
 
 
 def recorded(record: Path = RECORD) -> dict[str, str]:
@@ -58,7 +58,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("stage", choices=[*STAGES])
+    parser.add_argument("stage", help=f"{', '.join(STAGES)}, or the path of a page")
     parser.add_argument("--record", action="store_true", help="the stage has passed")
     arguments = parser.parse_args()
     digest = digest_of_stage(arguments.stage)

@@ -113,6 +113,7 @@ def test_overrelaxation_keeps_the_action(name, best_device):
     assert np.abs(field.to_numpy() - links).max() > 0.1
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("xi0", [0.5, 3.0])
 @pytest.mark.parametrize("kind", ["cpu-8", pytest.param("cuda", marks=pytest.mark.gpu)])
 def test_distribution_of_single_links(xi0, kind):

@@ -30,6 +30,7 @@ def updated(group, version, device, kind, sweeps):
     return field.to_numpy()
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("kind", ["heatbath", "overrelaxation"])
 @pytest.mark.parametrize(
     "name", ["su2", *(pytest.param(name, marks=pytest.mark.slow) for name in ("su3", "su4"))]

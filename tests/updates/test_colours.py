@@ -80,6 +80,7 @@ def overrelaxed(lattice, group):
     )
 
 
+@pytest.mark.first_quick
 @KINDS
 def test_overrelaxation(lattice, group, precision, device):
     field = Field.from_slices(lattice, group, start(lattice, group), precision, device)
@@ -87,6 +88,7 @@ def test_overrelaxation(lattice, group, precision, device):
     assert_overrelaxed(field, overrelaxed(lattice, group), TOLERANCE[precision])
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     "lattice",
     [Lattice(14, 4, 4, 6), Lattice(10, 4, 10, 4), Lattice(8, 6, 6, 4), Lattice(6, 4, 14, 4)],
@@ -107,6 +109,7 @@ def heated(lattice, group, precision):
     return reference.coloured_sweep(start(lattice, group), IWASAKI.rectangle, rotation)
 
 
+@pytest.mark.first_quick
 @KINDS
 def test_heatbath(lattice, group, precision, device):
     field = Field.from_slices(lattice, group, start(lattice, group), precision, device)
@@ -116,6 +119,7 @@ def test_heatbath(lattice, group, precision, device):
     assert_heated(field, heated(lattice, group, precision), TOLERANCE[precision])
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("lattice", LATTICES, ids=str)
 def test_overrelaxation_keeps_the_action(lattice, group, best_device):
     field = Field.from_slices(lattice, group, start(lattice, group), "double", best_device)

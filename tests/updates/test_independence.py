@@ -107,6 +107,7 @@ def test_sets_that_leave_out_links_are_refused(monkeypatch):
         overrelax(cold())
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     ("name", "lattice"),
     [

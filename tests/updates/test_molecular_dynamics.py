@@ -64,6 +64,7 @@ def generators(n):
     return np.array(found)
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     ("group", "rng_name"),
     [
@@ -152,6 +153,7 @@ every_action = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.first_quick
 @every_action
 @pytest.mark.parametrize("group", ["su3", pytest.param("su4", marks=pytest.mark.slow)])
 def test_action_and_force_are_those_of_numpy(group, name, anisotropic, rng, best_device):
@@ -183,6 +185,7 @@ def test_action_and_force_are_those_of_numpy(group, name, anisotropic, rng, best
     assert abs(changes.sum() - expected) < 1e-11 * np.abs(changes).sum()
 
 
+@pytest.mark.first_quick
 @every_action
 def test_a_kick_and_a_drift_at_once_are_one_after_the_other(name, anisotropic, rng, best_device):
     """They are another kernel than the kick whose force is compared with NumPy."""
@@ -349,6 +352,7 @@ def test_levels_with_the_same_steps_are_one_level(best_device):
     assert [len(found.of[name]) for name in ("outer", "gauge")] == [13, 1]
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     ("outer", "inner"),
     [

@@ -74,6 +74,7 @@ CASES = [
 ]
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     ("group", "action", "options", "integrator", "rng_name", "precision"),
     CASES,

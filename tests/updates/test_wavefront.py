@@ -32,6 +32,7 @@ def number_of(work):
     return SETS.index(UpdateSet(work.mu, work.parity))
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("group", [pytest.param("su3", marks=pytest.mark.slow), "su2"])
 @pytest.mark.parametrize("extent", [2, 4, pytest.param(6, marks=pytest.mark.slow), 16])
 @pytest.mark.parametrize(

@@ -388,6 +388,7 @@ def test_reading_takes_a_small_share_of_the_time():
     assert min(b - a for a, b in itertools.pairwise(calls)) >= 0.05 / SHARE
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_address_and_ends_by_ctrl_c(run, tmp_path):
     arguments = [sys.executable, "-m", "gauge_mc", "watch", str(run), "--serve"]
     environment = {**os.environ, TOKEN: "x" * 32}

@@ -27,6 +27,7 @@ def test_fit_equals_scipy(correlated):
     assert fit.dof == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("correlated", [True, False])
 def test_expected_chi2_is_the_mean_of_chi2(correlated):
     rng = np.random.default_rng(3)
@@ -57,6 +58,7 @@ def test_probabilities_of_unequal_weights_are_those_of_samples():
         assert exceedance(chi2, weights) == pytest.approx(np.mean(samples > chi2), abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("correlated", [True, False])
 def test_p_values_are_uniform(correlated):
     """If the expectation of chi2 alone decided, every eleventh uncorrelated fit would be poor."""

@@ -58,6 +58,7 @@ def test_the_derivative_is_that_of_the_scale():
         assert here.series.mean() == pytest.approx(here.value, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("replicas", "samples", "rho"),
     [
@@ -106,6 +107,7 @@ def test_the_lattice_spacing():
     assert flow_scales(flow).spacing_t0 is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["wilson", "zeuthen"])
 def test_the_tree_level_correction_divides_the_energy(kind):
     """A curve that has exactly the artefacts of tree level."""

@@ -137,6 +137,7 @@ def test_kurtosis_of_known_distributions(name, draw, kurtosis):
     assert found.kurtosis.error < 0.2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("replicas", "samples", "rho"),
     [

@@ -23,6 +23,7 @@ def test_wilson_flow_of_the_plaquette_is_a_product_of_bessel_functions():
     )
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("energy", ENERGIES)
 @pytest.mark.parametrize("flow", FLOWS)
 @pytest.mark.parametrize("rectangle", [pytest.param(0.0, marks=pytest.mark.slow), -1 / 12])
@@ -57,6 +58,7 @@ def test_the_fastest_modes_are_those_of_the_flow(flow):
     assert rates.max() == pytest.approx(kind.fastest, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_the_gauge_does_not_matter():
     for flow in FLOWS:
         usual, other = (

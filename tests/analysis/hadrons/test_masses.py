@@ -60,6 +60,7 @@ def test_effective_masses_fluctuate_as_their_derivatives():
         np.testing.assert_allclose(change, expected, rtol=0.01, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_effective_masses_of_skew_correlators_are_within_their_errors():
     """Correlators are exp(-m t + s), with a random walk s whose mean makes their mean exp(-m t).
 
@@ -91,6 +92,7 @@ def test_correlators_that_do_not_decay_have_no_effective_mass():
     assert known.tolist() == [n + 1 not in (5, 8, 9) for n in range(known.size)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("trials", "samples", "options"),
     [
@@ -112,6 +114,7 @@ def test_one_standard_deviation_covers_two_thirds(trials, samples, options):
     assert 0.85 < chi2.mean() < 1.15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("excited", "trials"),
     [(0.3, 16), *(pytest.param(one, 40, marks=pytest.mark.every) for one in (0.0, 0.3, 0.8))],
@@ -138,6 +141,7 @@ def test_excited_states_of_either_sign_that_remain_are_refused(excited):
             fit_mass(short(rng, 0.5, excited), Ranges())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("excited", [0.3, -0.3])
 def test_excited_states_of_either_sign_move_the_range(excited):
     rng, found, starts = np.random.default_rng(5), [], []

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pytest
 
 from gauge_mc.analysis.hadrons.correlators import MESON_LABELS
 from gauge_mc.analysis.hadrons.masses import Ranges
@@ -49,6 +50,7 @@ def ensemble(rng, samples):
     return in_memory(MESON_LABELS, dict(zip(keys, whole, strict=True)))
 
 
+@pytest.mark.slow
 def test_plateaus_of_pcac_masses_begin_where_excited_states_are_small():
     """From t = 3 on they shift the mass by 0.6 of its error, and from t = 4 on by 0.25.
 

@@ -99,6 +99,7 @@ def test_folding():
     np.testing.assert_array_equal(fold(values, 1, 10 + values)[0], [0, 8, 8, 8])
 
 
+@pytest.mark.slow
 def test_masses_of_mesons_and_quarks(tmp_path):
     path = write_mesons(tmp_path / "mesons.csv", np.random.default_rng(1), 60)
     found = meson_series(read_hadron_correlators(path, MESON_LABELS), Ranges(3))

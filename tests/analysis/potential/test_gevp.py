@@ -66,6 +66,7 @@ def test_states_keep_their_places_in_the_noise():
         assert np.abs(mean[2:] - levels(matrices, state)[0]).max() < 0.25
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("t0", "state", "t_min", "trials"),
     [
@@ -88,6 +89,7 @@ def test_one_standard_deviation_covers_two_thirds(t0, state, t_min, trials):
     assert 0.8 < np.sqrt(np.mean(np.square(pulls))) < 1.2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trials", [12, pytest.param(40, marks=pytest.mark.slow)])
 def test_automatic_plateaus_of_the_ground_state(trials):
     rng, pulls = np.random.default_rng(5), []

@@ -114,6 +114,7 @@ def test_distances_of_half_the_lattice_are_named(tmp_path):
     assert not any("Half the lattice" in one for one in second.cautions)
 
 
+@pytest.mark.slow
 def test_fits_files_and_plots_are_those_of_loops(tmp_path):
     h5py = pytest.importorskip("h5py")
     write(tmp_path / "polyakov_correlators.csv", correlators(500))

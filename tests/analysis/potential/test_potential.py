@@ -41,6 +41,7 @@ def pulls(fit):
     return [(found[name].value - value) / found[name].error for name, value in truth.items()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("trials", "samples", "window"),
     [
@@ -65,6 +66,7 @@ def test_known_potential_is_recovered_with_honest_errors(trials, samples, window
     assert 0.7 < np.mean(chi2) < 1.4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trials", [12, pytest.param(25, marks=pytest.mark.slow)])
 def test_automatic_plateaus_and_window_stay_near_the_truth(trials):
     rng = np.random.default_rng(12)
@@ -141,6 +143,7 @@ def test_fit_equals_that_of_pyerrors():
     assert error[0] == pytest.approx(there.dvalue, rel=0.15)  # whose tau_int is its own
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trials", [10, pytest.param(30, marks=pytest.mark.slow)])
 def test_only_forms_that_are_wrong_are_called_poor(trials):
     """The points are so correlated that chi2 of 0.1 is nothing unusual if 0.03 is expected."""
@@ -302,6 +305,7 @@ CONTAMINATED = {
 """Weights and gaps of excited states in synthetic loops."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("states", "trials"),
     [("two states", 20), *(pytest.param(one, 60, marks=pytest.mark.slow) for one in CONTAMINATED)],
@@ -409,6 +413,7 @@ def test_later_starts_and_windows_are_systematic_errors():
     assert all(math.isfinite(one.ranges) for one in found.force_scales.values())
 
 
+@pytest.mark.slow
 def test_errors_of_scales_hold_where_noise_decides_between_which_forces_they_are():
     force = [0.2, 0.15, 0.12, 0.11, 0.115, 0.11, 0.1]
 
@@ -496,6 +501,7 @@ def test_systematic_errors_of_linear_quantities():
     assert fit_window(plain, True, 1, 6).systematic == {}  # only the scan looks one step later
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trials", [25, pytest.param(40, marks=pytest.mark.slow)])
 def test_averages_over_ranges_and_windows(trials):
     assert akaike_weights([1.0, 1.0], [3.0, 2.0]) == pytest.approx([0.7311, 0.2689], abs=1e-4)
@@ -561,6 +567,7 @@ def test_scales_from_the_force_are_exact_at_tree_level():
     assert force_scales(force[:2], plateaus) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [1e-5, 3e-4, 3e-3])
 @pytest.mark.parametrize("trials", [25, pytest.param(40, marks=pytest.mark.slow)])
 def test_systematic_errors_of_interpolations_cover_other_forms(noise, trials):
@@ -626,6 +633,7 @@ def test_forces_off_axis():
     assert force_scales(found, plateaus) == {}  # scales are from the force on axis
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("samples", "trials"),
     [

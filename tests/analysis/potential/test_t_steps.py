@@ -117,6 +117,7 @@ def without_neighbours(one):
     return replace(one, r=one.r[1:], values=one.values[:, 1:])
 
 
+@pytest.mark.slow
 def test_a_table_is_fitted_and_drawn(tmp_path):
     """With multihit, R = 1 on axis is missing as well."""
     whole = [loops(150, 10, path=path, seed=n) for n, path in enumerate(("100", "110"))]

@@ -30,6 +30,7 @@ def within(deviations, errors):
     return [float(np.mean(np.abs(deviations) < sigma * np.array(errors))) for sigma in (1, 2)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("noise", "count"), [(0.1, 400), (1.2, 1500)])
 def test_errors_of_zeros_contain_the_truth_at_least_as_often_as_they_should(noise, count):
     """At a noise of 1.2 a third of the curves have no zero, and most zeros are near an end.

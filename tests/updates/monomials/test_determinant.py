@@ -69,6 +69,7 @@ def direction(links, rng):
     return towards / np.sqrt(-2 * trace(towards @ towards).real)[..., None, None]
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("extents", [(2, 4, 2, 2), (4, 2, 8, 4), (4, 6, 2, 2)])
 @pytest.mark.parametrize(("group", "flavours"), [("su2", 1), ("su3", 2), ("su4", 2)])
@@ -83,6 +84,7 @@ def test_the_force_is_the_derivative_of_the_action(name, extents, group, flavour
     assert abs(changes.sum() - rate) < 1e-12 * np.abs(changes).sum()
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("group", ["su2", "su3"])
 def test_all_forces_add_up_to_that_of_the_determinant_of_the_operator(

@@ -92,6 +92,7 @@ CASES = {
 }
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("group", ["su3", *(f"su{n}" for n in (2, 4))])
 def test_the_force_is_the_derivative_of_the_action(group, case, rng, best_device):
@@ -142,6 +143,7 @@ def test_gauge_transformations_turn_the_force(case, rng, best_device):
     assert np.abs(at @ force @ dagger(at) - turned).max() < 1e-11 * np.abs(force).max()
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("kind", ["cpu-16", *GPUS])
 @pytest.mark.parametrize("case", ["wilson", "two solves", "twisted ratio", "twisted clover"])
 def test_slabs_and_threads_give_the_same_bytes(case, kind, rng):
@@ -164,6 +166,7 @@ def test_slabs_and_threads_give_the_same_bytes(case, kind, rng):
     assert all(one == found[0] for one in found[1:])
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("case", ["wilson", "two solves", "twisted ratio", "clover"])
 def test_trajectories_are_reversible_and_of_second_order(case, rng, best_device):
     lattice = Lattice(4, 4, 2, 4)
@@ -211,6 +214,7 @@ def test_earlier_solutions_cost_reversibility(rng, best_device):
     assert iterations[1] < iterations[0]
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("case", ["twisted mass", "ratio"])
 def test_weights_of_pseudofermions_are_determinants(case, rng, best_device):
     """<exp(S(U) - S(U'))> over fields phi drawn for U is det(U') / det(U)."""

@@ -78,6 +78,7 @@ def direction(links, rng):
     return towards / np.sqrt(-2 * trace(towards @ towards).real)[..., None, None]
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("flavours", [1, 0.5, 1.5])
 @pytest.mark.parametrize("case", CASES)
 def test_action_and_force_of_a_power_of_a_dense_matrix(case, flavours, best_device, rng):
@@ -164,6 +165,7 @@ def test_the_distribution_of_pseudofermions(rng):
     assert abs((squares**2).mean() - 2) < 4 * np.sqrt(20 / squares.size)
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("inner", ["double", "single"])
 def test_slabs_give_the_same_bytes(inner, rng):
     lattice = Lattice(4, 2, 4, 6)

@@ -123,6 +123,7 @@ def test_weights_are_determinants_of_both_flavours(best_device, rng):
     assert abs(expected - 1) > 5 * error
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("mus", [MUS, (1.5, 3.0)])
 def test_the_default_range_contains_the_spectrum(mus, best_device):
     """Also on links of 1, where the hopping term is largest, and if A is far from 1."""
