@@ -138,7 +138,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out += [item for item in items if item.get_closest_marker("gpu")]
     for item in items:
         values = getattr(getattr(item, "callspec", None), "params", {})
-        kind = values.get("group"), values.get("precision")
+        kind = kind_of(item)
         fixtures = {*getattr(item, "fixturenames", ())}
         if values.get("storage") == "single":  # half precision has the same arithmetic
             item.add_marker(pytest.mark.slow)
@@ -174,14 +174,19 @@ def mark_beyond_one_of_a_folder(items: Iterable[pytest.Item]) -> None:
     """Let quick tests of one file in a folder have the kind `ONCE`; a checksum says which."""
     files = defaultdict(lambda: defaultdict(list))
     for item in items:
-        values = getattr(getattr(item, "callspec", None), "params", {})
-        if (values.get("group"), values.get("precision")) == ONCE and runs_kernels(item):
+        if kind_of(item) == ONCE and runs_kernels(item):
             files[item.path.parent][item.path.name].append(item)
     for folder, several in files.items():
         names = sorted(several)
         chosen = names[crc32(folder.name.encode()) % len(names)]
         for item in (one for name in names if name != chosen for one in several[name]):
             item.add_marker(pytest.mark.slow)
+
+
+def kind_of(item: pytest.Item) -> tuple[str | None, str | None]:
+    """Return the group and the precision of a test."""
+    values = getattr(getattr(item, "callspec", None), "params", {})
+    return values.get("group"), values.get("precision")
 
 
 def runs_kernels(item: pytest.Item) -> bool:
@@ -200,7 +205,7 @@ def mark_beyond_one_of_a_file(items: Iterable[pytest.Item]) -> None:
     instances = defaultdict(list)
     for item in items:
         values = getattr(getattr(item, "callspec", None), "params", {})
-        kind = values.get("group"), values.get("precision")
+        kind = kind_of(item)
         device = values.get("device", values.get("device_groups"))
         beyond = pytest.mark.every
         if item.get_closest_marker("every") or not KINDS_OF_DEVICES & {*item.fixturenames}:

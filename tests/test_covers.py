@@ -4,7 +4,7 @@ from itertools import combinations, product
 
 import pytest
 
-from tests.conftest import choice_of
+from tests.conftest import ONCE, QUICK, choice_of, function_of, kind_of, runs_kernels
 from tests.covers import beyond_pairs, beyond_values
 from tests.tools.share import is_chosen
 
@@ -73,3 +73,18 @@ def test_shares_change_with_the_number():
     assert all(5 < len(one) < 40 for one in shares)
     assert len({*map(frozenset, shares)}) == 30
     assert all(is_chosen(one, "7/1") for one in names)
+
+
+def test_quick_tests_of_kernels_have_few_kinds(request):
+    """One, and in one file of every folder a second one; `first_quick` means one instance."""
+    quick = [one for one in request.session.items if not one.get_closest_marker("slow")]
+    kinds = {one: kind_of(one) for one in quick if runs_kernels(one)}
+    assert {*kinds.values()} <= QUICK | {(None, None)}
+    seconds = {one.path for one, kind in kinds.items() if kind == ONCE}
+    assert len(seconds) == len({path.parent for path in seconds})
+    firsts = [
+        function_of(one)
+        for one in quick
+        if one.get_closest_marker("first_quick") and not one.get_closest_marker("gpu")
+    ]
+    assert len(firsts) == len({*firsts})

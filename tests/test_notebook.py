@@ -43,6 +43,7 @@ def test_misspelt_names_are_answered_with_the_right_ones(call, right):
         call(field)
 
 
+@pytest.mark.slow
 def test_an_error_is_one_line_in_a_notebook(capsys):
     shell = pytest.importorskip("IPython.core.interactiveshell").InteractiveShell()
     shell.run_cell("import gauge_mc; gauge_mc.fit('potental')")

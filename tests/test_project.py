@@ -90,6 +90,7 @@ def test_a_link_that_leads_nowhere_is_found(tmp_path, link, broken):
     assert [*broken_links(page)] == [link] * broken
 
 
+@pytest.mark.slow
 def test_hooks_before_a_commit_and_forms_of_issues_are_valid(root):
     yaml = pytest.importorskip("yaml")
     hooks = yaml.safe_load((root / ".pre-commit-config.yaml").read_text())["repos"][0]["hooks"]

@@ -322,6 +322,7 @@ def test_an_estimate_becomes_an_observable_of_pyerrors():
         Estimate(0.5, math.nan, math.nan, math.nan, 1).to_pyerrors("one")
 
 
+@pytest.mark.slow
 def test_an_estimate_becomes_a_number_of_gvar():
     gvar = pytest.importorskip("gvar")
     found = MEASURED.to_gvar()

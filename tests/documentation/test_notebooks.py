@@ -5,11 +5,15 @@ import json
 import re
 from pathlib import Path
 
-import nbformat
 import pytest
 
 from tests.test_docs import ROOT, hooks
-from tests.tools.notebooks import differences, executed
+
+nbformat = pytest.importorskip("nbformat")
+notebooks = pytest.importorskip("tests.tools.notebooks")
+differences = notebooks.differences
+
+pytestmark = pytest.mark.slow  # what they need is not a part of the quick tests' environment
 
 NOTEBOOKS = sorted((ROOT / "docs").rglob("*.ipynb"))
 
@@ -22,12 +26,11 @@ def test_there_are_notebooks_and_each_is_a_page():
         assert sum(place in page for page in pages) == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_shows_what_is_stored_in_it(path, tmp_path):
     stored = nbformat.read(path, as_version=4)
     assert all(cell.outputs for cell in stored.cells if cell.cell_type == "code")
-    assert differences(stored, executed(path, tmp_path)) == []
+    assert differences(stored, notebooks.executed(path, tmp_path)) == []
 
 
 def test_a_changed_word_or_digit_is_seen():

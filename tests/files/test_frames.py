@@ -40,6 +40,7 @@ def test_rows_have_numbers_of_python():
     assert [type(value) for value in first.values()] == [int, str, int, float]
 
 
+@pytest.mark.slow
 def test_a_table_becomes_a_frame_of_pandas():
     pandas = pytest.importorskip("pandas")
     frame = LOOPS.to_pandas()
@@ -48,6 +49,7 @@ def test_a_table_becomes_a_frame_of_pandas():
     pandas.testing.assert_series_equal(frame["loop"], pandas.Series(LOOPS["loop"], name="loop"))
 
 
+@pytest.mark.slow
 def test_a_table_becomes_a_data_set_of_xarray():
     pytest.importorskip("xarray")
     data = LOOPS.to_xarray()
@@ -65,6 +67,7 @@ def test_a_table_becomes_a_data_set_of_xarray():
     assert TableData({}, {"sweep": np.arange(0), "x": np.arange(0)}).to_xarray().sizes["sweep"] == 0
 
 
+@pytest.mark.slow
 def test_rows_that_cannot_be_told_apart_are_refused():
     with pytest.raises(GaugeError, match="Two rows of the table are equal"):
         TableData({}, {"a": np.ones(2), "b": np.ones(2)}).to_xarray()

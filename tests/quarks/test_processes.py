@@ -34,6 +34,7 @@ if processes.rank == 0:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not (MPIEXEC.exists() and importlib.util.find_spec("mpi4py")),
     reason="there is no mpiexec beside Python, or no mpi4py",

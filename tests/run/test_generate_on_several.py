@@ -39,10 +39,12 @@ PIPES = {
     "env": os.environ | {"PYTHONPATH": str(Path(package.__file__).parent.parent)},
 }
 
-with_mpi = pytest.mark.skipif(
-    not (MPIEXEC.exists() and importlib.util.find_spec("mpi4py")),
-    reason="there is no mpiexec beside Python, or no mpi4py",
-)
+
+def with_mpi(test):
+    """Mark a test that needs MPI, which the environment of the quick tests lacks."""
+    there = MPIEXEC.exists() and importlib.util.find_spec("mpi4py")
+    reason = "there is no mpiexec beside Python, or no mpi4py"
+    return pytest.mark.slow(pytest.mark.skipif(not there, reason=reason)(test))
 
 
 def job(ranks, path, *words, **values):

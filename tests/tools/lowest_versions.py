@@ -1,7 +1,7 @@
 """Print the oldest versions that pyproject.toml allows, as constraints for pip.
 
 python tests/tools/lowest_versions.py >constraints.txt
-pip install --constraint constraints.txt '.[test]'
+pip install --constraint constraints.txt '.[test,notebook]'
 """
 
 import re
