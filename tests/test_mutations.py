@@ -116,6 +116,13 @@ def test_small():
     assert {0} == 1
 """
 
+KERNEL = """
+from gauge_mc.kernel import NUMBER
+
+def test_all():
+    assert NUMBER == 1, "The compiler c++ failed on the kernel 'copy': expected ';'. Run"
+"""
+
 
 def test_tests_run_with_the_sources_of_the_copy(tmp_path, monkeypatch, capsys):
     """A mutation is caught, or survives, or breaks what failed before; and results are kept."""
@@ -125,7 +132,9 @@ def test_tests_run_with_the_sources_of_the_copy(tmp_path, monkeypatch, capsys):
         ("gauge_mc/numbers.py", "def listed():\n    return 1\n"),
         ("gauge_mc/unused.py", "NUMBER = 1\n"),
         ("tests/test_numbers.py", TEST.format("listed()")),
+        ("gauge_mc/kernel.py", "NUMBER = 1\n"),
         ("tests/test_unused.py", "def test_all():\n    assert True\n"),
+        ("tests/test_kernel.py", KERNEL),
     ):
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_text(text)
@@ -133,14 +142,14 @@ def test_tests_run_with_the_sources_of_the_copy(tmp_path, monkeypatch, capsys):
     subprocess.run(["git", "add", "."], cwd=source, check=True)
     for module in (mutations, changes):
         monkeypatch.setattr(module, "CHECKOUT", source)
-    names = ("gauge_mc/numbers.py", "gauge_mc/unused.py")
+    names = ("gauge_mc/numbers.py", "gauge_mc/unused.py", "gauge_mc/kernel.py")
     every = [one for name in names for one in of_file(name, (source / name).read_text())]
     monkeypatch.setattr(mutations, "mutations", lambda seed: every)
     results = tmp_path / "results.csv"
     monkeypatch.setattr(sys, "argv", ["mutations.py", "--run", "--out", str(results), "-q"])
     mutations.main()
     rows = [*csv.reader(results.open())]
-    assert [row[6] for row in rows] == ["caught", "survived"]
+    assert [row[6] for row in rows] == ["caught", "survived", "does not compile"]
     assert rows[0][7] == "tests/test_numbers.py::test_small"
     capsys.readouterr()
     mutations.main()
