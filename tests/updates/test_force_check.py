@@ -3,7 +3,7 @@
 import pytest
 
 import gauge_mc
-from gauge_mc.actions import ACTIONS, Coupling, RectangleAction, parse
+from gauge_mc.actions import ACTIONS, Coupling, RectangleAction
 from gauge_mc.actions.wilson import Wilson
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.colouring import PARITIES, ROWS, Colouring
@@ -17,6 +17,7 @@ from gauge_mc.updates.force_check import check_force
 from gauge_mc.updates.independence import check_independence
 from gauge_mc.updates.overrelaxation import OVERRELAXATION
 from gauge_mc.updates.replicas import MANY_REPLICAS, ONE_REPLICA
+from tests.updates.every_action import EVERY, coupling_of
 
 LATTICE = Lattice(4, 6, 8, 10)
 LINKS = Loops(Kernel("link_trace"), (4,))
@@ -139,19 +140,14 @@ def test_rectangles_are_not_for_halos_of_one_slice():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("replicas", [ONE_REPLICA, MANY_REPLICAS], ids=["one", "many"])
-@pytest.mark.parametrize("anisotropy", [1.0, 2.0])
-@pytest.mark.parametrize("name", list(ACTIONS))
-def test_the_usual_actions_pass(best_device, name, anisotropy, replicas):
-    known = {one.name for one in ACTIONS[name].options}
-    values = {"c1": -0.1, "u0": 1.0}
-    action = parse(name).with_options(**{one: values[one] for one in known & values.keys()})
-    if anisotropy != 1:
-        if action.anisotropic is None:
-            pytest.skip("has no anisotropic form")
-        action = action.with_options(anisotropy=anisotropy)
+@pytest.mark.parametrize("anisotropic", [False, True])
+@pytest.mark.parametrize("action", EVERY, ids=lambda one: one.name)
+def test_the_usual_actions_pass(best_device, action, anisotropic, replicas):
+    if not action.loops:
+        pytest.skip("the action declares no loops")
     for group, precision in (("su2", "single"), ("su3", "double")):
         field = Field.cold(LATTICE, group, precision, best_device)
-        check_force(field, Coupling.of(2.0, action), replicas)
+        check_force(field, coupling_of(action, anisotropic, group, beta=2.0), replicas)
 
 
 def test_what_has_passed_is_remembered(monkeypatch):

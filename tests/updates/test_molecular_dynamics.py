@@ -1,14 +1,14 @@
 """Momenta, forces and trajectories on devices, against exact values and NumPy."""
 
 import dataclasses
-from itertools import product
 
 import numpy as np
 import pytest
 
 from gauge_mc import open_device_group
-from gauge_mc.actions import ACTIONS, ANISOTROPY, Coupling
+from gauge_mc.actions import ACTIONS, Coupling
 from gauge_mc.domain.lattice import Lattice
+from gauge_mc.domain.loops import PARALLELOGRAMS, PLAQUETTES, RECTANGLES
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.random import GENERATORS
@@ -20,15 +20,14 @@ from gauge_mc.updates.monomials.gauge import GaugeMonomial
 from tests.reference.fields import random_field, trace
 from tests.reference.flow import algebra
 from tests.reference.molecular_dynamics import derivative, exponential, logarithm, rates
-from tests.reference.parallelograms import action as loops_action
-from tests.reference.updates import anisotropic_action
+from tests.reference.observables import transport
+from tests.reference.parallelograms import loops
+from tests.updates.every_action import BETA, TOY, coupling_of, every_action
 from tests.updates.links import start, unitarity_violation
 from tests.updates.test_integrators import DriftFirst
 
 LATTICE = Lattice(4, 6, 8, 4)
 SMALL = Lattice(4, 4, 4, 4)
-BETA, XI0 = 5.3, 1.7
-OPTIONS = {"c1": -0.1, "u0": 0.9}
 
 DRIFT = 0.05
 """Size of the drift from which momenta are read. The largest are about 6."""
@@ -119,47 +118,39 @@ def test_numbers_for_the_acceptance_are_uniform_and_new_in_every_trajectory(best
     assert np.abs(ordered - (np.arange(count) + 0.5) / count).max() < 2.5 / np.sqrt(count)
 
 
-def couplings(name, anisotropic, group="su3"):
-    """The coupling of an action with all its options; None if it has no anisotropic form."""
-    known = {one.name for one in ACTIONS[name].options}
-    options = {key: value for key, value in OPTIONS.items() if key in known}
-    if "u0" in options and group != "su3":
-        options["u0"] = 1.0  # other coefficients are those of SU(3)
-    if anisotropic:
-        if ANISOTROPY.name not in known:
-            return None
-        options[ANISOTROPY.name] = XI0
-    return Coupling.of(BETA, name, **options)
+SHAPES = dict(zip((PLAQUETTES, RECTANGLES, PARALLELOGRAMS), loops(), strict=True))
 
 
 def reference_action(coupling):
-    """The value of an action in NumPy."""
-    one = coupling.action
-    c1, xi0 = getattr(one, "c1", 0.0), one.anisotropy
-    if hasattr(one, "c2"):
-        return lambda links: coupling.beta * loops_action(links, c1, one.c2)
-    return lambda links: coupling.beta * anisotropic_action(links, c1, xi0)
+    """The value of an action in NumPy, from the coefficients of its loops.
+
+    The test is skipped if NumPy does not know the loops, which are for tests of the action itself.
+    """
+    action, xi0 = coupling.action, coupling.action.anisotropy
+    if not action.loops or not {*action.loops} <= {*SHAPES}:
+        pytest.skip("the action has loops of other shapes, or declares none")
+
+    def value(links):
+        total, n = 0.0, links.shape[-1]
+        for shape, coefficient in action.loops.items():
+            for path in SHAPES[shape]:
+                factor = xi0 if any(mu == 3 for mu, _ in path) else 1 / xi0
+                average = trace(transport(links, path)).real / n
+                total += factor * coefficient * (1 - average).sum()
+        return coupling.beta * total
+
+    return value
 
 
-QUICK = [("wilson", False), ("wilson", True), ("symanzik", False)]
-"""Actions and whether with an anisotropy, for quick tests: most have kernels of their own."""
-
-every_action = pytest.mark.parametrize(
-    ("name", "anisotropic"),
-    [
-        one if one in QUICK else pytest.param(*one, marks=pytest.mark.slow)
-        for one in product(ACTIONS, (False, True))
-    ],
-)
+all_actions = every_action(("wilson", False), ("wilson", True), ("symanzik", False), TOY)
+"""Quick actions have kernels of their own, except for the toy."""
 
 
 @pytest.mark.first_quick
-@every_action
+@all_actions
 @pytest.mark.parametrize("group", ["su3", pytest.param("su4", marks=pytest.mark.slow)])
-def test_action_and_force_are_those_of_numpy(group, name, anisotropic, rng, best_device):
-    coupling = couplings(name, anisotropic, group)
-    if coupling is None:
-        pytest.skip("the action has no anisotropic form")
+def test_action_and_force_are_those_of_numpy(group, action, anisotropic, rng, best_device):
+    coupling = coupling_of(action, anisotropic, group)
     lattice = Lattice(2, 4, 4, 6) if coupling.action.halo_depth == 1 else Lattice(4, 4, 6, 4)
     links = random_field(lattice.extents, group, rng)
     field = Field.from_slices(lattice, group, links, "double", best_device)
@@ -186,12 +177,10 @@ def test_action_and_force_are_those_of_numpy(group, name, anisotropic, rng, best
 
 
 @pytest.mark.first_quick
-@every_action
-def test_a_kick_and_a_drift_at_once_are_one_after_the_other(name, anisotropic, rng, best_device):
+@all_actions
+def test_a_kick_and_a_drift_at_once_are_one_after_the_other(action, anisotropic, rng, best_device):
     """They are another kernel than the kick whose force is compared with NumPy."""
-    coupling = couplings(name, anisotropic)
-    if coupling is None:
-        pytest.skip("the action has no anisotropic form")
+    coupling = coupling_of(action, anisotropic)
     lattice = Lattice(4, 6, 4, 8)
     field = Field.from_slices(
         lattice, "su3", random_field(lattice.extents, "su3", rng), "double", best_device
@@ -415,7 +404,7 @@ def test_links_stay_in_the_group_however_many_steps_there_are(best_device):
 def test_slabs_have_the_bits_of_the_whole(name, devices, integrator, rng):
     lattice = Lattice(4, 4, 4, 12)
     links, found = random_field(lattice.extents, "su3", rng), []
-    coupling = couplings(name, False)
+    coupling = coupling_of(ACTIONS[name])
     for group in (None, open_device_group(devices)):
         field = Field.from_slices(lattice, "su3", links, "double", group)
         dynamics, monomial = MolecularDynamics(field), GaugeMonomial(coupling, field)
