@@ -14,7 +14,7 @@ from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.domain.device_group import LEAST_SLICES, DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.averages import LINK_TRACE, PLAQUETTE
-from gauge_mc.fields.field import HOT, Field
+from gauge_mc.fields.field import COLD, HOT, Field
 from gauge_mc.fields.file_links import GROUP_LINKS, READ_LINKS, WRITE_LINKS
 from gauge_mc.fields.sums import ADD_PARTIAL_SUMS, ANY_VARIANT
 from gauge_mc.observables import Observable, live_observables
@@ -78,6 +78,8 @@ def _needed(
     yield WRITE_LINKS, (BY_SITE.choice, GROUP_LINKS)
     if p.start == "hot" and not resumed:
         yield HOT, (GENERATORS[defaults.START_RNG].choice(),)
+    elif p.start == "cold" and not resumed:
+        yield COLD, ()
     else:
         yield READ_LINKS, (BY_SITE.choice, GROUP_LINKS)
     if p.keeps_configs:
