@@ -60,8 +60,9 @@ def compile_kernels(
     few = Lattice(*p.lattice.extents[:3], LEAST_SLICES * sum(devices.counts))
     slab = Field.empty(few, p.group, p.precision, replace(devices, slices=None)).slabs[0]
     wanted = dict.fromkeys(_needed(p, observables, resumed, several))
-    jobs = [(kernel, slab.variant(*choices)) for kernel, choices in wanted]
-    jobs += [(code, ANY_VARIANT) for code in (ADD_PARTIAL_SUMS, *device.libraries)]
+    # Libraries take longer than most kernels: begun last, they would keep one core only busy.
+    jobs = [(code, ANY_VARIANT) for code in (*device.libraries, ADD_PARTIAL_SUMS)]
+    jobs += [(kernel, slab.variant(*choices)) for kernel, choices in wanted]
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
         list(threads.map(lambda job: device.compile(*job), jobs))
 
