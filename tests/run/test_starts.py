@@ -8,6 +8,7 @@ import pytest
 
 import gauge_mc
 from gauge_mc.analysis.timeseries.agreement import SampledChain, agreement
+from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.files.table import read_table
 from gauge_mc.run.directory import Run
 from gauge_mc.run.starts import compared_starts
@@ -32,6 +33,23 @@ TINY = {
 
 def of(values, every=1, first=1):
     return SampledChain(first + every * np.arange(len(values)), np.asarray(values, dtype=float))
+
+
+@pytest.mark.parametrize("start", ["cold", "hot"])
+def test_a_run_prepares_the_kernels_that_it_needs_and_no_reader(start, tmp_path, monkeypatch):
+    """The reader of files takes long to compile."""
+    prepared, loaded = set(), set()
+    for name, found in (("compile", prepared), ("kernel", loaded)):
+        original = getattr(CpuDevice, name)
+
+        def noted(device, kernel, variant, original=original, found=found):
+            found.add(kernel.name)
+            return original(device, kernel, variant)
+
+        monkeypatch.setattr(CpuDevice, name, noted)
+    gauge_mc.generate(**{**TINY, "configs": 1}, start=start, output=tmp_path / "run")
+    assert loaded <= prepared
+    assert prepared & {"cold", "hot", "read_links"} == {start}
 
 
 @pytest.mark.parametrize("rho", [0.0, 9 / 11])
