@@ -111,6 +111,7 @@ def test_degenerate_series():
         assert 0.5 <= short.tau_int < samples
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rho", [0.0, 0.8])
 def test_errors_of_susceptibilities(rho):
     """The susceptibilities are variances of AR(1) chains with a mean far from 0, in two parts."""

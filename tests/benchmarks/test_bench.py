@@ -158,6 +158,7 @@ def test_operators_that_are_not_a_hopping_term_are_refused():
         gauge_mc.bench(quarks=True, operator="overlap")
 
 
+@pytest.mark.slow
 def test_only_what_is_named_is_timed():
     names = ("Plaquette", "ape", "hyp1", "wilson")
     found = json.loads(call("bench", "--observables", *names, *ON_CPU, "--json")[0])
@@ -489,6 +490,7 @@ def test_all_forms_of_the_hopping_term_are_timed():
         assert abs(one["gb_per_s"] / found["copy_gb_per_s"] / one["share"] - 1) < 1e-9
 
 
+@pytest.mark.slow
 def test_the_hopping_term_is_timed(monkeypatch):
     only(monkeypatch, quarks, "STORAGES", ["single"])
     shown, code = call("bench", "--quarks", *ON_CPU, "--group", "su2")
@@ -608,6 +610,7 @@ def test_terms_of_quarks_are_parts_of_trajectories(tmp_path):
     assert parts["quarks1_ratio1 drawn"]["essential"]
 
 
+@pytest.mark.slow
 def test_trajectories_of_several_chains_are_timed_together(monkeypatch):
     """Chains move in two groups here, as if one device had too little memory for all of them."""
     groups = [slice(0, 2), slice(2, 3)]

@@ -231,6 +231,7 @@ def test_nothing_is_left_where_files_cannot_be_locked(tmp_path, monkeypatch, com
     assert [*tmp_path.iterdir()] == []
 
 
+@pytest.mark.slow
 def test_the_trial_of_a_run_keeps_no_propagators(tmp_path):
     measure = f"mesons:1:kappa=0.12:propagators={tmp_path / 'kept'}"
     call("generate", *TINY, "--measure", measure, "--output", tmp_path / "run")

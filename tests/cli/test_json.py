@@ -133,6 +133,7 @@ def test_a_scan_that_was_stopped_before_anything_was_complete():
     assert result["rows"] == []
 
 
+@pytest.mark.slow
 def test_measure():
     make_run(Path("run"), lattice="4x4x4x4", measure="none")
     result = found("measure", "polyakov", "run", "--backend", "cpu")
@@ -321,6 +322,7 @@ def test_progress_goes_to_standard_error(folder):
     assert printed("info", "none")[0] == ""
 
 
+@pytest.mark.slow
 def test_verify_and_doctor_print_what_they_found_and_fail(made, folder, monkeypatch):
     shutil.copytree(made / "run", folder / "run")
     (folder / "run" / "plaquette.csv").write_text("sweep\n")

@@ -103,6 +103,7 @@ def test_what_is_written_is_read(group, precision, device, order, slabs):
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.slow
 def test_odd_sites_have_eight_links(precision, device):
     """The order of openQCD: t, x, y, z leaving and arriving, sites with z fastest."""
     field, links = field_and_links("su3", precision, device)

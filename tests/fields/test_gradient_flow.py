@@ -188,6 +188,7 @@ def test_a_flow_can_be_used_again_and_leaves_the_field(best_device, group):
     assert np.array_equal(field.to_numpy(), before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["wilson", pytest.param("zeuthen", marks=SLOW)])
 def test_adaptive_steps(fast_device, group, kind):
     lattice = Lattice(4, 4, 4, 4)
@@ -224,6 +225,7 @@ def test_a_tolerance_that_single_precision_cannot_reach_is_refused(best_device):
         flowed(field, "wilson", 0.1, 0.02, 1e-11)
 
 
+@pytest.mark.slow
 def test_the_error_of_a_step_is_of_third_order(best_device, group):
     def energy(step):
         return field_strength(flowed(field, "wilson", 0.48, step).field).clover.sum()

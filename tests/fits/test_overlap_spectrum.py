@@ -49,6 +49,7 @@ def write_spectra(path, rng, samples=400, number=2, spread=1.2, indices=None, he
     return np.array(indices)
 
 
+@pytest.mark.slow
 def test_moments_and_ratios_of_known_matrices(tmp_path, rng):
     table = tmp_path / "overlap_spectrum.csv"
     indices = write_spectra(table, rng)

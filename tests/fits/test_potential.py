@@ -245,6 +245,7 @@ def test_v_of_r_is_shown_where_no_fit_can_be_trusted(tmp_path):
     assert not (tmp_path / "plot.png").exists()
 
 
+@pytest.mark.slow
 def test_a_result_with_what_was_left_out_can_be_drawn(tmp_path, sketched):
     write_loops(tmp_path / "wilson_loops.csv", synthetic_loops(np.random.default_rng(1), 60))
     gauge_mc.fit("potential", tmp_path, skip="auto")

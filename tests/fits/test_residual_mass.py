@@ -80,6 +80,7 @@ def test_plateaus(table):
     assert not found.left_out
 
 
+@pytest.mark.slow
 def test_times_that_are_given(table):
     """The last one is part of the plateau, as long as the lattice has it."""
     for last in (7, EXTENT // 2):

@@ -130,6 +130,7 @@ def test_the_scale_of_the_literature_is_the_default(study):
     assert middle.anomaly.value == pytest.approx(expected, abs=4 * middle.anomaly.error)
 
 
+@pytest.mark.slow
 def test_critical_couplings_give_the_scale(study):
     """Three on a line in ln N_t, whose slope is then that of ln(1/a) everywhere."""
     critical = ",".join(f"{n}:{5.3 + 0.6 * math.log(n / 2):.10f}" for n in (2, 4, 8, 16))
@@ -156,6 +157,7 @@ def test_critical_couplings_give_the_scale(study):
         gauge_mc.fit("thermodynamics", study, critical="4:-1")
 
 
+@pytest.mark.slow
 def test_runs_at_zero_temperature_may_be_elsewhere(study, tmp_path):
     hot, cold = tmp_path / "hot", tmp_path / "cold"
     for one in study.iterdir():

@@ -61,6 +61,7 @@ def shown(result):
     return " ".join(capture.get().split())
 
 
+@pytest.mark.slow
 def test_the_transition_is_written_and_shown(study):
     result = gauge_mc.fit("transition", study, bootstrap=40)
     found, text = result.found, shown(result)

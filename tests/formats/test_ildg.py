@@ -181,6 +181,7 @@ def test_exchanged_extents_are_noticed(path, first, second):
         list(open_configuration(path).slices())
 
 
+@pytest.mark.slow
 def test_much_text_is_refused_before_it_takes_time(path, monkeypatch):
     """The time of the parser grows with it; usual records have some thousand bytes."""
     parsed, usual = [], ildg.text_of

@@ -60,6 +60,7 @@ def touch(path, age):
         os.utime(item, (time.time() - age,) * 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("newest", ["run", "scan"])
 def test_the_newest_run_or_scan_is_the_default(good, tmp_path, monkeypatch, newest):
     monkeypatch.chdir(tmp_path)
@@ -115,6 +116,7 @@ def test_a_scan_and_its_runs_have_logs(there):
     assert len(re.findall(r"^20.* end ended=complete", shown, re.MULTILINE)) == 1
 
 
+@pytest.mark.slow
 def test_a_run_within_a_scan_is_a_run_like_any_other(there, monkeypatch):
     for path in (there / FIRST, Path("..") / "deep" / there / FIRST, (there / FIRST).resolve()):
         assert re.search(r"state +complete", said("status", path))
@@ -200,6 +202,7 @@ def test_runs_that_failed_are_shown_until_they_are_complete(there):
     assert not scan.failed.exists()
 
 
+@pytest.mark.slow
 def test_a_damaged_table_of_a_scan(there):
     table = Scan.read(there).table
     content = table.read_bytes()

@@ -70,6 +70,7 @@ def test_records_are_fetched_once(devices, name):
     assert found == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [NAMES, NAMES[::-1]])
 def test_several_observables_are_measured_side_by_side(devices, names):
     """More often than their sums fit on the devices, so that they are also fetched on the way."""

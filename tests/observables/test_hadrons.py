@@ -56,7 +56,7 @@ def wave(momentum, place):
     return reference.waves(LATTICE.extents, momentum, place)
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "label", "options"),
     [
@@ -143,6 +143,7 @@ def test_nucleons_of_dense_propagators(best_device, rng):
     assert [key[:2] for key in deltas] == [(k, k) for k in KAPPAS for _ in range(2)]
 
 
+@pytest.mark.slow
 def test_diquarks_are_degenerate_with_mesons(best_device, rng):
     lattice = Lattice(4, 4, 4, 4)
     links = random_field(lattice.extents, "su2", rng)

@@ -98,7 +98,7 @@ def test_the_tables_beside_that_of_the_correlators(best_device, rng):
     assert [one.name for one in others.secondary_tables] == ["solves"]
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize(("options", "columns"), [({}, 4), ({"together": 3}, 3)])
 def test_lines_about_the_columns_that_are_solved_for(
     options, columns, best_device, rng, monkeypatch, capsys

@@ -53,6 +53,7 @@ def column(records, name):
     return np.array([one[name] for one in records])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "place", [(1, 0, 1, 4), pytest.param((0, 0, 0, 0), marks=pytest.mark.slow)]
 )

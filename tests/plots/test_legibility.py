@@ -80,6 +80,7 @@ def test_all_forces_lie_within_the_frame(potential, tmp_path, figures):
     assert len(drawn) == len(known)
 
 
+@pytest.mark.slow
 def test_forces_that_are_left_out_are_counted_and_errors_explained(potential, tmp_path, figures):
     def noisy(one):
         return replace(one, scaled=replace(one.scaled, error=one.scaled.value))
@@ -143,6 +144,7 @@ def test_hadrons_can_be_chosen(fits, tmp_path, figures, draw):
         draw(fits, path, ["pion", "kaon"])
 
 
+@pytest.mark.slow
 def test_a_baryon_without_a_sign_has_both_parities(fits, tmp_path, figures):
     draw_effective_masses(fits, tmp_path / "plot.png", ["nucleon"])
     assert [axes.get_ylabel()[-4] for axes in figures[0].axes] == ["+", "-"]
@@ -172,6 +174,7 @@ def test_many_hadrons_stand_in_columns(fits, tmp_path, figures, number, rows, co
     assert height <= 1.2 * width
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", [draw_correlators, draw_effective_masses])
 def test_times_are_integers_and_symbols_are_shifted(fits, tmp_path, figures, draw):
     draw(fits, tmp_path / "plot.png", ["pion"])

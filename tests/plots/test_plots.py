@@ -129,6 +129,7 @@ def test_runs_differ_in_colour(tmp_path):
     assert pixels_near(path, COLOURS[1]) > 500
 
 
+@pytest.mark.slow
 def test_polyakov_loops_of_su2_are_a_distribution(tmp_path):
     path = tmp_path / "polyakov.svg"
     loops = [History(one.label, one.sweeps, one.values + 0j) for one in histories()]

@@ -85,6 +85,7 @@ def test_it_is_checked_and_made_again(folder):
     assert "the sources of the kernels are those of this version" in shown
 
 
+@pytest.mark.slow
 def test_the_card_makes_the_run(run, folder, tmp_path):
     again = ("--output", tmp_path / "again", "--backend", "cpu", "--threads", "2", "--quiet")
     assert call("generate", "--card", folder / "card.toml", *again)[1] == 0
@@ -160,6 +161,7 @@ def test_what_takes_too_long_is_not_made_again(endless, monkeypatch):
     assert "cannot be checked here: Making 1 configuration" in shown
 
 
+@pytest.mark.slow
 def test_a_time_limit_allows_what_takes_longer(folder, monkeypatch):
     monkeypatch.setattr(checks, "TRIAL_SECONDS", 0)
     words = ("verify", folder, "--regenerate", "9")

@@ -68,6 +68,7 @@ def test_against_the_inverse_of_a_dense_matrix(name, best_device, rng):
     assert error < 100 * 1e-14 * np.linalg.cond(matrix) * np.linalg.norm(expected)
 
 
+@pytest.mark.slow
 def test_it_approaches_the_overlap_operator(best_device, rng):
     """As the sign function does, with b = c = 1 and weights that are all 1 or optimal."""
     links, mass = random_field(LATTICE.extents, "su2", rng), 0.2
@@ -349,6 +350,7 @@ def test_free_quarks(name, best_device):
     assert abs(np.log(size[20] / size[21]) - energies[0]) < 10 * others + 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind_of_device", ["cpu-16", *GPUS])
 def test_slabs_give_the_same_bytes(kind_of_device, rng):
     lattice, found = Lattice(4, 2, 2, 10), []

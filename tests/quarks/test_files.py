@@ -217,6 +217,7 @@ def field(rng):
     return Field.from_slices(CUBES, "su3", links, "double", CpuDevice(1))
 
 
+@pytest.mark.slow
 def test_the_propagator_in_python(field):
     found = gauge_mc.propagator(field, 0.11, "point:2,0,3,1", csw=1.2)
     matrix = reference.dense(field.to_numpy(), 0.11, PHASES, csw=1.2)

@@ -100,6 +100,7 @@ class Without(LinearOperator):
         return call
 
 
+@pytest.mark.slow
 def test_modes_that_are_zero_and_one_more(links, dense, fast_device):
     values = np.sort(np.linalg.eigvalsh(dense) ** 2)
     q = q_of(links, fast_device)
@@ -142,6 +143,7 @@ class Lifted(LinearOperator):
         return call
 
 
+@pytest.mark.slow
 def test_a_mode_that_is_zero_is_not_taken_for_a_part_of_the_next_one(links, dense, fast_device):
     """With a loose error, a mixture of both has a small enough residual before they are apart."""
     values = np.sort(np.linalg.eigvalsh(dense) ** 2)

@@ -177,6 +177,7 @@ def test_slabs_and_threads_give_the_same_bytes(inner, rng):
     assert found[0] == found[1] == found[2]
 
 
+@pytest.mark.slow
 def test_what_is_refused(rng):
     setup = Setup(CpuDevice(1), rng)
     few = SolverParameters(iterations=5, inner="double")

@@ -41,7 +41,7 @@ def residuals(links, phi, one):
     return [np.linalg.norm(a) / np.linalg.norm(b) for a, b in ratios]
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("inner", ["half", "single", "double"])
 @pytest.mark.parametrize("solver", ["cg", "bicgstab"])
 def test_residuals_are_below_the_tolerance(solver, inner, rng, best_device):

@@ -266,6 +266,7 @@ def test_loose_polynomials_are_in_single_precision(error, single, links, best_de
     assert 1e-9 < off < 2e-7 * np.sqrt(degree)
 
 
+@pytest.mark.slow
 def test_vectors_that_are_solved_for_at_once(links, best_device):
     """Those of one chirality and others, in any number: each has its own solution and residual."""
     quarks = operator_on(links, (0.2, 0.5), best_device, accuracy=1e-9, modes=4)
@@ -322,6 +323,7 @@ def test_too_few_iterations(operator):
         operator.propagators(point(operator.field), SolverParameters(1e-8, 3))
 
 
+@pytest.mark.slow
 def test_same_bytes_on_several_slabs(links):
     found = []
     for division in ((4,), (2, 2)):

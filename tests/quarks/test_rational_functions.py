@@ -115,6 +115,7 @@ def test_as_few_poles_as_an_error_needs(power):
     assert (found.residues * power < 0).all()
 
 
+@pytest.mark.slow
 def test_rounded_coefficients_are_measured():
     """Rounding to double precision is part of the error that is stated."""
     found = approximate(-0.5, 1e-6, 1.0, error=2e-14)

@@ -154,6 +154,7 @@ def test_links_that_are_not_numbers_spoil_one_replica_only(rng, best_device):
         case.check(n, 1e-8, found)
 
 
+@pytest.mark.slow
 def test_launches_are_forgotten_if_there_are_too_many(rng, best_device, monkeypatch):
     monkeypatch.setattr(replica_solver, "MOST_PREPARED", 2)
     case = Case(rng, best_device)

@@ -264,6 +264,7 @@ def test_errors_of_one_step(rng: np.random.Generator) -> None:
     assert second == pytest.approx(8, rel=0.15)
 
 
+@pytest.mark.slow
 def test_adaptive_flow_agrees_with_small_steps(rng: np.random.Generator) -> None:
     u, t, tolerance = rough_field((4, 4, 2, 2), "su3", 0.5, rng), 1.0, 1e-3
     v, steps = flow.adaptive_flow(u, t, tolerance, "wilson", first_step=0.5)
@@ -380,6 +381,7 @@ def test_links_of_the_instanton_are_in_the_group(instanton: Complex) -> None:
     assert np.allclose(np.linalg.det(instanton), 1, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_instanton_has_charge_plus_one(instanton: Complex) -> None:
     flowed = flow.flow(instanton, 0.2, 2, "wilson")
     improved = flow.charge(flowed, flow.improved_field_strength).sum()
@@ -392,6 +394,7 @@ def test_instanton_has_charge_plus_one(instanton: Complex) -> None:
     assert 1 < flow.energy_plaquette(flowed).sum() / (8 * np.pi**2) < 1.1
 
 
+@pytest.mark.slow
 def test_instanton_is_self_dual_and_in_the_middle(instanton: Complex) -> None:
     """Up to some per cent, because the field is made periodic."""
     f = {plane: flow.improved_field_strength(instanton, *plane) for plane in flow.PLANES}

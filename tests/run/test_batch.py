@@ -80,6 +80,7 @@ def test_runs_of_a_batch_write_what_each_writes_alone(
     assert found_in(tmp_path, parameters) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "lattice", [pytest.param("2x2x2x4", marks=pytest.mark.slow), "4x4x4x2", "4x8x2x6"]
 )

@@ -131,6 +131,7 @@ def test_no_kernel_is_new_after_the_first_update(tmp_path, best_device, measure)
     assert known[-1] == known[0]
 
 
+@pytest.mark.slow
 def test_work_beyond_the_checkpoint_is_done_again(tmp_path, best_device):
     """The checkpoint is put back to an earlier one, as if the process had been killed."""
     p = Parameters.from_values(TINY)

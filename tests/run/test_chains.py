@@ -51,6 +51,7 @@ def test_each_chain_is_a_run_of_its_own():
         assert Run(one.path).read()[1][0].sweep == 0
 
 
+@pytest.mark.slow
 def test_chains_are_continued_together_or_alone():
     gauge_mc.generate_chains(chains=2, output="some", seed=5, **SMALL)
     longer = {**SMALL, "configs": 3}

@@ -105,6 +105,7 @@ def test_needs_are_added_for_every_disk(tmp_path, monkeypatch):
     assert shortage([(tmp_path, 60), (Path("/proc"), 60)]) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chains", [1, 2])
 def test_a_full_disk_leaves_a_checkpoint_of_what_was_done(tmp_path, capacity, chains):
     """Others fill the disk after the run has begun, so that it was not refused."""

@@ -166,6 +166,7 @@ def test_a_card_options_that_override_it_and_run_toml_as_a_card(folder):
 UNEQUAL = {"lattice": "4x6x8x6", "group": "su3", "precision": "double"}
 
 
+@pytest.mark.slow
 def test_threads_do_not_change_a_bit(folder):
     gauge_mc(*command(output="one", threads=1, **UNEQUAL))
     gauge_mc(*command(output="two", threads=2, **UNEQUAL))
@@ -434,6 +435,7 @@ def test_an_unwritable_folder(folder):
     assert "Permission denied" in gauge_mc(*command(output="closed/run"), expect=1)
 
 
+@pytest.mark.slow
 def test_a_full_disk_loses_nothing(folder):
     """A limit on the size of files stands in for a disk that fills up; tables hit it."""
     many = {"configs": 20, "separation": 40}

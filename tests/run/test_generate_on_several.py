@@ -96,6 +96,7 @@ def test_a_run_goes_on_with_other_devices(tmp_path, rng):
     assert written(path) == written(whole)
 
 
+@pytest.mark.slow
 def test_a_start_file_and_too_many_devices(tmp_path):
     first = make_run(tmp_path / "first", **CHAIN)
     start = str(next(iter(Run(first).configs().values())))

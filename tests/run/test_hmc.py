@@ -288,6 +288,7 @@ def test_replicas_are_what_each_is_alone(tmp_path, best_device, options):
     assert len({one["hmc.csv"] for one in alone}) == 3
 
 
+@pytest.mark.slow
 def test_replicas_in_several_groups_are_what_each_is_alone(tmp_path, best_device, monkeypatch):
     """As if two of three lattices kept the device busy, with states of random numbers."""
     first = short(steps=3, start="hot", rng="ranlux")

@@ -120,6 +120,7 @@ def test_measuring_goes_on_where_it_stopped(run, capsys, more):
     assert [item.name for item in run.glob(".*")] == []
 
 
+@pytest.mark.slow
 def test_loops_measured_along_the_way_are_those_of_the_configurations(folder, capsys):
     """In double precision, as which links come back from files with no bit lost."""
     run, how = folder / "along", ("--measure", "wilson-loops:2,plaquette", "--precision", "double")

@@ -314,6 +314,7 @@ def test_functions_are_measured_on_a_field():
         assert np.array_equal(found["loop"], expected["loop"])
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("function", [energy, loop, moments, pair, planes, slices, corner])
 def test_functions_on_configurations_are_those_measured_along_the_way(folder, whole, function):
     path = shutil.copytree(whole.path, folder / "run")
@@ -910,6 +911,7 @@ def test_convert_does_what_the_command_does(folder, whole, to):
         convert(source, folder / "ours", to)
 
 
+@pytest.mark.slow
 def test_verify_does_what_the_command_does(folder, whole):
     run = shutil.copytree(whole.path, folder / "run")
     damaged = []

@@ -278,6 +278,7 @@ def test_new_configurations_are_measured_by_the_present_version(package, run):
         assert table.read_bytes() == whole
 
 
+@pytest.mark.slow
 def test_tables_without_versions_are_read_and_continued_in_silence(package, run):
     table = run / "own_trace.csv"
     assert call("measure", NAME, run, *ONE_CORE)[1] == 0
@@ -294,6 +295,7 @@ def test_tables_without_versions_are_read_and_continued_in_silence(package, run)
     assert "is kept as run/own_trace.csv.1" in shown  # which version measured is not known
 
 
+@pytest.mark.slow
 def test_configurations_that_are_made_again_are_measured_again(package, run):
     words = ("measure", NAME, run, "--at", "6:10:2", *ONE_CORE)
     assert call(*words)[1] == 0

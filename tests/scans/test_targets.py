@@ -90,6 +90,7 @@ def test_one_table_for_several_runs_is_refused():
     assert "--output names one table, but 3 ensembles are measured" in sentence
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("here")
 def test_other_commands_take_all_chains_too():
     assert call("measure", "wilson-loops", "--backend=cpu")[1] == 0

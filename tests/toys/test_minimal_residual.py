@@ -10,6 +10,7 @@ from tests.reference import dirac
 from tests.reference import fields as reference
 
 
+@pytest.mark.slow
 def test_the_solution_solves(rng):
     """In two slabs, with iterations in 16 bits."""
     lattice = Lattice(4, 2, 4, 4)

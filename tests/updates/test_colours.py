@@ -109,7 +109,7 @@ def heated(lattice, group, precision):
     return reference.coloured_sweep(start(lattice, group), IWASAKI.rectangle, rotation)
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @KINDS
 def test_heatbath(lattice, group, precision, device):
     field = Field.from_slices(lattice, group, start(lattice, group), precision, device)
@@ -129,6 +129,7 @@ def test_overrelaxation_keeps_the_action(lattice, group, best_device):
     assert after == pytest.approx(before, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("group", "lattice", "generator"),
     [

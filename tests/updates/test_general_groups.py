@@ -105,6 +105,7 @@ def general(request):
     GROUPS.remove(group.name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("general", [pytest.param(2, marks=SLOW), 3], indirect=True)
 def test_special_groups_agree_with_the_general_one(general, best_device):
     n = general.colours

@@ -421,6 +421,7 @@ def test_slabs_have_the_bits_of_the_whole(name, devices, integrator, rng):
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(GENERATORS))
 def test_momenta_depend_on_the_step_and_the_seed(name):
     field = Field.cold(SMALL, "su2", "double")

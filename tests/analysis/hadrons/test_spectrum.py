@@ -217,6 +217,7 @@ def test_a_single_kappa_has_no_extrapolation():
     assert chiral_fits(found, found) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("boundary", [1, -1])
 def test_masses_of_baryons_of_both_parities(tmp_path, boundary):
     rng = np.random.default_rng(4)

@@ -115,6 +115,7 @@ def test_matrices_that_are_not_positive_are_no_references():
         variational(matrices, 6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trials", [10, pytest.param(30, marks=pytest.mark.slow)])
 def test_noise_of_single_matrix_elements_does_not_enlarge_errors(trials):
     """Where it exceeds the smallest eigenvalue of C(t0), errors would grow a hundredfold."""

@@ -74,6 +74,7 @@ def test_the_potential_is_that_of_the_ground_state(tmp_path):
         assert (one.t_min, one.t_max) == (EXTENT, EXTENT)
 
 
+@pytest.mark.slow
 def test_averages_over_windows_have_no_ranges_of_t(tmp_path):
     write(tmp_path / "polyakov_correlators.csv", correlators(500))
     result = gauge_mc.fit("potential", tmp_path, average=True)

@@ -326,6 +326,7 @@ def test_plateaus_begin_where_excited_states_no_longer_matter(states, trials):
     assert 0.64 < np.mean(np.abs(pulls) < 1) < 0.82
 
 
+@pytest.mark.slow
 def test_the_noise_of_one_distance_does_not_move_the_others():
     """Where noise lets V(1, t) fall up to t = 4, by its error at each t, R = 1 often begins later.
 
@@ -344,6 +345,7 @@ def test_the_noise_of_one_distance_does_not_move_the_others():
     assert np.mean(np.array(others) <= 3) > 0.75
 
 
+@pytest.mark.slow
 def test_few_distances_begin_earlier_and_large_r_take_a_single_t():
     """The start is common, so that other R show where V(R, t) is level."""
     rng, alone, earlier = np.random.default_rng(14), 0, 0
@@ -383,6 +385,7 @@ def test_nothing_is_quoted_that_cannot_be_trusted():
     assert any("single degree of freedom" in one for one in asked.cautions)
 
 
+@pytest.mark.slow
 def test_default_windows_leave_two_degrees_of_freedom_from_two_on():
     for size in range(4, 10):
         found = static_potential([steady(200, size)], t_min=1)

@@ -12,6 +12,7 @@ from tests.reference.free_gluons import field_strength
 ELECTRIC, MAGNETIC = ((0, 3), (1, 3), (2, 3)), ((1, 2), (2, 0), (0, 1))
 
 
+@pytest.mark.slow
 def test_the_limit_of_fine_lattices_is_the_continuum():
     """At tau T = 1/2 artefacts decrease as 1/tau^2, up to the next order."""
     deviations = []

@@ -77,6 +77,7 @@ def test_the_known_equation_of_state_is_found():
     assert cautions_of(states) == []
 
 
+@pytest.mark.slow
 def test_errors_are_those_of_repeated_measurements():
     rng, names = np.random.default_rng(3), ("pressure", "anomaly", "energy", "entropy")
     scale = model_scale()
