@@ -1,4 +1,4 @@
-"""The budget of quick tests: a second of processors each, and a number of kernels together.
+"""The budget of quick tests: the time of processors of each, and the kernels of all together.
 
 `--budget` lets the tests fail if there is more. Tests that have compiled kernels are not judged, so
 that it takes a second run to judge all. Processor time is that of the test and of the processes
@@ -19,10 +19,10 @@ import pytest
 
 from gauge_mc.devices.cache import cache_folder
 
-SECONDS = 1.0
-"""Processor time that a quick test may take."""
+SECONDS = 2.0
+"""Processor time that a quick test may take: twice what it should, because machines differ."""
 
-KERNELS = 880
+KERNELS = 450
 """Kernels that the quick tests may compile."""
 
 

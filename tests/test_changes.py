@@ -38,6 +38,7 @@ def test_a_module_without_tests_of_its_name_is_tested_by_those_that_import_it():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("things", REGISTRIES, ids=lambda one: one.kind)
 def test_modules_that_a_registry_imports_have_tests(things):
     """Though no test imports them."""

@@ -523,6 +523,7 @@ def test_no_name_occurs_outside_its_own_module():
     assert found == ALLOWED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("things", REGISTRIES, ids=lambda one: one.kind)
 def test_modules_of_things_are_imported_by_nobody(things):
     for name, home in homes(things).items():

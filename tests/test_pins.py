@@ -106,7 +106,7 @@ QUICK = [("su3_philox_double", "64", 1)]
 """The runs, with the size of a register and the version of the chain, that quick tests repeat."""
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "register_bytes", "version"),
     [
@@ -144,7 +144,7 @@ def test_what_released_versions_wrote_is_sound(name):
     assert call("info", PINS / name)[1] == 0
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["su3_philox", "v0_2/half_done", pytest.param("su2_ranlux", marks=pytest.mark.slow)]
 )

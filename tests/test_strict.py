@@ -125,7 +125,7 @@ def test_kernels_compile_without_warnings(compiled_by, tmp_path, monkeypatch):
     assert [match[0] for text in reports for match in WARNING.finditer(text)] == []
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "lanes", "threads"),
     [

@@ -349,6 +349,7 @@ def read_all(terminal):
     return b"".join(parts).decode()
 
 
+@pytest.mark.slow
 def test_the_last_step_of_progress_is_the_last_thing_timed():
     steps = []
     device = DeviceGroup.of(None)
@@ -360,6 +361,7 @@ def test_the_last_step_of_progress_is_the_last_thing_timed():
     assert len(set(names)) == len(names)
 
 
+@pytest.mark.slow
 def test_the_halo_exchange_is_timed(monkeypatch):
     monkeypatch.setattr(timing, "COPY_EXTENT", 4)
     devices = open_device_group("cpu:2")
@@ -507,6 +509,7 @@ OPERATORS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
@@ -536,6 +539,7 @@ def test_an_operator_is_timed(name, monkeypatch):
     assert one["iteration_gb_per_s"] == pytest.approx(moved)
 
 
+@pytest.mark.slow
 def test_the_times_of_an_operator_are_shown(monkeypatch):
     only(monkeypatch, operators, "STORAGES", ["single"])
     words = ["bench", "--quarks", "--operator", "domain-wall:LS=4", *ON_CPU, "--group", "su2"]

@@ -238,6 +238,7 @@ def test_the_trial_of_a_run_keeps_no_propagators(tmp_path):
     assert [path.name[:5] for path in (tmp_path / "kept").iterdir()] == ["k0.12"]
 
 
+@pytest.mark.slow
 def test_a_propagator_of_another_lattice_is_named(tmp_path):
     small, large = (Field.cold(Lattice(4, 4, 4, t), "su2", "double", CpuDevice(1)) for t in (4, 6))
     for field in (small, large):

@@ -151,6 +151,7 @@ def test_measure():
     assert (loops["file"], loops["averages"]) == ("run/wilson_loops.csv", {})
 
 
+@pytest.mark.slow
 def test_fit(folder):
     for name, seed in (("one", 1), ("two", 2)):
         (folder / name).mkdir()
@@ -273,7 +274,7 @@ def keys_in(document, words, named=False):
             yield from keys_in(value, words, not named and key in words and words[key].named)
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_prints_one_document_with_keys_of_the_vocabulary(
     command, made, folder, monkeypatch, sketched
@@ -311,6 +312,7 @@ def test_a_key_outside_the_vocabulary_is_found():
     assert list(keys_in(bad, words)) == ["walk", "weight", "speed"]
 
 
+@pytest.mark.slow
 def test_progress_goes_to_standard_error(folder):
     out, err, code = printed("generate", *SHORT, "--output", "run")
     assert (code, out[0], out[-2:]) == (0, "{", "}\n")

@@ -42,6 +42,7 @@ def assert_same_bits(results):
             np.testing.assert_array_equal(another, one)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "generator",
     [pytest.param(one, marks=() if one == "philox" else pytest.mark.slow) for one in GENERATORS],

@@ -169,6 +169,7 @@ def test_a_field_that_is_damaged_is_not_written(group, precision, device, tmp_pa
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_an_order_of_another_package(tmp_path, precision, device):
     """The links of a site in the order t, z, y, x, declared by a header of its own."""
     header = tmp_path / "backwards.h"

@@ -102,6 +102,7 @@ def test_the_document_has_the_sentence(folder):
     assert said("\n".join(json.loads(shown)["cautions"]))
 
 
+@pytest.mark.slow
 @pytest.mark.kernels
 def test_an_unfinished_run_is_only_continued(folder):
     words = ("--configs", 100000, "--time-limit", "0:00:01", "--quiet")

@@ -159,6 +159,7 @@ def test_the_plot(table, sketched):
     assert file.stat().st_size > 0
 
 
+@pytest.mark.slow
 def test_times_of_the_plot_are_integers(table, tmp_path, monkeypatch):
     figures = []
     monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: figures.append(figure))

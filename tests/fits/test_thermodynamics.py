@@ -80,6 +80,7 @@ def shown(result):
     return " ".join(capture.get().split())
 
 
+@pytest.mark.slow
 def test_the_equation_of_state_is_written_and_shown(study):
     result = gauge_mc.fit("thermodynamics", study, scale="runs", critical=CRITICAL)
     found, text = result.found, shown(result)
@@ -107,6 +108,7 @@ def test_the_equation_of_state_is_written_and_shown(study):
     assert "nan" not in text
 
 
+@pytest.mark.slow
 def test_lengths_of_the_runs_have_their_errors(study):
     lengths, complaint = read_bulk_runs(study).lengths("clover", 0.3, 0)
     assert complaint == ""
@@ -120,6 +122,7 @@ def test_lengths_of_the_runs_have_their_errors(study):
     assert complaint.startswith("√t₀ at β = 5.6 is left out: t²<E> is only 0.6")
 
 
+@pytest.mark.slow
 def test_the_scale_of_the_literature_is_the_default(study):
     found = gauge_mc.fit("thermodynamics", study).found
     assert found.scale == "1/√σ"

@@ -206,6 +206,7 @@ def test_a_file_without_a_checksum_is_read_with_a_warning(path):
     assert open_configuration(path).header.warning == ""
 
 
+@pytest.mark.slow
 def test_a_file_that_ends_after_its_links_is_accepted_only_with_a_warning(path, capsys):
     links = random_links("su2", extents=EXTENTS)
     write_configuration(path, links, Lattice(*EXTENTS), "su2", "double")

@@ -55,6 +55,7 @@ def short(monkeypatch):
     monkeypatch.setattr(BACKENDS["cuda"], "count", lambda: 0)
 
 
+@pytest.mark.slow
 def test_a_device_that_computes_rightly(short):
     shown, _, code = call_apart("doctor", "--physics")
     assert code == 0, shown

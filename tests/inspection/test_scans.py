@@ -76,6 +76,7 @@ def test_the_newest_run_or_scan_is_the_default(good, tmp_path, monkeypatch, newe
     assert verify()[0].path == Path(f"runs/{newest}/{newest}.toml")
 
 
+@pytest.mark.slow
 def test_a_complete_scan(there):
     shown = said("status", there)
     facts = dict(line.split(maxsplit=1) for line in shown.splitlines()[:4])
@@ -145,6 +146,7 @@ DAMAGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", DAMAGE)
 def test_a_damaged_run_is_named_by_all_commands(there, kind):
     name, damage, words = DAMAGE[kind]
@@ -160,6 +162,7 @@ def test_a_damaged_run_is_named_by_all_commands(there, kind):
     assert (runs[1]["sweep"], runs[1]["damage"]) == (11, None)
 
 
+@pytest.mark.slow
 def test_a_damaged_table_of_a_run_is_named(there):
     table = there / SECOND / "plaquette.csv"
     table.write_bytes(table.read_bytes()[:-80] + table.read_bytes()[-79:])

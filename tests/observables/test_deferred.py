@@ -39,6 +39,7 @@ def records(found):
     return [[tuple(one) for one in measurement] for measurement in found.tolist()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("updates", [6, BLOCK + 10])
 def test_records_are_those_of_the_field_when_they_were_begun(devices, name, updates):

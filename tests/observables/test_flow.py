@@ -331,6 +331,7 @@ def field(best_device):
     return Field.hot(LATTICE, "su2", "double", best_device, seed=2)
 
 
+@pytest.mark.slow
 def test_python_yields_fields_along_the_flow(field, tmp_path):
     before = field.to_numpy()
     times, paths = [], []

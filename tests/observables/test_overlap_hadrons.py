@@ -39,7 +39,7 @@ def dense_propagator(links, mass, rho=1.3, csw=0.0):
     return columns.reshape(*LATTICE.extents[::-1], 4, colours, 4, colours)
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [WORDS, WORDS + ",deflated=3"])
 def test_mesons_of_dense_propagators(words, best_device, rng):
     """Also of two quarks with different masses, whose solutions are found together."""

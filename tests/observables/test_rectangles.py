@@ -53,7 +53,7 @@ CHAIN = {
 }
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("rng", ["philox", "ranlux"])
 def test_runs_on_several_devices_and_in_several_sessions(tmp_path, rng):
     whole = make_run(tmp_path / "whole", rng=rng, **CHAIN)

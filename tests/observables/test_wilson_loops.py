@@ -166,6 +166,7 @@ def smeared_by_numpy(links, smearing):
     return hyp(links) if smearing.exclude == "none" else spatial_hyp(links)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "ape",
     [Ape(0.2), Ape(0.1, dims=4, projection="polar"), Hyp(exclude="none"), Stout(0.1, "x")],
@@ -196,6 +197,7 @@ def test_a_cold_field_gives_one(group, precision, best_device):
     assert max(abs(loop - 1) for loop in measured(field, levels=(0, 1)).values()) < 1e-6
 
 
+@pytest.mark.slow
 def test_constant_abelian_field(group, best_device):
     """W is the mean of exp(i q flux); the flux is the field strength times the area."""
     lattice = Lattice(8, 12, 8, 10)
@@ -310,6 +312,7 @@ def test_levels_correlated_with_static_sources(group, best_device):
     assert loops == again
 
 
+@pytest.mark.slow
 def test_repeated_measurements_between_levels_are_equal(group, best_device):
     """The places of the levels in memory change from one measurement to the next."""
     field = Field.from_slices(UNEQUAL, group, random_links(UNEQUAL, group), "double", best_device)

@@ -328,6 +328,7 @@ def test_cards_that_are_not_sound(old, new, words):
         read_paper(write(CARD.replace(old, new, 1)))
 
 
+@pytest.mark.slow
 def test_cards_are_found_by_name_paper_and_path():
     Path("more").mkdir()
     write(name="more/mine.toml")
@@ -410,6 +411,7 @@ lattice = "4x4x4x4"
 """
 
 
+@pytest.mark.slow
 @pytest.mark.kernels
 def test_a_dry_run_lists_all_runs_with_their_times_and_makes_nothing(folder, monkeypatch):
     monkeypatch.setattr(forecast, "TEST_SECONDS", 0.01)

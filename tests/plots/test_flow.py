@@ -53,6 +53,7 @@ def test_the_charge(tmp_path, monkeypatch, rounded):
     assert pixels_near(file, COLOURS[1]) > 100  # the normal distribution
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 def test_a_charge_that_is_always_zero(tmp_path, monkeypatch):
     texts = drawn_texts(monkeypatch)

@@ -65,6 +65,7 @@ def changed(result, **forces):
     return replace(result, force=tuple(new))
 
 
+@pytest.mark.slow
 def test_all_forces_lie_within_the_frame(potential, tmp_path, figures):
     def moved(one):
         return replace(one, scaled=replace(one.scaled, value=9.0, error=0.1), distance=30.0)
@@ -191,6 +192,7 @@ def test_times_are_integers_and_symbols_are_shifted(fits, tmp_path, figures, dra
     assert explained in texts(figures[0])
 
 
+@pytest.mark.slow
 def test_extrapolations_name_what_they_draw(tmp_path, figures):
     points = (ChiralPoint(6.5, 0.1, 0.01), ChiralPoint(6.6, 0.2, 0.01))
     numbers = [Estimate(one, 0.01, 0.5, 0.1, 50) for one in (-6.4, 1.0, 0.156)]

@@ -126,7 +126,7 @@ def test_the_reference_is_the_dense_matrix(group, kind, rng):
     assert largest_difference(matrix @ psi.ravel(), expected.ravel()) < 1e-13
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 def test_against_the_inverse_of_a_dense_matrix(kind, best_device, rng):
     extent, coefficients = kind
     lattice = Lattice(2, 2, 2, 4)
@@ -266,6 +266,7 @@ def test_conjugate_gradients_are_the_usual_solver(best_device, rng):
     assert np.array_equal(operator.solve(source), operator.solve(source, solver="cg"))
 
 
+@pytest.mark.slow
 def test_threads_give_the_same_bytes(rng):
     links = random_field(LATTICE.extents, "su3", rng)
     source = walls.random_spinor(LATTICE.extents, 4, 3, rng)

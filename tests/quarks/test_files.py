@@ -236,7 +236,7 @@ def test_the_propagator_in_python(field):
         np.testing.assert_allclose(correlators[name], whole, rtol=1e-10, atol=1e-14)
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["point:2,0,3,1", "gauss:1,2"])
 def test_propagators_are_kept(source, field, tmp_path):
     folder = tmp_path / "kept"

@@ -169,6 +169,7 @@ def raises():
     raise StagnationError
 
 
+@pytest.mark.slow
 def test_residuals_of_light_quarks_may_rise_for_a_while(rng, best_device, monkeypatch):
     """At the critical kappa the residual does not fall in every iteration."""
     lattice = Lattice(4, 4, 4, 4)

@@ -34,6 +34,7 @@ def largest_difference(found, expected):
     return np.abs(found - expected).max() / np.abs(expected).max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("group", "lattice"),
     [

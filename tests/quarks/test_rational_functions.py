@@ -148,6 +148,7 @@ def test_what_is_refused(arguments, message):
         approximate(*arguments, poles=3)
 
 
+@pytest.mark.slow
 def test_refused_errors_and_numbers_of_poles():
     for error in (0.0, 1e-15, 1.0, float("nan")):
         with pytest.raises(UsageError, match=r"The error is .*; give one from 1e-14"):

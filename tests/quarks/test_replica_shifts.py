@@ -151,6 +151,7 @@ def test_corrections_fail_alone(rng, best_device, monkeypatch):
             case.check(n, 1e-12, found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inner", ["double", "single"])
 def test_solutions_fail_alone(inner, rng, best_device):
     """By numbers of iterations, and since a right-hand side is not a number."""

@@ -73,6 +73,7 @@ def test_twisted_masses_of_dense_matrices(group, csw, best_device, rng):
         assert np.abs(x - inverted(matrix, source)).max() < 1e-8
 
 
+@pytest.mark.slow
 def test_slabs_give_the_same_bytes(rng):
     lattice = Lattice(4, 4, 4, 10)
     links = random_field(lattice.extents, "su3", rng)

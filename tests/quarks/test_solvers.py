@@ -54,7 +54,7 @@ def test_against_the_inverse_of_a_dense_matrix(group, parameters, best_device, r
         assert np.linalg.norm(found - expected) < 1e-10 * np.linalg.norm(expected)
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("inner", STORAGES)
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -184,6 +184,7 @@ def test_tiny_and_huge_sources(solver, size, best_device, rng):
     assert np.linalg.norm(found - ordinary) < 1e-8 * np.linalg.norm(ordinary)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["cpu-16", *GPUS])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_slabs_give_the_same_bytes(solver, kind, rng):
@@ -256,6 +257,7 @@ def test_half_precision_falls_back_to_higher_ones(rng):
         assert found.residual[0] <= 1e-9
 
 
+@pytest.mark.slow
 def test_a_solver_without_patience_hands_over_to_a_safer_one(monkeypatch, rng):
     """The solution goes on where it is, with the other form of the operator."""
     monkeypatch.setattr(SOLVERS["bicgstab"], "patience", -1)

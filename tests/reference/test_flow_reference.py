@@ -175,6 +175,7 @@ def test_plane_waves_decay_with_the_lattice_heat_kernel(kind: str) -> None:
     assert flow.energy_plaquette(v).mean() == pytest.approx(energy, rel=1e-3, abs=0)
 
 
+@pytest.mark.slow
 def test_transverse_waves_decay_with_exp_of_t_phat_squared() -> None:
     extents, t, size = (4, 6, 2, 8), 0.5, 1e-4
     amplitude = np.array([0.0, 0.0, 1.0, 0.0])
@@ -206,6 +207,7 @@ def test_only_the_zeuthen_flow_has_no_artefacts_of_second_order() -> None:
 # Integration
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("group", GROUPS)
 def test_flow_is_covariant_and_observables_are_invariant(
@@ -223,6 +225,7 @@ def test_flow_is_covariant_and_observables_are_invariant(
     assert flow.largest_plaquette_action(v) == pytest.approx(flow.largest_plaquette_action(u))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_flow_stays_in_the_group_and_lowers_the_action(kind: str, rng: np.random.Generator) -> None:
     u = fields.random_field((2, 4, 2, 4), "su3", rng)
@@ -244,6 +247,7 @@ def test_energy_falls_at_the_rate_of_the_squared_force(rng: np.random.Generator)
     assert (after - before) / (2 * h) == pytest.approx(rate, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_rk3_is_of_third_order(rng: np.random.Generator) -> None:
     """The error at a fixed flow time falls by 8 when the step is halved."""
     u, t = smooth_field((2, 4, 2, 4), "su3", rng), 0.02

@@ -92,6 +92,7 @@ def test_staple_is_the_derivative_of_the_action(group: str, rng: np.random.Gener
     assert difference == pytest.approx(-beta / n * np.trace(change).real, abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", GROUPS)
 def test_gauge_invariance(group: str, rng: np.random.Generator) -> None:
     u = fields.random_field(EXTENTS, group, rng)

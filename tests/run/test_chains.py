@@ -41,6 +41,7 @@ def alone(seed, **more):
     return written(run.path)
 
 
+@pytest.mark.slow
 def test_each_chain_is_a_run_of_its_own():
     found = gauge_mc.generate_chains(chains=3, output="some", **SMALL)
     assert [str(one.path) for one in found] == ["some_chain1", "some_chain2", "some_chain3"]
@@ -80,6 +81,7 @@ def test_the_command_says_how_chains_with_quarks_move(monkeypatch, more, busy, h
     assert f"2 chains are updated {how}" in shown
 
 
+@pytest.mark.slow
 def test_the_command_names_the_directories_and_shows_averages_over_all_chains():
     shown, code = call("generate", *WORDS, "--chains", "3", "--seed", "8")
     assert code == 0
@@ -91,6 +93,7 @@ def test_the_command_names_the_directories_and_shows_averages_over_all_chains():
     assert all(Run(gauge_mc.generate(output=path, progress=False).path).begun() for path in paths)
 
 
+@pytest.mark.slow
 def test_results_as_json_and_a_time_limit():
     words = [*WORDS, "--configs", "20000", "--chains", "2", "--output", "x", "--json"]
     for limit in ("0:0:2", "0:0:20", "0:3:20"):  # a slow machine only starts in the first one

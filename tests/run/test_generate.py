@@ -123,6 +123,7 @@ def test_a_run_from_beginning_to_end(folder):
     assert Run(path).holder()[0].sweep == 20
 
 
+@pytest.mark.slow
 def test_a_run_that_keeps_no_configurations(folder):
     gauge_mc(*command(output="usual"))
     shown = gauge_mc(*command(output="lean", format="none", configs=2))
@@ -173,6 +174,7 @@ def test_threads_do_not_change_a_bit(folder):
     assert written(folder / "one") == written(folder / "two")
 
 
+@pytest.mark.slow
 def test_no_overrelaxation(folder):
     gauge_mc(*command(overrelax=0))
     gauge_mc(*command(overrelax=0, configs=1, output="broken"))
@@ -181,6 +183,7 @@ def test_no_overrelaxation(folder):
     assert len(written(folder / "broken")) == 5
 
 
+@pytest.mark.slow
 def test_raising_configs(folder):
     gauge_mc(*command(output="whole"))
     gauge_mc(*command(output="raised", configs=1))

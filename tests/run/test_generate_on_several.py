@@ -113,7 +113,7 @@ def test_a_start_file_and_too_many_devices(tmp_path):
     assert not (tmp_path / "none").exists()
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "devices", ["cpu", "cpu:2", "cpu:3", pytest.param("1", marks=pytest.mark.gpu)]
 )

@@ -52,6 +52,7 @@ def test_a_run_prepares_the_kernels_that_it_needs_and_no_reader(start, tmp_path,
     assert prepared & {"cold", "hot", "read_links"} == {start}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rho", [0.0, 9 / 11])
 def test_stationary_chains_agree_from_the_start(rho):
     chains = autoregressive(np.random.default_rng(1), 1000, 400, rho).T
@@ -97,6 +98,7 @@ def test_only_updates_that_both_have_done_are_compared():
     assert halved == (99, True)  # of the 399 updates that both have done
 
 
+@pytest.mark.slow
 @pytest.mark.kernels
 def test_chains_begin_from_the_starts_of_a_list_in_turn(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

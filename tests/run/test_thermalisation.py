@@ -122,6 +122,7 @@ def report_of(result):
     return console.file.getvalue()
 
 
+@pytest.mark.slow
 def test_a_fit_skips_and_says_what(tmp_path):
     run = write_trajectories(tmp_path / "run", thermal=300)
     text = (run / "hmc.csv").read_text()

@@ -136,6 +136,7 @@ def test_runs_with_other_parameters_are_no_chains_of_the_ensemble():
     assert runs_of([Path("runs")]) == CHAINS
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("here")
 def test_a_run_that_keeps_no_configurations_names_the_command_that_measures():
     """The advice is carried out as it is printed, in the place where it was printed."""

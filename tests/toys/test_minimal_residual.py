@@ -1,6 +1,7 @@
 """Minimal residuals: the residual of the solution, computed with NumPy."""
 
 import numpy as np
+import pytest
 
 from gauge_mc.domain.device_group import open_device_group
 from gauge_mc.domain.lattice import Lattice

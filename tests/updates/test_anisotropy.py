@@ -113,7 +113,7 @@ def test_overrelaxation_keeps_the_action(name, best_device):
     assert np.abs(field.to_numpy() - links).max() > 0.1
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("xi0", [0.5, 3.0])
 @pytest.mark.parametrize("kind", ["cpu-8", pytest.param("cuda", marks=pytest.mark.gpu)])
 def test_distribution_of_single_links(xi0, kind):
@@ -155,6 +155,7 @@ def plaquettes(lattice, group, beta, xi0, updates, name="wilson"):
     return estimate(series[:, 0]), estimate(series[:, 1]), series
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("group", "beta"), [("su2", 150.0), pytest.param("su3", 300.0, marks=pytest.mark.slow)]
 )

@@ -85,6 +85,7 @@ def heated(lattice, group, beta, precision):
     return links
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lattice", LATTICES, ids=str)
 @pytest.mark.parametrize("beta", [0.3, 5.0])
 def test_heatbath(lattice, beta, group, precision, device):

@@ -156,6 +156,7 @@ def test_chains_fail_alone(quarks, rng_name, best_device):
         assert numbers[moving_chain.FAILURES] == in_a_row
 
 
+@pytest.mark.slow
 def test_a_chain_ends_if_solvers_fail_too_often(best_device):
     together = Chains(best_device, {"quarks": "kappa=0.13:iterations=2", "failures": 2})
     before = together.state()[0]
@@ -226,7 +227,7 @@ def test_groups_of_one_chain_share_the_memory_of_one(best_device, monkeypatch):
     )
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "case",
     [

@@ -48,6 +48,7 @@ def test_energies_of_matrices_of_as_many_states_as_levels_are_exact(t0):
         assert (np.diff(mean, axis=1) < 1e-9).all()
 
 
+@pytest.mark.slow
 def test_more_levels_bring_the_energies_nearer():
     whole = exact()
     deviations = []

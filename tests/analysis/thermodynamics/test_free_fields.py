@@ -40,6 +40,7 @@ def of_paths(extents, planes, t):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("t", [0.0, 0.4])
 def test_sums_over_paths_on_a_finite_lattice(t):
     """Without the momentum 0, which is missed there, they differ by a multiple of 1/V."""

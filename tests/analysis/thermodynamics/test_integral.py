@@ -154,6 +154,7 @@ def test_the_scale_of_the_literature_is_that_which_covers_most():
     assert known_scale(Wilson(), GROUPS["su2"], beta) is None
 
 
+@pytest.mark.slow
 def test_the_ideal_gas_on_the_lattice():
     """Against the sum over momenta of a finite lattice, and the expansion in 1/N_t."""
     assert ideal_pressure(8) == pytest.approx(8 * math.pi**2 / 45)

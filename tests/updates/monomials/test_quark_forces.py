@@ -167,7 +167,7 @@ def test_slabs_and_threads_give_the_same_bytes(case, kind, rng):
     assert all(one == found[0] for one in found[1:])
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["wilson", "two solves", "twisted ratio", "clover"])
 def test_trajectories_are_reversible_and_of_second_order(case, rng, best_device):
     lattice = Lattice(4, 4, 2, 4)
@@ -195,6 +195,7 @@ def test_trajectories_are_reversible_and_of_second_order(case, rng, best_device)
     assert trajectory.kinetic.minus(kinetic) == pytest.approx(0, abs=1e-10 * float(kinetic))
 
 
+@pytest.mark.slow
 def test_earlier_solutions_cost_reversibility(rng, best_device):
     """Starts from them leave the residual in the force: the way back is another one by about it."""
     lattice, tolerance, left, iterations = Lattice(4, 2, 2, 4), 1e-9, [], []

@@ -154,6 +154,7 @@ def test_slabs_give_the_same_bytes(kind, rng):
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 def test_the_two_flavours_draw_different_numbers():
     field = Field.cold(Lattice(2, 2, 2, 4), "su2", "double", open_device_group("cpu:1"))
     quarks = Doublet(field.to_numpy(), field.devices, field.lattice)
