@@ -140,6 +140,7 @@ def test_a_run_is_that_of_the_action_that_it_equals(program, run):
         assert path.read_bytes() == (program.folder / "same" / "configs" / path.name).read_bytes()
 
 
+@pytest.mark.slow
 def test_a_coupling_of_an_action_is_one_line_in_its_module_and_one_in_its_header(program, run):
     """It is an option of commands, a key of cards, an axis of scans, and stands in headers."""
     words = options(**{**GENERATE, "strength": "3"})
@@ -213,6 +214,7 @@ def test_a_stopped_run_is_continued(program, run):
     assert (program.folder / "longer" / last).read_bytes() == (run / last).read_bytes()
 
 
+@pytest.mark.slow
 def test_stored_configurations_are_measured(program, run):
     program("measure", "link-trace", "run", "--quiet", "--output", "again.csv")
     rows = [line for line in (run / "link_trace.csv").read_text().splitlines() if line[0] != "#"]

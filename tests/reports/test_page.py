@@ -52,6 +52,8 @@ from tests.analysis.synthetic_loops import autoregressive, synthetic_loops, writ
 from tests.calls import call
 from tests.reports.pages import HOSTILE, write_columns, write_run
 
+pytestmark = pytest.mark.slow  # the page of a run with everything takes seconds
+
 EMPTY = {"col", "img", "input", "link", "meta", "br"}
 
 
@@ -121,7 +123,6 @@ def test_every_section_is_there(run, shown):
     assert {"./plaquette.csv", "./run.toml"} <= addresses
 
 
-@pytest.mark.slow
 def test_averages_leave_out_what_has_not_thermalised(run, shown):
     cut = found_thermalisation(run).update
     assert cut > 10
@@ -190,7 +191,6 @@ class FitOfScans(Fit):
         return MyResult()
 
 
-@pytest.mark.slow
 def test_every_kind_that_is_declared_appears(run, monkeypatch, tmp_path):
     """A fit, a plot and a section that are registered now are on the page, without more."""
 
@@ -228,7 +228,6 @@ def test_every_kind_that_is_declared_appears(run, monkeypatch, tmp_path):
     assert [one["id"] for one in page.attributes("section")][:2] == ["parameters", "my-section"]
 
 
-@pytest.mark.slow
 def test_several_runs_are_side_by_side(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     runs = [write_run(tmp_path / f"b{beta}", beta=beta, seed=n, samples=300 + 20 * n)
@@ -255,7 +254,6 @@ def test_several_runs_are_side_by_side(tmp_path, monkeypatch):
     assert "./b5.7/plaquette.csv" in {one.get("href") for one in page.attributes("a")}
 
 
-@pytest.mark.slow
 def test_nothing_of_a_run_becomes_a_part_of_the_page(tmp_path):
     name = "<b onclick=x>'&"
     run = write_run(tmp_path / name, device=HOSTILE)
@@ -318,7 +316,6 @@ def test_the_autocorrelation_function_has_errors():
     assert (error[:, 0] == 0).all()
 
 
-@pytest.mark.slow
 def test_a_file_that_is_not_a_report_stays(run, tmp_path):
     other = tmp_path / "other.html"
     other.write_text("<html>mine</html>")
@@ -353,7 +350,6 @@ def test_tables_are_read_once_and_again_when_they_change(tmp_path):
         assert len(read_table(path)) == 2
 
 
-@pytest.mark.slow
 def test_a_long_run_makes_a_small_page(tmp_path, monkeypatch):
     """Of 10^5 updates."""
     run = write_run(tmp_path / "run", samples=100_000)
@@ -399,7 +395,6 @@ def test_figures_have_charts_of_their_curves():
     assert charts_of(axes[0].figure, "title") == []
 
 
-@pytest.mark.slow
 def test_figures_of_fits_are_drawn_without_files_of_results(tmp_path):
     run = write_run(tmp_path / "run")
     loops = synthetic_loops(np.random.default_rng(1), 60)
@@ -421,7 +416,6 @@ def test_figures_of_fits_are_drawn_without_files_of_results(tmp_path):
     assert scratch not in page.text
 
 
-@pytest.mark.slow
 def test_kept_fits_of_other_tables_are_replaced(tmp_path):
     """The figure of a table shows the fit that the page has made, and says so."""
     run, table = write_run(tmp_path / "run"), tmp_path / "run" / "wilson_loops.csv"
@@ -450,7 +444,6 @@ def test_kept_fits_of_other_tables_are_replaced(tmp_path):
     assert "The figure shows a fit that was made for this page" not in text
 
 
-@pytest.mark.slow
 def test_a_scan_is_fitted_and_drawn_as_a_whole(tmp_path, monkeypatch):
     """Its runs are shown as well, and plots of scans that are not possible stop nothing."""
     monkeypatch.setitem(FITS._registered, "my-fit", FitOfScans())
@@ -500,7 +493,6 @@ def test_charts_of_many_runs_have_as_many_numbers_as_those_of_three():
     assert numbers(12, samples=300) < 2.1 * numbers(3, samples=300)
 
 
-@pytest.mark.slow
 def test_pictures_of_many_points_have_few_colours():
     def picture(points):
         with drawn_as(FigureFormat(dpi=100)), kept_figures() as figures:

@@ -13,6 +13,8 @@ from gauge_mc.files.table import read_table
 from gauge_mc.observables.hadrons import propagators
 from gauge_mc.quarks.solvers import solve
 
+pytestmark = pytest.mark.slow  # they share runs with all hadrons
+
 pytestmark = pytest.mark.kernels
 
 
@@ -50,7 +52,6 @@ def test_tables(made):
     assert all(one.sound for one in package.verify(made))
 
 
-@pytest.mark.slow
 def test_along_the_way(tmp_path):
     """The rows of stored configurations, also if the run was interrupted, with the solutions."""
     words = ["--lattice", "4x4x4x4", "--group", "su3", "--beta", "5.7", "--thermalize", 2]
@@ -72,7 +73,6 @@ def test_along_the_way(tmp_path):
     assert read_table(run / "baryons_solves.csv").header["of table"] == "baryons.csv"
 
 
-@pytest.mark.slow
 def test_an_interrupted_measurement_is_continued(made, tmp_path):
     """With rows of solutions that the table of correlators does not have."""
     words = ["measure", "mesons", made, "--kappa", "0.12,0.13", "--quiet", "--output"]
@@ -89,7 +89,6 @@ def test_an_interrupted_measurement_is_continued(made, tmp_path):
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("words", [["--devices", "cpu:2", "--split"], ["--threads", "2"]])
 def test_slabs_and_threads_give_the_same_bytes(made, tmp_path, words):
     output = tmp_path / "same.csv"
@@ -102,7 +101,6 @@ def test_slabs_and_threads_give_the_same_bytes(made, tmp_path, words):
     assert len(found) == 2 * 3 * 18 * 8
 
 
-@pytest.mark.slow
 def test_diquarks_have_the_masses_of_mesons(made, sketched):
     call("fit", "mesons", made, "--t-min", 1, "--t-max", 4)
     call("fit", "baryons", made, "--t-min", 1, "--t-max", 4)
@@ -122,7 +120,6 @@ def test_diquarks_have_the_masses_of_mesons(made, sketched):
         assert (made / f"{name}.pdf").stat().st_size > 1000
 
 
-@pytest.mark.slow
 def test_exports(made, tmp_path):
     call("export", made, tmp_path / "tables.json.gz")
     assert (tmp_path / "tables.json.gz").stat().st_size > 1000
@@ -146,7 +143,6 @@ def test_a_solution_that_is_not_found_is_named(made):
         call(*words, "--limit", 2, "--output", made / "few.csv")
 
 
-@pytest.mark.slow
 def test_mesons_and_baryons_of_a_run_share_propagators(tmp_path, monkeypatch):
     solved = []
 

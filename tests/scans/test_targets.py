@@ -16,6 +16,8 @@ from gauge_mc.scans.targets import runs_of
 from gauge_mc.scans.thermal_runs import lacking_action
 from tests.calls import call, call_apart
 
+pytestmark = pytest.mark.slow  # they share a scan and three chains
+
 SMALL = ("--lattice=4x4x4x4", "--thermalize=2", "--separation=2", "--backend=cpu", "--threads=1")
 CHAINS = [Path(f"runs/su2_b2.5_4x4x4x4_chain{number}") for number in (1, 2, 10)]
 
@@ -90,7 +92,6 @@ def test_one_table_for_several_runs_is_refused():
     assert "--output names one table, but 3 ensembles are measured" in sentence
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("here")
 def test_other_commands_take_all_chains_too():
     assert call("measure", "wilson-loops", "--backend=cpu")[1] == 0
@@ -101,7 +102,6 @@ def test_other_commands_take_all_chains_too():
     assert call("verify", "runs")[0] == checked
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("here")
 def test_a_report_is_of_all_chains():
     report = json.loads(call("report", "--json")[0])
@@ -136,7 +136,6 @@ def test_runs_with_other_parameters_are_no_chains_of_the_ensemble():
     assert runs_of([Path("runs")]) == CHAINS
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("here")
 def test_a_run_that_keeps_no_configurations_names_the_command_that_measures():
     """The advice is carried out as it is printed, in the place where it was printed."""
@@ -169,7 +168,6 @@ def test_a_scan_measures_the_loops_of_its_action():
     assert lacking_action(Parameters.from_values({"measure": "none"})) is None
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("here")
 def test_a_scan_without_the_loops_of_its_action_names_the_command_that_repeats_it():
     words = ("scan", *SMALL, *IMPROVED, "--measure=polyakov", "--output=loops")

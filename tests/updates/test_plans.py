@@ -142,6 +142,7 @@ def begun(device):
     return chain(device, [1])[1][0]
 
 
+@pytest.mark.slow
 def test_plans_are_remembered(remembered):
     plan, _ = remembered
     planner = begun(unlimited(2))
@@ -151,6 +152,7 @@ def test_plans_are_remembered(remembered):
     assert not begun(CpuDevice(2, lanes=1))._decided  # another choice of the user
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "damage",
     [
@@ -166,6 +168,7 @@ def test_a_damaged_plan_is_found_again(remembered, damage):
     assert not begun(unlimited(2))._decided
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change", [{"threads": 0}, {"threads": 3}, {"wavefront": [4, 99]}, {"key": "other"}]
 )

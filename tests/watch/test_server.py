@@ -310,6 +310,7 @@ def test_connections_are_limited(started):
     assert page(started) == b"HTTP/1.0 200"
 
 
+@pytest.mark.slow
 def test_connections_without_the_token_keep_nobody_out(started):
     """However many there are, and also while they send something from time to time."""
     with contextlib.ExitStack() as links:
@@ -375,6 +376,7 @@ def test_a_run_that_cannot_be_read_leaves_the_page(tmp_path):
     assert feed.state().since(second.number) == {TROUBLE: "<section></section>", "state": None}
 
 
+@pytest.mark.slow
 def test_reading_takes_a_small_share_of_the_time():
     calls = []
 
