@@ -121,6 +121,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Let tests of kernels for other groups and precisions than the quick ones be slow.
 
+    Tests that are marked `longer` are slow on CPUs; on GPUs, whose quick tests need not be done
+    within a minute, they are not.
+
     Other numbers of lanes than the best are tried with the quick groups and precisions alone. Of
     these numbers, and of the other groups and precisions, each file has one, and the rest is marked
     `every`; then instances are left out that covers do without. Tests that need a GPU are left out
@@ -137,6 +140,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not has_gpu():
         left_out += [item for item in items if item.get_closest_marker("gpu")]
     for item in items:
+        if item.get_closest_marker("longer") and not item.get_closest_marker("gpu"):
+            item.add_marker(pytest.mark.slow)
         values = getattr(getattr(item, "callspec", None), "params", {})
         kind = kind_of(item)
         fixtures = {*getattr(item, "fixturenames", ())}
@@ -242,7 +247,8 @@ def mark_beyond_covers(items: Iterable[pytest.Item]) -> None:
             instances[function_of(item), on_gpu].append(item)
     for several in instances.values():
         quick = [one for one in several if not one.get_closest_marker("slow")]
-        if several[0].get_closest_marker("first_quick"):
+        on_cpus = not several[0].get_closest_marker("gpu")
+        if on_cpus and several[0].get_closest_marker("first_quick"):
             for one in quick[1:]:
                 one.add_marker(pytest.mark.slow)
             quick = quick[:1]

@@ -33,7 +33,7 @@ def put(writer, field, path, before=lambda: None):
     writer.write(field, path, "ildg", {"beta": "2.5"}, before)
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 def test_files_are_those_that_save_writes(tmp_path, best_device):
     field = Field.hot(LATTICE, "su3", "single", best_device, seed=1)
     with BackgroundWriter() as writer:
@@ -118,7 +118,7 @@ def test_without_memory_configurations_are_written_at_once(tmp_path, best_device
     assert len(written(small.path)) == p.configs + 1
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 @pytest.mark.parametrize("failing", [1, 2, 3, 6])
 def test_a_run_whose_write_failed_goes_on_as_if_it_had_not(tmp_path, best_device, failing):
     p = Parameters.from_values(RUN)

@@ -287,7 +287,7 @@ def test_along_the_way_it_is_what_stored_configurations_give(tmp_path, monkeypat
     assert "flow" in call("info", "run")[0]
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 def test_a_stopped_run_goes_on_with_the_same_table(tmp_path, best_device):
     values = {
         "group": "su2",

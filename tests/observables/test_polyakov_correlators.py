@@ -197,7 +197,7 @@ def strong(group, beta):
     return mean_trace(int(group[2]), beta)
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 @pytest.mark.parametrize(
     ("group", "precision", "beta"),
     [
@@ -271,7 +271,7 @@ def test_the_reference_of_mean_links_is_the_integral_over_the_group(group, weigh
     assert np.abs(mean_links(s, weight / n)[0] - expected).max() < error
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 @pytest.mark.parametrize(
     ("beta", "smooth"),
     [

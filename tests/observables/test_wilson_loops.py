@@ -114,7 +114,7 @@ def test_times_that_need_several_launches_or_fill_none(lattice, group, best_devi
         assert loops[0, "100", 2, t] == pytest.approx(value, abs=TOLERANCE["double"])
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 def test_levels_of_smearing_in_one_pass(group, best_device):
     field = Field.from_slices(UNEQUAL, group, random_links(UNEQUAL, group), "double", best_device)
     loops = measured(field, smearing=Ape(0.2), levels=(3, 0, 2))
@@ -133,7 +133,7 @@ CHAINS = {
 """Chains of smearings, and temporal links of static sources."""
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 @pytest.mark.parametrize(
     "name", [pytest.param(one, marks=() if "static" in one else pytest.mark.slow) for one in CHAINS]
 )
@@ -166,7 +166,7 @@ def smeared_by_numpy(links, smearing):
     return hyp(links) if smearing.exclude == "none" else spatial_hyp(links)
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 @pytest.mark.parametrize(
     "ape",
     [Ape(0.2), Ape(0.1, dims=4, projection="polar"), Hyp(exclude="none"), Stout(0.1, "x")],
@@ -197,7 +197,7 @@ def test_a_cold_field_gives_one(group, precision, best_device):
     assert max(abs(loop - 1) for loop in measured(field, levels=(0, 1)).values()) < 1e-6
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 def test_constant_abelian_field(group, best_device):
     """W is the mean of exp(i q flux); the flux is the field strength times the area."""
     lattice = Lattice(8, 12, 8, 10)
@@ -220,7 +220,7 @@ def test_smearing_keeps_a_constant_abelian_field(group, best_device):
     assert np.abs(target.to_numpy() - links).max() < 1e-13
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 def test_area_law_at_strong_coupling(fast_device):
     """W = u^A (1 + 4 A u^4 + ...) for SU(2) with u = I2(beta)/I1(beta)."""
     beta = 1.0
@@ -281,7 +281,7 @@ def levels_by_numpy(lattice, group):
     return levels
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 @pytest.mark.parametrize("lattice", [Lattice(4, 4, 4, 26), Lattice(4, 4, 4, 2)], ids=str)
 def test_levels_correlated_in_several_launches(lattice, group, best_device):
     field = Field.from_slices(lattice, group, random_links(lattice, group), "double", best_device)
@@ -293,7 +293,7 @@ def test_levels_correlated_in_several_launches(lattice, group, best_device):
         assert loops[1, 2, "100", 2, t] == pytest.approx(np.mean(both), abs=TOLERANCE["double"])
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 def test_levels_correlated_with_static_sources(group, best_device):
     """The gauge is fixed for every level, to the same links in direction t."""
     links = smooth_links(group)
@@ -312,7 +312,7 @@ def test_levels_correlated_with_static_sources(group, best_device):
     assert loops == again
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 def test_repeated_measurements_between_levels_are_equal(group, best_device):
     """The places of the levels in memory change from one measurement to the next."""
     field = Field.from_slices(UNEQUAL, group, random_links(UNEQUAL, group), "double", best_device)

@@ -66,7 +66,7 @@ def test_the_formula(group, kind, storage, best_device, rng):
 SHAPES = [(4, 4, 4, 4), (2, 2, 2, 2), (4, 6, 2, 8), (16, 4, 2, 6)]
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 @pytest.mark.parametrize("extents", SHAPES, ids=str)
 def test_other_lattices(extents, best_device, rng):
     kind, lattice = KINDS["weights"], Lattice(*extents)
@@ -126,7 +126,7 @@ def test_the_reference_is_the_dense_matrix(group, kind, rng):
     assert largest_difference(matrix @ psi.ravel(), expected.ravel()) < 1e-13
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 def test_against_the_inverse_of_a_dense_matrix(kind, best_device, rng):
     extent, coefficients = kind
     lattice = Lattice(2, 2, 2, 4)
@@ -332,7 +332,7 @@ def test_slices_that_threads_keep_or_read_again(storage, gpu, rng, monkeypatch):
         assert largest_difference(target.to_numpy()[0], exact) < TOLERANCE[storage]
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 def test_the_links_may_change(best_device, rng):
     links = random_field(LATTICE.extents, "su3", rng)
     operator = made(links, KINDS["shamir"], "su3", best_device)

@@ -52,7 +52,7 @@ def random_sources(count, rng, lattice=LATTICE):
     return np.stack([dirac.random_spinor(lattice.extents, 2, rng) for _ in range(count)])
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 @pytest.mark.parametrize("name", KINDS)
 def test_against_the_inverse_of_a_dense_matrix(name, best_device, rng):
     """Of the effective operator in four dimensions, at this extent of the fifth direction."""
@@ -68,7 +68,7 @@ def test_against_the_inverse_of_a_dense_matrix(name, best_device, rng):
     assert error < 100 * 1e-14 * np.linalg.cond(matrix) * np.linalg.norm(expected)
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 def test_it_approaches_the_overlap_operator(best_device, rng):
     """As the sign function does, with b = c = 1 and weights that are all 1 or optimal."""
     links, mass = random_field(LATTICE.extents, "su2", rng), 0.2
@@ -145,7 +145,7 @@ def test_the_mass_is_added(name, best_device, rng):
     assert np.linalg.norm(left - right) < 1e-13 * np.linalg.norm(sources)
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 @pytest.mark.parametrize("name", SYMMETRIC)
 def test_the_ward_identity_of_a_sum_over_all_sites(name, best_device, rng):
     """Re <b, S b> = m |S b|^2 + |midpoint|^2, at any extent of the fifth direction."""
@@ -158,7 +158,7 @@ def test_the_ward_identity_of_a_sum_over_all_sites(name, best_device, rng):
         assert abs(np.vdot(b, q).real / right - 1) < 1e-11
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 @pytest.mark.parametrize("name", ["shamir", "borici", "even moebius"])
 @pytest.mark.parametrize("place", [0, 4])
 def test_the_ward_identities_of_every_time_slice(name, place, best_device, rng):
@@ -210,7 +210,7 @@ def test_the_axial_current_of_free_quarks(best_device):
         axial_renormalisation(odd)
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 def test_correlators_at_the_midpoint(best_device, rng):
     """Those of the pion and of the midpoint are sums of squares, and m_res is their ratio."""
     links = random_field(LATTICE.extents, "su2", rng)
@@ -227,7 +227,7 @@ def test_correlators_at_the_midpoint(best_device, rng):
     assert found.residual <= 1e-14
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 @pytest.mark.parametrize("name", ["shamir", "even moebius"])
 @pytest.mark.parametrize(
     "together", [3, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 7))]
@@ -317,7 +317,7 @@ FREE = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 @pytest.mark.parametrize("name", FREE)
 def test_free_quarks(name, best_device):
     """The propagator at rest is a sum over p_t, and falls with the energy of the nearest pole."""

@@ -54,7 +54,7 @@ class Setup:
         return vectors.to_numpy().reshape(vectors.count, -1)[:, at].T
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 @pytest.mark.parametrize(
     ("inner", "tolerance"),
     [("double", 1e-12), ("single", 1e-5), ("single", 1e-11), ("half", 1e-6)],
@@ -76,7 +76,7 @@ def test_solutions_of_dense_matrices(inner, tolerance, best_device, rng):
             assert np.linalg.norm(y - expected) <= bound + 1e-12 * np.linalg.norm(expected)
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 def test_true_residuals_in_single_precision_are_corrected(best_device, rng, monkeypatch):
     """Far below what it reaches by itself, and with corrections in single precision as well."""
     monkeypatch.setattr(multishift, "LEAST_LOWER", 1e-12)
@@ -119,7 +119,7 @@ def test_a_shift_stops_when_its_own_residual_is_small(rng):
         assert 0.01 * target < rest <= 1.01 * target  # not much smaller: it has stopped
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 def test_two_passes_add_up_the_solutions_of_dense_matrices(best_device, rng):
     """The sum of the solutions with factors, also if a vector is 0, and again in the same memory.
 
@@ -205,7 +205,7 @@ def _residuals(system):
     return system.residuals
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 @pytest.mark.parametrize("quark", [QUARK, Quark(0.2, (1, 1, 1, -1))], ids=str)
 def test_the_ends_of_the_spectrum(quark, best_device, rng):
     setup = Setup(best_device, rng, quark=quark, vectors=1)

@@ -151,7 +151,7 @@ def pole_mass(mass):
     return low
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 @pytest.mark.parametrize("mass", [0.3, pytest.param(0.1, marks=pytest.mark.slow)])
 def test_free_quarks_have_the_pole_mass_of_the_formula(mass, best_device):
     extent = 24
@@ -269,7 +269,7 @@ def test_loose_polynomials_are_in_single_precision(error, single, links, best_de
     assert 1e-9 < off < 2e-7 * np.sqrt(degree)
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 def test_vectors_that_are_solved_for_at_once(links, best_device):
     """Those of one chirality and others, in any number: each has its own solution and residual."""
     quarks = operator_on(links, (0.2, 0.5), best_device, accuracy=1e-9, modes=4)

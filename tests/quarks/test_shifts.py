@@ -33,7 +33,7 @@ def inverted(matrix, source, kind="general"):
     return solve(matrix, columns, assume_a=kind).T.reshape(source.shape)
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 @pytest.mark.parametrize(
     ("name", "csw", "precision"),
     [
@@ -59,7 +59,7 @@ def test_shifts_of_dense_matrices(name, csw, precision, best_device, rng):
     assert not found[:, 1].any()
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 @pytest.mark.parametrize("csw", [1.3])
 def test_twisted_masses_of_dense_matrices(group, csw, best_device, rng):
     field, source = field_and_source(group, rng, best_device)

@@ -40,7 +40,7 @@ def thermal_field(lattice, group, device, beta, precision="double"):
     return field
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 @pytest.mark.parametrize("parameters", [{}, {"csw": 1.2}, {"csw": 1.0, "mu": 0.2}], ids=str)
 def test_against_the_inverse_of_a_dense_matrix(group, parameters, best_device, rng):
     n, kappa = int(group[2]), 0.11
@@ -54,7 +54,7 @@ def test_against_the_inverse_of_a_dense_matrix(group, parameters, best_device, r
         assert np.linalg.norm(found - expected) < 1e-10 * np.linalg.norm(expected)
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("inner", STORAGES)
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -82,7 +82,7 @@ def test_the_true_residual(group, solver, inner, method, best_device, rng):
     assert (found.inner, found.notes) == (inner, ())
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 def test_lower_precision_needs_few_more_iterations(fast_device, rng):
     lattice = Lattice(4, 6, 8, 16)
     field = thermal_field(lattice, "su3", fast_device, 6.0)
@@ -172,7 +172,7 @@ def test_the_pion_of_free_quarks(best_device):
     assert np.abs(pion[:5] / published - 1).max() < 2e-7
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 @pytest.mark.parametrize("size", [1e-300, 1e-33, 1e33, 1e300])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_tiny_and_huge_sources(solver, size, best_device, rng):

@@ -82,7 +82,7 @@ def test_no_word_at_all_gives_0_or_1_in_single_precision(bits, root, tmp_path):
     assert most.value == 1 - 2.0**-24
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 @pytest.mark.parametrize("generator", GENERATORS)
 def test_a0_is_fine_enough_where_it_is_next_to_1(generator, best_device, monkeypatch):
     """At alpha = 1e6, single precision holds a0 no better than to a tenth of 1 - a0.

@@ -55,7 +55,7 @@ def found_in(path, parameters):
     return [written(path / f"batch_{n}") for n in range(len(parameters))]
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 @pytest.mark.parametrize(
     ("group", "precision", "start", "rng"),
     [
@@ -80,7 +80,7 @@ def test_runs_of_a_batch_write_what_each_writes_alone(
     assert found_in(tmp_path, parameters) == expected
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 @pytest.mark.parametrize(
     "lattice", [pytest.param("2x2x2x4", marks=pytest.mark.slow), "4x4x4x2", "4x8x2x6"]
 )
@@ -91,7 +91,7 @@ def test_lattices_of_any_shape_can_be_batched(tmp_path, best_device, lattice):
     assert found_in(tmp_path, parameters) == expected
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 @pytest.mark.parametrize("action", ["wilson", pytest.param("iwasaki", marks=pytest.mark.slow)])
 def test_runs_of_a_batch_can_have_different_anisotropies(tmp_path, best_device, action):
     ratios = (2.0, 2.0, 3.5, 0.7, 1.5)
@@ -127,7 +127,7 @@ def test_every_observable_can_be_measured_in_a_batch(tmp_path, best_device):
     assert found_in(tmp_path, parameters) == expected
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 def test_a_batch_can_be_continued_with_another_packing(tmp_path, best_device):
     parameters = members("su3", precision="double", rng="ranlux")
     expected = alone(tmp_path, parameters, best_device)
@@ -140,7 +140,7 @@ def test_a_batch_can_be_continued_with_another_packing(tmp_path, best_device):
     assert found_in(tmp_path, parameters) == expected
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 def test_runs_after_different_updates_are_refused(tmp_path, best_device):
     parameters = members("su3", precision="double")
     together(tmp_path, parameters, best_device, [0, 1], stop=stop_after(2))

@@ -73,7 +73,7 @@ COARSE = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 @pytest.mark.parametrize("options", COARSE, ids=lambda one: one["integrator"])
 def test_energies_are_distributed_as_they_must_be(tmp_path, fast_device, options):
     """<exp(-dH)> = 1 exactly; the acceptance follows from <dH> if dH is normal."""
@@ -96,7 +96,7 @@ def test_energies_are_distributed_as_they_must_be(tmp_path, fast_device, options
     assert abs(kinetic.value - 0.5) < 0.05
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 @pytest.mark.parametrize(
     "options",
     [
@@ -156,7 +156,7 @@ ENSEMBLES = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 @pytest.mark.parametrize("values", ENSEMBLES, ids=lambda one: "-".join(map(str, one.values())))
 def test_averages_are_those_of_the_heatbath(tmp_path, fast_device, values):
     """With rejected trajectories, which matter: without the test the average is another."""
@@ -172,7 +172,7 @@ def test_averages_are_those_of_the_heatbath(tmp_path, fast_device, values):
     assert abs(first.value - second.value) < SIGMAS * error
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 def test_rejected_trajectories_leave_the_links(tmp_path, best_device):
     own, plaquettes = series(tmp_path / "run", best_device, configs=60, steps=3, length=1.2)
     rejected = own["accepted"][1:] == 0
@@ -180,7 +180,7 @@ def test_rejected_trajectories_leave_the_links(tmp_path, best_device):
     assert ((np.diff(plaquettes) == 0) == rejected).all()
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 @pytest.mark.parametrize(
     ("integrator", "wanted"),
     [
@@ -264,7 +264,7 @@ def test_slabs_and_threads_write_the_same_bytes(tmp_path, whole, devices, thread
     assert outcome(run.path) == whole
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 @pytest.mark.parametrize(
     "options",
     [
@@ -290,7 +290,7 @@ def test_replicas_are_what_each_is_alone(tmp_path, best_device, options):
     assert len({one["hmc.csv"] for one in alone}) == 3
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 def test_replicas_in_several_groups_are_what_each_is_alone(tmp_path, best_device, monkeypatch):
     """As if two of three lattices kept the device busy, with states of random numbers."""
     first = short(steps=3, start="hot", rng="ranlux")
@@ -304,7 +304,7 @@ def test_replicas_in_several_groups_are_what_each_is_alone(tmp_path, best_device
         assert outcome(tmp_path / f"batch_{n}") == outcome(tmp_path / f"alone_{n}")
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 def test_a_start_file_is_continued_from(tmp_path, best_device):
     first = Run(tmp_path / "first")
     carry_out(first, short(), best_device)

@@ -59,7 +59,7 @@ def rows(run, name="hmc"):
 TWO_RATIOS = "twisted-mass:kappa=0.12:mu=0.1:heavier=mu=0.3/mu=0.8:level=0,1,1"
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 @pytest.mark.parametrize(
     ("quarks", "levels", "order"),
     [
@@ -90,7 +90,7 @@ def test_energies_change_with_a_power_of_the_step(tmp_path, fast_device, quarks,
     assert changes[0] / changes[1] == pytest.approx(2.0**order, rel=0.2)
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 def test_tables_say_what_each_term_does(tmp_path, best_device):
     run, p = Run(tmp_path / "run"), parameters(configs=2)
     carry_out(run, p, best_device)
@@ -280,7 +280,7 @@ def test_a_run_ends_when_solvers_fail_too_often_in_a_row(tmp_path, best_device):
         assert len({*rows(run, "plaquette")["plaquette"]}) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 def test_the_spectrum_of_one_flavour_is_recorded_and_checked(tmp_path, best_device):
     quarks = "kappa=0.12:flavours=1:range="
     run = Run(tmp_path / "run")
@@ -313,7 +313,7 @@ def test_the_error_of_a_run_whose_solvers_fail_is_a_sentence(tmp_path):
     assert raised.value.exit_code == 1
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 def test_failures_are_counted_in_a_row(tmp_path, best_device, monkeypatch):
     """Trajectories 2, 3, 5 and 6 fail, of which two in a row are allowed; stops do not matter."""
     draw = TwoFlavours.draw

@@ -120,7 +120,7 @@ HMC = {"algorithm": "hmc", "steps": 3, "thermalize": 2, "configs": 2}
 QUARKS = HMC | {"quarks": "kappa=0.1", "lattice": "4x4x4x4"}
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 @pytest.mark.parametrize(
     "values",
     [
@@ -154,7 +154,7 @@ def test_results_depend_neither_on_threads_nor_on_groups_of_trajectories(tmp_pat
     assert found_in(tmp_path / "threads", 4) == expected
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 def test_tempering_changes_what_runs_are(tmp_path, best_device):
     runs = ladder()
     carry_out(tmp_path / "tempered", runs, best_device)

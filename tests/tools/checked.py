@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import sys
+import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 RECORD = CHECKOUT / ".ci/checked.txt"
 
+PROJECT = "pyproject.toml"
+
 STAGES = {
-    "oldest dependencies": ("pyproject.toml", "tests/tools/lowest_versions.py"),
-    "other versions of Python": ("pyproject.toml",),
-    "packages": ("pyproject.toml", "gauge_mc/devices/source.py", "gauge_mc/devices/cache.py"),
+    "oldest dependencies": (PROJECT, "tests/tools/lowest_versions.py"),
+    "other versions of Python": (PROJECT,),
+    "packages": (PROJECT, "gauge_mc/devices/source.py", "gauge_mc/devices/cache.py"),
 }
 """Files on which a stage depends more than on all others; a page depends on itself. What is rare
 beyond these is found by the run with --every, which repeats all stages.
@@ -36,8 +40,14 @@ def digest_of(paths: Iterable[Path], checkout: Path = CHECKOUT) -> str:
 
 
 def digest_of_stage(stage: str) -> str:
-    """Return the digest of what a stage depends on."""
-    return digest_of(CHECKOUT / name for name in STAGES.get(stage, (stage,)))
+    """Return the digest of what a stage depends on: of `PROJECT` only what is installed."""
+    names = {*STAGES.get(stage, (stage,))}
+    found = digest_of(CHECKOUT / name for name in names - {PROJECT})
+    if PROJECT not in names:
+        return found
+    content = tomllib.loads((CHECKOUT / PROJECT).read_text(encoding="utf-8"))
+    parts = [content["build-system"], content["project"], content["tool"]["hatch"]]
+    return hashlib.sha256(f"{found} {json.dumps(parts, sort_keys=True)}".encode()).hexdigest()[:24]
 
 
 def recorded(record: Path = RECORD) -> dict[str, str]:

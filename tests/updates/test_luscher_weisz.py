@@ -112,7 +112,7 @@ def test_heatbath(lattice, group, precision, device, any_group):
     assert_heated(field, heated(lattice, group, precision), TOLERANCE[precision])
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 @pytest.mark.parametrize("lattice", LATTICES, ids=str)
 def test_overrelaxation_keeps_the_action(lattice, best_device):
     field = Field.from_slices(lattice, "su3", start(lattice, "su3"), "double", best_device)

@@ -84,7 +84,7 @@ def test_the_force_is_the_derivative_of_the_action(name, extents, group, flavour
     assert abs(changes.sum() - rate) < 1e-12 * np.abs(changes).sum()
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("group", ["su2", "su3"])
 def test_all_forces_add_up_to_that_of_the_determinant_of_the_operator(

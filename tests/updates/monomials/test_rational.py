@@ -123,7 +123,7 @@ def test_poles_in_several_launches_exert_the_force_of_all(rng):
     assert 1e-9 < np.abs(force - rough).max() / np.abs(force).max() < 1e-2
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 def test_weights_are_determinants(best_device, rng):
     """<exp(S(U) - S(U'))> over fields phi drawn for U is |det Mh(U') / det Mh(U)|."""
     lattice = Lattice(2, 2, 2, 2)
@@ -185,7 +185,7 @@ def test_slabs_give_the_same_bytes(inner, rng):
     assert found[0] == found[1] == found[2]
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 def test_trajectories_are_reversible_and_of_second_order(best_device, rng):
     """With the poles and the precision of a run."""
     lattice = Lattice(4, 4, 2, 4)

@@ -75,7 +75,7 @@ def root_action(links, phi):
     return float((values**-0.5 * np.abs(vectors.conj().T @ phi) ** 2).sum())
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 @pytest.mark.parametrize("colours", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_action_and_force_of_the_root_of_a_dense_matrix(colours, best_device, rng):
     links = random_field(LATTICE.extents, f"su{colours}", rng)
@@ -124,7 +124,7 @@ def test_weights_are_determinants_of_both_flavours(best_device, rng):
     assert abs(expected - 1) > 5 * error
 
 
-@pytest.mark.slow
+@pytest.mark.longer
 @pytest.mark.parametrize("mus", [MUS, (1.5, 3.0)])
 def test_the_default_range_contains_the_spectrum(mus, best_device):
     """Also on links of 1, where the hopping term is largest, and if A is far from 1."""
