@@ -106,7 +106,7 @@ def pytest_configure(config: pytest.Config) -> None:
     alone = hasattr(config, "workerinput") or not getattr(config.option, "numprocesses", None)
     quick = "not slow" in config.option.markexpr
     if alone and quick and not CHOSEN and compiler.candidates():
-        os.environ["CXX"] = f"{compiler.candidates()[0]} -O1"
+        os.environ["CXX"] = f"{compiler.candidates()[0]} -Og"
     if getattr(config.option, "dist", None) == "load":
         config.option.dist = "worksteal"
     if config.getoption("--emulate-gpu"):

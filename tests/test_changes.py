@@ -38,6 +38,7 @@ def test_a_module_without_tests_of_its_name_is_tested_by_those_that_import_it():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("things", REGISTRIES, ids=lambda one: one.kind)
 def test_modules_that_a_registry_imports_have_tests(things):
     """Though no test imports them."""
@@ -111,6 +112,7 @@ def test_stages_depend_on_files_that_exist():
     assert all(len(checked.digest_of_stage(stage)) == 24 for stage in checked.STAGES)
 
 
+@pytest.mark.slow
 def test_a_cover_of_variants_has_each_choice_of_a_kernel_and_all_pairs_of_choices():
     kernels = [Kernel(name) for name in ("copy", "heatbath", "hop", "kick")]
     jobs = [(kernel, variant) for kernel in kernels for variant in variants(kernel)]

@@ -354,6 +354,7 @@ def test_a_column_is_declared_once(toys, tmp_path, monkeypatch):
         OBSERVABLES.remove(Squared.name)
 
 
+@pytest.mark.slow
 def test_a_group_is_known_by_its_name_and_has_its_own_heatbath(toys, program, tmp_path):
     """Not by its number of colours, which is that of SU(2), nor are its files those of SU(2)."""
     lattice = Lattice(4, 6, 8, 4)
@@ -522,6 +523,7 @@ def test_no_name_occurs_outside_its_own_module():
     assert found == ALLOWED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("things", REGISTRIES, ids=lambda one: one.kind)
 def test_modules_of_things_are_imported_by_nobody(things):
     for name, home in homes(things).items():

@@ -52,29 +52,22 @@ def tree_of(path: Path) -> ast.Module:
 @functools.cache
 def imports(path: Path) -> list[tuple[str, bool]]:
     """The parts from which a module imports, and whether it does so within a function."""
-    tree = tree_of(path)
-    within = {
-        id(node)
-        for function in ast.walk(tree)
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
-        for node in ast.walk(function)
-    }
-    types = {
-        id(node)
-        for test in ast.walk(tree)
-        if isinstance(test, ast.If) and getattr(test.test, "id", "") == "TYPE_CHECKING"
-        for node in ast.walk(test)
-    }
     found = []
-    for node in ast.walk(tree):
+
+    def visit(node: ast.AST, lazy: bool) -> None:
+        modules = []
         if isinstance(node, ast.ImportFrom) and node.module:
             modules = [node.module, *(f"{node.module}.{one.name}" for one in node.names)]
         elif isinstance(node, ast.Import):
             modules = [one.name for one in node.names]
-        else:
-            continue
-        lazy = id(node) in within or id(node) in types
-        found += [(part, lazy) for one in modules if (part := part_of(one))]
+        found.extend((part, lazy) for one in modules if (part := part_of(one)))
+        typing = isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
+        lazy |= typing or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        for child in ast.iter_child_nodes(node):
+            if not isinstance(child, ast.expr):
+                visit(child, lazy)
+
+    visit(tree_of(path), False)
     return found
 
 

@@ -21,6 +21,7 @@ def found():
     return mutations.mutations(seed=0)
 
 
+@pytest.mark.slow
 def test_mutations_are_deterministic_and_in_many_files(found):
     assert mutations.mutations(seed=0) == found != mutations.mutations(seed=1)
     assert len({*found}) == len(found) == 2 * NUMBER
@@ -41,6 +42,7 @@ def texts(tree):
     return sorted(value for value in nodes if isinstance(value, str))
 
 
+@pytest.mark.slow
 def test_all_mutations_of_a_module_change_code():
     name = "gauge_mc/rounded.py"
     text = (CHECKOUT / name).read_text()
@@ -54,6 +56,7 @@ def test_all_mutations_of_a_module_change_code():
         assert comments(mutated) == comments(text)
 
 
+@pytest.mark.slow
 def test_mutations_differ_from_the_source_and_leave_comments_alone(found):
     for one in found:
         text = (CHECKOUT / one.file).read_text()
@@ -124,6 +127,7 @@ def test_all():
 """
 
 
+@pytest.mark.slow
 def test_tests_run_with_the_sources_of_the_copy(tmp_path, monkeypatch, capsys):
     """A mutation is caught, or survives, or breaks what failed before; and results are kept."""
     source = tmp_path / "checkout"

@@ -106,6 +106,7 @@ QUICK = [("su3_philox_double", "64", 1)]
 """The runs, with the size of a register and the version of the chain, that quick tests repeat."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "register_bytes", "version"),
     [
@@ -143,6 +144,7 @@ def test_what_released_versions_wrote_is_sound(name):
     assert call("info", PINS / name)[1] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["su3_philox", "v0_2/half_done", pytest.param("su2_ranlux", marks=pytest.mark.slow)]
 )
@@ -176,7 +178,7 @@ def continue_run(name: str, exact_links: bool, exact_sums: bool, folder: Path) -
     assert code == 0, out
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FINISHED)
 def test_a_run_finished_by_a_released_version_is_used(name, exact, tmp_path):
     """Its configurations are measured, and its tables fitted, drawn and exported."""

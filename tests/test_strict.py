@@ -125,6 +125,7 @@ def test_kernels_compile_without_warnings(compiled_by, tmp_path, monkeypatch):
     assert [match[0] for text in reports for match in WARNING.finditer(text)] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "lanes", "threads"),
     [
@@ -166,6 +167,7 @@ def test_hadrons_are_those_of_all_machines():
     device.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "lanes", "threads"),
     [
@@ -286,6 +288,7 @@ def generated(folder, *more):
     assert code == 0, out
 
 
+@pytest.mark.slow
 def test_a_strict_run_says_so_and_stays_strict(tmp_path):
     """In its record, headers and tables; when it goes on; and in what is measured or made again."""
     generated(tmp_path / "whole", "--configs=3")
@@ -309,6 +312,7 @@ def test_a_strict_run_says_so_and_stays_strict(tmp_path):
     assert call("verify", whole.path)[1] == 0
 
 
+@pytest.mark.slow
 def test_strict_links_differ_from_usual_ones(tmp_path):
     generated(tmp_path / "strict", "--configs=1")
     words = ["--lattice=4x4x4x4", "--thermalize=2", "--separation=2", "--start=hot", "--configs=1"]
@@ -349,6 +353,7 @@ def test_names_of_directories_and_earlier_runs():
         Parameters.from_values({"strict": "yes"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lanes", [1, 16])
 def test_sums_of_values_of_any_size_are_exact(lanes):
     """Squares from 1e-30 to 1e12, of which each order of magnitude is a vector of its own."""
@@ -368,6 +373,7 @@ def test_sums_of_values_of_any_size_are_exact(lanes):
     device.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lanes", [1, 16])
 def test_flows_of_any_anisotropy_and_forces_of_any_coupling_are_finite(lanes):
     """Plaquettes times the squared anisotropy, and squares of forces, are above 1e6 at a site."""

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from gauge_mc.devices.source import (
     ARGUMENTS,
+    TYPE_CHECKS,
     DeclaredStructure,
     assertions,
     constants,
@@ -281,8 +282,7 @@ def _translation_unit(kernel: Kernel, variant: Variant, checked: tuple[str, ...]
             )
     roots, names = kernel.roots(variant), (*kernel.structures, *checked)
     lines = [
-        "#include <cstddef>",
-        "#include <type_traits>",
+        TYPE_CHECKS,
         f'#include "{kernel.source}"',
         *dict.fromkeys(line for name in names for line in assertions(name, roots)),
     ]

@@ -39,6 +39,15 @@ DECLARATOR = r"([A-Za-z_]\w*)((?:\[\w+\])*)\s*"
 LAYOUT = "layout of"
 """First words of the messages of `assertions`."""
 
+TYPE_CHECKS = """#include <cstddef>
+template <class A, class B> constexpr bool same_type = false;
+template <class A> constexpr bool same_type<A, A> = true;
+template <class T> constexpr bool pointer_or_class = __is_class(T);
+template <class T> constexpr bool pointer_or_class<T*> = true;
+template <class T> constexpr bool pointer_or_class<T* const> = true;
+template <class T, std::size_t N> constexpr bool pointer_or_class<T[N]> = pointer_or_class<T>;"""
+"""C++ code that `assertions` need; <type_traits> would take a tenth of a small kernel's time."""
+
 ARGUMENTS = "Arguments"
 """Name of the structure of arguments that every kernel declares."""
 
@@ -312,14 +321,12 @@ def assertions(name: str, roots: tuple[Path, ...]) -> Iterator[str]:
         message = f"{LAYOUT} {plain}::{member.name}"
         if member.cpp in SCALARS:
             extents = "".join(f"[{extent}]" for extent in member.extents)
-            right = f"std::is_same<{declared}, {member.cpp}{extents}>::value"
+            right = f"same_type<{declared}, {member.cpp}{extents}>"
             yield f'static_assert({right}, "{message}");'
         elif not member.cpp.endswith("*") and _body(member.cpp, roots) is not None:
             yield from assertions(member.cpp, roots)
         else:
-            element = f"std::remove_all_extents<{declared}>::type"
-            right = f"std::is_pointer<{element}>::value || std::is_class<{element}>::value"
-            yield f'static_assert({right}, "{message}");'
+            yield f'static_assert(pointer_or_class<{declared}>, "{message}");'
         place = f"offsetof({name}, {member.name}) == {field.offset}"
         size = f"sizeof({name}::{member.name}) == {field.size}"
         yield f'static_assert({place} && {size}, "{message}");'

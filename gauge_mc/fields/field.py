@@ -23,12 +23,12 @@ from gauge_mc.domain.layout import BOTH_PARITIES, REALS, Layout, real_type, spli
 from gauge_mc.domain.slab import Slab
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field_blocks import FieldBlocks
-from gauge_mc.fields.file_links import SlabBlocks
 from gauge_mc.fields.slab_field import SlabField
 from gauge_mc.groups import GROUPS, Group
 from gauge_mc.random import GENERATORS, stream
 from gauge_mc.storage.links import Block, StoredLinks
 
+COLD = Kernel("cold")
 HOT = Kernel("hot")
 
 HALO = 2
@@ -134,13 +134,8 @@ class Field(SlabField):
         For the parameters and errors see `empty`.
         """
         field = cls.empty(lattice, group, precision, device)
-        n, stored = field.group.colours, field._as_matrices
-        one = np.broadcast_to(np.eye(n, dtype=np.complex128), (lattice.slice_sites, 4, n, n))
-        block = np.ascontiguousarray(one).reshape(-1).view(np.uint8)
         for slab in field.slabs:
-            reading = SlabBlocks(slab, stored)
-            for t in slab.layout.times:
-                reading.read(t, block).synchronize()
+            slab.launch(COLD, slab.whole(), links=slab.buffer.address)
         field.exchange_halo()
         return field
 

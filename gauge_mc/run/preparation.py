@@ -14,7 +14,7 @@ from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.domain.device_group import LEAST_SLICES, DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.averages import LINK_TRACE, PLAQUETTE
-from gauge_mc.fields.field import HOT, Field
+from gauge_mc.fields.field import COLD, HOT, Field
 from gauge_mc.fields.file_links import GROUP_LINKS, READ_LINKS, WRITE_LINKS
 from gauge_mc.fields.sums import ADD_PARTIAL_SUMS, ANY_VARIANT
 from gauge_mc.observables import Observable, live_observables
@@ -60,8 +60,9 @@ def compile_kernels(
     few = Lattice(*p.lattice.extents[:3], LEAST_SLICES * sum(devices.counts))
     slab = Field.empty(few, p.group, p.precision, replace(devices, slices=None)).slabs[0]
     wanted = dict.fromkeys(_needed(p, observables, resumed, several))
-    jobs = [(kernel, slab.variant(*choices)) for kernel, choices in wanted]
-    jobs += [(code, ANY_VARIANT) for code in (ADD_PARTIAL_SUMS, *device.libraries)]
+    # Libraries take longer than most kernels: begun last, they would keep one core only busy.
+    jobs = [(code, ANY_VARIANT) for code in (*device.libraries, ADD_PARTIAL_SUMS)]
+    jobs += [(kernel, slab.variant(*choices)) for kernel, choices in wanted]
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
         list(threads.map(lambda job: device.compile(*job), jobs))
 
@@ -78,6 +79,8 @@ def _needed(
     yield WRITE_LINKS, (BY_SITE.choice, GROUP_LINKS)
     if p.start == "hot" and not resumed:
         yield HOT, (GENERATORS[defaults.START_RNG].choice(),)
+    elif p.start == "cold" and not resumed:
+        yield COLD, ()
     else:
         yield READ_LINKS, (BY_SITE.choice, GROUP_LINKS)
     if p.keeps_configs:

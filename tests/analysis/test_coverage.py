@@ -57,6 +57,7 @@ def test_the_susceptibility_has_no_bias(tau):
     assert plain.mean() < 7 * 0.96 + 3 * error
 
 
+@pytest.mark.slow
 def test_errors_of_small_susceptibilities_are_not_too_small():
     """Without `RAISED`, 68 and 91.5 % would be within one and two errors on these series."""
     rng, pulls = np.random.default_rng(9), []

@@ -111,6 +111,7 @@ def test_degenerate_series():
         assert 0.5 <= short.tau_int < samples
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rho", [0.0, 0.8])
 def test_errors_of_susceptibilities(rho):
     """The susceptibilities are variances of AR(1) chains with a mean far from 0, in two parts."""
@@ -175,6 +176,7 @@ def test_format_with_a_systematic_error(value, error, systematic, text):
     assert with_error(value, error, systematic) == text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("samples", "tau"), [(100, 5.0), (50, 2.5), (400, 20.0), (200, 5.0), (2000, 5.0)]
 )
@@ -247,6 +249,7 @@ def test_a_tail_covers_a_slow_mode_that_the_window_misses():
         estimate(series[0], tau_exp=0.0)
 
 
+@pytest.mark.slow
 def test_errors_that_grow_with_the_length_of_bins_are_named():
     rng = np.random.default_rng(2)
     slow = [growth(one) for one in weak_slow_mode(rng, 8000, 40).T]
@@ -262,6 +265,7 @@ def test_errors_that_grow_with_the_length_of_bins_are_named():
     assert caution_series(np.arange(2000), *rng.normal(size=(5, 2000))) == []
 
 
+@pytest.mark.slow
 def test_an_estimate_cautions_of_slow_modes_as_commands_do():
     """Before, none of such series did in Python, though half of their errors were too small."""
     rng = np.random.default_rng(2)
@@ -335,6 +339,7 @@ def test_a_library_that_is_missing_is_named(monkeypatch):
         MEASURED.to_gvar()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tau", [0.0, 8.0])
 def test_kurtosis_of_normally_distributed_numbers(tau):
     """It is 3 for a real number; the error covers it for correlated chains as well."""

@@ -158,6 +158,7 @@ def test_operators_that_are_not_a_hopping_term_are_refused():
         gauge_mc.bench(quarks=True, operator="overlap")
 
 
+@pytest.mark.slow
 def test_only_what_is_named_is_timed():
     names = ("Plaquette", "ape", "hyp1", "wilson")
     found = json.loads(call("bench", "--observables", *names, *ON_CPU, "--json")[0])
@@ -348,6 +349,7 @@ def read_all(terminal):
     return b"".join(parts).decode()
 
 
+@pytest.mark.slow
 def test_the_last_step_of_progress_is_the_last_thing_timed():
     steps = []
     device = DeviceGroup.of(None)
@@ -359,6 +361,7 @@ def test_the_last_step_of_progress_is_the_last_thing_timed():
     assert len(set(names)) == len(names)
 
 
+@pytest.mark.slow
 def test_the_halo_exchange_is_timed(monkeypatch):
     monkeypatch.setattr(timing, "COPY_EXTENT", 4)
     devices = open_device_group("cpu:2")
@@ -489,6 +492,7 @@ def test_all_forms_of_the_hopping_term_are_timed():
         assert abs(one["gb_per_s"] / found["copy_gb_per_s"] / one["share"] - 1) < 1e-9
 
 
+@pytest.mark.slow
 def test_the_hopping_term_is_timed(monkeypatch):
     only(monkeypatch, quarks, "STORAGES", ["single"])
     shown, code = call("bench", "--quarks", *ON_CPU, "--group", "su2")
@@ -505,6 +509,7 @@ OPERATORS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
@@ -534,6 +539,7 @@ def test_an_operator_is_timed(name, monkeypatch):
     assert one["iteration_gb_per_s"] == pytest.approx(moved)
 
 
+@pytest.mark.slow
 def test_the_times_of_an_operator_are_shown(monkeypatch):
     only(monkeypatch, operators, "STORAGES", ["single"])
     words = ["bench", "--quarks", "--operator", "domain-wall:LS=4", *ON_CPU, "--group", "su2"]
@@ -608,6 +614,7 @@ def test_terms_of_quarks_are_parts_of_trajectories(tmp_path):
     assert parts["quarks1_ratio1 drawn"]["essential"]
 
 
+@pytest.mark.slow
 def test_trajectories_of_several_chains_are_timed_together(monkeypatch):
     """Chains move in two groups here, as if one device had too little memory for all of them."""
     groups = [slice(0, 2), slice(2, 3)]

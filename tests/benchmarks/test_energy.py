@@ -80,6 +80,7 @@ def test_bench_shows_the_energy_of_every_kernel(constant, monkeypatch):
     assert shown.endswith("energy: counters of RAPL\n")
 
 
+@pytest.mark.slow
 def test_short_benchmarks_do_not_measure_energy(constant):
     words = ("--lattice", "4x4x4x4", "--backend", "cpu", "--threads", "1", "--seconds", "0.05")
     shown = call("bench", *words)[0]

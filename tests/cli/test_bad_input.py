@@ -231,12 +231,14 @@ def test_nothing_is_left_where_files_cannot_be_locked(tmp_path, monkeypatch, com
     assert [*tmp_path.iterdir()] == []
 
 
+@pytest.mark.slow
 def test_the_trial_of_a_run_keeps_no_propagators(tmp_path):
     measure = f"mesons:1:kappa=0.12:propagators={tmp_path / 'kept'}"
     call("generate", *TINY, "--measure", measure, "--output", tmp_path / "run")
     assert [path.name[:5] for path in (tmp_path / "kept").iterdir()] == ["k0.12"]
 
 
+@pytest.mark.slow
 def test_a_propagator_of_another_lattice_is_named(tmp_path):
     small, large = (Field.cold(Lattice(4, 4, 4, t), "su2", "double", CpuDevice(1)) for t in (4, 6))
     for field in (small, large):

@@ -112,7 +112,7 @@ def attempt(name, folder, run, draw, count):
     return number, wrong, changed
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "count", [12, pytest.param(100000, marks=pytest.mark.faults)], ids=["some", "all"]
 )

@@ -26,6 +26,7 @@ def imported_by(*words, **variables):
     return {line.rpartition("|")[2].strip() for line in lines}
 
 
+@pytest.mark.slow
 def test_help_imports_nothing_that_takes_time():
     """Neither NumPy nor any module of the package but those of the command line itself."""
     found = imported_by("--help")
@@ -56,6 +57,7 @@ def test_help_names_all_commands():
     assert all(command.help in " ".join(shown.split()) for command in COMMANDS.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help(name):
     shown, code = call(name, "--help")

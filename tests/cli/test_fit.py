@@ -23,6 +23,7 @@ def make_loops(folder, samples, seed=3):
     return folder
 
 
+@pytest.mark.slow
 def test_a_string_tension(tmp_path):
     runs = [make_loops(tmp_path / name, 200, seed) for seed, name in enumerate("ab")]
     shown, code = call("fit", "potential", *runs, "--r-min", "1")
@@ -41,6 +42,7 @@ def test_a_string_tension(tmp_path):
     assert abs(value - (SIGMA - 0.25 / 4 + 0.25 / 3)) < 4 * error
 
 
+@pytest.mark.slow
 def test_the_gradient_flow(tmp_path, sketched):
     run = make(tmp_path, 60)
     shown, code = call("fit", "scale", run, "--tree-level", "--target", "0.25", "--sqrt-t0", "0.15")

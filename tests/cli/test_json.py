@@ -133,6 +133,7 @@ def test_a_scan_that_was_stopped_before_anything_was_complete():
     assert result["rows"] == []
 
 
+@pytest.mark.slow
 def test_measure():
     make_run(Path("run"), lattice="4x4x4x4", measure="none")
     result = found("measure", "polyakov", "run", "--backend", "cpu")
@@ -150,6 +151,7 @@ def test_measure():
     assert (loops["file"], loops["averages"]) == ("run/wilson_loops.csv", {})
 
 
+@pytest.mark.slow
 def test_fit(folder):
     for name, seed in (("one", 1), ("two", 2)):
         (folder / name).mkdir()
@@ -272,7 +274,7 @@ def keys_in(document, words, named=False):
             yield from keys_in(value, words, not named and key in words and words[key].named)
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_prints_one_document_with_keys_of_the_vocabulary(
     command, made, folder, monkeypatch, sketched
@@ -310,6 +312,7 @@ def test_a_key_outside_the_vocabulary_is_found():
     assert list(keys_in(bad, words)) == ["walk", "weight", "speed"]
 
 
+@pytest.mark.slow
 def test_progress_goes_to_standard_error(folder):
     out, err, code = printed("generate", *SHORT, "--output", "run")
     assert (code, out[0], out[-2:]) == (0, "{", "}\n")
@@ -321,6 +324,7 @@ def test_progress_goes_to_standard_error(folder):
     assert printed("info", "none")[0] == ""
 
 
+@pytest.mark.slow
 def test_verify_and_doctor_print_what_they_found_and_fail(made, folder, monkeypatch):
     shutil.copytree(made / "run", folder / "run")
     (folder / "run" / "plaquette.csv").write_text("sweep\n")

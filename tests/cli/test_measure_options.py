@@ -62,6 +62,7 @@ def test_processes_of_mpi_are_refused(monkeypatch):
     assert code == 2
 
 
+@pytest.mark.slow
 def test_files_whose_numbers_coincide_are_named_with_what_to_do(run):
     one, two = run / "configs" / "0000005.lime", run.parent / "other_6.lime"
     shutil.copy(one, two)  # the number in its header counts

@@ -142,6 +142,7 @@ def test_every_output_is_tried():
     assert named == COMMANDS_THAT_WRITE.keys() | READ
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("output", "name"), CASES)
 def test_an_odd_name_of_an_output_works_or_is_refused(folder, output, name):
     """In one sentence, which `call` checks; and what was there is there still."""

@@ -102,6 +102,7 @@ def test_histories_and_averages_against_beta(run, tmp_path, names):
         assert ("SU(2), 4³×6" in shown) == what.endswith("-beta")
 
 
+@pytest.mark.slow
 def test_a_figure_lies_in_its_run(run, sketched):
     assert plot("history", run)[0] == f"{run}/history.pdf\n"
     assert (run / "history.pdf").exists()
@@ -213,6 +214,7 @@ def test_plots_and_status_agree_on_the_length_of_a_series(tmp_path, sketched):
     assert length.search(shown).group(1) == length.search(said).group(1)
 
 
+@pytest.mark.slow
 def test_thermalisation_in_averages(tmp_path, sketched):
     hot = make_run(tmp_path / "hot", thermalize=0, start="hot", format="none")
     for what in ("history", "plaquette", "polyakov", "averages"):

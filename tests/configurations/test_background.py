@@ -118,6 +118,7 @@ def test_without_memory_configurations_are_written_at_once(tmp_path, best_device
     assert len(written(small.path)) == p.configs + 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failing", [1, 2, 3, 6])
 def test_a_run_whose_write_failed_goes_on_as_if_it_had_not(tmp_path, best_device, failing):
     p = Parameters.from_values(RUN)

@@ -42,6 +42,7 @@ def forms(group, dtype):
     yield replace(whole, rows=whole.group.colours - 1, checksums=SUMS[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["<f4", ">f8"])
 @pytest.mark.parametrize(
     "group",

@@ -116,6 +116,7 @@ def test_what_is_installed_is_what_the_package_asks_for():
         assert part in toolkit
 
 
+@pytest.mark.slow
 def test_wheels_come_first_and_pycuda_is_built_against_them(machine):
     assert find_toolkit() is None
     machine.install()
@@ -132,6 +133,7 @@ def test_wheels_come_first_and_pycuda_is_built_against_them(machine):
     assert machine.left_behind() == []
 
 
+@pytest.mark.slow
 def test_the_configuration_names_the_toolkit_and_an_empty_driver(machine):
     machine.install()
     found = machine.configuration()
@@ -146,6 +148,7 @@ def test_the_configuration_names_the_toolkit_and_an_empty_driver(machine):
     assert b"libcuda.so.1\0" in library.read_bytes()  # by which PyCUDA finds the driver's own
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["PATH", "CUDA_HOME"])
 def test_a_toolkit_that_is_here_needs_no_wheels(machine, monkeypatch, tmp_path, place):
     toolkit = make_toolkit(tmp_path / "cuda-13")
@@ -159,6 +162,7 @@ def test_a_toolkit_that_is_here_needs_no_wheels(machine, monkeypatch, tmp_path, 
     assert len(machine.lines) == 1
 
 
+@pytest.mark.slow
 def test_a_toolkit_without_headers_is_passed_over(machine, monkeypatch, tmp_path):
     monkeypatch.setenv("CUDA_HOME", str(make_toolkit(tmp_path / "cuda-13", HEADERS[:1])))
     machine.install()
@@ -173,6 +177,7 @@ def test_wheels_without_headers_are_an_error(machine):
     assert machine.left_behind() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_when_pip_fails_only_its_log_is_left_and_named(machine, number):
     machine.fail_at(number)
@@ -198,6 +203,7 @@ def test_when_the_compiler_fails_only_its_log_is_left_and_named(machine, monkeyp
     assert log.read_text() == "no shared libraries here\n"
 
 
+@pytest.mark.slow
 def test_the_command_installs_and_says_what_it_does(machine):
     shown, code = call("doctor", "--install", "cuda")
     assert code == 0

@@ -100,6 +100,7 @@ def test_a_kernel_depends_on_the_choices_whose_headers_it_includes(name, kinds):
             kernel.narrowed(Variant("single"))
 
 
+@pytest.mark.slow
 def test_sum_kernels_are_those_with_sums():
     sums = {kernel.name for kernel in KERNELS if kernel.sums}
     assert {"plaquette", "polyakov", "wilson_loops"} <= sums

@@ -183,6 +183,7 @@ int main() {
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("real_bytes", [4, 8])
 def test_functions_are_accurate_when_fused_as_in_strict_runs(real_bytes, tmp_path):
     """Compared with the C library in higher precision, in units of the last place."""

@@ -42,6 +42,7 @@ def assert_same_bits(results):
             np.testing.assert_array_equal(another, one)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "generator",
     [pytest.param(one, marks=() if one == "philox" else pytest.mark.slow) for one in GENERATORS],
@@ -82,7 +83,7 @@ def test_updates_with_rectangles(device_groups, action, precision, generator):
     assert_same_bits([chain(devices) for devices in device_groups])
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("dims", [3, 4])
 def test_smearing_and_wilson_loops(device_groups, group, precision, dims):
     def measured(devices):
@@ -102,7 +103,7 @@ def test_smearing_and_wilson_loops(device_groups, group, precision, dims):
     assert_same_bits([measured(devices) for devices in device_groups])
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("chain", "temporal"),
     [
@@ -139,7 +140,7 @@ def test_polyakov_correlators(device_groups, group, precision):
     assert_same_bits([measured(devices) for devices in device_groups])
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize(("multilevel", "multihit"), [("1,3", False), ("2,2/1,3", True)])
 @pytest.mark.parametrize("kind", ["polyakov-correlators", "wilson-loops"])
 def test_multilevel_averages(device_groups, group, precision, kind, multilevel, multihit):
@@ -189,7 +190,7 @@ def test_links_go_in_and_out(device_groups, group):
         assert plaquette(field) == plaquette(whole)
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", ["wilson", pytest.param("symanzik", marks=pytest.mark.slow), "zeuthen"]
 )

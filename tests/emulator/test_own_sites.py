@@ -103,6 +103,7 @@ def test_no_kernel_of_this_package_does_it():
     assert [path.name for path in paths if store_elsewhere(path)] == []
 
 
+@pytest.mark.slow
 def test_one_slot_after_the_other_finds_what_the_compilation_does_not_see(tmp_path, rng):
     """It is right with one lane, and wrong with several."""
     links = random_field(LATTICE.extents, "su2", rng)

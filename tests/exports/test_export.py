@@ -176,6 +176,7 @@ def test_replica_of_one_ensemble_combine(run, tmp_path):
     assert merged.value == pytest.approx(np.concatenate(values).mean(), abs=1e-14)
 
 
+@pytest.mark.slow
 def test_short_tables(run, tmp_path):
     short = make_run(tmp_path / "short", measure="plaquette,polyakov:3")
     shown, code = call("export", short, tmp_path / "out.json.gz")

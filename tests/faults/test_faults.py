@@ -95,7 +95,7 @@ def attempt(library, name, words):
     return outcome
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "words"),
     [*trials(QUICK), *trials(SHORT, pytest.mark.slow), *trials(MORE, pytest.mark.every)],

@@ -42,7 +42,7 @@ def derivative(values):
     return (4 * near - far) / 3
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @every_action(("wilson", False), ("symanzik", True), (TOY[0], True))
 def test_the_action_changes_as_its_staples_say(action, anisotropic, rng, monkeypatch):
     """dS = weight Re Tr(X Z) for dU = X U, where Z is the force that the staples give."""

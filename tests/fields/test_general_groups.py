@@ -59,7 +59,7 @@ def smeared(field, how):
     return target.to_numpy()
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @kinds
 @pytest.mark.parametrize("projection", ["maximal", "polar"])
 def test_ape(name, real, projection, pair):
@@ -79,6 +79,7 @@ def test_hyp(name, real, pair):
     assert np.quantile(np.abs(found - expected), 0.99) < TOLERANCE[real]
 
 
+@pytest.mark.slow
 @kinds
 @pytest.mark.parametrize("rho", [0.1, 0.9])
 def test_stout(name, real, rho, pair):
@@ -87,6 +88,7 @@ def test_stout(name, real, rho, pair):
     assert difference < (4e-6 if real == "single" else 4e-14)
 
 
+@pytest.mark.slow
 @kinds
 @pytest.mark.parametrize("kind", ["wilson", pytest.param("zeuthen", marks=SLOW)])
 def test_flow(name, real, kind, pair):
@@ -98,6 +100,7 @@ def test_flow(name, real, kind, pair):
     assert difference < (4e-6 if real == "single" else 1e-13)
 
 
+@pytest.mark.slow
 @kinds
 def test_energy_and_charge(name, real, pair):
     found = field_strength(field_of(name, real, pair))
@@ -108,6 +111,7 @@ def test_energy_and_charge(name, real, pair):
     assert found.charge.sum() == pytest.approx(reference.charge(links).sum(), abs=rounding * size)
 
 
+@pytest.mark.slow
 @kinds
 def test_loops(name, real, pair):
     field, links = field_of(name, real, pair), random_links(name)

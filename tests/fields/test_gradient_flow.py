@@ -168,7 +168,7 @@ def test_the_largest_step_is_stable(best_device, kind):
     assert energies[0] < before < energies[1]
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FLOWS)
 def test_several_steps(best_device, group, kind):
     found = flowed(on(best_device, random_links(group), group), kind, 0.1, 0.034)
@@ -188,6 +188,7 @@ def test_a_flow_can_be_used_again_and_leaves_the_field(best_device, group):
     assert np.array_equal(field.to_numpy(), before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["wilson", pytest.param("zeuthen", marks=SLOW)])
 def test_adaptive_steps(fast_device, group, kind):
     lattice = Lattice(4, 4, 4, 4)
@@ -224,6 +225,7 @@ def test_a_tolerance_that_single_precision_cannot_reach_is_refused(best_device):
         flowed(field, "wilson", 0.1, 0.02, 1e-11)
 
 
+@pytest.mark.slow
 def test_the_error_of_a_step_is_of_third_order(best_device, group):
     def energy(step):
         return field_strength(flowed(field, "wilson", 0.48, step).field).clover.sum()
@@ -279,7 +281,7 @@ def test_largest_values_are_those_of_every_slice(best_device, group):
     assert found == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FLOWS)
 def test_gauge_transformations_change_nothing(best_device, group, kind, rng):
     links = random_links(group)
@@ -294,6 +296,7 @@ def test_gauge_transformations_change_nothing(best_device, group, kind, rng):
     assert np.abs(np.array(values[0]) - np.array(values[1])).max() < 1e-9
 
 
+@pytest.mark.slow
 def test_an_instanton_has_the_charge_one(best_device, group):
     lattice, rho = Lattice(8, 8, 8, 8), 2.0
     links = reference.instanton(lattice.extents, rho, group)
@@ -304,6 +307,7 @@ def test_an_instanton_has_the_charge_one(best_device, group):
     assert improved == pytest.approx(1, abs=0.04)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
@@ -335,7 +339,7 @@ def test_sun_in_single_precision_has_no_bias(best_device):
     assert bias_of_norms(flow.field.to_numpy()) < 5e-9
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "c"), [("wilson", 0), ("symanzik", 1 / 12), ("zeuthen", 1 / 12)])
 def test_weak_fields_decay_as_in_the_free_theory(fast_device, group, kind, c):
     """A transverse wave A_x ~ cos(p y) decays with the rate p^2 + c p^4, where p is 2 sin(p / 2).

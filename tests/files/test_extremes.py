@@ -507,6 +507,7 @@ def is_parser(function):
     return text in PARSERS or bool(re.fullmatch(parsers, text))
 
 
+@pytest.mark.slow
 def test_every_reader_is_tried():
     found = {*calls_of_parsers()}
     others = {name for name in found if any(name.startswith(one) for one in OWN)}

@@ -117,6 +117,7 @@ def test_tables_are_not_appended_through_links(tmp_path, link):
     assert len(read_table(table)) == 1  # reading is another matter
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("link", [os.symlink, os.link])
 def test_neither_generate_nor_measure_writes_through_links(tmp_path, link):
     run = shutil.copytree(RUN, tmp_path / "run")

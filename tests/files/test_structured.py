@@ -15,6 +15,7 @@ def test_what_is_valid_is_read():
     assert parse_json(b'{"a": [1, null]}') == {"a": [1, None]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parse", "text"),
     [

@@ -328,6 +328,7 @@ def test_failures_of_the_system_are_explained(path, monkeypatch, function, actio
     assert str(caught.value).startswith(f"{path} could not be written ({reason}): {remedy}")
 
 
+@pytest.mark.slow
 def test_full_disk_leaves_whole_rows_readable(path):
     """A limit on the file's size stands in for the disk; the row that hits it is torn."""
     script = (

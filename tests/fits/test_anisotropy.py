@@ -38,6 +38,7 @@ def synthetic(path, noise, configurations=200, xi=lambda r: XI, seed=1, most=5):
     return path
 
 
+@pytest.mark.slow
 def test_the_anisotropy_is_found(tmp_path):
     result = fit("anisotropy", synthetic(tmp_path / "planar_loops.csv", 1e-3)).found
     assert result.xi.error < 0.005

@@ -93,6 +93,7 @@ def test_the_coefficients_are_those_of_the_literature():
     assert (u[0], 1 / e[0]) == pytest.approx((1e-6, 11 / (8 * math.pi**2)), rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("colours", [2, 3])
 def test_the_known_limit_is_found(tmp_path, colours):
     rng = np.random.default_rng(1)
@@ -121,6 +122,7 @@ def test_the_known_limit_is_found(tmp_path, colours):
         assert abs(state.entropy_at[-1].value - line) < 4.5 * state.entropy_at[-1].error
 
 
+@pytest.mark.slow
 def test_without_noise_the_limit_is_exact(tmp_path):
     write_flows(tmp_path, np.random.default_rng(1), 3, 6.0, 1e-9)
     (state,) = gauge_mc.fit("energy-momentum", tmp_path).found.states

@@ -74,6 +74,7 @@ def said(shown):
     return [line for line in shown.splitlines() if " at least " in line]
 
 
+@pytest.mark.slow
 @pytest.mark.kernels
 def test_too_few_configurations_for_fits_are_said_in_one_line_that_works(folder):
     line, *more = said(call(*FLOW)[0])
@@ -101,6 +102,7 @@ def test_the_document_has_the_sentence(folder):
     assert said("\n".join(json.loads(shown)["cautions"]))
 
 
+@pytest.mark.slow
 @pytest.mark.kernels
 def test_an_unfinished_run_is_only_continued(folder):
     words = ("--configs", 100000, "--time-limit", "0:00:01", "--quiet")
@@ -111,6 +113,7 @@ def test_an_unfinished_run_is_only_continued(folder):
     assert "make more with gauge-mc generate --output run, and" in line
 
 
+@pytest.mark.slow
 @pytest.mark.kernels
 def test_configurations_made_again_are_asked_for_by_their_updates(folder):
     call("measure", "flow", "none", "--to", "0.4", "--at", "5", *CPU)

@@ -91,6 +91,7 @@ def test_cautions(tmp_path):
         gauge_mc.plot("field-correlators", run, output=tmp_path / "figure.svg")
 
 
+@pytest.mark.slow
 def test_a_loop_of_the_confined_phase_is_named(tmp_path):
     run = write_correlators(tmp_path / "run", colours=2)
     table = run / "field_correlators.csv"
@@ -104,6 +105,7 @@ def test_a_loop_of_the_confined_phase_is_named(tmp_path):
     assert any("errors above 0" in one for one in found.cautions)
 
 
+@pytest.mark.slow
 def test_too_little_and_incomplete_data(tmp_path):
     with pytest.raises(GaugeError, match="configurations, and"):
         gauge_mc.fit("field-correlators", write_correlators(tmp_path / "few", size=2))

@@ -92,6 +92,7 @@ def test_a_result_shows_itself_in_a_notebook(tmp_path):
     assert "Plateaus in t" in shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(one, marks=() if one == "creutz" else pytest.mark.slow) for one in FITS]
 )
@@ -114,6 +115,7 @@ def test_every_fit_cautions_of_configurations_that_are_not_equally_spaced(name, 
     assert found.whole_report()[-1] == found.document()["sampling"][-1] == found.sampling[-1]
 
 
+@pytest.mark.slow
 def test_a_fit_of_an_unfinished_measurement_says_so(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run = make_run(Path("run"))

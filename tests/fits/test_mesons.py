@@ -137,6 +137,7 @@ def test_baryons_are_extrapolated_with_the_pions_of_the_run(run, rng):
     assert gauge_mc.fit("baryons", run).spectrum.chiral == ()
 
 
+@pytest.mark.slow
 def test_what_is_refused(run):
     with pytest.raises(UsageError, match="--t-max is 4; a fit from t = 3 on needs at least 5"):
         gauge_mc.fit("mesons", run, t_min=3, t_max=4)

@@ -49,6 +49,7 @@ def write_spectra(path, rng, samples=400, number=2, spread=1.2, indices=None, he
     return np.array(indices)
 
 
+@pytest.mark.slow
 def test_moments_and_ratios_of_known_matrices(tmp_path, rng):
     table = tmp_path / "overlap_spectrum.csv"
     indices = write_spectra(table, rng)
@@ -73,6 +74,7 @@ def test_moments_and_ratios_of_known_matrices(tmp_path, rng):
     assert abs(found.ratios[0].predicted - other_class) > 0.04
 
 
+@pytest.mark.slow
 def test_the_error_of_a_mean_is_that_of_its_sector(tmp_path, rng):
     table = tmp_path / "overlap_spectrum.csv"
     indices = write_spectra(table, rng)
@@ -83,6 +85,7 @@ def test_the_error_of_a_mean_is_that_of_its_sector(tmp_path, rng):
     assert one.mean.error == pytest.approx(own.std() / np.sqrt(own.size), rel=0.4)
 
 
+@pytest.mark.slow
 def test_the_charge_of_the_flow_is_beside_it(sketched, tmp_path, rng):
     """The charges are the indices, but for those of two configurations."""
     table, samples = tmp_path / "overlap_spectrum.csv", 50
@@ -133,6 +136,7 @@ def test_plot(sketched, tmp_path, rng):
     gauge_mc.plot("overlap-spectrum", tmp_path, output=tmp_path / "figure.png")
 
 
+@pytest.mark.slow
 def test_a_frame_without_sectors_says_so(sketched, monkeypatch, tmp_path, rng):
     said = []
     monkeypatch.setattr(

@@ -29,6 +29,7 @@ def steady(samples=100, **options):
     return synthetic_loops(np.random.default_rng(0), samples, 5, **options)
 
 
+@pytest.mark.slow
 def test_json_holds_everything(tmp_path):
     path = tmp_path / "potential.json"
     for sigma in (SIGMA, -0.02):  # the latter has no scale: null in the file
@@ -67,6 +68,7 @@ def test_tables_show_the_results():
     assert potential(1.0) == pytest.approx(result.points[0].potential.value, abs=0.02)
 
 
+@pytest.mark.slow
 def test_results_of_several_levels_do_not_overwrite_each_other(tmp_path):
     smeared = steady()
     thin = replace(smeared, smearing=5, values=0.99 * smeared.values)
@@ -245,6 +247,7 @@ def test_v_of_r_is_shown_where_no_fit_can_be_trusted(tmp_path):
     assert not (tmp_path / "plot.png").exists()
 
 
+@pytest.mark.slow
 def test_a_result_with_what_was_left_out_can_be_drawn(tmp_path, sketched):
     write_loops(tmp_path / "wilson_loops.csv", synthetic_loops(np.random.default_rng(1), 60))
     gauge_mc.fit("potential", tmp_path, skip="auto")

@@ -77,6 +77,7 @@ def loops(folder, **options):
     return folder
 
 
+@pytest.mark.slow
 def test_numbers_of_the_potential_have_both_errors(tmp_path):
     found = gauge_mc.fit("potential", loops(tmp_path), r_min=2)
     scan = found.potential.free
@@ -113,6 +114,7 @@ def test_a_fit_without_a_number_says_why(tmp_path):
     assert read_fit(tmp_path / "potential.json")["result"] == []
 
 
+@pytest.mark.slow
 def test_two_tables_of_the_potential_are_enough(tmp_path):
     """`--all` prints those of the force, of other windows and of other determinations as well."""
     target = loops(tmp_path)

@@ -80,6 +80,7 @@ def test_plateaus(table):
     assert not found.left_out
 
 
+@pytest.mark.slow
 def test_times_that_are_given(table):
     """The last one is part of the plateau, as long as the lattice has it."""
     for last in (7, EXTENT // 2):
@@ -158,6 +159,7 @@ def test_the_plot(table, sketched):
     assert file.stat().st_size > 0
 
 
+@pytest.mark.slow
 def test_times_of_the_plot_are_integers(table, tmp_path, monkeypatch):
     figures = []
     monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: figures.append(figure))

@@ -80,6 +80,7 @@ def shown(result):
     return " ".join(capture.get().split())
 
 
+@pytest.mark.slow
 def test_the_equation_of_state_is_written_and_shown(study):
     result = gauge_mc.fit("thermodynamics", study, scale="runs", critical=CRITICAL)
     found, text = result.found, shown(result)
@@ -107,6 +108,7 @@ def test_the_equation_of_state_is_written_and_shown(study):
     assert "nan" not in text
 
 
+@pytest.mark.slow
 def test_lengths_of_the_runs_have_their_errors(study):
     lengths, complaint = read_bulk_runs(study).lengths("clover", 0.3, 0)
     assert complaint == ""
@@ -120,6 +122,7 @@ def test_lengths_of_the_runs_have_their_errors(study):
     assert complaint.startswith("√t₀ at β = 5.6 is left out: t²<E> is only 0.6")
 
 
+@pytest.mark.slow
 def test_the_scale_of_the_literature_is_the_default(study):
     found = gauge_mc.fit("thermodynamics", study).found
     assert found.scale == "1/√σ"
@@ -130,6 +133,7 @@ def test_the_scale_of_the_literature_is_the_default(study):
     assert middle.anomaly.value == pytest.approx(expected, abs=4 * middle.anomaly.error)
 
 
+@pytest.mark.slow
 def test_critical_couplings_give_the_scale(study):
     """Three on a line in ln N_t, whose slope is then that of ln(1/a) everywhere."""
     critical = ",".join(f"{n}:{5.3 + 0.6 * math.log(n / 2):.10f}" for n in (2, 4, 8, 16))
@@ -156,6 +160,7 @@ def test_critical_couplings_give_the_scale(study):
         gauge_mc.fit("thermodynamics", study, critical="4:-1")
 
 
+@pytest.mark.slow
 def test_runs_at_zero_temperature_may_be_elsewhere(study, tmp_path):
     hot, cold = tmp_path / "hot", tmp_path / "cold"
     for one in study.iterdir():

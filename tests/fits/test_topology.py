@@ -11,6 +11,7 @@ from tests.analysis.synthetic_flow import HEADER, TIMES
 from tests.fits.test_scale import make, shown
 
 
+@pytest.mark.slow
 def test_the_charge_is_written_and_shown(tmp_path):
     result = gauge_mc.fit("topology", make(tmp_path, 300))
     found, content = result.topology, json.loads((tmp_path / "topology.json").read_text())

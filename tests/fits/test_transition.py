@@ -61,6 +61,7 @@ def shown(result):
     return " ".join(capture.get().split())
 
 
+@pytest.mark.slow
 def test_the_transition_is_written_and_shown(study):
     result = gauge_mc.fit("transition", study, bootstrap=40)
     found, text = result.found, shown(result)
@@ -96,6 +97,7 @@ def test_the_transition_is_written_and_shown(study):
     assert "nan" not in text
 
 
+@pytest.mark.slow
 def test_parts_are_chosen_by_options(study, tmp_path):
     one = gauge_mc.fit("transition", study, bootstrap=5, skip=500, output=tmp_path / "x.json")
     assert one.found.volumes[0].runs[0].measurements == 1000
@@ -127,6 +129,7 @@ def test_short_chains_are_counted(tmp_path):
     assert any(one.endswith(expected) for one in found.cautions)
 
 
+@pytest.mark.slow
 def test_crossings_that_are_not_seen_between_the_runs_are_named(tmp_path):
     write_study(tmp_path / "short", LATTICES[:2], (5.69, 5.70), size=60)
     found = gauge_mc.fit("transition", tmp_path / "short", bootstrap=60).found
@@ -219,6 +222,7 @@ def test_only_updates_at_which_all_was_measured_count(tmp_path):
 SLOW = pytest.mark.slow
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("action", "options"),
     [

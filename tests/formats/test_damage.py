@@ -102,6 +102,7 @@ def test_too_long(tmp_path, case, more):
     assert outcome(tmp_path / "file", GOOD[case][1] + more) is None
 
 
+@pytest.mark.slow
 @quick
 @given(
     case=st.sampled_from(HELD),

@@ -181,6 +181,7 @@ def test_exchanged_extents_are_noticed(path, first, second):
         list(open_configuration(path).slices())
 
 
+@pytest.mark.slow
 def test_much_text_is_refused_before_it_takes_time(path, monkeypatch):
     """The time of the parser grows with it; usual records have some thousand bytes."""
     parsed, usual = [], ildg.text_of
@@ -205,6 +206,7 @@ def test_a_file_without_a_checksum_is_read_with_a_warning(path):
     assert open_configuration(path).header.warning == ""
 
 
+@pytest.mark.slow
 def test_a_file_that_ends_after_its_links_is_accepted_only_with_a_warning(path, capsys):
     links = random_links("su2", extents=EXTENTS)
     write_configuration(path, links, Lattice(*EXTENTS), "su2", "double")

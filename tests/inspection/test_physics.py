@@ -55,6 +55,7 @@ def short(monkeypatch):
     monkeypatch.setattr(BACKENDS["cuda"], "count", lambda: 0)
 
 
+@pytest.mark.slow
 def test_a_device_that_computes_rightly(short):
     shown, _, code = call_apart("doctor", "--physics")
     assert code == 0, shown
@@ -62,6 +63,7 @@ def test_a_device_that_computes_rightly(short):
     assert line.startswith("works   CPU, su2 in single precision: plaquette 0.5")
 
 
+@pytest.mark.slow
 def test_another_ensemble_is_found_to_be_wrong(short, monkeypatch):
     """As from a device with another coupling."""
     other = replace(SU2, parameters={**SU2.parameters, "beta": 2.3})

@@ -60,6 +60,7 @@ def touch(path, age):
         os.utime(item, (time.time() - age,) * 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("newest", ["run", "scan"])
 def test_the_newest_run_or_scan_is_the_default(good, tmp_path, monkeypatch, newest):
     monkeypatch.chdir(tmp_path)
@@ -75,6 +76,7 @@ def test_the_newest_run_or_scan_is_the_default(good, tmp_path, monkeypatch, newe
     assert verify()[0].path == Path(f"runs/{newest}/{newest}.toml")
 
 
+@pytest.mark.slow
 def test_a_complete_scan(there):
     shown = said("status", there)
     facts = dict(line.split(maxsplit=1) for line in shown.splitlines()[:4])
@@ -115,6 +117,7 @@ def test_a_scan_and_its_runs_have_logs(there):
     assert len(re.findall(r"^20.* end ended=complete", shown, re.MULTILINE)) == 1
 
 
+@pytest.mark.slow
 def test_a_run_within_a_scan_is_a_run_like_any_other(there, monkeypatch):
     for path in (there / FIRST, Path("..") / "deep" / there / FIRST, (there / FIRST).resolve()):
         assert re.search(r"state +complete", said("status", path))
@@ -143,6 +146,7 @@ DAMAGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", DAMAGE)
 def test_a_damaged_run_is_named_by_all_commands(there, kind):
     name, damage, words = DAMAGE[kind]
@@ -158,6 +162,7 @@ def test_a_damaged_run_is_named_by_all_commands(there, kind):
     assert (runs[1]["sweep"], runs[1]["damage"]) == (11, None)
 
 
+@pytest.mark.slow
 def test_a_damaged_table_of_a_run_is_named(there):
     table = there / SECOND / "plaquette.csv"
     table.write_bytes(table.read_bytes()[:-80] + table.read_bytes()[-79:])
@@ -200,6 +205,7 @@ def test_runs_that_failed_are_shown_until_they_are_complete(there):
     assert not scan.failed.exists()
 
 
+@pytest.mark.slow
 def test_a_damaged_table_of_a_scan(there):
     table = Scan.read(there).table
     content = table.read_bytes()

@@ -100,6 +100,7 @@ def test_runs_of_any_kind_are_good(tmp_path):
         assert bad(make_run(tmp_path / name, **values)) == {}, name
 
 
+@pytest.mark.slow
 def test_observables_of_a_users_own_are_verified_too(tmp_path):
     lattice = Lattice(4, 4, 4, 6)
 
@@ -239,6 +240,7 @@ def test_damage_is_found_and_only_what_is_damaged_is_named(good, run, kind):
         assert "\n" not in found[name]
 
 
+@pytest.mark.slow
 def test_two_configurations_of_one_number(run):
     """They are an error wherever configurations are read, and do not disturb what continues."""
     first, second = (run / "configs" / f"0000008{ending}" for ending in (".lime", ".nersc"))
@@ -299,6 +301,7 @@ def test_single_tables(good, run, tmp_path):
     assert "is not a table" in call("verify", tmp_path / "lone.csv")[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [unseal, lambda path: truncate(path, 9)])
 def test_a_finished_table_without_its_checksum_is_noted(run, damage):
     damage(run / "plaquette.csv")
@@ -319,6 +322,7 @@ def test_nothing_to_verify(tmp_path):
         assert call("verify", path)[1] == 2
 
 
+@pytest.mark.slow
 def test_a_run_that_was_stopped(run):
     """What lies beyond the checkpoint is no damage: it will be written again."""
     stopped = make_run(run.parent / "stopped", configs=1)

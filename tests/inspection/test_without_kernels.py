@@ -153,6 +153,7 @@ def test_a_wrong_checksum_is_found(run, tmp_path, without):
     assert code == 1
 
 
+@pytest.mark.slow
 def test_a_run_is_published(run, tmp_path, without):
     publish(run, tmp_path / "with", authors=["Doe, Jane"])
     without()

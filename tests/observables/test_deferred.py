@@ -39,6 +39,7 @@ def records(found):
     return [[tuple(one) for one in measurement] for measurement in found.tolist()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("updates", [6, BLOCK + 10])
 def test_records_are_those_of_the_field_when_they_were_begun(devices, name, updates):
@@ -70,6 +71,7 @@ def test_records_are_fetched_once(devices, name):
     assert found == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [NAMES, NAMES[::-1]])
 def test_several_observables_are_measured_side_by_side(devices, names):
     """More often than their sums fit on the devices, so that they are also fetched on the way."""

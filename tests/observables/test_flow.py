@@ -159,6 +159,7 @@ def test_by_default_the_flow_ends_where_its_radius_is_half_the_shortest_extent(r
     assert (table.header["flow"], table.header["to"]) == ("wilson", "0.5")
 
 
+@pytest.mark.slow
 def test_the_first_configuration_decides_how_long_the_flow_is(run):
     words = ("--until", "0.02", "--every", "0.05")
     whole = measured(*words, table="whole.csv")
@@ -200,6 +201,7 @@ def test_an_incomplete_configuration_is_measured_again(run, words):
     assert path.read_bytes() == whole
 
 
+@pytest.mark.slow
 def test_adaptive_steps(run):
     words = ("--to", "0.5", "--every", "0.25")
     fixed = measured(*words, "--step", "0.005")
@@ -268,6 +270,7 @@ def test_a_tolerance_that_cannot_be_reached_ends_the_measurement(run):
     assert "does not reach the tolerance 1e-11" in shown.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_along_the_way_it_is_what_stored_configurations_give(tmp_path, monkeypatch):
     """The same bytes, since links in files have all their bits."""
     monkeypatch.chdir(tmp_path)
@@ -284,6 +287,7 @@ def test_along_the_way_it_is_what_stored_configurations_give(tmp_path, monkeypat
     assert "flow" in call("info", "run")[0]
 
 
+@pytest.mark.slow
 def test_a_stopped_run_goes_on_with_the_same_table(tmp_path, best_device):
     values = {
         "group": "su2",
@@ -311,6 +315,7 @@ def test_a_stopped_run_goes_on_with_the_same_table(tmp_path, best_device):
     assert written(broken.path) == written(whole.path)
 
 
+@pytest.mark.slow
 def test_chains_are_measured_like_single_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     how = {"lattice": str(LATTICE), "thermalize": 2, "configs": 2, "separation": 3}
@@ -326,6 +331,7 @@ def field(best_device):
     return Field.hot(LATTICE, "su2", "double", best_device, seed=2)
 
 
+@pytest.mark.slow
 def test_python_yields_fields_along_the_flow(field, tmp_path):
     before = field.to_numpy()
     times, paths = [], []

@@ -56,7 +56,7 @@ def wave(momentum, place):
     return reference.waves(LATTICE.extents, momentum, place)
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "label", "options"),
     [
@@ -87,6 +87,7 @@ def test_mesons_of_dense_propagators(text, label, options, best_device, rng):
                 assert np.abs(values - expected).max() < TOLERANCE * np.abs(expected).max() + 1e-9
 
 
+@pytest.mark.slow
 def test_twisted_masses_of_dense_propagators(best_device, rng):
     """The antiquark has the twisted mass with the opposite sign."""
     field, links = field_of("su3", rng, best_device)
@@ -121,6 +122,7 @@ def test_all_pairs_of_matrices(rng):
         assert np.abs(values - 0.04 * whole).max() < 1e-9
 
 
+@pytest.mark.slow
 def test_nucleons_of_dense_propagators(best_device, rng):
     field, links = field_of("su3", rng, best_device, "single")
     links = field.to_numpy()
@@ -143,6 +145,7 @@ def test_nucleons_of_dense_propagators(best_device, rng):
     assert [key[:2] for key in deltas] == [(k, k) for k in KAPPAS for _ in range(2)]
 
 
+@pytest.mark.slow
 def test_diquarks_are_degenerate_with_mesons(best_device, rng):
     lattice = Lattice(4, 4, 4, 4)
     links = random_field(lattice.extents, "su2", rng)

@@ -109,7 +109,7 @@ def test_one_value_is_that_of_loops_that_begin_on_boundaries(
     assert np.abs(field.to_numpy() - links).max() < 1e-6  # the field is as it was
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("multilevel", ["2,3", "5,2/1,3"])
 def test_averages_are_products_of_the_averages_of_slabs(multilevel, group, best_device):
     """Against NumPy, with the same updates of the slabs, and smeared lines in space."""
@@ -139,6 +139,7 @@ def test_times_that_need_several_launches(group, best_device):
         assert found[0, "100", 2, t] == pytest.approx(value, abs=1e-14)
 
 
+@pytest.mark.slow
 def test_orderings_along_210(group, best_device):
     links = random_links(UNEQUAL, group)
     field = Field.from_slices(UNEQUAL, group, links, "double", best_device)
@@ -208,6 +209,7 @@ RUN = {
 }
 
 
+@pytest.mark.slow
 def test_a_run_that_is_stopped_and_continued_writes_the_same(tmp_path):
     whole = generate(**RUN, configs=4, output=tmp_path / "whole")
     along = whole["wilson-loops"]

@@ -39,7 +39,7 @@ def dense_propagator(links, mass, rho=1.3, csw=0.0):
     return columns.reshape(*LATTICE.extents[::-1], 4, colours, 4, colours)
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [WORDS, WORDS + ",deflated=3"])
 def test_mesons_of_dense_propagators(words, best_device, rng):
     """Also of two quarks with different masses, whose solutions are found together."""
@@ -98,7 +98,7 @@ def test_the_tables_beside_that_of_the_correlators(best_device, rng):
     assert [one.name for one in others.secondary_tables] == ["solves"]
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize(("options", "columns"), [({}, 4), ({"together": 3}, 3)])
 def test_lines_about_the_columns_that_are_solved_for(
     options, columns, best_device, rng, monkeypatch, capsys

@@ -136,6 +136,7 @@ def test_fits_know_the_name_of_the_second_table(tmp_path):
     assert eigenvalue_table(path) == EIGENVALUE_TABLE.beside(path)
 
 
+@pytest.mark.slow
 def test_a_run_measures_it_along_the_way(tmp_path):
     run = gauge_mc.generate(
         beta=1.0, lattice="2x4x2x2", thermalize=2, configs=2, separation=2, threads=1,

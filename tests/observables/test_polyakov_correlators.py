@@ -125,7 +125,7 @@ def test_averages_are_products_of_the_averages_of_slabs(multilevel, group, best_
         assert found == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 def test_threads_do_not_change_a_bit(group):
     links = random_links(UNEQUAL, group)
     one, two = (
@@ -197,6 +197,7 @@ def strong(group, beta):
     return mean_trace(int(group[2]), beta)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("group", "precision", "beta"),
     [
@@ -252,7 +253,7 @@ def test_multilevel_and_plain_averages_agree(fast_device):
         assert abs(difference.value) < 4 * difference.error
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "weight", [pytest.param(0.3, marks=SLOW), 2.0, pytest.param(6.0, marks=SLOW)]
 )
@@ -270,7 +271,7 @@ def test_the_reference_of_mean_links_is_the_integral_over_the_group(group, weigh
     assert np.abs(mean_links(s, weight / n)[0] - expected).max() < error
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("beta", "smooth"),
     [

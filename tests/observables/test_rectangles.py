@@ -53,7 +53,7 @@ CHAIN = {
 }
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("rng", ["philox", "ranlux"])
 def test_runs_on_several_devices_and_in_several_sessions(tmp_path, rng):
     whole = make_run(tmp_path / "whole", rng=rng, **CHAIN)
@@ -80,6 +80,7 @@ def test_a_given_coefficient_and_refusals(tmp_path):
     assert "The action rectangle needs --c1 C1: " in said
 
 
+@pytest.mark.slow
 def test_strong_coupling():
     """SU(2): with x = beta c / 4 for each loop, P = x0 + 4 x0 x1 and R = x1 + x0^2 to second order.
 

@@ -53,6 +53,7 @@ def column(records, name):
     return np.array([one[name] for one in records])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "place", [(1, 0, 1, 4), pytest.param((0, 0, 0, 0), marks=pytest.mark.slow)]
 )
@@ -112,6 +113,7 @@ def test_mesons_and_baryons_of_dense_propagators(best_device, rng):
     assert len(baryons) == 2 * (4 + 2)
 
 
+@pytest.mark.slow
 def test_the_interval_is_measured(best_device, rng):
     """The ends of the spectrum of H_w of these links, against all eigenvalues."""
     field, links = field_of(rng, best_device)

@@ -114,6 +114,7 @@ def test_times_that_need_several_launches_or_fill_none(lattice, group, best_devi
         assert loops[0, "100", 2, t] == pytest.approx(value, abs=TOLERANCE["double"])
 
 
+@pytest.mark.slow
 def test_levels_of_smearing_in_one_pass(group, best_device):
     field = Field.from_slices(UNEQUAL, group, random_links(UNEQUAL, group), "double", best_device)
     loops = measured(field, smearing=Ape(0.2), levels=(3, 0, 2))
@@ -132,7 +133,7 @@ CHAINS = {
 """Chains of smearings, and temporal links of static sources."""
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(one, marks=() if "static" in one else pytest.mark.slow) for one in CHAINS]
 )
@@ -165,6 +166,7 @@ def smeared_by_numpy(links, smearing):
     return hyp(links) if smearing.exclude == "none" else spatial_hyp(links)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "ape",
     [Ape(0.2), Ape(0.1, dims=4, projection="polar"), Hyp(exclude="none"), Stout(0.1, "x")],
@@ -195,6 +197,7 @@ def test_a_cold_field_gives_one(group, precision, best_device):
     assert max(abs(loop - 1) for loop in measured(field, levels=(0, 1)).values()) < 1e-6
 
 
+@pytest.mark.slow
 def test_constant_abelian_field(group, best_device):
     """W is the mean of exp(i q flux); the flux is the field strength times the area."""
     lattice = Lattice(8, 12, 8, 10)
@@ -217,6 +220,7 @@ def test_smearing_keeps_a_constant_abelian_field(group, best_device):
     assert np.abs(target.to_numpy() - links).max() < 1e-13
 
 
+@pytest.mark.slow
 def test_area_law_at_strong_coupling(fast_device):
     """W = u^A (1 + 4 A u^4 + ...) for SU(2) with u = I2(beta)/I1(beta)."""
     beta = 1.0
@@ -248,6 +252,7 @@ def test_threads_do_not_change_a_bit(group):
     assert one == two
 
 
+@pytest.mark.slow
 @pytest.mark.kernels
 @KINDS
 def test_loops_between_levels_are_those_of_the_reference(lattice, group, name, precision):
@@ -276,6 +281,7 @@ def levels_by_numpy(lattice, group):
     return levels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lattice", [Lattice(4, 4, 4, 26), Lattice(4, 4, 4, 2)], ids=str)
 def test_levels_correlated_in_several_launches(lattice, group, best_device):
     field = Field.from_slices(lattice, group, random_links(lattice, group), "double", best_device)
@@ -287,6 +293,7 @@ def test_levels_correlated_in_several_launches(lattice, group, best_device):
         assert loops[1, 2, "100", 2, t] == pytest.approx(np.mean(both), abs=TOLERANCE["double"])
 
 
+@pytest.mark.slow
 def test_levels_correlated_with_static_sources(group, best_device):
     """The gauge is fixed for every level, to the same links in direction t."""
     links = smooth_links(group)
@@ -305,6 +312,7 @@ def test_levels_correlated_with_static_sources(group, best_device):
     assert loops == again
 
 
+@pytest.mark.slow
 def test_repeated_measurements_between_levels_are_equal(group, best_device):
     """The places of the levels in memory change from one measurement to the next."""
     field = Field.from_slices(UNEQUAL, group, random_links(UNEQUAL, group), "double", best_device)

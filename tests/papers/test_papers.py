@@ -92,6 +92,7 @@ def carried_out(path, **more):
     return reproduce(read_paper(path), output=Path("out"), **CPU, **more)
 
 
+@pytest.mark.slow
 @pytest.mark.kernels
 def test_a_card_from_its_runs_to_its_files():
     found = carried_out(write())
@@ -179,6 +180,7 @@ def test_a_budget_reduces_the_statistics_and_says_so(monkeypatch):
     assert [one.updates for one in carried_out(write(card)).ensembles] == [320, 160]
 
 
+@pytest.mark.slow
 @pytest.mark.kernels
 def test_a_signal_ends_the_session(monkeypatch):
     assert stopping(monkeypatch, 30, "SIGTERM") == []
@@ -192,6 +194,7 @@ def test_a_signal_ends_the_session(monkeypatch):
     assert code == INTERRUPTED
 
 
+@pytest.mark.slow
 @pytest.mark.kernels
 def test_a_fit_is_carried_out_once_with_its_options(monkeypatch):
     """Two entries of one fit, one whose key does not exist, and one with other options."""
@@ -228,6 +231,7 @@ error = 1.0
     assert "no 'no'" in found.entries[2].note
 
 
+@pytest.mark.slow
 @pytest.mark.kernels
 def test_a_fit_that_fails_leaves_its_entries_without_a_value():
     text = CARD.replace('average = "plaquette"', 'fit = "scale"\nvalue = "t0"', 1)
@@ -324,6 +328,7 @@ def test_cards_that_are_not_sound(old, new, words):
         read_paper(write(CARD.replace(old, new, 1)))
 
 
+@pytest.mark.slow
 def test_cards_are_found_by_name_paper_and_path():
     Path("more").mkdir()
     write(name="more/mine.toml")
@@ -406,6 +411,7 @@ lattice = "4x4x4x4"
 """
 
 
+@pytest.mark.slow
 @pytest.mark.kernels
 def test_a_dry_run_lists_all_runs_with_their_times_and_makes_nothing(folder, monkeypatch):
     monkeypatch.setattr(forecast, "TEST_SECONDS", 0.01)

@@ -25,6 +25,7 @@ def test_the_flow_names_its_scales(tmp_path, monkeypatch):
     assert all(pixels_near(file, colour) > 200 for colour in COLOURS[:3])
 
 
+@pytest.mark.slow
 def test_a_short_flow_is_drawn_without_scales(tmp_path, monkeypatch):
     texts = drawn_texts(monkeypatch)
     run = make(tmp_path, t=TIMES[:15])
@@ -52,6 +53,7 @@ def test_the_charge(tmp_path, monkeypatch, rounded):
     assert pixels_near(file, COLOURS[1]) > 100  # the normal distribution
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 def test_a_charge_that_is_always_zero(tmp_path, monkeypatch):
     texts = drawn_texts(monkeypatch)

@@ -65,6 +65,7 @@ def changed(result, **forces):
     return replace(result, force=tuple(new))
 
 
+@pytest.mark.slow
 def test_all_forces_lie_within_the_frame(potential, tmp_path, figures):
     def moved(one):
         return replace(one, scaled=replace(one.scaled, value=9.0, error=0.1), distance=30.0)
@@ -80,6 +81,7 @@ def test_all_forces_lie_within_the_frame(potential, tmp_path, figures):
     assert len(drawn) == len(known)
 
 
+@pytest.mark.slow
 def test_forces_that_are_left_out_are_counted_and_errors_explained(potential, tmp_path, figures):
     def noisy(one):
         return replace(one, scaled=replace(one.scaled, error=one.scaled.value))
@@ -143,6 +145,7 @@ def test_hadrons_can_be_chosen(fits, tmp_path, figures, draw):
         draw(fits, path, ["pion", "kaon"])
 
 
+@pytest.mark.slow
 def test_a_baryon_without_a_sign_has_both_parities(fits, tmp_path, figures):
     draw_effective_masses(fits, tmp_path / "plot.png", ["nucleon"])
     assert [axes.get_ylabel()[-4] for axes in figures[0].axes] == ["+", "-"]
@@ -172,6 +175,7 @@ def test_many_hadrons_stand_in_columns(fits, tmp_path, figures, number, rows, co
     assert height <= 1.2 * width
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", [draw_correlators, draw_effective_masses])
 def test_times_are_integers_and_symbols_are_shifted(fits, tmp_path, figures, draw):
     draw(fits, tmp_path / "plot.png", ["pion"])
@@ -188,6 +192,7 @@ def test_times_are_integers_and_symbols_are_shifted(fits, tmp_path, figures, dra
     assert explained in texts(figures[0])
 
 
+@pytest.mark.slow
 def test_extrapolations_name_what_they_draw(tmp_path, figures):
     points = (ChiralPoint(6.5, 0.1, 0.01), ChiralPoint(6.6, 0.2, 0.01))
     numbers = [Estimate(one, 0.01, 0.5, 0.1, 50) for one in (-6.4, 1.0, 0.156)]

@@ -129,6 +129,7 @@ def test_runs_differ_in_colour(tmp_path):
     assert pixels_near(path, COLOURS[1]) > 500
 
 
+@pytest.mark.slow
 def test_polyakov_loops_of_su2_are_a_distribution(tmp_path):
     path = tmp_path / "polyakov.svg"
     loops = [History(one.label, one.sweeps, one.values + 0j) for one in histories()]
@@ -156,6 +157,7 @@ def test_smallest_series_can_be_plotted(tmp_path):
     assert len(list(tmp_path.iterdir())) == 2
 
 
+@pytest.mark.slow
 def test_a_potential_without_a_fit_is_plotted_with_its_points(tmp_path, monkeypatch):
     texts = drawn_texts(monkeypatch)
     loops = synthetic_loops(np.random.default_rng(8), 60, 6, sigma=-0.02)
@@ -265,6 +267,7 @@ def test_a_run_has_one_colour_in_all_panels(tmp_path):
     assert both > 1.5 * pixels_near(path, COLOURS[1])
 
 
+@pytest.mark.slow
 def test_the_frames_of_polyakov_loops_are_level(tmp_path, monkeypatch):
     figures = []
     monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: figures.append(figure))

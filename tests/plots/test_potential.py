@@ -49,6 +49,7 @@ def test_a_fit_of_fewer_configurations_is_drawn_with_a_caution(tmp_path, sketche
         assert drawn(name, tmp_path) == []
 
 
+@pytest.mark.slow
 def test_a_fit_of_another_table_is_not_drawn(tmp_path, sketched):
     """The content decides, and neither the name nor the number of configurations."""
     table = tmp_path / "wilson_loops.csv"
@@ -70,6 +71,7 @@ def test_a_fit_of_another_table_is_not_drawn(tmp_path, sketched):
     assert sentence in caution
 
 
+@pytest.mark.slow
 def test_a_fit_of_an_earlier_version_is_compared_by_its_configurations(tmp_path, sketched):
     table, file = tmp_path / "wilson_loops.csv", tmp_path / "potential.json"
     write_loops(table, synthetic_loops(np.random.default_rng(1), 40))

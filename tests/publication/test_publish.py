@@ -77,6 +77,7 @@ def test_every_file_is_described(run, folder):
     assert (folder / "plaquette.csv").read_bytes() == (run / "plaquette.csv").read_bytes()
 
 
+@pytest.mark.slow
 def test_it_is_checked_and_made_again(folder):
     assert bad(folder) == {}
     shown, code = call("verify", folder, "--regenerate", "9")
@@ -85,6 +86,7 @@ def test_it_is_checked_and_made_again(folder):
     assert "the sources of the kernels are those of this version" in shown
 
 
+@pytest.mark.slow
 def test_the_card_makes_the_run(run, folder, tmp_path):
     again = ("--output", tmp_path / "again", "--backend", "cpu", "--threads", "2", "--quiet")
     assert call("generate", "--card", folder / "card.toml", *again)[1] == 0
@@ -145,6 +147,7 @@ def endless(folder):
     return folder
 
 
+@pytest.mark.slow
 def test_what_takes_too_long_is_not_made_again(endless, monkeypatch):
     monkeypatch.setattr(checks, "TRIAL_SECONDS", 0.05)
     found = [one for one in verify(endless, regenerate=1) if one.sound is not True]
@@ -160,6 +163,7 @@ def test_what_takes_too_long_is_not_made_again(endless, monkeypatch):
     assert "cannot be checked here: Making 1 configuration" in shown
 
 
+@pytest.mark.slow
 def test_a_time_limit_allows_what_takes_longer(folder, monkeypatch):
     monkeypatch.setattr(checks, "TRIAL_SECONDS", 0)
     words = ("verify", folder, "--regenerate", "9")
@@ -170,6 +174,7 @@ def test_a_time_limit_allows_what_takes_longer(folder, monkeypatch):
     assert call(*words, "--time-limit", "soon")[1] == 2
 
 
+@pytest.mark.slow
 def test_other_links_are_noticed(folder):
     path = folder / "configurations.csv"
     lines = path.read_text().splitlines()
@@ -251,6 +256,7 @@ def cksum(data):
     return crc ^ 0xFFFFFFFF
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
@@ -307,6 +313,7 @@ def test_names_of_authors():
     assert str(Author.parse("Plato")) == "Plato"
 
 
+@pytest.mark.slow
 def test_a_folder_is_written_whole_or_not_at_all(run, tmp_path, monkeypatch):
     """Whatever fails, nothing is left, and the same command then works; also in an empty folder."""
     target = tmp_path / "new" / "data"
@@ -330,6 +337,7 @@ def test_a_folder_is_written_whole_or_not_at_all(run, tmp_path, monkeypatch):
     assert bad(target) == {}
 
 
+@pytest.mark.slow
 def test_the_current_folder_is_not_replaced(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in (".", "./", tmp_path):
@@ -351,6 +359,7 @@ def test_updates_that_the_run_has_not_made_are_not_made_again(folder, change):
         make_again(folder, 5, lambda share: None)
 
 
+@pytest.mark.slow
 def test_a_run_that_is_at_work_is_not_published(run, tmp_path, monkeypatch):
     """Its configurations and the state of its chain would be of different moments."""
     copy = tmp_path / "run"
@@ -366,6 +375,7 @@ def test_a_run_that_is_at_work_is_not_published(run, tmp_path, monkeypatch):
     assert not (tmp_path / "data").exists()
 
 
+@pytest.mark.slow
 def test_parameters_and_state_of_a_publication_are_compared(run, tmp_path):
     folder = tmp_path / "data"
     publish(run, folder, authors=AUTHORS)

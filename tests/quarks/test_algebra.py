@@ -64,6 +64,7 @@ def assert_products(found, w, r, storage):
     assert (np.abs(found.mixed - mixed) <= rounding * scale).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, COUNT])
 def test_combine(group, storage, count, device, rng):
     (p, r, v), (p0, r0, v0) = drawn(device, group, storage, rng, count, 3, 1)
@@ -86,6 +87,7 @@ def test_what_is_multiplied_by_zero_need_not_be_a_number(storage, best_device, r
     assert_close(p, times([1, 0, 1], r0), storage)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, COUNT])
 def test_advance(group, storage, count, device, rng):
     fields, (r0, t0, x0, p0, w0) = drawn(device, group, storage, rng, count, 5, 0)
@@ -100,6 +102,7 @@ def test_advance(group, storage, count, device, rng):
     assert_products(step.products(), w0, exact, storage)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, COUNT])
 def test_advance_direction(group, storage, count, device, rng):
     (x, p, s), (x0, p0, s0) = drawn(device, group, storage, rng, count, 3, own=1)
@@ -120,6 +123,7 @@ def test_advance_without_a_solution(storage, best_device, rng):
     assert_close(r, r0 - t0, storage)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, COUNT])
 def test_multiply(group, storage, count, device, rng):
     (r, w), (r0, w0) = drawn(device, group, storage, rng, count, 2)

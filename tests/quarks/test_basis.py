@@ -49,6 +49,7 @@ def test_what_is_multiplied_by_zero_need_not_be_a_number(best_device, rng):
     assert np.isfinite(p.to_numpy()).all()
 
 
+@pytest.mark.slow
 def test_products_and_combinations_of_a_basis(group, device, rng):
     """Combinations of more vectors than a launch treats, and of some of them."""
     count = MOST_COMBINED + 3

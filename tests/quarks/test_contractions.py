@@ -88,6 +88,7 @@ def test_nucleons_are_sums_of_antisymmetric_tensors(precision, momentum, best_de
         np.testing.assert_allclose(of_parity(found, parity), projected, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_deltas_are_sums_of_antisymmetric_tensors(best_device, rng):
     field = Field.empty(LATTICE, "su3", "double", best_device)
     arrays = arrays_of(3, rng)

@@ -66,6 +66,7 @@ def test_the_formula(group, kind, storage, best_device, rng):
 SHAPES = [(4, 4, 4, 4), (2, 2, 2, 2), (4, 6, 2, 8), (16, 4, 2, 6)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extents", SHAPES, ids=str)
 def test_other_lattices(extents, best_device, rng):
     kind, lattice = KINDS["weights"], Lattice(*extents)
@@ -125,7 +126,7 @@ def test_the_reference_is_the_dense_matrix(group, kind, rng):
     assert largest_difference(matrix @ psi.ravel(), expected.ravel()) < 1e-13
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 def test_against_the_inverse_of_a_dense_matrix(kind, best_device, rng):
     extent, coefficients = kind
     lattice = Lattice(2, 2, 2, 4)
@@ -241,7 +242,7 @@ def test_gamma_5_and_reflection(b, c, weights, best_device, rng):
     assert largest_difference(reflected, product(psi, dagger=True)) < 1e-14
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("kind_of_device", ["cpu-16", *GPUS])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_slabs_give_the_same_bytes(solver, kind_of_device, rng):
@@ -265,6 +266,7 @@ def test_conjugate_gradients_are_the_usual_solver(best_device, rng):
     assert np.array_equal(operator.solve(source), operator.solve(source, solver="cg"))
 
 
+@pytest.mark.slow
 def test_threads_give_the_same_bytes(rng):
     links = random_field(LATTICE.extents, "su3", rng)
     source = walls.random_spinor(LATTICE.extents, 4, 3, rng)
@@ -330,6 +332,7 @@ def test_slices_that_threads_keep_or_read_again(storage, gpu, rng, monkeypatch):
         assert largest_difference(target.to_numpy()[0], exact) < TOLERANCE[storage]
 
 
+@pytest.mark.slow
 def test_the_links_may_change(best_device, rng):
     links = random_field(LATTICE.extents, "su3", rng)
     operator = made(links, KINDS["shamir"], "su3", best_device)

@@ -53,7 +53,7 @@ def random_sources(count, rng, lattice=LATTICE):
     return np.stack([dirac.random_spinor(lattice.extents, 2, rng) for _ in range(count)])
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 def test_against_the_inverse_of_a_dense_matrix(name, best_device, rng):
     """Of the effective operator in four dimensions, at this extent of the fifth direction."""
@@ -69,6 +69,7 @@ def test_against_the_inverse_of_a_dense_matrix(name, best_device, rng):
     assert error < 100 * 1e-14 * np.linalg.cond(matrix) * np.linalg.norm(expected)
 
 
+@pytest.mark.slow
 def test_it_approaches_the_overlap_operator(best_device, rng):
     """As the sign function does, with b = c = 1 and weights that are all 1 or optimal."""
     links, mass = random_field(LATTICE.extents, "su2", rng), 0.2
@@ -145,6 +146,7 @@ def test_the_mass_is_added(name, best_device, rng):
     assert np.linalg.norm(left - right) < 1e-13 * np.linalg.norm(sources)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SYMMETRIC)
 def test_the_ward_identity_of_a_sum_over_all_sites(name, best_device, rng):
     """Re <b, S b> = m |S b|^2 + |midpoint|^2, at any extent of the fifth direction."""
@@ -157,6 +159,7 @@ def test_the_ward_identity_of_a_sum_over_all_sites(name, best_device, rng):
         assert abs(np.vdot(b, q).real / right - 1) < 1e-11
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["shamir", "borici", "even moebius"])
 @pytest.mark.parametrize("place", [0, 4])
 def test_the_ward_identities_of_every_time_slice(name, place, best_device, rng):
@@ -210,6 +213,7 @@ def test_the_axial_current_of_free_quarks(best_device):
     assert odd.axial is None
 
 
+@pytest.mark.slow
 def test_correlators_at_the_midpoint(best_device, rng):
     """Those of the pion and of the midpoint are sums of squares, and m_res is their ratio."""
     links = random_field(LATTICE.extents, "su2", rng)
@@ -226,7 +230,7 @@ def test_correlators_at_the_midpoint(best_device, rng):
     assert found.residual <= 1e-14
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["shamir", "even moebius"])
 @pytest.mark.parametrize(
     "together", [3, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 7))]
@@ -316,7 +320,7 @@ FREE = {
 }
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FREE)
 def test_free_quarks(name, best_device):
     """The propagator at rest is a sum over p_t, and falls with the energy of the nearest pole."""
@@ -352,6 +356,7 @@ def test_free_quarks(name, best_device):
     assert abs(np.log(size[20] / size[21]) - energies[0]) < 10 * others + 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind_of_device", ["cpu-16", *GPUS])
 def test_slabs_give_the_same_bytes(kind_of_device, rng):
     lattice, found = Lattice(4, 2, 2, 10), []

@@ -217,6 +217,7 @@ def field(rng):
     return Field.from_slices(CUBES, "su3", links, "double", CpuDevice(1))
 
 
+@pytest.mark.slow
 def test_the_propagator_in_python(field):
     found = gauge_mc.propagator(field, 0.11, "point:2,0,3,1", csw=1.2)
     matrix = reference.dense(field.to_numpy(), 0.11, PHASES, csw=1.2)
@@ -235,7 +236,7 @@ def test_the_propagator_in_python(field):
         np.testing.assert_allclose(correlators[name], whole, rtol=1e-10, atol=1e-14)
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["point:2,0,3,1", "gauss:1,2"])
 def test_propagators_are_kept(source, field, tmp_path):
     folder = tmp_path / "kept"

@@ -18,7 +18,7 @@ from tests.updates.monomials.trajectories import empty_momenta, matrices
 QUARK = Quark(0.13, (np.exp(0.3j), 1, np.exp(-0.7j), -1), 0.2)
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pairs", "lattice"), [(3, Lattice(4, 4, 4, 2)), (MOST_PAIRS + 2, Lattice(2, 2, 2, 2))]
 )

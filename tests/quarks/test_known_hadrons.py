@@ -67,6 +67,7 @@ def test_baryons_are_positive_and_come_back_with_the_other_parity(angle):
         np.testing.assert_allclose(ahead[1:], sign * back[:0:-1], rtol=1e-9, atol=1e-18)
 
 
+@pytest.mark.slow
 def test_diquarks_of_two_colours_are_mesons(rng):
     """M is the same for quarks and antiquarks, so that q^T C Gamma q is like q-bar Gamma q."""
     lattice, kappa, place = Lattice(4, 4, 4, 2), 0.13, (1, 0, 1, 1)

@@ -109,7 +109,7 @@ def test_solvers_know_nothing_but_a_linear_operator(solver, best_device, rng):
     assert (norms_of(product) <= 1.001 * targets).all()
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("slices", [(4,), (2, 2)], ids=str)
 @pytest.mark.parametrize("storage", STORAGES)
 def test_a_refreshed_operator_is_that_of_the_new_links(storage, slices, rng):

@@ -53,6 +53,7 @@ def start_of(q, seed=1):
     return random_vector(SpinorField.empty(q.prepared.operator.field), seed)
 
 
+@pytest.mark.slow
 def test_low_modes(links, dense, best_device):
     values = np.sort(np.linalg.eigvalsh(dense) ** 2)
     q = q_of(links, best_device)
@@ -68,6 +69,7 @@ def test_low_modes(links, dense, best_device):
     assert np.abs(others.values - values[6:9]).max() < 1e-12
 
 
+@pytest.mark.slow
 def test_a_costly_operator(links, dense, best_device):
     """Few products of the operator itself give eigenvalues with the wanted error."""
     values = np.sort(np.linalg.eigvalsh(dense) ** 2)
@@ -100,6 +102,7 @@ class Without(LinearOperator):
         return call
 
 
+@pytest.mark.slow
 def test_modes_that_are_zero_and_one_more(links, dense, fast_device):
     values = np.sort(np.linalg.eigvalsh(dense) ** 2)
     q = q_of(links, fast_device)
@@ -142,6 +145,7 @@ class Lifted(LinearOperator):
         return call
 
 
+@pytest.mark.slow
 def test_a_mode_that_is_zero_is_not_taken_for_a_part_of_the_next_one(links, dense, fast_device):
     """With a loose error, a mixture of both has a small enough residual before they are apart."""
     values = np.sort(np.linalg.eigvalsh(dense) ** 2)
@@ -177,6 +181,7 @@ class Above(LinearOperator):
         return call
 
 
+@pytest.mark.slow
 def test_a_spectrum_without_low_modes(links, dense, fast_device):
     values = np.sort(np.linalg.eigvalsh(dense) ** 2) + 10
     q = q_of(links, fast_device)
@@ -185,6 +190,7 @@ def test_a_spectrum_without_low_modes(links, dense, fast_device):
     assert np.abs(found.values - values[:2]).max() < 1e-10
 
 
+@pytest.mark.slow
 def test_the_ritz_functional(links, dense, best_device):
     """Its minimum is independent of the Lanczos algorithm, also outside of a subspace."""
     values = np.sort(np.linalg.eigvalsh(dense) ** 2)
@@ -199,6 +205,7 @@ def test_the_ritz_functional(links, dense, best_device):
         ritz_minimum(square, other, None, 1e-9, 2)
 
 
+@pytest.mark.slow
 def test_eigenvalues_that_occur_several_times(fast_device):
     """On cold links, of which a single Krylov space has one vector of each."""
     links = cold_field(LATTICE.extents, "su2")
@@ -216,6 +223,7 @@ def test_the_norm(links, dense, best_device):
     assert largest < norm_bound(SquaredOperator(q), start_of(q)) < 1.1 * largest
 
 
+@pytest.mark.slow
 def test_kernel_modes(links, dense, best_device):
     """The modes next to 0 with their signs, up to a gap, and true bounds of all others."""
     values = np.linalg.eigvalsh(dense)
@@ -238,6 +246,7 @@ def test_kernel_modes(links, dense, best_device):
     assert (modes.distances > 0).all()
 
 
+@pytest.mark.slow
 def test_modes_of_both_signs_with_equal_sizes(fast_device):
     """On cold links Q has x with -x, so that vectors of Q^2 are not those of Q."""
     links = cold_field(LATTICE.extents, "su2")
@@ -248,6 +257,7 @@ def test_modes_of_both_signs_with_equal_sizes(fast_device):
     assert modes.edge <= sizes[modes.number] < 1.01 * modes.edge
 
 
+@pytest.mark.slow
 def test_a_missed_mode_is_found_by_the_ritz_functional(links, dense, best_device, monkeypatch):
     """If the first search leaves out the lowest mode, the next one finds it."""
     values = np.sort(np.abs(np.linalg.eigvalsh(dense)))
@@ -284,6 +294,7 @@ def test_refusals(links, best_device):
         kernel_modes(q, 400)
 
 
+@pytest.mark.slow
 def test_same_bytes_on_several_slabs(rng):
     lattice, found = Lattice(4, 2, 4, 4), []
     links = random_field(lattice.extents, "su2", rng)

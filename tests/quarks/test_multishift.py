@@ -54,7 +54,7 @@ class Setup:
         return vectors.to_numpy().reshape(vectors.count, -1)[:, at].T
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("inner", "tolerance"),
     [("double", 1e-12), ("single", 1e-5), ("single", 1e-11), ("half", 1e-6)],
@@ -76,6 +76,7 @@ def test_solutions_of_dense_matrices(inner, tolerance, best_device, rng):
             assert np.linalg.norm(y - expected) <= bound + 1e-12 * np.linalg.norm(expected)
 
 
+@pytest.mark.slow
 def test_true_residuals_in_single_precision_are_corrected(best_device, rng, monkeypatch):
     """Far below what it reaches by itself, and with corrections in single precision as well."""
     monkeypatch.setattr(multishift, "LEAST_LOWER", 1e-12)
@@ -118,6 +119,7 @@ def test_a_shift_stops_when_its_own_residual_is_small(rng):
         assert 0.01 * target < rest <= 1.01 * target  # not much smaller: it has stopped
 
 
+@pytest.mark.slow
 def test_two_passes_add_up_the_solutions_of_dense_matrices(best_device, rng):
     """The sum of the solutions with factors, also if a vector is 0, and again in the same memory.
 
@@ -177,6 +179,7 @@ def test_slabs_and_threads_give_the_same_bytes(inner, rng):
     assert found[0] == found[1] == found[2]
 
 
+@pytest.mark.slow
 def test_what_is_refused(rng):
     setup = Setup(CpuDevice(1), rng)
     few = SolverParameters(iterations=5, inner="double")
@@ -202,7 +205,7 @@ def _residuals(system):
     return system.residuals
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("quark", [QUARK, Quark(0.2, (1, 1, 1, -1))], ids=str)
 def test_the_ends_of_the_spectrum(quark, best_device, rng):
     setup = Setup(best_device, rng, quark=quark, vectors=1)
@@ -217,6 +220,7 @@ def test_the_ends_of_the_spectrum(quark, best_device, rng):
         assert ends.largest_error <= accuracy * ends.largest
 
 
+@pytest.mark.slow
 def test_the_spectrum_is_found_on_the_way_to_solutions(rng):
     setup = Setup(CpuDevice(1), rng, vectors=1)
     values = np.linalg.eigvalsh(setup.matrix())

@@ -41,7 +41,7 @@ def residuals(links, phi, one):
     return [np.linalg.norm(a) / np.linalg.norm(b) for a, b in ratios]
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("inner", ["half", "single", "double"])
 @pytest.mark.parametrize("solver", ["cg", "bicgstab"])
 def test_residuals_are_below_the_tolerance(solver, inner, rng, best_device):
@@ -169,6 +169,7 @@ def raises():
     raise StagnationError
 
 
+@pytest.mark.slow
 def test_residuals_of_light_quarks_may_rise_for_a_while(rng, best_device, monkeypatch):
     """At the critical kappa the residual does not fall in every iteration."""
     lattice = Lattice(4, 4, 4, 4)

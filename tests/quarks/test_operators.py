@@ -34,6 +34,7 @@ def largest_difference(found, expected):
     return np.abs(found - expected).max() / np.abs(expected).max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("group", "lattice"),
     [
@@ -94,6 +95,7 @@ def special_links(lattice, rng):
     return links
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "storage", ["double", pytest.param("single", marks=pytest.mark.slow), "half"]
 )
@@ -140,6 +142,7 @@ def test_clover(group, precision, storage, mu, device, rng):
     assert largest_difference(found, expected) < max(TOLERANCE[precision], TOLERANCE[storage])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clovers", [(1.7,), (0.9, 0.8)])
 @pytest.mark.parametrize("twists", [(), (0.3,), (0.5, -0.2)])
 def test_terms_are_composed(clovers, twists, best_device, rng):

@@ -227,6 +227,7 @@ def test_the_spectrum_of_free_quarks(best_device, rng):
     assert expected[0] > 0
 
 
+@pytest.mark.slow
 def test_solutions_for_several_masses(accurate, kernel, rng):
     masses = (0.5, 0.05, 0.5)
     psi = rng.normal(size=(2, *SHAPE)) + 1j * rng.normal(size=(2, *SHAPE))
@@ -251,6 +252,7 @@ def test_solutions_for_several_masses(accurate, kernel, rng):
             accurate.solve(psi[0], wrong)
 
 
+@pytest.mark.slow
 def test_propagators_without_the_contact_term(accurate, kernel):
     """(1 - D / 2 rho) D(m)^-1 anticommutes with gamma_5 but for terms of the order m."""
     mass, size = 0.1, 8
@@ -273,6 +275,7 @@ def test_propagators_without_the_contact_term(accurate, kernel):
     assert pion[0].real == pytest.approx((np.abs(found) ** 2).reshape(8, 2, -1)[:, 0].sum())
 
 
+@pytest.mark.slow
 def test_same_bytes_on_several_slabs(rng):
     lattice, found = Lattice(4, 2, 4, 4), []
     links = random_field(lattice.extents, "su2", rng)
@@ -339,6 +342,7 @@ def test_refusals(options, message, links):
         Overlap(field_of(links), modes=4, **options)
 
 
+@pytest.mark.slow
 def test_links_in_single_precision(links, rng):
     """They are taken as they are, and all is computed in double precision."""
     field = Field.from_slices(LATTICE, "su2", links, "single")

@@ -151,6 +151,7 @@ def pole_mass(mass):
     return low
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mass", [0.3, pytest.param(0.1, marks=pytest.mark.slow)])
 def test_free_quarks_have_the_pole_mass_of_the_formula(mass, best_device):
     extent = 24
@@ -183,6 +184,7 @@ def test_the_true_residual_decides(links, kernel):
     assert np.linalg.norm(image - source.to_numpy()) < 1e-9 * np.sqrt(8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("approximation", [None, pytest.param("zolotarev", marks=pytest.mark.slow)])
 def test_relaxed_errors_save_work_and_no_accuracy(approximation, links):
     """The sign function of an iteration gets cheaper, and the true residual needs no correction."""
@@ -204,7 +206,7 @@ def test_relaxed_errors_save_work_and_no_accuracy(approximation, links):
     assert quarks.overlap.sign.error_bound <= 1e-9
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("looser", [overlap_solver.LOOSER, 1e3])
 def test_light_quarks_with_loose_tolerances(looser, monkeypatch):
     """A and its error stay positive, or else the iteration starts again with the smallest ones.
@@ -229,6 +231,7 @@ def test_light_quarks_with_loose_tolerances(looser, monkeypatch):
     assert (steps[1] < steps[0]) == (looser < 1)
 
 
+@pytest.mark.slow
 def test_errors_that_are_allowed_are_not_exceeded(links, kernel):
     """The sign with an allowed error has one that is not far below it, and is then as before."""
     sign = operator_on(links, accuracy=1e-8, modes=4).overlap.sign
@@ -266,6 +269,7 @@ def test_loose_polynomials_are_in_single_precision(error, single, links, best_de
     assert 1e-9 < off < 2e-7 * np.sqrt(degree)
 
 
+@pytest.mark.slow
 def test_vectors_that_are_solved_for_at_once(links, best_device):
     """Those of one chirality and others, in any number: each has its own solution and residual."""
     quarks = operator_on(links, (0.2, 0.5), best_device, accuracy=1e-9, modes=4)
@@ -285,6 +289,7 @@ def test_vectors_that_are_solved_for_at_once(links, best_device):
     assert [line.split(",")[0] for line in lines] == [f"{done} of 5 columns" for done in (2, 4, 5)]
 
 
+@pytest.mark.slow
 def test_corrections(links, monkeypatch):
     """Only vectors that need it are corrected, and with exact products if others do not suffice."""
     quarks = operator_on(links, (0.3,), accuracy=1e-3, modes=4)
@@ -312,16 +317,19 @@ def test_corrections(links, monkeypatch):
     assert all(one[0] > 0 == one[1] for one in norms[1:])
 
 
+@pytest.mark.slow
 def test_a_residual_that_is_out_of_reach(operator):
     with pytest.raises(ConvergenceError, match=r"does not become smaller"):
         operator.overlap.solve_all(point(operator.field), (0.6,), 3e-16)
 
 
+@pytest.mark.slow
 def test_too_few_iterations(operator):
     with pytest.raises(ConvergenceError, match="within 3 iterations"):
         operator.propagators(point(operator.field), SolverParameters(1e-8, 3))
 
 
+@pytest.mark.slow
 def test_same_bytes_on_several_slabs(links):
     found = []
     for division in ((4,), (2, 2)):

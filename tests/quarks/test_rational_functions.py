@@ -125,6 +125,7 @@ def test_as_few_poles_as_an_error_needs(power):
     assert (found.residues * power < 0).all()
 
 
+@pytest.mark.slow
 def test_rounded_coefficients_are_measured():
     """Rounding to double precision is part of the error that is stated."""
     found = approximate(-0.5, 1e-6, 1.0, error=2e-14)
@@ -157,6 +158,7 @@ def test_what_is_refused(arguments, message):
         approximate(*arguments, poles=3)
 
 
+@pytest.mark.slow
 def test_refused_errors_and_numbers_of_poles():
     for error in (0.0, 1e-15, 1.0, float("nan")):
         with pytest.raises(UsageError, match=r"The error is .*; give one from 1e-14"):

@@ -98,7 +98,7 @@ def operator(kind, field):
 CASES = [("wilson", 1, "double"), ("wilson", 2, "single"), ("doublet", 1, "single")]
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "vectors", "inner"), CASES)
 def test_lattices_have_the_bits_that_they_have_alone(kind, vectors, inner, rng, best_device):
     case = ShiftedCase(rng, best_device, kind, vectors, inner=inner)
@@ -110,7 +110,7 @@ def test_lattices_have_the_bits_that_they_have_alone(kind, vectors, inner, rng, 
             case.check(n, tolerance, found)
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("vectors", [1, 2])
 def test_lattices_are_corrected_alone(vectors, rng, best_device, monkeypatch):
     """Far below what single precision reaches by itself, in it and in double precision."""
@@ -122,7 +122,7 @@ def test_lattices_are_corrected_alone(vectors, rng, best_device, monkeypatch):
             case.check(n, tolerance, found)
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("smaller", [1e-7, 1e-6, 3e-6, 1e-5])
 def test_precisions_of_corrections_are_chosen_alone(smaller, rng, best_device, monkeypatch):
     """A lattice goes on in double precision if its residuals have not fallen enough."""
@@ -134,6 +134,7 @@ def test_precisions_of_corrections_are_chosen_alone(smaller, rng, best_device, m
         case.check(n, 1e-13, found)
 
 
+@pytest.mark.slow
 def test_corrections_fail_alone(rng, best_device, monkeypatch):
     """Since every lattice has its own number of iterations before each of them."""
     monkeypatch.setattr(multishift, "LEAST_LOWER", 1e-17)
@@ -150,6 +151,7 @@ def test_corrections_fail_alone(rng, best_device, monkeypatch):
             case.check(n, 1e-12, found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inner", ["double", "single"])
 def test_solutions_fail_alone(inner, rng, best_device):
     """By numbers of iterations, and since a right-hand side is not a number."""
@@ -167,6 +169,7 @@ def test_solutions_fail_alone(inner, rng, best_device):
         case.check(n, 1e-8, found)
 
 
+@pytest.mark.slow
 def test_residuals_that_do_not_fall_are_given_up_alone(rng, best_device):
     case, failed = ShiftedCase(rng, best_device, inner="double"), []
     for tolerance in SMALLEST:

@@ -75,7 +75,7 @@ class Case:
         return any(self.replica(a, n).tobytes() != b.to_numpy()[0].tobytes() for a, b in pairs)
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("group", ["su2", "su3"])
 @pytest.mark.parametrize("inner", ["half", "single", "double"])
 def test_replicas_have_the_bits_that_they_have_alone(inner, group, rng, best_device):
@@ -113,6 +113,7 @@ def test_replicas_that_are_not_wanted_are_left_out(rng, best_device):
                 assert found.iterations[n] == 0
 
 
+@pytest.mark.slow
 def test_a_solver_fails_for_one_replica_only(rng, best_device):
     """By its number of iterations, or since its right-hand side is not a number."""
     steps = Case(rng, best_device).together.solve(1e-8, EVERYWHERE).iterations
@@ -126,6 +127,7 @@ def test_a_solver_fails_for_one_replica_only(rng, best_device):
         case.check(n, 1e-8, found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inner", [pytest.param("half", marks=pytest.mark.slow), "double"])
 def test_residuals_that_stagnate_are_given_up_alone(inner, rng, best_device):
     """At the bounds of double precision some replicas reach what others do not."""
@@ -154,6 +156,7 @@ def test_links_that_are_not_numbers_spoil_one_replica_only(rng, best_device):
         case.check(n, 1e-8, found)
 
 
+@pytest.mark.slow
 def test_launches_are_forgotten_if_there_are_too_many(rng, best_device, monkeypatch):
     monkeypatch.setattr(replica_solver, "MOST_PREPARED", 2)
     case = Case(rng, best_device)

@@ -40,7 +40,7 @@ def thermal_field(lattice, group, device, beta, precision="double"):
     return field
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("parameters", [{}, {"csw": 1.2}, {"csw": 1.0, "mu": 0.2}], ids=str)
 def test_against_the_inverse_of_a_dense_matrix(group, parameters, best_device, rng):
     n, kappa = int(group[2]), 0.11
@@ -54,7 +54,7 @@ def test_against_the_inverse_of_a_dense_matrix(group, parameters, best_device, r
         assert np.linalg.norm(found - expected) < 1e-10 * np.linalg.norm(expected)
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("inner", STORAGES)
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -82,6 +82,7 @@ def test_the_true_residual(group, solver, inner, method, best_device, rng):
     assert (found.inner, found.notes) == (inner, ())
 
 
+@pytest.mark.slow
 def test_lower_precision_needs_few_more_iterations(fast_device, rng):
     lattice = Lattice(4, 6, 8, 16)
     field = thermal_field(lattice, "su3", fast_device, 6.0)
@@ -171,6 +172,7 @@ def test_the_pion_of_free_quarks(best_device):
     assert np.abs(pion[:5] / published - 1).max() < 2e-7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1e-300, 1e-33, 1e33, 1e300])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_tiny_and_huge_sources(solver, size, best_device, rng):
@@ -182,6 +184,7 @@ def test_tiny_and_huge_sources(solver, size, best_device, rng):
     assert np.linalg.norm(found - ordinary) < 1e-8 * np.linalg.norm(ordinary)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["cpu-16", *GPUS])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_slabs_give_the_same_bytes(solver, kind, rng):
@@ -242,6 +245,7 @@ def test_what_cannot_be_solved(solver, rng):
         singular.solve(source, solver=solver, iterations=300)
 
 
+@pytest.mark.slow
 def test_half_precision_falls_back_to_higher_ones(rng):
     field = Field.cold(Lattice(4, 4, 4, 4), "su2", "double", CpuDevice(1))
     b = SpinorField.from_numpy(field, reference.random_spinor((4, 4, 4, 4), 2, rng))
@@ -253,6 +257,7 @@ def test_half_precision_falls_back_to_higher_ones(rng):
         assert found.residual[0] <= 1e-9
 
 
+@pytest.mark.slow
 def test_a_solver_without_patience_hands_over_to_a_safer_one(monkeypatch, rng):
     """The solution goes on where it is, with the other form of the operator."""
     monkeypatch.setattr(SOLVERS["bicgstab"], "patience", -1)

@@ -39,6 +39,7 @@ def test_one_parity(group, best_device, rng):
         assert np.array_equal(found, np.where(there, psi, 0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to", STORAGES)
 @pytest.mark.parametrize("origin", STORAGES)
 def test_copies_between_types_of_storage(group, origin, to, device, rng):

@@ -67,6 +67,7 @@ extern "C" void edges(int bits, scalar* least, scalar* most) {
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bits", [24, 31])
 def test_no_word_at_all_gives_0_or_1_in_single_precision(bits, root, tmp_path):
     device, library = CpuDevice(1), tmp_path / "edges.so"
@@ -81,7 +82,7 @@ def test_no_word_at_all_gives_0_or_1_in_single_precision(bits, root, tmp_path):
     assert most.value == 1 - 2.0**-24
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("generator", GENERATORS)
 def test_a0_is_fine_enough_where_it_is_next_to_1(generator, best_device, monkeypatch):
     """At alpha = 1e6, single precision holds a0 no better than to a tenth of 1 - a0.
@@ -105,6 +106,7 @@ def test_a0_is_fine_enough_where_it_is_next_to_1(generator, best_device, monkeyp
     assert pvalue(1 - a0) < 1e-9
 
 
+@pytest.mark.slow
 def test_a_run_with_lcg_says_that_it_fails_tests(tmp_path):
     for rng, said in (("lcg", True), ("ranlux", False)):
         run = ("--output", tmp_path / rng, "--configs", 1, "--thermalize", 1, "--separation", 1)

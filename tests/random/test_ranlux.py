@@ -106,6 +106,7 @@ def test_ranlux_is_that_of_james(best_device):
     assert first == pytest.approx([0.53981817, 0.76155043, 0.06029940, 0.79600263, 0.30631220])
 
 
+@pytest.mark.slow
 def test_states_of_ranlux_stay_on_its_stream(best_device):
     """At strong coupling many lanes have proposals rejected and take batches of their own."""
     field = Field.hot(LATTICE, "su3", "double", best_device)

@@ -59,7 +59,7 @@ def expansion(links, kappa, phases):
     return total
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("phases", [PERIODIC, ANTIPERIODIC])
 @pytest.mark.parametrize(
     ("group", "extents"), [("su2", (4, 4, 4, 4)), ("su2", (4, 4, 4, 6)), ("su2", (6, 4, 4, 4))]

@@ -175,6 +175,7 @@ def test_plane_waves_decay_with_the_lattice_heat_kernel(kind: str) -> None:
     assert flow.energy_plaquette(v).mean() == pytest.approx(energy, rel=1e-3, abs=0)
 
 
+@pytest.mark.slow
 def test_transverse_waves_decay_with_exp_of_t_phat_squared() -> None:
     extents, t, size = (4, 6, 2, 8), 0.5, 1e-4
     amplitude = np.array([0.0, 0.0, 1.0, 0.0])
@@ -206,6 +207,7 @@ def test_only_the_zeuthen_flow_has_no_artefacts_of_second_order() -> None:
 # Integration
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("group", GROUPS)
 def test_flow_is_covariant_and_observables_are_invariant(
@@ -223,6 +225,7 @@ def test_flow_is_covariant_and_observables_are_invariant(
     assert flow.largest_plaquette_action(v) == pytest.approx(flow.largest_plaquette_action(u))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_flow_stays_in_the_group_and_lowers_the_action(kind: str, rng: np.random.Generator) -> None:
     u = fields.random_field((2, 4, 2, 4), "su3", rng)
@@ -244,6 +247,7 @@ def test_energy_falls_at_the_rate_of_the_squared_force(rng: np.random.Generator)
     assert (after - before) / (2 * h) == pytest.approx(rate, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_rk3_is_of_third_order(rng: np.random.Generator) -> None:
     """The error at a fixed flow time falls by 8 when the step is halved."""
     u, t = smooth_field((2, 4, 2, 4), "su3", rng), 0.02
@@ -264,6 +268,7 @@ def test_errors_of_one_step(rng: np.random.Generator) -> None:
     assert second == pytest.approx(8, rel=0.15)
 
 
+@pytest.mark.slow
 def test_adaptive_flow_agrees_with_small_steps(rng: np.random.Generator) -> None:
     u, t, tolerance = rough_field((4, 4, 2, 2), "su3", 0.5, rng), 1.0, 1e-3
     v, steps = flow.adaptive_flow(u, t, tolerance, "wilson", first_step=0.5)
@@ -380,6 +385,7 @@ def test_links_of_the_instanton_are_in_the_group(instanton: Complex) -> None:
     assert np.allclose(np.linalg.det(instanton), 1, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_instanton_has_charge_plus_one(instanton: Complex) -> None:
     flowed = flow.flow(instanton, 0.2, 2, "wilson")
     improved = flow.charge(flowed, flow.improved_field_strength).sum()
@@ -392,6 +398,7 @@ def test_instanton_has_charge_plus_one(instanton: Complex) -> None:
     assert 1 < flow.energy_plaquette(flowed).sum() / (8 * np.pi**2) < 1.1
 
 
+@pytest.mark.slow
 def test_instanton_is_self_dual_and_in_the_middle(instanton: Complex) -> None:
     """Up to some per cent, because the field is made periodic."""
     f = {plane: flow.improved_field_strength(instanton, *plane) for plane in flow.PLANES}

@@ -92,6 +92,7 @@ def test_staple_is_the_derivative_of_the_action(group: str, rng: np.random.Gener
     assert difference == pytest.approx(-beta / n * np.trace(change).real, abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", GROUPS)
 def test_gauge_invariance(group: str, rng: np.random.Generator) -> None:
     u = fields.random_field(EXTENTS, group, rng)
@@ -187,6 +188,7 @@ def random_matrices(n: int, rng: np.random.Generator) -> Complex:
     return rng.normal(size=(200, n, n)) + 1j * rng.normal(size=(200, n, n))
 
 
+@pytest.mark.slow
 def test_maximal_projection_is_the_global_maximum(rng: np.random.Generator) -> None:
     """In the frame of the SVD only phases are left: maximise over those from many starts."""
     m = random_matrices(3, rng)[:20]
@@ -352,6 +354,7 @@ def test_a0_distribution_function(alpha: float) -> None:
     assert mean == pytest.approx(exact, abs=1e-5 * end)
 
 
+@pytest.mark.slow
 def test_creutz_draws_follow_the_distribution(rng: np.random.Generator) -> None:
     alpha = np.exp(rng.uniform(np.log(1e-3), np.log(20), size=100000))
     a = updates.creutz(rng)(0, alpha)

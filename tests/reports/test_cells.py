@@ -44,6 +44,7 @@ def test_a_table_shows_its_first_quantity_if_it_has_a_row_per_measurement(tmp_pa
     assert pictures(read_table(path)._repr_html_()) == []
 
 
+@pytest.mark.slow
 def test_a_potential_shows_its_points_and_the_fit(tmp_path):
     write_loops(tmp_path / "wilson_loops.csv", synthetic_loops(np.random.default_rng(1), 200))
     result = gauge_mc.fit("potential", tmp_path)

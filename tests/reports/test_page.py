@@ -500,6 +500,7 @@ def test_charts_of_many_runs_have_as_many_numbers_as_those_of_three():
     assert numbers(12, samples=300) < 2.1 * numbers(3, samples=300)
 
 
+@pytest.mark.slow
 def test_pictures_of_many_points_have_few_colours():
     def picture(points):
         with drawn_as(FigureFormat(dpi=100)), kept_figures() as figures:

@@ -80,6 +80,7 @@ def test_runs_of_a_batch_write_what_each_writes_alone(
     assert found_in(tmp_path, parameters) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "lattice", [pytest.param("2x2x2x4", marks=pytest.mark.slow), "4x4x4x2", "4x8x2x6"]
 )
@@ -139,6 +140,7 @@ def test_a_batch_can_be_continued_with_another_packing(tmp_path, best_device):
     assert found_in(tmp_path, parameters) == expected
 
 
+@pytest.mark.slow
 def test_runs_after_different_updates_are_refused(tmp_path, best_device):
     parameters = members("su3", precision="double")
     together(tmp_path, parameters, best_device, [0, 1], stop=stop_after(2))

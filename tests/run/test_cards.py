@@ -75,6 +75,7 @@ def test_cards_of_potentials(root, card, lattice, group, beta):
     assert (parameters.lattice, parameters.group, parameters.beta) == (lattice, group, beta)
 
 
+@pytest.mark.slow
 def test_options_in_commands_exist(root):
     """A command of the README that names an option which is not there would be refused."""
     from gauge_mc.cli import load_command

@@ -41,6 +41,7 @@ TINY = {
 }
 
 
+@pytest.mark.slow
 def test_a_run_records_what_a_hand_made_chain_gives(tmp_path, best_device):
     p = Parameters.from_values({**TINY, "heatbath": 2, "overrelax": 1})
     run = Run(tmp_path / "run")
@@ -94,6 +95,7 @@ def test_a_run_stopped_anywhere_ends_like_one_that_was_not(
     assert written(broken.path) == written(whole.path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sweeps", [0, 2])
 def test_any_number_of_overrelaxation_sweeps(tmp_path, best_device, sweeps):
     p = Parameters.from_values({**TINY, "overrelax": sweeps})
@@ -131,6 +133,7 @@ def test_no_kernel_is_new_after_the_first_update(tmp_path, best_device, measure)
     assert known[-1] == known[0]
 
 
+@pytest.mark.slow
 def test_work_beyond_the_checkpoint_is_done_again(tmp_path, best_device):
     """The checkpoint is put back to an earlier one, as if the process had been killed."""
     p = Parameters.from_values(TINY)
@@ -152,6 +155,7 @@ def test_work_beyond_the_checkpoint_is_done_again(tmp_path, best_device):
         assert written(run.path) == written(whole.path)
 
 
+@pytest.mark.slow
 def test_more_configurations_later(tmp_path, best_device):
     p = Parameters.from_values(TINY)
     run, whole = Run(tmp_path / "run"), Run(tmp_path / "whole")
@@ -207,6 +211,7 @@ def test_a_checkpoint_of_another_chain_is_refused(tmp_path, best_device, change)
         Chain.resume(dataclasses.replace(p, **change), best_device, tmp_path / "latest")
 
 
+@pytest.mark.slow
 def test_lost_files_are_named_and_nothing_is_overwritten(tmp_path, best_device):
     p = Parameters.from_values(TINY)
     run = Run(tmp_path / "run")
@@ -237,6 +242,7 @@ def test_lost_files_are_named_and_nothing_is_overwritten(tmp_path, best_device):
     assert carry_out(run, p, best_device)[1] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("checkpoint_every", [0, 1e9])
 def test_a_kill_after_the_last_checkpoint_leaves_a_complete_run(
     tmp_path, best_device, monkeypatch, checkpoint_every
@@ -257,6 +263,7 @@ def test_a_kill_after_the_last_checkpoint_leaves_a_complete_run(
     assert written(run.path) == written(whole.path)
 
 
+@pytest.mark.slow
 def test_checkpoints_come_in_time(tmp_path, best_device, monkeypatch):
     p = Parameters.from_values(TINY)
     saved = []

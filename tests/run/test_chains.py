@@ -41,6 +41,7 @@ def alone(seed, **more):
     return written(run.path)
 
 
+@pytest.mark.slow
 def test_each_chain_is_a_run_of_its_own():
     found = gauge_mc.generate_chains(chains=3, output="some", **SMALL)
     assert [str(one.path) for one in found] == ["some_chain1", "some_chain2", "some_chain3"]
@@ -51,6 +52,7 @@ def test_each_chain_is_a_run_of_its_own():
         assert Run(one.path).read()[1][0].sweep == 0
 
 
+@pytest.mark.slow
 def test_chains_are_continued_together_or_alone():
     gauge_mc.generate_chains(chains=2, output="some", seed=5, **SMALL)
     longer = {**SMALL, "configs": 3}
@@ -79,6 +81,7 @@ def test_the_command_says_how_chains_with_quarks_move(monkeypatch, more, busy, h
     assert f"2 chains are updated {how}" in shown
 
 
+@pytest.mark.slow
 def test_the_command_names_the_directories_and_shows_averages_over_all_chains():
     shown, code = call("generate", *WORDS, "--chains", "3", "--seed", "8")
     assert code == 0
@@ -90,6 +93,7 @@ def test_the_command_names_the_directories_and_shows_averages_over_all_chains():
     assert all(Run(gauge_mc.generate(output=path, progress=False).path).begun() for path in paths)
 
 
+@pytest.mark.slow
 def test_results_as_json_and_a_time_limit():
     words = [*WORDS, "--configs", "20000", "--chains", "2", "--output", "x", "--json"]
     for limit in ("0:0:2", "0:0:20", "0:3:20"):  # a slow machine only starts in the first one

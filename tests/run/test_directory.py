@@ -66,6 +66,7 @@ def other(tmp_path):
     process.stdout.close()
 
 
+@pytest.mark.slow
 def test_only_one_process_holds_a_run_and_a_dead_one_does_not(tmp_path, other):
     run = Run(tmp_path / "run")
     holder, at_work = run.holder()

@@ -105,6 +105,7 @@ def test_needs_are_added_for_every_disk(tmp_path, monkeypatch):
     assert shortage([(tmp_path, 60), (Path("/proc"), 60)]) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chains", [1, 2])
 def test_a_full_disk_leaves_a_checkpoint_of_what_was_done(tmp_path, capacity, chains):
     """Others fill the disk after the run has begun, so that it was not refused."""
@@ -139,6 +140,7 @@ def test_a_full_disk_leaves_a_checkpoint_of_what_was_done(tmp_path, capacity, ch
         assert content(here / name) == content(tmp_path / "whole" / name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failing", [1, 3])
 def test_what_could_not_be_written_at_once_is_written_again(tmp_path, failing):
     """A disk that was full for a moment, without being seen to be."""
@@ -161,6 +163,7 @@ def test_what_could_not_be_written_at_once_is_written_again(tmp_path, failing):
     assert call("verify", run)[1] == 0
 
 
+@pytest.mark.slow
 def test_a_disk_that_stays_full_keeps_the_last_checkpoint(tmp_path):
     run = tmp_path / "run"
     generate(VALUES, output=run, progress=False, on_update=lambda chain: chain.sweep == 6)

@@ -60,6 +60,7 @@ def test_the_summary_states_the_energy_of_the_session(constant, tmp_path):
     assert line.rstrip().endswith(" nJ per link update")
 
 
+@pytest.mark.slow
 def test_a_run_of_two_sessions(constant, tmp_path):
     path = tmp_path / "run"
     first = generate(output=path, progress=False, **{**TINY, "configs": 2})
@@ -86,6 +87,7 @@ def test_a_machine_without_counters(none, tmp_path):
     assert "energy" not in call("status", tmp_path / "run")[0]
 
 
+@pytest.mark.slow
 def test_status_shows_the_energy_so_far(constant, tmp_path, monkeypatch):
     """The session at work is counted once: by the lock file, and at last by run.toml."""
     monkeypatch.setattr(session, "RECORD_SECONDS", 0.0)
@@ -112,6 +114,7 @@ def test_a_session_that_was_killed_is_not_counted(constant, none, tmp_path):
     assert " 50 J in 1 of 2 sessions\n" in call("status", run.path)[0]
 
 
+@pytest.mark.slow
 def test_runs_that_are_updated_together_share_the_energy(constant, tmp_path):
     results = generate_chains(chains=3, output=tmp_path / "run", progress=False, **TINY)
     seconds, total = results[0].seconds, sum(one.joules for one in results)

@@ -29,6 +29,7 @@ SMALL = {
 }
 
 
+@pytest.mark.slow
 def test_sizes_are_those_of_the_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     found = forecast({**SMALL, "output": "run"})
@@ -43,6 +44,7 @@ def test_sizes_are_those_of_the_run(tmp_path, monkeypatch):
     assert found.host_bytes == 2 * found.config_bytes
 
 
+@pytest.mark.slow
 def test_memory_and_time_are_those_of_this_machine(tmp_path):
     found = forecast({**SMALL, "output": str(tmp_path / "deep" / "run")})
     sites = Lattice.parse(SMALL["lattice"]).sites
@@ -55,6 +57,7 @@ def test_memory_and_time_are_those_of_this_machine(tmp_path):
     assert found.seconds == pytest.approx(19 * each)
 
 
+@pytest.mark.slow
 def test_what_a_run_has_done_is_subtracted(tmp_path):
     def stop(chain):
         return chain.sweep == 11
@@ -67,12 +70,14 @@ def test_what_a_run_has_done_is_subtracted(tmp_path):
     assert before == {item: item.stat().st_mtime_ns for item in (tmp_path / "run").rglob("*")}
 
 
+@pytest.mark.slow
 def test_observables_know_the_coupling(tmp_path):
     loops = "wilson-loops:3:multilevel=2,2:iterations=1"
     values = {**SMALL, "measure": f"polyakov-correlators:3:multilevel=2,2,{loops}"}
     assert forecast({**values, "output": str(tmp_path / "run")}).measure_seconds > 0
 
 
+@pytest.mark.slow
 def test_the_command_prints_it(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     options = ["--lattice", "4", "--group", "su2", "--backend", "cpu", "--dry-run"]
@@ -88,6 +93,7 @@ def test_the_command_prints_it(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_a_complete_run_is_called_complete(tmp_path):
     generate(**{**SMALL, "configs": 1}, output=tmp_path / "run", progress=False)
     shown, code = call("generate", "--output", tmp_path / "run", "--backend", "cpu", "--dry-run")
@@ -95,6 +101,7 @@ def test_a_complete_run_is_called_complete(tmp_path):
     assert re.search("^time +the run is complete *$", shown, re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_quarks_are_not_free(tmp_path, monkeypatch):
     """The links of the trial are not cold: kappa would be beyond the critical one."""
     began = []

@@ -123,6 +123,7 @@ def test_a_run_from_beginning_to_end(folder):
     assert Run(path).holder()[0].sweep == 20
 
 
+@pytest.mark.slow
 def test_a_run_that_keeps_no_configurations(folder):
     gauge_mc(*command(output="usual"))
     shown = gauge_mc(*command(output="lean", format="none", configs=2))
@@ -166,12 +167,14 @@ def test_a_card_options_that_override_it_and_run_toml_as_a_card(folder):
 UNEQUAL = {"lattice": "4x6x8x6", "group": "su3", "precision": "double"}
 
 
+@pytest.mark.slow
 def test_threads_do_not_change_a_bit(folder):
     gauge_mc(*command(output="one", threads=1, **UNEQUAL))
     gauge_mc(*command(output="two", threads=2, **UNEQUAL))
     assert written(folder / "one") == written(folder / "two")
 
 
+@pytest.mark.slow
 def test_no_overrelaxation(folder):
     gauge_mc(*command(overrelax=0))
     gauge_mc(*command(overrelax=0, configs=1, output="broken"))
@@ -180,6 +183,7 @@ def test_no_overrelaxation(folder):
     assert len(written(folder / "broken")) == 5
 
 
+@pytest.mark.slow
 def test_raising_configs(folder):
     gauge_mc(*command(output="whole"))
     gauge_mc(*command(output="raised", configs=1))
@@ -434,6 +438,7 @@ def test_an_unwritable_folder(folder):
     assert "Permission denied" in gauge_mc(*command(output="closed/run"), expect=1)
 
 
+@pytest.mark.slow
 def test_a_full_disk_loses_nothing(folder):
     """A limit on the size of files stands in for a disk that fills up; tables hit it."""
     many = {"configs": 20, "separation": 40}

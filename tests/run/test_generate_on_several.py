@@ -96,6 +96,7 @@ def test_a_run_goes_on_with_other_devices(tmp_path, rng):
     assert written(path) == written(whole)
 
 
+@pytest.mark.slow
 def test_a_start_file_and_too_many_devices(tmp_path):
     first = make_run(tmp_path / "first", **CHAIN)
     start = str(next(iter(Run(first).configs().values())))
@@ -112,7 +113,7 @@ def test_a_start_file_and_too_many_devices(tmp_path):
     assert not (tmp_path / "none").exists()
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "devices", ["cpu", "cpu:2", "cpu:3", pytest.param("1", marks=pytest.mark.gpu)]
 )

@@ -96,7 +96,7 @@ def test_energies_are_distributed_as_they_must_be(tmp_path, fast_device, options
     assert abs(kinetic.value - 0.5) < 0.05
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -172,6 +172,7 @@ def test_averages_are_those_of_the_heatbath(tmp_path, fast_device, values):
     assert abs(first.value - second.value) < SIGMAS * error
 
 
+@pytest.mark.slow
 def test_rejected_trajectories_leave_the_links(tmp_path, best_device):
     own, plaquettes = series(tmp_path / "run", best_device, configs=60, steps=3, length=1.2)
     rejected = own["accepted"][1:] == 0
@@ -241,7 +242,7 @@ def whole(tmp_path_factory):
     return outcome(folder)
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("stops", [(1,), (5, 4), (8, 6), (13, 1, 1)])
 def test_a_continued_run_is_the_uninterrupted_one(tmp_path, whole, stops):
     run = Run(tmp_path / "run")
@@ -255,6 +256,7 @@ def test_a_continued_run_is_the_uninterrupted_one(tmp_path, whole, stops):
     assert outcome(run.path) == whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("devices", "threads"), [("cpu:2", 2), ("cpu:1", 2), ("cpu:4", 4)])
 def test_slabs_and_threads_write_the_same_bytes(tmp_path, whole, devices, threads):
     run = Run(tmp_path / "run")
@@ -288,6 +290,7 @@ def test_replicas_are_what_each_is_alone(tmp_path, best_device, options):
     assert len({one["hmc.csv"] for one in alone}) == 3
 
 
+@pytest.mark.slow
 def test_replicas_in_several_groups_are_what_each_is_alone(tmp_path, best_device, monkeypatch):
     """As if two of three lattices kept the device busy, with states of random numbers."""
     first = short(steps=3, start="hot", rng="ranlux")
@@ -301,6 +304,7 @@ def test_replicas_in_several_groups_are_what_each_is_alone(tmp_path, best_device
         assert outcome(tmp_path / f"batch_{n}") == outcome(tmp_path / f"alone_{n}")
 
 
+@pytest.mark.slow
 def test_a_start_file_is_continued_from(tmp_path, best_device):
     first = Run(tmp_path / "first")
     carry_out(first, short(), best_device)

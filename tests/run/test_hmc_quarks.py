@@ -90,6 +90,7 @@ def test_energies_change_with_a_power_of_the_step(tmp_path, fast_device, quarks,
     assert changes[0] / changes[1] == pytest.approx(2.0**order, rel=0.2)
 
 
+@pytest.mark.slow
 def test_tables_say_what_each_term_does(tmp_path, best_device):
     run, p = Run(tmp_path / "run"), parameters(configs=2)
     carry_out(run, p, best_device)

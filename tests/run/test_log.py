@@ -112,6 +112,7 @@ def test_processes_append_whole_lines_at_the_same_time(tmp_path):
     assert events(tmp_path) == ["end"] * 200
 
 
+@pytest.mark.slow
 def test_a_run_logs_its_sessions_and_checkpoints(tmp_path):
     run = make_run(tmp_path / "run", configs=1, rng="lcg")
     shown = entries(run)
@@ -149,6 +150,7 @@ def test_cautions_about_averages_are_logged(tmp_path):
     assert all(words in call("status", run)[0].replace("\n", " ") for words in said)
 
 
+@pytest.mark.slow
 def test_the_log_says_how_a_session_ended(tmp_path):
     values = {"threads": 1, "output": str(tmp_path / "run"), "progress": False}
 

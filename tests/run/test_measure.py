@@ -65,6 +65,7 @@ def run(folder):
     return folder / "runs" / "one"
 
 
+@pytest.mark.slow
 def test_a_table_of_loops(run, capsys):
     call("measure", "wilson-loops", run, *LOOPS)
     table = read_table(run / "wilson_loops.csv")
@@ -120,6 +121,7 @@ def test_measuring_goes_on_where_it_stopped(run, capsys, more):
     assert [item.name for item in run.glob(".*")] == []
 
 
+@pytest.mark.slow
 def test_loops_measured_along_the_way_are_those_of_the_configurations(folder, capsys):
     """In double precision, as which links come back from files with no bit lost."""
     run, how = folder / "along", ("--measure", "wilson-loops:2,plaquette", "--precision", "double")
@@ -211,6 +213,7 @@ def test_other_parameters_are_refused_by_name(run, words, sentence):
     assert Path("other.csv").exists()
 
 
+@pytest.mark.slow
 def test_an_empty_table_is_begun_anew(run):
     """As a measurement leaves it that is refused after it has begun."""
     call("measure", "wilson-loops", run, *FEW, "--quiet")
@@ -229,6 +232,7 @@ def test_an_empty_table_is_begun_anew(run):
     assert path.read_text() == whole
 
 
+@pytest.mark.slow
 def test_tables_of_earlier_versions_have_all_orderings(run):
     """Their headers do not say so."""
     how = ("--off-axis", "--iterations", "0", "--t-max", "1", "--quiet")
@@ -286,6 +290,7 @@ def test_averages_are_those_that_generate_measures(run, capsys):
     generate(run, configs=5)  # the tables of the run are its own
 
 
+@pytest.mark.slow
 def test_files_of_any_format(run, folder):
     call("measure", "wilson-loops", run, *FEW, "--quiet")
     files = []
@@ -388,6 +393,7 @@ def test_configurations_must_have_different_numbers(run, folder):
         call("measure", "plaquette", run / "configs" / "0000006.lime", "b6")
 
 
+@pytest.mark.slow
 def test_one_process_at_a_time(run):
     """As whole processes, since locks are theirs."""
     environment = {"PYTHONPATH": str(Path(package.__file__).parent.parent), "PATH": "/usr/bin:/bin"}
@@ -448,6 +454,7 @@ def test_a_configuration_that_was_replaced_in_a_run_is_not_taken_for_measured(ru
     assert (run / "plaquette_configs.csv").read_bytes() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", ["nersc", "openqcd", "ildg", "hdf5"])
 def test_shifted_links_are_other_links(folder, format, capsys):
     """All averages and the sum of the words, which is the checksum of NERSC, are the same."""

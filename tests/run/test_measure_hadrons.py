@@ -122,6 +122,7 @@ def test_diquarks_have_the_masses_of_mesons(made, sketched):
         assert (made / f"{name}.pdf").stat().st_size > 1000
 
 
+@pytest.mark.slow
 def test_exports(made, tmp_path):
     call("export", made, tmp_path / "tables.json.gz")
     assert (tmp_path / "tables.json.gz").stat().st_size > 1000

@@ -62,6 +62,7 @@ def test_wrong_options_are_refused(text, message):
         observable_along(Measurement.parse(text), PARAMETERS)
 
 
+@pytest.mark.slow
 def test_a_run_measures_with_them_continues_and_is_verified(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for configs in (1, 2):

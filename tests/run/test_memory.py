@@ -94,6 +94,7 @@ def test_the_forecast_is_what_is_taken(name, slices, kind, monkeypatch):
     assert all(0 <= real - said <= small for said, real in zip(found, taken, strict=True))
 
 
+@pytest.mark.slow
 def test_nothing_is_allocated_or_compiled(monkeypatch):
     """So that a lattice can be forecast that is much larger than the memory."""
     device = CpuDevice(1)
@@ -181,6 +182,7 @@ def test_measurements_along_the_way_are_refused_before_the_start(tmp_path, monke
         forecast(values)
 
 
+@pytest.mark.slow
 def test_the_start_says_much_memory(run, monkeypatch, capsys):
     monkeypatch.setattr(carried_out, "SAID", 10**5)
     measure(run, "residual-mass", quark=WALLS, backend="cpu", **ROUGH)

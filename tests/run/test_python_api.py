@@ -199,6 +199,7 @@ def test_headers_say_what_was_measured_and_of_which_chain(whole):
         assert path.read_bytes().splitlines()[-1].startswith(SEAL)
 
 
+@pytest.mark.slow
 def test_averages_of_functions_are_shown(whole):
     found = whole.averages
     assert found["energy"].value == pytest.approx(1 - found["plaquette"].value)
@@ -221,6 +222,7 @@ def test_tables_of_functions_are_exported(whole, folder):
     assert "slices" in export(whole, folder / "run.json.gz")
 
 
+@pytest.mark.slow
 def test_observables_of_other_kinds(folder):
     class Half(Observable):
         name = "half"
@@ -291,6 +293,7 @@ def test_observables_that_are_refused(observables, sentence):
 # Measuring on fields and on stored configurations
 
 
+@pytest.mark.slow
 def test_functions_are_measured_on_a_field():
     field = Field.hot(Lattice.parse(TINY["lattice"]), "su3", "double", seed=3)
     calls = []
@@ -314,6 +317,7 @@ def test_functions_are_measured_on_a_field():
         assert np.array_equal(found["loop"], expected["loop"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", [energy, loop, moments, pair, planes, slices, corner])
 def test_functions_on_configurations_are_those_measured_along_the_way(folder, whole, function):
     path = shutil.copytree(whole.path, folder / "run")
@@ -407,6 +411,7 @@ def test_a_function_always_returns_as_many_values(folder):
 # Stopping and continuing
 
 
+@pytest.mark.slow
 def test_on_update_is_called_after_every_update(folder):
     seen = []
 
@@ -420,7 +425,7 @@ def test_on_update_is_called_after_every_update(folder):
     assert result.stopped is None
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("updates", [(1,), (2, 3, 4, 5), (10,), range(1, UPDATES)])
 def test_a_run_stopped_by_on_update_ends_like_one_that_was_not(folder, whole, updates):
     for update in updates:
@@ -435,7 +440,7 @@ class OwnError(Exception):
     """An error that only the user's program knows."""
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [OwnError("it failed"), UsageError("It is wrong.")])
 @pytest.mark.parametrize("update", [0, 3, 6, 11])
 def test_a_function_that_fails_leaves_a_run_that_can_be_continued(folder, whole, update, error):
@@ -473,6 +478,7 @@ def without_sources(table):
     return [one for one in lines if not one.startswith((b"# sources", b"# sha256"))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("update", [1, 5, 11])
 def test_a_callback_that_fails_leaves_a_run_that_can_be_continued(folder, whole, update):
     def look(chain):
@@ -487,6 +493,7 @@ def test_a_callback_that_fails_leaves_a_run_that_can_be_continued(folder, whole,
     assert written(make("run").path) == written(whole.path)
 
 
+@pytest.mark.slow
 def test_a_failure_of_the_program_itself_is_not_saved(folder, whole, monkeypatch):
     """A checkpoint of a device that does not work could replace a good one."""
 
@@ -499,6 +506,7 @@ def test_a_failure_of_the_program_itself_is_not_saved(folder, whole, monkeypatch
     assert written(make("run").path) == written(whole.path)
 
 
+@pytest.mark.slow
 def test_a_run_is_continued_with_the_same_observables_only(folder, whole):
     path = shutil.copytree(whole.path, folder / "run")
     more = {"configs": 4}
@@ -530,7 +538,7 @@ def test_parameters_of_a_result_make_the_same_run(folder, whole):
 # What is asked for, and what is shown
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["options", "mapping", "parameters", "card", "mixed"])
 def test_parameters_may_be_given_in_any_form(folder, kind):
     call("generate", *words(output="expected", **TINY), "--threads", 1, "--backend", "cpu")
@@ -551,6 +559,7 @@ def words(**values):
     return [word for key, value in values.items() for word in (f"--{key}", str(value))]
 
 
+@pytest.mark.slow
 def test_the_default_place_is_that_of_the_command(folder):
     result = generate(TINY, **HOW)
     assert str(result.path) == "runs/su3_b6_4x4x4x4_double"
@@ -648,6 +657,7 @@ def test_runs_on_a_gpu_in_other_threads(folder, gpu, no_lost_memory):
         shutil.rmtree("run")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("devices", ["cpu", "cpu:2", pytest.param("1", marks=pytest.mark.gpu)])
 def test_memory_is_freed_when_a_run_ends(folder, devices, request):
     """At once, and not when Python next looks for objects that refer to each other."""
@@ -667,6 +677,7 @@ def test_memory_is_freed_when_a_run_ends(folder, devices, request):
         gc.enable()
 
 
+@pytest.mark.slow
 def test_a_run_has_one_thread_at_a_time(folder):
     refusals = []
 
@@ -680,6 +691,7 @@ def test_a_run_has_one_thread_at_a_time(folder):
     assert (result.sweep, len(refusals)) == (UPDATES, 1)
 
 
+@pytest.mark.slow
 def test_a_run_at_work_can_be_looked_at(folder):
     """Which must not release its lock."""
     states = []
@@ -749,6 +761,7 @@ KINDS_OF_FILES = {*QUICK, ("su3", "single"), ("su4", "single"), ("su8", "double"
 """Groups and precisions of which the others are left to the mark `every`."""
 
 
+@pytest.mark.slow
 @pytest.mark.kernels
 @pytest.mark.parametrize(
     ("group", "precision"),
@@ -824,6 +837,7 @@ def test_damaged_files_are_not_loaded(folder, whole):
 # The same as the commands
 
 
+@pytest.mark.slow
 def test_measure_does_what_the_command_does(folder, whole):
     ours, theirs = (shutil.copytree(whole.path, folder / name) for name in ("ours", "theirs"))
     options = {"r_max": 1, "t_max": 2, "iterations": "0,2", "off_axis": False}
@@ -860,6 +874,7 @@ def test_measuring_a_field_gives_what_is_in_the_table(whole):
         measure(field, "wilson-loops", rmax=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("what", "options"), [("potential", {"r_min": 1.0}), ("creutz", {})])
 def test_fit_does_what_the_command_does(folder, what, options):
     for name in ("ours", "theirs"):
@@ -910,6 +925,7 @@ def test_convert_does_what_the_command_does(folder, whole, to):
         convert(source, folder / "ours", to)
 
 
+@pytest.mark.slow
 def test_verify_does_what_the_command_does(folder, whole):
     run = shutil.copytree(whole.path, folder / "run")
     damaged = []

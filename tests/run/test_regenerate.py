@@ -59,7 +59,7 @@ def other_device(monkeypatch):
     monkeypatch.setattr(StoredChain, "taken_up", otherwise)
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "values",
     [
@@ -129,6 +129,7 @@ def test_nothing_is_written_if_other_links_are_made(run, tmp_path, other_device)
     assert thin(run, 2, unchecked=True).removed == (5, 17)
 
 
+@pytest.mark.slow
 def test_a_thinned_run_is_whole_again(run):
     whole = configs(run)
     assert call("thin", run, "--keep", "3", *ONE_CORE)[1] == 0
@@ -138,6 +139,7 @@ def test_a_thinned_run_is_whole_again(run):
     assert call("verify", run)[1] == 0
 
 
+@pytest.mark.slow
 def test_measurements_without_keeping(run, every):
     remove(run, 11)
     shown, code = call("measure", "plaquette", run, "--at", "6:20:2", *ONE_CORE)

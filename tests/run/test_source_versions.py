@@ -278,6 +278,7 @@ def test_new_configurations_are_measured_by_the_present_version(package, run):
         assert table.read_bytes() == whole
 
 
+@pytest.mark.slow
 def test_tables_without_versions_are_read_and_continued_in_silence(package, run):
     table = run / "own_trace.csv"
     assert call("measure", NAME, run, *ONE_CORE)[1] == 0
@@ -294,6 +295,7 @@ def test_tables_without_versions_are_read_and_continued_in_silence(package, run)
     assert "is kept as run/own_trace.csv.1" in shown  # which version measured is not known
 
 
+@pytest.mark.slow
 def test_configurations_that_are_made_again_are_measured_again(package, run):
     words = ("measure", NAME, run, "--at", "6:10:2", *ONE_CORE)
     assert call(*words)[1] == 0
@@ -312,6 +314,7 @@ def test_configurations_that_are_made_again_are_measured_again(package, run):
     assert read_table(table)["sweep"].tolist() == [6, 8, 10]
 
 
+@pytest.mark.slow
 def test_a_run_that_measures_along_the_way_goes_on_with_another_version(package, tmp_path):
     run = make_run(tmp_path / "along", measure=f"plaquette,{NAME}")
     first = sources_of(OBSERVABLES[NAME], "su2")
@@ -345,6 +348,7 @@ def test_secondary_tables_have_versions_and_are_kept_together(tmp_path, monkeypa
     forget()
 
 
+@pytest.mark.slow
 def test_secondary_tables_along_the_way_have_versions(tmp_path):
     how = {"lattice": "2x2x2x4", "configs": 1, "measure": "mesons:3:kappa=0.1"}
     tables = sorted(make_run(tmp_path / "run", **how).glob("mesons*.csv"))
@@ -365,6 +369,7 @@ def test_the_version_of_a_function_is_its_text(run, monkeypatch, capsys):
     assert "return" in found.text
 
 
+@pytest.mark.slow
 def test_python_is_told_how_to_measure_again(package, run, capsys, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["script.py"])
     how = {"backend": "cpu", "threads": 1}
@@ -401,6 +406,7 @@ def test_a_changed_kernel_gives_its_own_numbers_in_another_process(tmp_path, run
     assert read_table(run / "own_trace.csv")["trace"].tolist() == (2 * before).tolist()
 
 
+@pytest.mark.slow
 def test_a_complaint_about_sources_is_none(package, run):
     """Sources that cannot be read have no version, and nothing is said about them."""
     assert call("measure", NAME, run, *ONE_CORE)[1] == 0

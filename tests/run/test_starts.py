@@ -8,6 +8,7 @@ import pytest
 
 import gauge_mc
 from gauge_mc.analysis.timeseries.agreement import SampledChain, agreement
+from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.files.table import read_table
 from gauge_mc.run.directory import Run
 from gauge_mc.run.starts import compared_starts
@@ -34,6 +35,24 @@ def of(values, every=1, first=1):
     return SampledChain(first + every * np.arange(len(values)), np.asarray(values, dtype=float))
 
 
+@pytest.mark.parametrize("start", ["cold", "hot"])
+def test_a_run_prepares_the_kernels_that_it_needs_and_no_reader(start, tmp_path, monkeypatch):
+    """The reader of files takes long to compile."""
+    prepared, loaded = set(), set()
+    for name, found in (("compile", prepared), ("kernel", loaded)):
+        original = getattr(CpuDevice, name)
+
+        def noted(device, kernel, variant, original=original, found=found):
+            found.add(kernel.name)
+            return original(device, kernel, variant)
+
+        monkeypatch.setattr(CpuDevice, name, noted)
+    gauge_mc.generate(**{**TINY, "configs": 1}, start=start, output=tmp_path / "run")
+    assert loaded <= prepared
+    assert prepared & {"cold", "hot", "read_links"} == {start}
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("rho", [0.0, 9 / 11])
 def test_stationary_chains_agree_from_the_start(rho):
     chains = autoregressive(np.random.default_rng(1), 1000, 400, rho).T
@@ -79,6 +98,7 @@ def test_only_updates_that_both_have_done_are_compared():
     assert halved == (99, True)  # of the 399 updates that both have done
 
 
+@pytest.mark.slow
 @pytest.mark.kernels
 def test_chains_begin_from_the_starts_of_a_list_in_turn(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -135,7 +135,7 @@ def test_the_time_limit_counts_what_stopping_takes(clock):
         assert reason(2.0) == "SIGTERM"
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("update", "save", "write"), [(1, 1, 1), (10, 0.1, 0.1), (0.2, 20, 1), (0.2, 1, 20)]
 )
@@ -150,6 +150,7 @@ def test_a_run_ends_just_before_its_time_limit(tmp_path, device, clock, takes, u
     assert 0 < deadline - clock.now < session.SAFETY * stopping + session.MARGIN
 
 
+@pytest.mark.slow
 def test_a_slow_first_update_is_forgotten(tmp_path, device, clock, takes):
     """It may compile kernels."""
 

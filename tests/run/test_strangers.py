@@ -54,6 +54,7 @@ def test_a_configuration_of_somebody_else_is_left(copy, case):
     assert again.read_bytes() == (copy / "full" / "configs" / "0000008.lime").read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", ["ildg", "nersc"])
 def test_a_configuration_that_a_killed_run_has_left_is_written_again(tmp_path, format):
     run = make_run(tmp_path / "run", configs=1, format=format)

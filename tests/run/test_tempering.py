@@ -154,6 +154,7 @@ def test_results_depend_neither_on_threads_nor_on_groups_of_trajectories(tmp_pat
     assert found_in(tmp_path / "threads", 4) == expected
 
 
+@pytest.mark.slow
 def test_tempering_changes_what_runs_are(tmp_path, best_device):
     runs = ladder()
     carry_out(tmp_path / "tempered", runs, best_device)

@@ -122,6 +122,7 @@ def report_of(result):
     return console.file.getvalue()
 
 
+@pytest.mark.slow
 def test_a_fit_skips_and_says_what(tmp_path):
     run = write_trajectories(tmp_path / "run", thermal=300)
     text = (run / "hmc.csv").read_text()
@@ -178,6 +179,7 @@ def test_a_fit_of_runs_skips_each_by_itself(tmp_path):
     assert [one["update"] for one in chosen] == list(cuts.values())
 
 
+@pytest.mark.slow
 def test_a_plot_skips_and_says_what(tmp_path, monkeypatch):
     chains = autoregressive(np.random.default_rng(7), 500, 2, 0.5).T
     runs = [

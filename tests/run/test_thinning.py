@@ -52,6 +52,7 @@ def test_a_dry_run_changes_nothing(run):
     assert content(run) == before
 
 
+@pytest.mark.slow
 def test_what_was_removed_is_not_missing(run):
     before = content(run)
     assert call("thin", run, "--keep", "3")[0].startswith("removed: 4 of 6 configurations")
@@ -186,7 +187,7 @@ def test_runs_that_exchange_couplings_are_thinned_only_if_asked(tmp_path):
     assert there(run) == [3, 5]
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -89,6 +89,7 @@ def test_a_notebook_shows_the_averages_of_a_run(made):
     assert shown.count("<tr>") == 1 + 5
 
 
+@pytest.mark.slow
 def test_nothing_is_written_or_locked(copy, monkeypatch):
     monkeypatch.chdir(copy.parent.parent)
     before = times(copy)
@@ -205,6 +206,7 @@ def test_a_plot_is_a_figure(made, tmp_path, monkeypatch):
     assert dict(matplotlib.rcParams) == before
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     ("what", "more", "sentence"),
     [

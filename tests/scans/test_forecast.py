@@ -91,6 +91,7 @@ def test_the_disk_space_is_that_of_the_runs(begun, folder):
     assert found.disk_bytes == sum(one.disk_bytes for one in found.points)
 
 
+@pytest.mark.slow
 def test_a_complete_scan_needs_nothing(begun):
     for member in begun.members():
         make_run(member.run.path, **member.parameters.values())
@@ -129,6 +130,7 @@ def test_what_would_be_refused(begun):
     assert "run.toml is damaged" in reason
 
 
+@pytest.mark.slow
 def test_what_others_carry_out_would_be_refused(begun):
     with closing(RunLock(begun.lock)), closing(RunLock(begun.members()[0].run.lock)):
         (reason,) = refused()  # the run is complete, so that nothing is done with it
@@ -156,6 +158,7 @@ def test_too_little_room_would_be_refused(begun, monkeypatch, what, words):
     assert "1.0 kB are free" in reason
 
 
+@pytest.mark.slow
 def test_the_command(folder):
     shown, code = call("scan", *GRID, *WORDS, "--output", "s", "--dry-run")
     assert code == 0

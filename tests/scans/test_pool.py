@@ -37,6 +37,7 @@ def test_slots_that_are_not_possible():
         make_slots([DeviceChoice("cpu", threads=1), DeviceChoice("cpu", threads=1)])
 
 
+@pytest.mark.slow
 def test_a_child_whose_parent_is_dead_does_not_begin(tmp_path):
     """The parent may be killed before the child can ask for the signal of its death."""
     code = "from gauge_mc.cli.child import child; child()"

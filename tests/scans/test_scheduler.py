@@ -100,6 +100,7 @@ def test_runs_on_one_lattice_share_a_child(work, folder):
         assert line.endswith(" --backend=cpu")
 
 
+@pytest.mark.slow
 def test_runs_of_a_failed_child_are_tried_alone(work, monkeypatch):
     failing = "if len(runs) > 1: sys.exit('gauge-mc: One of them is damaged.')"
     monkeypatch.setattr(

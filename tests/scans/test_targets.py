@@ -90,6 +90,7 @@ def test_one_table_for_several_runs_is_refused():
     assert "--output names one table, but 3 ensembles are measured" in sentence
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("here")
 def test_other_commands_take_all_chains_too():
     assert call("measure", "wilson-loops", "--backend=cpu")[1] == 0
@@ -135,6 +136,7 @@ def test_runs_with_other_parameters_are_no_chains_of_the_ensemble():
     assert runs_of([Path("runs")]) == CHAINS
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("here")
 def test_a_run_that_keeps_no_configurations_names_the_command_that_measures():
     """The advice is carried out as it is printed, in the place where it was printed."""

@@ -103,6 +103,7 @@ def test_bad_input_is_one_sentence_and_exit_code_2(folder, words, sentence):
     assert not (folder / "new").exists()
 
 
+@pytest.mark.slow
 def test_couplings_cannot_be_added_but_lattices_can(folder):
     there = Scan(folder / "s", Parameters(tempering=True)).enlarged((1.6, 1.7), (A,))
     there.make()

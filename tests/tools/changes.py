@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -85,9 +86,12 @@ def _importing(parts: tuple[str, ...]) -> set[Path]:
 
 
 def _containing(folder: str, pattern: str, names: str = "*.py") -> set[Path]:
-    return {
-        path for path in (CHECKOUT / folder).rglob(names) if re.search(pattern, path.read_text())
-    }
+    return {path for path in (CHECKOUT / folder).rglob(names) if re.search(pattern, _text(path))}
+
+
+@cache
+def _text(path: Path) -> str:
+    return path.read_text()
 
 
 def changed_kernels() -> Iterator[Path]:

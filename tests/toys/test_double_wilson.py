@@ -18,6 +18,7 @@ def updated(beta, action, **couplings):
     return field.to_numpy()
 
 
+@pytest.mark.slow
 def test_updates_are_those_of_the_wilson_action_at_another_beta():
     assert (updated(1.5, "double-wilson") == updated(3.0, "wilson")).all()
     assert (updated(1.0, "double-wilson", strength=3) == updated(3.0, "wilson")).all()

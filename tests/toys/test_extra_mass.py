@@ -1,6 +1,7 @@
 """The extra mass, composed with the clover term and the twisted mass."""
 
 import numpy as np
+import pytest
 
 from gauge_mc.domain.device_group import open_device_group
 from gauge_mc.domain.lattice import Lattice
@@ -12,6 +13,7 @@ from tests.reference import dirac
 from tests.reference import fields as reference
 
 
+@pytest.mark.slow
 def test_it_is_composed_with_other_terms(rng):
     """In two slabs, on unequal extents."""
     lattice = Lattice(4, 2, 4, 4)

@@ -1,6 +1,7 @@
 """Smearing with forward staples, compared with NumPy."""
 
 import numpy as np
+import pytest
 
 from gauge_mc.domain.device_group import open_device_group
 from gauge_mc.domain.lattice import Lattice
@@ -10,6 +11,7 @@ from tests.reference import fields as reference
 from tests.reference.smearing import project_maximal
 
 
+@pytest.mark.slow
 def test_links_are_smeared(rng):
     """In two slabs, on unequal extents."""
     lattice, devices = Lattice(4, 6, 8, 4), open_device_group("cpu:2")

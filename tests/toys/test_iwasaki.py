@@ -1,6 +1,7 @@
 """The flow of the Iwasaki action, compared with NumPy."""
 
 import numpy as np
+import pytest
 
 from gauge_mc.domain.device_group import open_device_group
 from gauge_mc.domain.lattice import Lattice
@@ -11,6 +12,7 @@ from tests.reference import fields as reference
 from tests.reference import flow as flow_reference
 
 
+@pytest.mark.slow
 def test_a_step_is_that_of_runge_and_kutta(rng, monkeypatch):
     """In two slabs, on unequal extents."""
     lattice = Lattice(4, 6, 8, 4)

@@ -1,6 +1,7 @@
 """Minimal residuals: the residual of the solution, computed with NumPy."""
 
 import numpy as np
+import pytest
 
 from gauge_mc.domain.device_group import open_device_group
 from gauge_mc.domain.lattice import Lattice
@@ -10,6 +11,7 @@ from tests.reference import dirac
 from tests.reference import fields as reference
 
 
+@pytest.mark.slow
 def test_the_solution_solves(rng):
     """In two slabs, with iterations in 16 bits."""
     lattice = Lattice(4, 2, 4, 4)

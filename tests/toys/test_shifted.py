@@ -1,6 +1,7 @@
 """The shifted Wilson operator, compared with the Wilson operator at another kappa."""
 
 import numpy as np
+import pytest
 
 from gauge_mc.domain.device_group import open_device_group
 from gauge_mc.domain.lattice import Lattice
@@ -10,6 +11,7 @@ from tests.reference import dirac
 from tests.reference import fields as reference
 
 
+@pytest.mark.slow
 def test_it_is_applied_and_inverted(rng):
     """In two slabs, on unequal extents."""
     lattice = Lattice(4, 2, 4, 4)

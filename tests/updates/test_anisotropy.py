@@ -113,7 +113,7 @@ def test_overrelaxation_keeps_the_action(name, best_device):
     assert np.abs(field.to_numpy() - links).max() > 0.1
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("xi0", [0.5, 3.0])
 @pytest.mark.parametrize("kind", ["cpu-8", pytest.param("cuda", marks=pytest.mark.gpu)])
 def test_distribution_of_single_links(xi0, kind):
@@ -125,6 +125,7 @@ def test_distribution_of_single_links(xi0, kind):
     assert a0_pvalue(first[:, 0, 0].real, 0.3 * (4 / xi0 + 2 * xi0)) > 1e-3
 
 
+@pytest.mark.slow
 @KINDS
 @pytest.mark.parametrize("kind", ["cpu-16", pytest.param("cuda", marks=pytest.mark.gpu)])
 def test_the_division_does_not_change_a_bit(name, group, precision, kind):
@@ -154,6 +155,7 @@ def plaquettes(lattice, group, beta, xi0, updates, name="wilson"):
     return estimate(series[:, 0]), estimate(series[:, 1]), series
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("group", "beta"), [("su2", 150.0), pytest.param("su3", 300.0, marks=pytest.mark.slow)]
 )
@@ -169,6 +171,7 @@ def test_weak_coupling(group, beta):
         assert abs(1 - one.value - leading) < 0.01 * leading
 
 
+@pytest.mark.slow
 def test_equipartition_with_rectangles():
     """At weak coupling every mode except those of the gauge has the action 1/2."""
     lattice, beta, xi0, c1 = Lattice(4, 6, 8, 6), 200.0, 1.6, c1_of("symanzik")

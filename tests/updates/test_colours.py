@@ -80,7 +80,7 @@ def overrelaxed(lattice, group):
     )
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @KINDS
 def test_overrelaxation(lattice, group, precision, device):
     field = Field.from_slices(lattice, group, start(lattice, group), precision, device)
@@ -109,7 +109,7 @@ def heated(lattice, group, precision):
     return reference.coloured_sweep(start(lattice, group), IWASAKI.rectangle, rotation)
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @KINDS
 def test_heatbath(lattice, group, precision, device):
     field = Field.from_slices(lattice, group, start(lattice, group), precision, device)
@@ -119,7 +119,7 @@ def test_heatbath(lattice, group, precision, device):
     assert_heated(field, heated(lattice, group, precision), TOLERANCE[precision])
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("lattice", LATTICES, ids=str)
 def test_overrelaxation_keeps_the_action(lattice, group, best_device):
     field = Field.from_slices(lattice, group, start(lattice, group), "double", best_device)
@@ -129,6 +129,7 @@ def test_overrelaxation_keeps_the_action(lattice, group, best_device):
     assert after == pytest.approx(before, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("group", "lattice", "generator"),
     [

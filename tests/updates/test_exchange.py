@@ -70,6 +70,7 @@ def test_an_exchange_is_in_detailed_balance_with_the_joint_distribution():
             assert there == pytest.approx(back, rel=1e-13)
 
 
+@pytest.mark.slow
 def test_exchanges_keep_the_distribution_of_every_rung():
     """Ladders drawn from the exact distribution have it after many exchanges as well."""
     dice, ladders = np.random.default_rng(3), 1500

@@ -56,6 +56,7 @@ def check(found, expected, real):
     assert np.mean(difference > (1e-3 if real == "single" else 1e-9)) < 0.02
 
 
+@pytest.mark.slow
 @kinds
 def test_heatbath(name, real, best_device):
     field = Field.from_slices(LATTICE, name, start(LATTICE, name), real, best_device)
@@ -105,6 +106,7 @@ def general(request):
     GROUPS.remove(group.name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("general", [pytest.param(2, marks=SLOW), 3], indirect=True)
 def test_special_groups_agree_with_the_general_one(general, best_device):
     n = general.colours

@@ -85,6 +85,7 @@ def heated(lattice, group, beta, precision):
     return links
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lattice", LATTICES, ids=str)
 @pytest.mark.parametrize("beta", [0.3, 5.0])
 def test_heatbath(lattice, beta, group, precision, device):
@@ -105,6 +106,7 @@ def test_heatbath(lattice, beta, group, precision, device):
         assert np.mean(difference > 1e-4) < 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("generator", "alpha"),
     [
@@ -150,6 +152,7 @@ def test_su3_heatbath_distribution(group, precision, best_device, rng):
     assert a0_pvalue(q[:, 0] / k, 2 * 6.0 / 3 * k) > 1e-3
 
 
+@pytest.mark.slow
 def test_where_staples_cancel_links_are_haar_distributed(group, precision, best_device, rng):
     lattice = Lattice(8, 8, 8, 8)
     links = random_field(lattice.extents, group, rng)
@@ -164,6 +167,7 @@ def test_where_staples_cancel_links_are_haar_distributed(group, precision, best_
     assert abs(overlap.mean()) < 4.5 / np.sqrt(traces.size)
 
 
+@pytest.mark.slow
 def test_links_stay_in_the_group(group, precision, best_device):
     field = Field.hot(Lattice(8, 8, 8, 8), group, precision, best_device)
     random = Random.for_field(field)

@@ -92,6 +92,7 @@ def test_rectangles_are_not_for_parities(given):
         overrelax(cold(), action="given")
 
 
+@pytest.mark.slow
 def test_a_loop_that_is_longer_than_the_halo_is_refused(tmp_path, given):
     header = tmp_path / "shallow.h"
     header.write_text(SHALLOW)

@@ -51,7 +51,7 @@ def all_conflicts(extents, mu):
             yield x, (x + a * unit[nu] + b * unit[rho]) % extents
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "extents",
     [(4, 8, 12, 16), (4, 4, 4, 4), (4, 6, 8, 10), (6, 14, 4, 4), (16, 10, 6, 4), (22, 4, 4, 6)],
@@ -112,7 +112,7 @@ def test_heatbath(lattice, group, precision, device, any_group):
     assert_heated(field, heated(lattice, group, precision), TOLERANCE[precision])
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("lattice", LATTICES, ids=str)
 def test_overrelaxation_keeps_the_action(lattice, best_device):
     field = Field.from_slices(lattice, "su3", start(lattice, "su3"), "double", best_device)

@@ -63,7 +63,7 @@ def generators(n):
     return np.array(found)
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("group", "rng_name"),
     [
@@ -146,7 +146,7 @@ all_actions = every_action(("wilson", False), ("wilson", True), ("symanzik", Fal
 """Quick actions have kernels of their own, except for the toy."""
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @all_actions
 @pytest.mark.parametrize("group", ["su3", pytest.param("su4", marks=pytest.mark.slow)])
 def test_action_and_force_are_those_of_numpy(group, action, anisotropic, rng, best_device):
@@ -341,7 +341,7 @@ def test_levels_with_the_same_steps_are_one_level(best_device):
     assert [len(found.of[name]) for name in ("outer", "gauge")] == [13, 1]
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("outer", "inner"),
     [
@@ -389,6 +389,7 @@ def test_the_gauge_action_may_be_on_any_level(level, best_device):
     assert found.of.keys() == {"gauge"}
 
 
+@pytest.mark.slow
 def test_links_stay_in_the_group_however_many_steps_there_are(best_device):
     """Rounding errors would add up to some 1e-14 if rows were not normalised after every drift."""
     _, dynamics, *_ = parts = thermalised("su3", best_device)
@@ -396,6 +397,7 @@ def test_links_stay_in_the_group_however_many_steps_there_are(best_device):
     assert unitarity_violation(dynamics.links.to_numpy()) < 16 * np.finfo(float).eps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("devices", ["cpu:2", "cpu:3"])
 @pytest.mark.parametrize("integrator", ["omf2", "force-gradient"])
 @pytest.mark.parametrize(
@@ -421,6 +423,7 @@ def test_slabs_have_the_bits_of_the_whole(name, devices, integrator, rng):
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(GENERATORS))
 def test_momenta_depend_on_the_step_and_the_seed(name):
     field = Field.cold(SMALL, "su2", "double")

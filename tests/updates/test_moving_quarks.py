@@ -102,7 +102,7 @@ CASES = {
 }
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize(("options", "group", "rng_name"), CASES.values(), ids=CASES)
 def test_chains_with_quarks_move_as_each_does_alone(options, group, rng_name, best_device):
     """Each with its coupling, its numbers of steps and of iterations, and its failures."""
@@ -116,7 +116,7 @@ def test_chains_with_quarks_move_as_each_does_alone(options, group, rng_name, be
     assert len(counts) >= len(STEPS)
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("levels", ["", "force-gradient,omf2:2:gauge"])
 def test_chains_without_quarks_have_no_numbers_of_failures(levels, best_device):
     """Their numbers are those of a chain alone, which are in checkpoints."""
@@ -132,7 +132,7 @@ LEAVING = "kappa=0.15:flavours=1:range=0.2,2.39,kappa=0.1"
 """Quarks whose spectrum leaves the range in some chains, also before a trajectory."""
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("quarks", "rng_name"), [("kappa=0.15:iterations=40", "philox"), (LEAVING, "ranlux")]
 )
@@ -156,6 +156,7 @@ def test_chains_fail_alone(quarks, rng_name, best_device):
         assert numbers[moving_chain.FAILURES] == in_a_row
 
 
+@pytest.mark.slow
 def test_a_chain_ends_if_solvers_fail_too_often(best_device):
     together = Chains(best_device, {"quarks": "kappa=0.13:iterations=2", "failures": 2})
     before = together.state()[0]
@@ -166,7 +167,7 @@ def test_a_chain_ends_if_solvers_fail_too_often(best_device):
     assert together.state()[0] == before
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value", "ignore:divide by zero")
 @pytest.mark.parametrize("quarks", ["kappa=0.13", "kappa=0.13:flavours=1"])
 def test_a_chain_that_diverges_spoils_nothing(quarks, best_device):
@@ -200,7 +201,7 @@ def read(field):
     return slab.device.read(slab.buffer, 0, slab.buffer.nbytes)
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [2, 3])
 def test_groups_change_no_bits(size, best_device, monkeypatch):
     """Also if one is smaller; groups of one size share memory."""
@@ -213,6 +214,7 @@ def test_groups_change_no_bits(size, best_device, monkeypatch):
     assert divided.state() == whole.state()
 
 
+@pytest.mark.slow
 def test_groups_of_one_chain_share_the_memory_of_one(best_device, monkeypatch):
     monkeypatch.setattr(hmc, "divided", lambda *_: [slice(n, n + 1) for n in range(4)])
     made = []
@@ -225,7 +227,7 @@ def test_groups_of_one_chain_share_the_memory_of_one(best_device, monkeypatch):
     )
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "case",
     [

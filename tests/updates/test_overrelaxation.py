@@ -31,6 +31,7 @@ def test_overrelaxation(lattice, group, precision, device):
     assert_overrelaxed(field, overrelaxed(lattice, group), TOLERANCE[precision])
 
 
+@pytest.mark.slow
 def test_overrelaxation_keeps_the_action_and_moves(group, precision, best_device):
     field = Field.hot(Lattice(8, 8, 8, 8), group, precision, best_device)
     heatbath(field, 2.5 if group == "su2" else 6.0, Random.for_field(field), sweeps=5)

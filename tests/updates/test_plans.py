@@ -97,6 +97,7 @@ def chain(device, rounds):
     return field.to_numpy(), [one._slabs[0]._planner for one in field.prepared.values()]
 
 
+@pytest.mark.slow
 def test_searching_changes_no_bit(own_cache):
     rounds = [1, 3, 1, 7, 200, 1]
     fixed, (planner, other) = chain(CpuDevice(3, lanes=1), rounds)
@@ -174,6 +175,7 @@ def test_an_impossible_plan_is_found_again(remembered, change):
     assert not begun(unlimited(2))._decided
 
 
+@pytest.mark.slow
 def test_on_a_busy_machine_the_first_plan_is_kept(own_cache, monkeypatch):
     counter = iter(range(0, 10**9, 1000))
     monkeypatch.setattr(plans, "_interruptions", lambda: next(counter))
@@ -184,12 +186,14 @@ def test_on_a_busy_machine_the_first_plan_is_kept(own_cache, monkeypatch):
     assert not list(own_cache.glob("plan-*.json"))
 
 
+@pytest.mark.slow
 def test_a_folder_that_cannot_be_written_stops_nothing(monkeypatch, tmp_path):
     (tmp_path / "file").touch()
     monkeypatch.setattr(plans, "cache_folder", lambda: tmp_path / "file" / "folder")
     assert chain(unlimited(2), [400])[1][0]._decided
 
 
+@pytest.mark.slow
 def test_an_unfinished_search_keeps_no_device_alive():
     device = unlimited(2)
     assert not begun(device)._decided
@@ -199,6 +203,7 @@ def test_an_unfinished_search_keeps_no_device_alive():
     assert gone() is None
 
 
+@pytest.mark.slow
 def test_another_field_takes_over_a_search():
     device = unlimited(2)
     first = begun(device)

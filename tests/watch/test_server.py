@@ -280,6 +280,7 @@ def silent_readers(monkeypatch, timeout):
         server.shutdown()
 
 
+@pytest.mark.slow
 def test_a_reader_that_takes_nothing_stops_no_other(monkeypatch):
     with silent_readers(monkeypatch, PATIENCE) as server:
         quick = [events(server) for _ in range(4)]

@@ -167,6 +167,7 @@ def test_a_chain_that_has_not_thermalised_is_warned_of(run):
     assert any("not thermalised" in words for words in Watcher(run).snapshot().warnings)
 
 
+@pytest.mark.slow
 def test_a_scan_consists_of_its_runs(tmp_path, made):
     parameters = replace(Run(made).read()[0], algorithm=Parameters().algorithm)
     grid = Grid((2.2, 2.3, 2.4, 2.5), (parameters.lattice,), 1, {})

@@ -57,6 +57,7 @@ def test_fit_equals_scipy(correlated, start):
     assert found.fit.dof == 6
 
 
+@pytest.mark.slow
 def test_errors_are_those_of_many_fits():
     fits = [fit_curve(decay, np.array([0, 0.4]), data(200, n), 0.5, True) for n in range(300)]
     scatter = np.std([one.values for one in fits], axis=0)

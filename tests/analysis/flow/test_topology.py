@@ -120,6 +120,7 @@ def test_admissibility():
     assert 0 < found.inadmissible < 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "draw", "kurtosis"),
     [

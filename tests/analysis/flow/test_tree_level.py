@@ -16,6 +16,7 @@ ENERGY_TERM = {"plaquette": 1 / 8, "clover": -1 / 24, "improved": 13 / 72}
 """C2 for the Wilson action and the Wilson flow."""
 
 
+@pytest.mark.slow
 def test_wilson_flow_of_the_plaquette_is_a_product_of_bessel_functions():
     exact = 64 * np.pi**2 * T**2 * ive(0, 4 * T) ** 4
     np.testing.assert_allclose(
@@ -23,7 +24,7 @@ def test_wilson_flow_of_the_plaquette_is_a_product_of_bessel_functions():
     )
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("energy", ENERGIES)
 @pytest.mark.parametrize("flow", FLOWS)
 @pytest.mark.parametrize("rectangle", [pytest.param(0.0, marks=pytest.mark.slow), -1 / 12])
@@ -78,6 +79,7 @@ def lattice_sum(size, t):
     return plain * 64 * np.pi**2 * t**2 / (3 * size**4)
 
 
+@pytest.mark.slow
 def test_the_sum_over_lattices_tends_to_the_integral():
     """The kernel at p = 0 depends on the direction in order p², so the difference is 1/size⁶."""
     small, large = (lattice_sum(size, 1.0) for size in (12, 24))

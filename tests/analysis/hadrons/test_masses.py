@@ -155,6 +155,7 @@ def test_excited_states_of_either_sign_move_the_range(excited):
     assert abs(np.mean(found)) < 0.8
 
 
+@pytest.mark.slow
 def test_an_excited_state_moves_the_range():
     fit, _ = fit_mass(pion(excited=0.3, size=0.005), Ranges())
     assert fit.t_min > 5

@@ -118,6 +118,7 @@ def test_masses_of_mesons_and_quarks(tmp_path):
     assert not found.left_out
 
 
+@pytest.mark.slow
 def test_equal_correlators_are_averaged(tmp_path):
     """Components of a vector, momenta related by a symmetry, and places of a source."""
     rng = np.random.default_rng(5)
@@ -217,6 +218,7 @@ def test_a_single_kappa_has_no_extrapolation():
     assert chiral_fits(found, found) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("boundary", [1, -1])
 def test_masses_of_baryons_of_both_parities(tmp_path, boundary):
     rng = np.random.default_rng(4)
@@ -241,6 +243,7 @@ def test_diquarks_are_bosons(tmp_path):
     assert abs(fit.mass.value - 0.3) < 4 * fit.mass.error
 
 
+@pytest.mark.slow
 def test_noisy_hadrons_are_left_out(tmp_path):
     rng = np.random.default_rng(6)
     values = {

@@ -36,6 +36,7 @@ def test_classes():
     assert [dyson_index(n) for n in (2, 3, 4)] == [ORTHOGONAL, UNITARY, UNITARY]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dyson", [UNITARY, ORTHOGONAL])
 @pytest.mark.parametrize("nu", [0, pytest.param(2, marks=pytest.mark.slow)])
 def test_samples_of_matrices(dyson, nu, rng):

@@ -48,6 +48,7 @@ def test_energies_of_matrices_of_as_many_states_as_levels_are_exact(t0):
         assert (np.diff(mean, axis=1) < 1e-9).all()
 
 
+@pytest.mark.slow
 def test_more_levels_bring_the_energies_nearer():
     whole = exact()
     deviations = []
@@ -115,6 +116,7 @@ def test_matrices_that_are_not_positive_are_no_references():
         variational(matrices, 6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trials", [10, pytest.param(30, marks=pytest.mark.slow)])
 def test_noise_of_single_matrix_elements_does_not_enlarge_errors(trials):
     """Where it exceeds the smallest eigenvalue of C(t0), errors would grow a hundredfold."""

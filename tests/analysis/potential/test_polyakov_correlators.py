@@ -74,6 +74,7 @@ def test_the_potential_is_that_of_the_ground_state(tmp_path):
         assert (one.t_min, one.t_max) == (EXTENT, EXTENT)
 
 
+@pytest.mark.slow
 def test_averages_over_windows_have_no_ranges_of_t(tmp_path):
     write(tmp_path / "polyakov_correlators.csv", correlators(500))
     result = gauge_mc.fit("potential", tmp_path, average=True)
@@ -104,6 +105,7 @@ def test_negative_averages_are_left_out_and_named(tmp_path):
     assert not any("single t" in one for one in result.cautions)
 
 
+@pytest.mark.slow
 def test_distances_of_half_the_lattice_are_named(tmp_path):
     write(tmp_path / "polyakov_correlators.csv", correlators(100))
     first = gauge_mc.fit("potential", tmp_path).potential
@@ -143,6 +145,7 @@ def test_fits_files_and_plots_are_those_of_loops(tmp_path):
         assert (tmp_path / f"{plot}.pdf").stat().st_size > 1000
 
 
+@pytest.mark.slow
 def test_loops_and_correlators_of_one_run(tmp_path):
     """Loops are the default, and one may choose."""
     write(tmp_path / "polyakov_correlators.csv", correlators(60))

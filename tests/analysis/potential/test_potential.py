@@ -93,6 +93,7 @@ def test_window_begins_where_precise_data_have_the_form(short, start):
     assert low == start
 
 
+@pytest.mark.slow
 def test_off_axis_paths_are_fitted_together():
     rng = np.random.default_rng(3)
     sizes = {"100": 6, "110": 4, "111": 4, "210": 3}
@@ -175,6 +176,7 @@ def test_fixed_string_term():
     assert np.array(fit.covariance)[1].tolist() == [0.0, 0.0, 0.0]
 
 
+@pytest.mark.slow
 def test_windows_are_as_asked_for():
     loops = steady(200, 8)
     result = static_potential([loops], t_min=2, t_max=4, r_min=2, r_max=7)
@@ -259,6 +261,7 @@ def exact_loops(potential, size=10, path="100"):
     return PathLoops(path, 25, 10 * np.arange(1, 51), steps, np.arange(1, 6), mean * (1 + noise))
 
 
+@pytest.mark.slow
 def test_plateaus_of_one_t_are_left_out_unless_asked_for():
     rng = np.random.default_rng(22)
     loops = synthetic_loops(rng, 300, 6, excited=0.05)
@@ -277,6 +280,7 @@ def test_plateaus_of_one_t_are_left_out_unless_asked_for():
     assert any("100 R = 6, 100 R = 7" in one and "--single" in one for one in result.cautions)
 
 
+@pytest.mark.slow
 def test_all_plateaus_have_the_same_weights():
     """Whether the covariance can be estimated is decided once, by the longest range."""
     rng = np.random.default_rng(22)
@@ -326,6 +330,7 @@ def test_plateaus_begin_where_excited_states_no_longer_matter(states, trials):
     assert 0.64 < np.mean(np.abs(pulls) < 1) < 0.82
 
 
+@pytest.mark.slow
 def test_the_noise_of_one_distance_does_not_move_the_others():
     """Where noise lets V(1, t) fall up to t = 4, by its error at each t, R = 1 often begins later.
 
@@ -344,6 +349,7 @@ def test_the_noise_of_one_distance_does_not_move_the_others():
     assert np.mean(np.array(others) <= 3) > 0.75
 
 
+@pytest.mark.slow
 def test_few_distances_begin_earlier_and_large_r_take_a_single_t():
     """The start is common, so that other R show where V(R, t) is level."""
     rng, alone, earlier = np.random.default_rng(14), 0, 0
@@ -358,6 +364,7 @@ def test_few_distances_begin_earlier_and_large_r_take_a_single_t():
     assert earlier
 
 
+@pytest.mark.slow
 def test_nothing_is_quoted_that_cannot_be_trusted():
     """V(R) is shown, and a sentence says what is missing and what helps."""
     few = static_potential([steady()], t_min=1)  # R = 2, 3, 4, 5
@@ -383,6 +390,7 @@ def test_nothing_is_quoted_that_cannot_be_trusted():
     assert any("single degree of freedom" in one for one in asked.cautions)
 
 
+@pytest.mark.slow
 def test_default_windows_leave_two_degrees_of_freedom_from_two_on():
     for size in range(4, 10):
         found = static_potential([steady(200, size)], t_min=1)
@@ -393,6 +401,7 @@ def test_default_windows_leave_two_degrees_of_freedom_from_two_on():
             assert found.free.fit.dof >= 2
 
 
+@pytest.mark.slow
 def test_later_starts_and_windows_are_systematic_errors():
     """They are the changes that the statistical errors of the changes do not explain."""
     loops = synthetic_loops(np.random.default_rng(7), 250, 8, excited=0.05)
@@ -609,6 +618,7 @@ def test_scales_are_shown_with_both_errors():
     assert shown(16.5, 2.1, 0.3, 0.4) == "16.5(2.1)(0.5)"
 
 
+@pytest.mark.slow
 def test_ranges_of_t_are_propagated_into_scales_from_the_force():
     loops = synthetic_loops(np.random.default_rng(8), 250, 8, excited=0.05)
     plateaus = find_plateaus([loops], average=True, t_min=1)

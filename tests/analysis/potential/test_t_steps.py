@@ -45,6 +45,7 @@ def test_the_effective_potential_is_the_mean_of_those_between(step):
         np.testing.assert_allclose(coarse[:, :, n], fine[:, :, begin : begin + step].mean(axis=2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("average", [False, True])
 def test_plateaus_of_multiples(average):
     """The means of V(R, t) do not see the step, and plateaus begin and end at multiples."""

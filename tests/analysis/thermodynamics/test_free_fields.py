@@ -12,6 +12,7 @@ from tests.reference.free_gluons import field_strength
 ELECTRIC, MAGNETIC = ((0, 3), (1, 3), (2, 3)), ((1, 2), (2, 0), (0, 1))
 
 
+@pytest.mark.slow
 def test_the_limit_of_fine_lattices_is_the_continuum():
     """At tau T = 1/2 artefacts decrease as 1/tau^2, up to the next order."""
     deviations = []
@@ -39,6 +40,7 @@ def of_paths(extents, planes, t):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("t", [0.0, 0.4])
 def test_sums_over_paths_on_a_finite_lattice(t):
     """Without the momentum 0, which is missed there, they differ by a multiple of 1/V."""

@@ -77,6 +77,7 @@ def test_the_known_equation_of_state_is_found():
     assert cautions_of(states) == []
 
 
+@pytest.mark.slow
 def test_errors_are_those_of_repeated_measurements():
     rng, names = np.random.default_rng(3), ("pressure", "anomaly", "energy", "entropy")
     scale = model_scale()
@@ -153,6 +154,7 @@ def test_the_scale_of_the_literature_is_that_which_covers_most():
     assert known_scale(Wilson(), GROUPS["su2"], beta) is None
 
 
+@pytest.mark.slow
 def test_the_ideal_gas_on_the_lattice():
     """Against the sum over momenta of a finite lattice, and the expansion in 1/N_t."""
     assert ideal_pressure(8) == pytest.approx(8 * math.pi**2 / 45)

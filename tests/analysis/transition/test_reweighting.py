@@ -111,6 +111,7 @@ def test_steps_that_do_not_converge_end_in_a_sentence(monkeypatch):
         MultiHistogram(chains, 2).free_energies  # noqa: B018
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [15, pytest.param(100, marks=pytest.mark.slow)])
 def test_errors_cover_the_exact_average_of_correlated_chains(count):
     """S is normal with the variance 400, mean -400 beta, and tau_int of about 5."""
@@ -136,6 +137,7 @@ def ladder_chains(rng, size=4000, ladders=(1, 2)):
     return found
 
 
+@pytest.mark.slow
 def test_chains_of_a_ladder_are_drawn_together():
     given = ladder_chains(np.random.default_rng(3))
     errors = []

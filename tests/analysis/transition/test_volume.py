@@ -58,6 +58,7 @@ def exact_susceptibility(beta, lattice):
     return lattice.slice_sites * (square - mean**2)
 
 
+@pytest.mark.slow
 def test_curves_are_those_of_the_model(volumes):
     for volume in volumes:
         curve = volume.susceptibility

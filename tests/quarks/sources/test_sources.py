@@ -83,6 +83,7 @@ def test_gaussian_sources(group, precision, steps, best_device, rng):
     assert np.abs(vectors.to_numpy() - expected).max() < 10 * TOLERANCE[precision]
 
 
+@pytest.mark.slow
 def test_gaussian_sources_are_gaussian():
     """On links 1 and far from the boundary, the mean square of the distance is 3 width^2 / 2."""
     lattice, width = Lattice(24, 24, 24, 2), 2.5

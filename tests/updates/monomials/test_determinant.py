@@ -84,7 +84,7 @@ def test_the_force_is_the_derivative_of_the_action(name, extents, group, flavour
     assert abs(changes.sum() - rate) < 1e-12 * np.abs(changes).sum()
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("group", ["su2", "su3"])
 def test_all_forces_add_up_to_that_of_the_determinant_of_the_operator(
@@ -142,6 +142,7 @@ def test_gauge_transformations_turn_the_force(rng, best_device):
     assert np.abs(at @ force @ dagger(at) - turned).max() < 5e-15 / (DRIFT * SIZE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["cpu-16", *GPUS])
 def test_slabs_give_the_same_bytes(kind, rng):
     links, found = random_field((4, 2, 4, 10), "su3", rng), []

@@ -124,6 +124,7 @@ def near_one(lattice, group, rng, size):
     return exponential(size * algebra(noise[0] + 1j * noise[1]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["twisted mass", "twisted ratio", "twisted clover"])
 def test_gauge_transformations_turn_the_force(case, rng, best_device):
     links = random_field(LATTICE.extents, "su3", rng)
@@ -143,7 +144,7 @@ def test_gauge_transformations_turn_the_force(case, rng, best_device):
     assert np.abs(at @ force @ dagger(at) - turned).max() < 1e-11 * np.abs(force).max()
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["cpu-16", *GPUS])
 @pytest.mark.parametrize("case", ["wilson", "two solves", "twisted ratio", "twisted clover"])
 def test_slabs_and_threads_give_the_same_bytes(case, kind, rng):
@@ -166,7 +167,7 @@ def test_slabs_and_threads_give_the_same_bytes(case, kind, rng):
     assert all(one == found[0] for one in found[1:])
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["wilson", "two solves", "twisted ratio", "clover"])
 def test_trajectories_are_reversible_and_of_second_order(case, rng, best_device):
     lattice = Lattice(4, 4, 2, 4)
@@ -194,6 +195,7 @@ def test_trajectories_are_reversible_and_of_second_order(case, rng, best_device)
     assert trajectory.kinetic.minus(kinetic) == pytest.approx(0, abs=1e-10 * float(kinetic))
 
 
+@pytest.mark.slow
 def test_earlier_solutions_cost_reversibility(rng, best_device):
     """Starts from them leave the residual in the force: the way back is another one by about it."""
     lattice, tolerance, left, iterations = Lattice(4, 2, 2, 4), 1e-9, [], []
@@ -214,7 +216,7 @@ def test_earlier_solutions_cost_reversibility(rng, best_device):
     assert iterations[1] < iterations[0]
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["twisted mass", "ratio"])
 def test_weights_of_pseudofermions_are_determinants(case, rng, best_device):
     """<exp(S(U) - S(U'))> over fields phi drawn for U is det(U') / det(U)."""

@@ -123,6 +123,7 @@ def test_poles_in_several_launches_exert_the_force_of_all(rng):
     assert 1e-9 < np.abs(force - rough).max() / np.abs(force).max() < 1e-2
 
 
+@pytest.mark.slow
 def test_weights_are_determinants(best_device, rng):
     """<exp(S(U) - S(U'))> over fields phi drawn for U is |det Mh(U') / det Mh(U)|."""
     lattice = Lattice(2, 2, 2, 2)
@@ -149,6 +150,7 @@ def test_weights_are_determinants(best_device, rng):
     assert abs(expected - 1) > 5 * error
 
 
+@pytest.mark.slow
 def test_the_distribution_of_pseudofermions(rng):
     """Their covariance is (Mh Mh^dagger)^(1/2), if the eigenvectors are rotated away."""
     lattice = Lattice(2, 2, 2, 2)
@@ -165,7 +167,7 @@ def test_the_distribution_of_pseudofermions(rng):
     assert abs((squares**2).mean() - 2) < 4 * np.sqrt(20 / squares.size)
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("inner", ["double", "single"])
 def test_slabs_give_the_same_bytes(inner, rng):
     lattice = Lattice(4, 2, 4, 6)
@@ -183,6 +185,7 @@ def test_slabs_give_the_same_bytes(inner, rng):
     assert found[0] == found[1] == found[2]
 
 
+@pytest.mark.slow
 def test_trajectories_are_reversible_and_of_second_order(best_device, rng):
     """With the poles and the precision of a run."""
     lattice = Lattice(4, 4, 2, 4)
@@ -203,6 +206,7 @@ def test_trajectories_are_reversible_and_of_second_order(best_device, rng):
     assert np.abs(quarks.field.to_numpy() - links).max() < 1e-10
 
 
+@pytest.mark.slow
 def test_the_spectrum_is_measured_and_compared_with_the_range(rng):
     links = random_field(LATTICE.extents, "su3", rng)
     values = np.linalg.eigvalsh(normal_matrix(links, "wilson"))

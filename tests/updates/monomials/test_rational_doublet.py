@@ -75,6 +75,7 @@ def root_action(links, phi):
     return float((values**-0.5 * np.abs(vectors.conj().T @ phi) ** 2).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("colours", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_action_and_force_of_the_root_of_a_dense_matrix(colours, best_device, rng):
     links = random_field(LATTICE.extents, f"su{colours}", rng)
@@ -123,7 +124,7 @@ def test_weights_are_determinants_of_both_flavours(best_device, rng):
     assert abs(expected - 1) > 5 * error
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("mus", [MUS, (1.5, 3.0)])
 def test_the_default_range_contains_the_spectrum(mus, best_device):
     """Also on links of 1, where the hopping term is largest, and if A is far from 1."""
@@ -135,6 +136,7 @@ def test_the_default_range_contains_the_spectrum(mus, best_device):
     assert values[-1] < upper < 9 * values[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["cpu-16", *GPUS])
 def test_slabs_give_the_same_bytes(kind, rng):
     lattice = Lattice(4, 2, 2, 6)
@@ -152,6 +154,7 @@ def test_slabs_give_the_same_bytes(kind, rng):
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 def test_the_two_flavours_draw_different_numbers():
     field = Field.cold(Lattice(2, 2, 2, 4), "su2", "double", open_device_group("cpu:1"))
     quarks = Doublet(field.to_numpy(), field.devices, field.lattice)

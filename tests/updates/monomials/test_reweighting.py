@@ -184,6 +184,7 @@ def test_tables_contain_the_logarithms_of_determinants(group, case):
     assert exact.errors[0] < 2e-3
 
 
+@pytest.mark.slow
 def test_rows_have_averages_and_determinants():
     field = Field.hot(LATTICE, "su2", "double", seed=5)
     assert len(row(field, ["wilson", "clover"])) == len(AVERAGES) + 2
