@@ -321,6 +321,15 @@ def test_snippets_are_there(path):
         assert (ROOT / name).is_file(), name
 
 
+def test_the_first_page_links_every_page(root):
+    first = root / "docs/index.md"
+    links = re.findall(r"\]\(([^)\s#]+\.md)", first.read_text())
+    linked = [(first.parent / one).resolve() for one in links]
+    pages = {*(root / "docs").rglob("*.md"), root / "runs/README.md", root / "runs/bench/README.md"}
+    assert {*linked} == {one.resolve() for one in pages - {first, root / "docs/vendor/README.md"}}
+    assert len(linked) == len({*linked}), "a page is linked twice"
+
+
 def test_links_between_files_lead_to_files(root):
     """They do so in the repository, where the documentation is read as well."""
     pages = [*root.glob("*.md"), *root.glob("docs/**/*.md"), *root.glob("runs/**/*.md")]
