@@ -13,6 +13,7 @@ import sys
 import typing
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from textwrap import dedent
 from types import ModuleType
 
 import pytest
@@ -234,7 +235,7 @@ def test_public_names_are_in_the_python_reference():
 def blocks(path: Path, *languages: str) -> list[str]:
     """The blocks of code of a page."""
     found = FENCE.findall(path.read_text())
-    return [text for _, language, text in found if language in languages]
+    return [dedent(text) for _, language, text in found if language in languages]
 
 
 def command_lines(path: Path) -> list[list[str]]:
@@ -319,6 +320,28 @@ def section(name: str, heading: str) -> str:
 def test_snippets_are_there(path):
     for name in re.findall(r'^--8<-- "([^":]+)', path.read_text(), re.M):
         assert (ROOT / name).is_file(), name
+
+
+HOW_TO = [one for one in PAGES if one.parent.name == "how-to" and one.stem != "r0"]
+
+
+@pytest.mark.parametrize("path", HOW_TO, ids=name_of)
+def test_a_how_to_page_begins_with_at_most_five_commands(path):
+    """They are not run, as the blocks of `bash` and `python` below them are."""
+    box = path.read_text().split("\n\n", 1)[1]
+    assert box.startswith('!!! example "In short"\n\n    ```')
+    language, text = re.findall(r"```(\w+)\n(.*?)```", box, re.S)[0]
+    assert language in ("py", "sh")
+    assert sum(not re.match(r" *(#|import|from|$)", line) for line in text.splitlines()) <= 5
+
+
+def test_the_first_page_links_every_page(root):
+    first = root / "docs/index.md"
+    links = re.findall(r"\]\(([^)\s#]+\.md)", first.read_text())
+    linked = [(first.parent / one).resolve() for one in links]
+    pages = {*(root / "docs").rglob("*.md"), root / "runs/README.md", root / "runs/bench/README.md"}
+    assert {*linked} == {one.resolve() for one in pages - {first, root / "docs/vendor/README.md"}}
+    assert len(linked) == len({*linked}), "a page is linked twice"
 
 
 def test_links_between_files_lead_to_files(root):

@@ -118,6 +118,25 @@ def test_arrows_of_the_diagram_are_imports(above, below):
     assert below in {part for path in folder.rglob("*.py") for part, _ in imports(path)}
 
 
+def reached(above: str) -> set[str]:
+    """The parts to which arrows of the diagram lead from a part, directly or through others."""
+    found, next_ones = set(), {above}
+    while next_ones:
+        next_ones = {below for one, below in arrows() if one in next_ones} - found
+        found |= next_ones
+    return found
+
+
+@pytest.mark.parametrize("package", sorted(one for one in parts() if (PACKAGE / one).is_dir()))
+def test_a_package_imports_from_packages_to_which_arrows_lead(package):
+    known = reached(package)
+    for path in (PACKAGE / package).rglob("*.py"):
+        place = path.relative_to(PACKAGE).as_posix()
+        others = {other for other, _ in imports(path) if (PACKAGE / other).is_dir()}
+        found = others - {package} - UPWARDS.get(place, set())
+        assert found <= known, f"{place} imports from {found - known}, to which no arrow leads"
+
+
 @pytest.mark.parametrize("library", ["h5py", "matplotlib"])
 def test_analysis_neither_draws_nor_writes_hdf5(library):
     for path in (PACKAGE / "analysis").rglob("*.py"):

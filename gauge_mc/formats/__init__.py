@@ -46,10 +46,6 @@ class LinkSource(Protocol):
         """
 
 
-Source = LinkSource
-"""Former name of `LinkSource`."""
-
-
 class Format(ABC):
     """A format of configuration files. A read-only format has no suffix."""
 

@@ -140,10 +140,6 @@ class DerivedQuantity(Number):
     """
 
 
-Derived = DerivedQuantity
-"""Former name of `DerivedQuantity`."""
-
-
 @dataclass(frozen=True)
 class TimeSeries:
     """A time series of numbers or of correlators."""
@@ -158,10 +154,6 @@ class TimeSeries:
     """The first time of correlators."""
     step: int = 1
     """The distance between times of correlators."""
-
-
-Series = TimeSeries
-"""Former name of `TimeSeries`."""
 
 
 @dataclass(frozen=True)

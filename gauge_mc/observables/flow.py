@@ -80,14 +80,6 @@ class FlowedField:
     by_slice: FieldStrength
     charge_improved_by_slice: NDArray[np.float64]
 
-    @property
-    def energy_improved(self) -> float:
-        """The combination (4 E_plaquette - E_clover) / 3 without tree-level errors of order a^2.
-
-        Ramos and Sint, arXiv:1508.05552.
-        """
-        return (4 * self.energy_plaquette - self.energy_clover) / 3
-
 
 @OBSERVABLES.register
 @dataclass(frozen=True)

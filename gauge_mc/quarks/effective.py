@@ -18,7 +18,7 @@ from gauge_mc.fields.sums import SlabSums, slices_of_all_slabs
 from gauge_mc.quarks.arithmetic import arithmetic_of
 from gauge_mc.quarks.contractions import Array, meson, spin_tensor
 from gauge_mc.quarks.fifth_direction import Bidiagonal, FifthMatrix, FifthProduct
-from gauge_mc.quarks.gamma import GAMMA, GAMMA_5
+from gauge_mc.quarks.gamma import GAMMA_5
 from gauge_mc.quarks.linear import EVEN, ODD
 from gauge_mc.quarks.propagators import Propagator
 from gauge_mc.quarks.solvers import Solution, SolverParameters, solve
@@ -355,35 +355,6 @@ def residual_mass(found: EffectivePropagator) -> NDArray[np.float64]:
         See `midpoint_correlator`.
     """
     return np.asarray(midpoint_correlator(found).real / _pseudoscalar(found.quark).real)
-
-
-def axial_renormalisation(found: EffectivePropagator) -> NDArray[np.float64]:
-    """Return Z_A(t), the ratio of the conserved to the local axial current.
-
-    With the correlators C from t to t + 1 and L at t of both with the pion it is (C(t - 1) + C(t))
-    / (4 L(t)) + C(t) / (L(t) + L(t + 1)), in which the largest errors of order a and a^2 are not
-    (hep-lat/0007038).
-
-    Returns
-    -------
-    ndarray, shape (T - 2,), float64
-        The ratio for t = 1, …, T - 2 from the source.
-
-    Raises
-    ------
-    UsageError
-        If there is no conserved current; see `EffectivePropagator`.
-    """
-    if found.axial is None:
-        raise UsageError(
-            "The conserved current needs an even number of slices, and weights that are all 1; "
-            "choose them so."
-        )
-    tensor, conserved = spin_tensor(found.quark, found.quark), found.axial
-    local = meson(tensor, GAMMA[3] @ GAMMA_5, GAMMA_5).real
-    here, before = conserved[1:-1], conserved[:-2]
-    means = (before + here) / (4 * local[1:-1]), here / (local[1:-1] + local[2:])
-    return np.asarray(means[0] + means[1])
 
 
 def _pseudoscalar(quark: Propagator) -> Array:

@@ -88,11 +88,6 @@ class StoredPropagator:
     metadata: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def facts(self) -> Mapping[str, str]:
-        """Former name of `metadata`."""
-        return self.metadata
-
-    @property
     def basis(self) -> str:
         """Name of the basis of gamma matrices, by default that of DeGrand and Rossi."""
         return self.metadata.get(BASIS, DEGRAND_ROSSI)

@@ -56,28 +56,6 @@ def adjoint(gamma: Matrix) -> Matrix:
     return np.asarray(GAMMA[3] @ gamma.conj().T @ GAMMA[3])
 
 
-def time_parity(source: str, sink: str) -> int:
-    """Return the sign of a meson correlator under t to T - t at zero momentum.
-
-    Parameters
-    ----------
-    source, sink : str
-        Names of two of the `SIXTEEN` matrices.
-
-    Returns
-    -------
-    int
-        1 for two matrices that both commute or both anticommute with gamma_t gamma_5, or else -1.
-    """
-    reflection = GAMMA[3] @ GAMMA_5
-
-    def sign(name: str) -> int:
-        one = SIXTEEN[name]
-        return 1 if np.allclose(reflection @ one, one @ reflection) else -1
-
-    return sign(source) * sign(sink)
-
-
 SIGMA = (
     np.array([[0, 1], [1, 0]], np.complex128),
     np.array([[0, -1j], [1j, 0]]),

@@ -89,15 +89,6 @@ class RationalFunction:
     poles: Decimals
     """The numbers pole_i, which are positive, from the largest to the smallest."""
 
-    def relative_errors(self, points: Sequence[float]) -> NDArray[np.float64]:
-        """Return x^-p R(x) - 1 at some points, computed with `DIGITS` digits."""
-        with localcontext(prec=DIGITS):
-            return np.array([float(self._ratio(Decimal(x)) - 1) for x in points])
-
-    def _ratio(self, x: Decimal) -> Decimal:
-        """Return x^-p R(x)."""
-        return self.factor * _product(x, self.zeros, self.poles) * x ** -Decimal(self.power)
-
     def partial_fractions(self) -> PartialFractions:
         """Return the function as a sum of partial fractions, in double precision."""
         with localcontext(prec=DIGITS):

@@ -29,7 +29,7 @@ from gauge_mc.devices.base import ThreadedDevice
 from gauge_mc.domain.slab import Slab, work
 
 DEPTHS = (4, 2)
-"""Numbers of updates per wavefront to choose from; more are not faster (docs/performance.md)."""
+"""Numbers of updates per wavefront to choose from; more are not faster (docs/decisions.md)."""
 
 CACHE_SHARE = 0.9
 """Fraction of the last-level cache that one wavefront may occupy."""

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gauge_mc.quarks.gamma import CONJUGATION, GAMMA, GAMMA_5, SIXTEEN, adjoint, time_parity
+from gauge_mc.quarks.gamma import CONJUGATION, GAMMA, GAMMA_5, SIXTEEN, adjoint
 
 
 def test_they_are_hermitian_and_anticommute():
@@ -50,8 +50,3 @@ def test_adjoint(rng):
     for one in SIXTEEN.values():
         product = q.conj() @ GAMMA[3] @ one @ other
         assert other.conj() @ GAMMA[3] @ adjoint(one) @ q == pytest.approx(product.conj())
-
-
-def test_time_parity():
-    assert time_parity("g5", "g5") == time_parity("gtg5", "gtg5") == 1
-    assert time_parity("g5", "gtg5") == time_parity("gx", "gxgt") == -1

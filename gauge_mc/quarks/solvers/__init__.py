@@ -120,10 +120,6 @@ class SolverParameters:
         storage_of(self.inner)
 
 
-Request = SolverParameters
-"""Former name of `SolverParameters`."""
-
-
 @dataclass
 class SolverProgress:
     """The iterations and restarts of a solver so far.
