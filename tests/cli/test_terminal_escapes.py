@@ -67,6 +67,7 @@ def test_names_of_several_chains(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_headers_of_files(tmp_path):
     links = random_links("su3", extents=(2, 2, 2, 2))
     path = tmp_path / "file.nersc"

@@ -48,6 +48,7 @@ def test_files_are_those_that_save_writes(tmp_path, best_device):
         assert path.read_bytes() == data
 
 
+@pytest.mark.longer
 def test_a_snapshot_is_not_changed_by_later_updates(tmp_path, best_device):
     fields = [Field.hot(LATTICE, "su3", "single", best_device, seed=n) for n in range(5)]
     held = threading.Event()

@@ -60,6 +60,7 @@ def test_updates_and_observables(device_groups, group, precision, generator):
     assert_same_bits([chain(devices) for devices in device_groups])
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize(
     ("action", "precision", "generator"),
     [

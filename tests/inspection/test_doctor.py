@@ -24,6 +24,7 @@ def missing(shown):
     return dict(found)
 
 
+@pytest.mark.slow
 def test_a_machine_on_which_a_device_works(usual_compiler):
     shown, code = call("doctor")
     assert code == 0

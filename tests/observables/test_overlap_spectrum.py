@@ -97,6 +97,7 @@ def test_dense_matrices_of_su3_with_the_clover_term(rng):
     assert record["index"] == 1
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize("approximation", APPROXIMATIONS)
 def test_the_approximation_is_chosen_by_its_name(approximation, best_device, rng):
     lattice = Lattice(2, 4, 2, 2)

@@ -66,6 +66,7 @@ def test_runs_on_several_devices_and_in_several_sessions(tmp_path, rng):
     assert np.all(np.abs(table["rectangle"]) < 1)
 
 
+@pytest.mark.slow
 def test_a_given_coefficient_and_refusals(tmp_path):
     given = CHAIN | {"action": "rectangle:-0.331", "configs": 1}
     one = make_run(tmp_path / "given", **given)

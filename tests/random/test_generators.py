@@ -137,6 +137,7 @@ def test_numbers_of_a_link_do_not_repeat(generator, group):
     assert all(len(np.unique(numbers)) == len(numbers) for numbers in drawn)
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize("generator", ["lcg", "ranlux"])
 def test_states_survive_a_round_trip(generator, best_device):
     field = Field.cold(LATTICE, "su2", device=best_device)

@@ -60,6 +60,7 @@ def check_streams(device, group, precision, level):
         assert np.array_equal(found[site], expected)
 
 
+@pytest.mark.longer
 def test_ranlux_streams(group, precision, device):
     """A link of SU(2) takes half a batch in single precision, one of SU(3) two in double."""
     check_streams(device, group, precision, RANLUX.default_level)

@@ -115,6 +115,7 @@ def test_any_number_of_overrelaxation_sweeps(tmp_path, best_device, sweeps):
     assert np.array_equal(chain.field.to_numpy(), field.to_numpy())
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize("measure", ["none", "plaquette,polyakov:3"])
 def test_no_kernel_is_new_after_the_first_update(tmp_path, best_device, measure):
     """Rates leave out the first update of a session, but nothing that is compiled later."""

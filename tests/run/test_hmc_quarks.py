@@ -263,6 +263,7 @@ def test_quarks_are_an_option_of_hybrid_monte_carlo_only():
         Parameters.from_values({"quarks": "kappa=0.1"})
 
 
+@pytest.mark.longer
 def test_a_run_ends_when_solvers_fail_too_often_in_a_row(tmp_path, best_device):
     """And nothing is lost: the rows and a checkpoint are there, and it can be continued."""
     run = Run(tmp_path / "run")

@@ -13,9 +13,7 @@ from gauge_mc.files.table import read_table
 from gauge_mc.observables.hadrons import propagators
 from gauge_mc.quarks.solvers import solve
 
-pytestmark = pytest.mark.slow  # they share runs with all hadrons
-
-pytestmark = pytest.mark.kernels
+pytestmark = [pytest.mark.kernels, pytest.mark.slow]  # they share runs with all hadrons
 
 
 def call(*words):

@@ -230,6 +230,7 @@ def test_killed_at_every_instant_runs_are_the_same(tmp_path):
     assert number > 30
 
 
+@pytest.mark.slow
 def test_checkpoints_that_do_not_fit_together_are_refused(tmp_path, best_device):
     runs = ladder()
     for updates, path in ((2, tmp_path / "a"), (4, tmp_path / "b")):

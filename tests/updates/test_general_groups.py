@@ -66,6 +66,7 @@ def test_heatbath(name, real, best_device):
     check(field.to_numpy(), heated(name, real), real)
 
 
+@pytest.mark.longer
 @kinds
 def test_overrelaxation(name, real, best_device):
     links = start(LATTICE, name)
