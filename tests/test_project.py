@@ -43,6 +43,7 @@ def test_every_page_with_commands_or_programs_is_run(root):
     script = (root / ".ci/run").read_text().replace("\\\n", " ")
     find_pages = re.search(r"^find_pages\(\) \{.*?^\}$", script, re.M | re.S)[0]
     others = re.findall(r'^begin "\w+" try_pages \d (.*)$', script, re.M)
+    assert len(others) == 1
     program = f"wanted() {{ true; }}\n{find_pages}\nfind_pages\necho {' '.join(others)}"
     done = subprocess.run(["bash", "-c", program], cwd=root, capture_output=True, text=True)
     places = [root / "README.md", root / "runs/README.md", root / "docs/tutorial.md"]
