@@ -22,7 +22,11 @@ from tests.toys.installed import REGISTRIES
         ("gauge_mc/updates/integrators/omf4.py", {"tests/updates/test_integrators.py"}),
         ("gauge_mc/updates/overrelaxation.py", {"tests/updates/test_overrelaxation.py"}),
         ("cuda_src/kernels/overrelaxation.cu", {"tests/updates/test_overrelaxation.py"}),
-        ("cuda_src/group/su3.h", {"tests/test_pins.py", "tests/devices/test_kernels.py"}),
+        ("cuda_src/arch/maths.h", {*changes.TESTS_OF_SOURCES}),
+        (
+            "cuda_src/group/su3.h",
+            {*changes.TESTS_OF_SOURCES, *changes.TESTS_OF_FOLDERS["group"]},
+        ),
         ("README.md", set()),
     ],
 )
@@ -39,6 +43,13 @@ def test_a_module_without_tests_of_its_name_is_tested_by_those_that_import_it():
 
 
 @pytest.mark.slow
+def test_tests_of_headers_are_there():
+    headers = {path.name for path in (CHECKOUT / "cuda_src").iterdir() if path.is_dir()}
+    assert {*changes.TESTS_OF_FOLDERS} | {"arch", "kernels"} == headers
+    every = sum(changes.TESTS_OF_FOLDERS.values(), changes.TESTS_OF_SOURCES)
+    assert [one for one in every if not (CHECKOUT / one).is_file()] == []
+
+
 @pytest.mark.parametrize("things", REGISTRIES, ids=lambda one: one.kind)
 def test_modules_that_a_registry_imports_have_tests(things):
     """Though no test imports them."""

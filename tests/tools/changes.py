@@ -15,8 +15,20 @@ from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
-TESTS_OF_SOURCES = ("tests/test_pins.py", "tests/devices/test_kernels.py")
+TESTS_OF_SOURCES = ("tests/test_pins.py", "tests/test_strict.py", "tests/devices/test_kernels.py")
 """Tests that compile most of the headers in ``cuda_src``."""
+
+TESTS_OF_FOLDERS = {
+    "action": ("tests/fields/test_action_density.py", "tests/updates/test_molecular_dynamics.py"),
+    "dirac": ("tests/quarks/test_operators.py", "tests/quarks/test_domain_wall.py"),
+    "files": ("tests/fields/test_file_links.py",),
+    "flow": ("tests/fields/test_gradient_flow.py",),
+    "group": ("tests/smearing/test_hyp.py", "tests/updates/test_general_groups.py"),
+    "lattice": ("tests/observables/test_wilson_loops.py", "tests/domain/test_slabs.py"),
+    "random": ("tests/random/test_generators.py", "tests/random/test_ranlux.py"),
+    "update": ("tests/updates/test_heatbath.py", "tests/updates/test_anisotropy.py"),
+}
+"""Further ones, for the headers of a folder."""
 
 
 def git(*words: str) -> list[str] | None:
@@ -62,7 +74,8 @@ def files_with_tests(changed: Iterable[Path]) -> set[Path]:
             launching = _containing("gauge_mc", rf'Kernel\("{path.stem}"')
             found |= files_with_tests(launching)
         elif name.parts[0] == "cuda_src":
-            found |= {CHECKOUT / one for one in TESTS_OF_SOURCES}
+            tests = (*TESTS_OF_SOURCES, *TESTS_OF_FOLDERS.get(name.parts[1], ()))
+            found |= {CHECKOUT / one for one in tests}
     return {path for path in found if path.is_file()}
 
 
