@@ -98,6 +98,7 @@ def test_imports_run_downwards(part):
             assert rank[other] > rank[part], f"{place} imports from {other}, which is above it"
 
 
+@functools.cache
 def arrows() -> list[tuple[str, str]]:
     """The arrows of the diagram, as pairs of parts."""
     text = (ROOT / "docs" / "architecture.md").read_text()

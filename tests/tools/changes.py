@@ -1,6 +1,6 @@
-"""What differs from main: `python tests/tools/changes.py` prints the files with tests of it.
+"""The files with tests of what differs from main, which `python tests/tools/changes.py` prints.
 
-With ``--kernels``, it prints those with tests of kernels whose sources differ from those that
+With ``--kernels``, they are those with tests of kernels whose sources differ from those that
 ``.ci/checked.txt`` records.
 """
 

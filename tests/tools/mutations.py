@@ -35,7 +35,7 @@ NUMBER = 30
 PAIRS = ["+ -", "* /", "+= -=", "*= /=", "< <=", "> >=", "== !=", "and or", "&& ||", "True False"]
 PAIRS += ["true false", "min max", "minimum maximum", "mu nu"]
 SWAPPED = {a: b for pair in PAIRS for a, b in (pair.split(), reversed(pair.split()))}
-"""What becomes of operators between spaces, and of names."""
+"""The replacements of operators between spaces, and of names."""
 
 TEXT = r'"(?:\\.|[^"\\\n])*"|' + r"'(?:\\.|[^'\\\n])*'"
 TRIPLE = r'"""(?:\\.|[^\\])*?"""|' + r"'''(?:\\.|[^\\])*?'''"
@@ -62,7 +62,7 @@ class Mutation:
 
     @property
     def kind(self) -> str:
-        """What is changed; all numbers are of one kind."""
+        """The kind of the change; all numbers are of one kind."""
         return "number" if self.before[0] in ".0123456789" else self.before
 
     def applied(self, text: str) -> str:
