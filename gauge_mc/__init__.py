@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from gauge_mc.observables.hadrons.propagators import propagator
     from gauge_mc.plots.runs.drawing import plot
     from gauge_mc.publication.publish import publish
-    from gauge_mc.quarks.contractions import meson_correlators
-    from gauge_mc.quarks.files import StoredPropagator, read_propagator
+    from gauge_mc.quarks.hadrons.contractions import meson_correlators
+    from gauge_mc.quarks.hadrons.propagator_files import StoredPropagator, read_propagator
     from gauge_mc.quarks.operators import Wilson
     from gauge_mc.quarks.operators.domain_wall import DomainWall
-    from gauge_mc.quarks.overlap import Overlap
+    from gauge_mc.quarks.overlap.quarks import Overlap
     from gauge_mc.reports.page import report
     from gauge_mc.run.chain import Chain
     from gauge_mc.run.convert import convert
@@ -54,10 +54,10 @@ _HOMES = {
     "Field": "fields.field",
     "GaugeError": "errors",
     "Lattice": "domain.lattice",
-    "Overlap": "quarks.overlap",
+    "Overlap": "quarks.overlap.quarks",
     "Parameters": "run.parameters",
     "Random": "fields.random_field",
-    "StoredPropagator": "quarks.files",
+    "StoredPropagator": "quarks.hadrons.propagator_files",
     "UsageError": "errors",
     "Wilson": "quarks.operators",
     "action_density": "fields.action_density",
@@ -71,7 +71,7 @@ _HOMES = {
     "heatbath": "updates.heatbath",
     "info": "inspection.contents",
     "measure": "run.measure",
-    "meson_correlators": "quarks.contractions",
+    "meson_correlators": "quarks.hadrons.contractions",
     "open_device": "devices",
     "open_device_group": "domain.device_group",
     "open_run": "run.view",
@@ -79,7 +79,7 @@ _HOMES = {
     "plot": "plots.runs.drawing",
     "propagator": "observables.hadrons.propagators",
     "publish": "publication.publish",
-    "read_propagator": "quarks.files",
+    "read_propagator": "quarks.hadrons.propagator_files",
     "regenerate": "run.regenerate",
     "report": "reports.page",
     "scan": "scans.carry_out",

@@ -50,8 +50,10 @@ KINDS_OF_DEVICES = {"device", "best_device", "fast_device", "device_groups"}
 QUICK = {("su3", "double"), ("su3", None), (None, "double"), ("su2", "single")}
 """Groups and precisions that quick tests of kernels are for: others are compiled for slow tests."""
 
+TESTS = Path(__file__).parent
+
 ONCE = ("su2", "single")
-"""The group and the precision that one file of a folder has in its quick tests."""
+"""The group and the precision that one file of a package has in its quick tests."""
 
 LANES_OF_OTHERS = {("su2", "single", "cpu-2"), ("su3", "double", "cpu-1")}
 """Groups, precisions and lanes that are left out, because the other group has these lanes."""
@@ -166,7 +168,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.every)
     without = {*left_out}
     items[:] = [item for item in items if item not in without]
-    mark_beyond_one_of_a_folder(items)
+    mark_beyond_one_of_a_package(items)
     mark_beyond_one_of_a_file(items)
     mark_beyond_covers(items)
     if "every" not in config.option.markexpr:  # they double the time of the slow tests
@@ -175,15 +177,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.hook.pytest_deselected(items=left_out)
 
 
-def mark_beyond_one_of_a_folder(items: Iterable[pytest.Item]) -> None:
-    """Let quick tests of one file in a folder have the kind `ONCE`; a checksum says which."""
+def mark_beyond_one_of_a_package(items: Iterable[pytest.Item]) -> None:
+    """Let quick tests of one file of a package have the kind `ONCE`; a checksum says which."""
     files = defaultdict(lambda: defaultdict(list))
     for item in items:
         if kind_of(item) == ONCE and runs_kernels(item):
-            files[item.path.parent][item.path.name].append(item)
+            files[item.path.relative_to(TESTS).parts[0]][item.path.name].append(item)
     for folder, several in files.items():
         names = sorted(several)
-        chosen = names[crc32(folder.name.encode()) % len(names)]
+        chosen = names[crc32(folder.encode()) % len(names)]
         for item in (one for name in names if name != chosen for one in several[name]):
             item.add_marker(pytest.mark.slow)
 

@@ -26,8 +26,8 @@ from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field_strength import field_strength
 from gauge_mc.fields.sums import lattice_sums
 from gauge_mc.files.table import read_table
-from gauge_mc.quarks.algebra import Multiply
-from gauge_mc.quarks.spinors import SpinorField
+from gauge_mc.quarks.vectors.algebra import Multiply
+from gauge_mc.quarks.vectors.spinors import SpinorField
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.updates.monomials.gauge import GaugeMonomial

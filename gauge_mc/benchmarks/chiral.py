@@ -17,14 +17,14 @@ from gauge_mc.devices import Device
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
-from gauge_mc.quarks.chirality import HermitianOperator
-from gauge_mc.quarks.kernel_modes import KernelModes
-from gauge_mc.quarks.linear import EVEN, ODD
-from gauge_mc.quarks.low_modes import random_vector
+from gauge_mc.quarks.matrices.linear import EVEN, ODD
+from gauge_mc.quarks.modes.chirality import HermitianOperator
+from gauge_mc.quarks.modes.low_modes import random_vector
 from gauge_mc.quarks.operators import Wilson
-from gauge_mc.quarks.overlap_solver import TOGETHER
-from gauge_mc.quarks.sign_function import APPROXIMATIONS, SignFunction
-from gauge_mc.quarks.spinors import SpinorField
+from gauge_mc.quarks.overlap.kernel_modes import KernelModes
+from gauge_mc.quarks.overlap.sign_function import APPROXIMATIONS, SignFunction
+from gauge_mc.quarks.overlap.solver import TOGETHER
+from gauge_mc.quarks.vectors.spinors import SpinorField
 from gauge_mc.results import documented, result_field
 
 RHO = 1.4

@@ -24,12 +24,12 @@ from gauge_mc.fields.field import Field
 from gauge_mc.option_items import OptionItem
 from gauge_mc.options import Option, merged
 from gauge_mc.quarks.diagonal import LARGEST
-from gauge_mc.quarks.linear import ODD
+from gauge_mc.quarks.matrices.linear import ODD
+from gauge_mc.quarks.matrices.preconditioned import System
 from gauge_mc.quarks.operators import OPERATORS, QUARK_MASS, DiracOperator, dirac_operators
-from gauge_mc.quarks.preconditioned import System
 from gauge_mc.quarks.solvers import SOLVERS, Residual, Solver, SolverParameters
-from gauge_mc.quarks.spinors import SPINS, SpinorField
-from gauge_mc.quarks.storage import STORAGES, Storage
+from gauge_mc.quarks.vectors.spinors import SPINS, SpinorField
+from gauge_mc.quarks.vectors.storage import STORAGES, Storage
 from gauge_mc.registry import in_words
 from gauge_mc.results import documented, result_field
 

@@ -13,11 +13,11 @@ from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.groups import GROUPS
-from gauge_mc.quarks.hopping import PreparedHop
+from gauge_mc.quarks.matrices.hopping import PreparedHop
 from gauge_mc.quarks.operators import Wilson
-from gauge_mc.quarks.spinors import SPINS, SpinorField
-from gauge_mc.quarks.storage import STORAGES
-from gauge_mc.quarks.transport import forms_of
+from gauge_mc.quarks.vectors.spinors import SPINS, SpinorField
+from gauge_mc.quarks.vectors.storage import STORAGES
+from gauge_mc.quarks.vectors.transport import forms_of
 from gauge_mc.results import documented, result_field
 
 COUNTS = (1, 12)

@@ -15,10 +15,17 @@ from gauge_mc.files.columns import TableColumns
 from gauge_mc.groups import GROUPS, special_unitary
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.observables.hadrons.correlators import HadronCorrelator, Hadrons, Pair, pairs_of
-from gauge_mc.quarks.contractions import AT_REST, BARYONS, delta, diquark, nucleon, of_parity
-from gauge_mc.quarks.gamma import GAMMA, SIXTEEN
+from gauge_mc.quarks.hadrons.contractions import (
+    AT_REST,
+    BARYONS,
+    delta,
+    diquark,
+    nucleon,
+    of_parity,
+)
+from gauge_mc.quarks.hadrons.propagators import Propagator
 from gauge_mc.quarks.operators import INVERSE
-from gauge_mc.quarks.propagators import Propagator
+from gauge_mc.quarks.vectors.gamma import GAMMA, SIXTEEN
 
 PARITIES = (1, -1)
 

@@ -14,10 +14,10 @@ from gauge_mc.files.columns import TableColumns
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.observables.hadrons.correlators import HadronCorrelator, Hadrons, pairs_of
 from gauge_mc.options import Option
-from gauge_mc.quarks.contractions import QUARK_PAIRS, meson, spin_tensor
-from gauge_mc.quarks.gamma import SIXTEEN
+from gauge_mc.quarks.hadrons.contractions import QUARK_PAIRS, meson, spin_tensor
+from gauge_mc.quarks.hadrons.propagators import Propagator
 from gauge_mc.quarks.operators import INVERSE
-from gauge_mc.quarks.propagators import Propagator
+from gauge_mc.quarks.vectors.gamma import SIXTEEN
 
 ALL_GAMMAS = Option("all_gammas", bool, "Also measure all pairs of different matrices.")
 

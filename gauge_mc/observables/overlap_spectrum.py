@@ -24,17 +24,17 @@ from gauge_mc.observables import (
     SecondaryTable,
 )
 from gauge_mc.options import Option, check_options
-from gauge_mc.quarks.angles import BOUNDARY, angles_of, phases_of
 from gauge_mc.quarks.diagonal.clover_term import CSW
-from gauge_mc.quarks.kernel_modes import MODES
 from gauge_mc.quarks.operators.overlap import (
     APPROXIMATION,
     LOW_MODES,
     SIGN_ACCURACY,
 )
-from gauge_mc.quarks.overlap import DOWN, KERNEL_MASS, RHO, UP, Overlap, OverlapSpectrum
-from gauge_mc.quarks.sign_function import ACCURACY, check_approximation
-from gauge_mc.quarks.sign_report import SIGN_COLUMNS, sign_report
+from gauge_mc.quarks.overlap.kernel_modes import MODES
+from gauge_mc.quarks.overlap.quarks import DOWN, KERNEL_MASS, RHO, UP, Overlap, OverlapSpectrum
+from gauge_mc.quarks.overlap.sign_function import ACCURACY, check_approximation
+from gauge_mc.quarks.overlap.sign_report import SIGN_COLUMNS, sign_report
+from gauge_mc.quarks.vectors.angles import BOUNDARY, angles_of, phases_of
 
 NUMBER = 4
 """Default of the number of eigenvalues that are not 0."""

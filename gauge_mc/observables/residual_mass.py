@@ -18,10 +18,10 @@ from gauge_mc.observables.hadrons.correlators import QuarkObservable
 from gauge_mc.observables.hadrons.options import MOMENTA, QUARK, SMEAR_SINK
 from gauge_mc.observables.hadrons.propagators import SolveRecords, solutions
 from gauge_mc.observables.hadrons.quark_masses import EXAMPLE
-from gauge_mc.quarks.contractions import QUARK_PAIRS, meson, spin_tensor
-from gauge_mc.quarks.effective import EffectivePropagator, contact_correlator
-from gauge_mc.quarks.gamma import GAMMA, GAMMA_5
-from gauge_mc.quarks.walls import WallOperator
+from gauge_mc.quarks.domain_walls.effective import EffectivePropagator, contact_correlator
+from gauge_mc.quarks.domain_walls.walls import WallOperator
+from gauge_mc.quarks.hadrons.contractions import QUARK_PAIRS, meson, spin_tensor
+from gauge_mc.quarks.vectors.gamma import GAMMA, GAMMA_5
 
 
 @OBSERVABLES.register

@@ -14,7 +14,7 @@ from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.formats import FORMATS, check_writable
 from gauge_mc.groups import GROUPS
-from gauge_mc.quarks.files import BASIS, StoredPropagator, read_propagator
+from gauge_mc.quarks.hadrons.propagator_files import BASIS, StoredPropagator, read_propagator
 
 
 @checks_types

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
-from gauge_mc.quarks.doublet import TwistedDoublet
+from gauge_mc.quarks.domain_walls.doublet import TwistedDoublet
 from gauge_mc.quarks.operators import (
     HOPPING_PARAMETER,
     OPERATORS,
@@ -14,7 +14,7 @@ from gauge_mc.quarks.operators import (
     hopping_operators,
     operator_with,
 )
-from gauge_mc.quarks.transport import ANTIPERIODIC, Boundary
+from gauge_mc.quarks.vectors.transport import ANTIPERIODIC, Boundary
 from gauge_mc.registry import in_words
 
 PRECISION = "double"

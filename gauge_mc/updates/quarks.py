@@ -12,9 +12,13 @@ from gauge_mc.errors import UsageError
 from gauge_mc.files.columns import Column
 from gauge_mc.option_items import OptionItem
 from gauge_mc.options import Option, merged
-from gauge_mc.quarks.angles import BOUNDARY, angles_of, phases_of
 from gauge_mc.quarks.diagonal import LARGEST, MU, TERMS
-from gauge_mc.quarks.normal import ACTION_TOLERANCE, FORCE_TOLERANCE, MOST_HISTORY, QuarkSolver
+from gauge_mc.quarks.forces.normal import (
+    ACTION_TOLERANCE,
+    FORCE_TOLERANCE,
+    MOST_HISTORY,
+    QuarkSolver,
+)
 from gauge_mc.quarks.operators import (
     CRITICAL_KAPPA,
     OPERATORS,
@@ -22,9 +26,10 @@ from gauge_mc.quarks.operators import (
     check_kappa,
     hopping_operators,
 )
-from gauge_mc.quarks.rational_functions import LEAST_ERROR
+from gauge_mc.quarks.rational.rational_functions import LEAST_ERROR
 from gauge_mc.quarks.solvers import ITERATIONS, LEAST_TOLERANCE, SOLVERS
-from gauge_mc.quarks.storage import STORAGES
+from gauge_mc.quarks.vectors.angles import BOUNDARY, angles_of, phases_of
+from gauge_mc.quarks.vectors.storage import STORAGES
 from gauge_mc.quoting import quoted
 from gauge_mc.registry import in_words
 from gauge_mc.updates.levels import MOST_LEVELS

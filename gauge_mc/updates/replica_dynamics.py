@@ -22,7 +22,7 @@ from gauge_mc.fields.field_strength import LargestValues
 from gauge_mc.fields.random_field import Random
 from gauge_mc.fields.sums import SlabSums
 from gauge_mc.quarks.solvers import Failures
-from gauge_mc.quarks.spinors import SPINS
+from gauge_mc.quarks.vectors.spinors import SPINS
 from gauge_mc.updates.energy import Energy, replica_sums
 from gauge_mc.updates.integrators import Move
 from gauge_mc.updates.molecular_dynamics import DRIFT, Forces

@@ -33,8 +33,8 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.flows import FLOWS
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.quarks.sign_function import APPROXIMATIONS
-from gauge_mc.quarks.storage import STORAGES
+from gauge_mc.quarks.overlap.sign_function import APPROXIMATIONS
+from gauge_mc.quarks.vectors.storage import STORAGES
 from gauge_mc.random import GENERATORS
 from gauge_mc.smearing import SMEARINGS
 from gauge_mc.temporal_links import TEMPORAL_LINKS

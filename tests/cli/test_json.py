@@ -32,7 +32,7 @@ from gauge_mc.scans.scan import Scan
 from tests.analysis.synthetic_loops import synthetic_loops, write_loops
 from tests.calls import call, call_apart, make_run
 from tests.fits.tables import has_table, write_tables
-from tests.quarks.test_files import point, random_propagator
+from tests.quarks.hadrons.test_propagator_files import point, random_propagator
 
 TINY = ("--lattice", "4x4x4x4", "--backend", "cpu", "--threads", 1)
 SHORT = (*TINY, "--thermalize", 2, "--configs", 4, "--separation", 3)

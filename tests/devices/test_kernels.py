@@ -23,11 +23,11 @@ from gauge_mc.fields.file_links import GROUP_LINKS, MATRICES
 from gauge_mc.formats.openqcd import BY_ODD_SITE
 from gauge_mc.groups import GROUPS
 from gauge_mc.quarks.diagonal import TERMS
-from gauge_mc.quarks.fifth_direction import along_of, column_of
-from gauge_mc.quarks.hermitian import FORMS
-from gauge_mc.quarks.hopping import DIRECT, GAMMA5
-from gauge_mc.quarks.storage import STORAGES
-from gauge_mc.quarks.transport import ALL_REALS, FEW_REALS, LINKS_ALONE, VectorsPerThread
+from gauge_mc.quarks.domain_walls.fifth_direction import along_of, column_of
+from gauge_mc.quarks.matrices.hermitian import FORMS
+from gauge_mc.quarks.matrices.hopping import DIRECT, GAMMA5
+from gauge_mc.quarks.vectors.storage import STORAGES
+from gauge_mc.quarks.vectors.transport import ALL_REALS, FEW_REALS, LINKS_ALONE, VectorsPerThread
 from gauge_mc.random import GENERATORS
 from gauge_mc.storage.links import BY_SITE
 from gauge_mc.updates.chain_versions import ROUNDED, UNBIASED

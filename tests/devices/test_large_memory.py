@@ -17,11 +17,11 @@ from gauge_mc.domain.slab import Slab, work
 from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.sums import SlabSums
-from gauge_mc.quarks import algebra
-from gauge_mc.quarks.algebra import Advance, Combine, Multiply
-from gauge_mc.quarks.hopping import ADDED
+from gauge_mc.quarks.matrices.hopping import ADDED
 from gauge_mc.quarks.operators.domain_wall import DomainWall
-from gauge_mc.quarks.spinors import SpinorField
+from gauge_mc.quarks.vectors import algebra
+from gauge_mc.quarks.vectors.algebra import Advance, Combine, Multiply
+from gauge_mc.quarks.vectors.spinors import SpinorField
 from gauge_mc.updates.molecular_dynamics import DRIFT
 
 pytestmark = pytest.mark.gpu

@@ -15,12 +15,12 @@ from gauge_mc.fields.field import Field
 from gauge_mc.fields.gradient_flow import GradientFlow
 from gauge_mc.fields.random_field import Random
 from gauge_mc.flows import FLOWS
-from gauge_mc.quarks.linear import ODD
+from gauge_mc.quarks.matrices.linear import ODD
+from gauge_mc.quarks.matrices.preconditioned import System
 from gauge_mc.quarks.operators import Wilson
 from gauge_mc.quarks.operators.domain_wall import DomainWall
-from gauge_mc.quarks.overlap import Overlap
-from gauge_mc.quarks.preconditioned import System
-from gauge_mc.quarks.spinors import SpinorField
+from gauge_mc.quarks.overlap.quarks import Overlap
+from gauge_mc.quarks.vectors.spinors import SpinorField
 from gauge_mc.updates.heatbath import heatbath
 from gauge_mc.updates.integrators import INTEGRATORS
 from gauge_mc.updates.molecular_dynamics import MolecularDynamics

@@ -476,7 +476,7 @@ OWN = {
     "files.structured": "the parsers themselves",
     "cli.child": "from the process that has started this one",
     "inspection.physics": "a file of the package",
-    "quarks.mode_files": "not tried: it has a digest, and tests/quarks/test_kept_modes.py",
+    "quarks.modes.mode_files": "not tried: it has a digest, and tests of kept modes",
 }
 """Modules with other calls."""
 

@@ -8,9 +8,9 @@ from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.observables.baryons import Baryons
 from gauge_mc.observables.mesons import USUAL_PAIRS, Mesons
-from gauge_mc.quarks.gamma import CONJUGATION, GAMMA_5, SIXTEEN
 from gauge_mc.quarks.sources import parse_source
-from gauge_mc.quarks.spinors import SpinorField
+from gauge_mc.quarks.vectors.gamma import CONJUGATION, GAMMA_5, SIXTEEN
+from gauge_mc.quarks.vectors.spinors import SpinorField
 from tests.reference import hadrons as reference
 from tests.reference.dirac import dense
 from tests.reference.fields import random_field

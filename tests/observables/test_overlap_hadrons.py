@@ -12,7 +12,7 @@ from gauge_mc.observables.baryons import Baryons
 from gauge_mc.observables.hadrons import propagators
 from gauge_mc.observables.hadrons.quark_masses import QuarkMasses
 from gauge_mc.observables.mesons import Mesons
-from gauge_mc.quarks.gamma import SIXTEEN
+from gauge_mc.quarks.vectors.gamma import SIXTEEN
 from tests.observables.test_residual_mass import column, rows
 from tests.reference import hadrons as reference
 from tests.reference import overlap

@@ -13,9 +13,9 @@ from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.files.table import read_table
 from gauge_mc.observables.overlap_spectrum import EIGENVALUE_TABLE, OverlapSpectrumObservable
-from gauge_mc.quarks import kept_modes
-from gauge_mc.quarks.overlap import Overlap
-from gauge_mc.quarks.sign_function import APPROXIMATIONS
+from gauge_mc.quarks.overlap import kept_modes
+from gauge_mc.quarks.overlap.quarks import Overlap
+from gauge_mc.quarks.overlap.sign_function import APPROXIMATIONS
 from tests.reference import overlap as reference
 from tests.reference.fields import flux_links, random_field
 

@@ -10,8 +10,8 @@ from gauge_mc.observables.baryons import Baryons
 from gauge_mc.observables.hadrons.quark_masses import QuarkMasses
 from gauge_mc.observables.mesons import Mesons
 from gauge_mc.observables.residual_mass import ResidualMassSums
-from gauge_mc.quarks.gamma import SIXTEEN
-from gauge_mc.quarks.optimal_weights import optimal_weights
+from gauge_mc.quarks.domain_walls.optimal_weights import optimal_weights
+from gauge_mc.quarks.vectors.gamma import SIXTEEN
 from tests.reference import hadrons as reference
 from tests.reference import walls
 from tests.reference.fields import random_field

@@ -9,13 +9,14 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.quarks import coupled, fifth_direction, transport
-from gauge_mc.quarks.hopping import ADDED, DIVIDED, SOLVED, WHOLE
-from gauge_mc.quarks.linear import EVEN, ODD
+from gauge_mc.quarks.domain_walls import coupled, fifth_direction
+from gauge_mc.quarks.matrices.hopping import ADDED, DIVIDED, SOLVED, WHOLE
+from gauge_mc.quarks.matrices.linear import EVEN, ODD
 from gauge_mc.quarks.operators.domain_wall import DomainWall
 from gauge_mc.quarks.solvers import SOLVERS
-from gauge_mc.quarks.spinors import SpinorField
-from gauge_mc.quarks.storage import STORAGES
+from gauge_mc.quarks.vectors import transport
+from gauge_mc.quarks.vectors.spinors import SpinorField
+from gauge_mc.quarks.vectors.storage import STORAGES
 from gauge_mc.updates.heatbath import heatbath
 from tests.domain.conftest import GPUS, open_group
 from tests.reference import dirac, walls

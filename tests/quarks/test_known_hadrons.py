@@ -5,9 +5,16 @@ import pytest
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
-from gauge_mc.quarks.contractions import delta, diquark, meson, nucleon, of_parity, spin_tensor
-from gauge_mc.quarks.gamma import GAMMA, GAMMA_5, SIXTEEN
-from gauge_mc.quarks.propagators import Propagator
+from gauge_mc.quarks.hadrons.contractions import (
+    delta,
+    diquark,
+    meson,
+    nucleon,
+    of_parity,
+    spin_tensor,
+)
+from gauge_mc.quarks.hadrons.propagators import Propagator
+from gauge_mc.quarks.vectors.gamma import GAMMA, GAMMA_5, SIXTEEN
 from tests.reference import hadrons as reference
 from tests.reference.fields import random_field
 

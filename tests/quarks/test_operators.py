@@ -8,17 +8,18 @@ import pytest
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
-from gauge_mc.quarks import hopping, transport
 from gauge_mc.quarks.diagonal.clover_term import Clover
 from gauge_mc.quarks.diagonal.twist import Twist
-from gauge_mc.quarks.hopping import ADDED, DIVIDED, REFLECTED, SOLVED, WHOLE
+from gauge_mc.quarks.matrices import hopping
+from gauge_mc.quarks.matrices.hopping import ADDED, DIVIDED, REFLECTED, SOLVED, WHOLE
 from gauge_mc.quarks.operators import DiracOperator
 from gauge_mc.quarks.operators.twisted_mass import TwistedMass
 from gauge_mc.quarks.operators.wilson import PlainWilson
 from gauge_mc.quarks.operators.wilson_clover import WilsonClover
-from gauge_mc.quarks.spinors import SpinorField
-from gauge_mc.quarks.storage import STORAGES
-from gauge_mc.quarks.transport import ALL_REALS, FEW_REALS, VectorsPerThread, shares_of
+from gauge_mc.quarks.vectors import transport
+from gauge_mc.quarks.vectors.spinors import SpinorField
+from gauge_mc.quarks.vectors.storage import STORAGES
+from gauge_mc.quarks.vectors.transport import ALL_REALS, FEW_REALS, VectorsPerThread, shares_of
 from tests.domain.conftest import GPUS, open_group
 from tests.reference import dirac as reference
 from tests.reference.fields import abelian_field, angle, gauge_transform, random_field, random_su

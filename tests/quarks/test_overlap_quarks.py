@@ -7,15 +7,17 @@ from gauge_mc import open_device
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import ConvergenceError, UsageError
 from gauge_mc.fields.field import Field
-from gauge_mc.quarks import overlap_solver, relaxation, sign_function
-from gauge_mc.quarks.contractions import meson, spin_tensor
-from gauge_mc.quarks.low_modes import random_vector
-from gauge_mc.quarks.minmax import degree_for
+from gauge_mc.quarks.hadrons.contractions import meson, spin_tensor
+from gauge_mc.quarks.matrices.preconditioned import norms_of
+from gauge_mc.quarks.modes.low_modes import random_vector
 from gauge_mc.quarks.operators import OPERATORS
-from gauge_mc.quarks.overlap import Overlap
-from gauge_mc.quarks.preconditioned import norms_of
+from gauge_mc.quarks.overlap import sign_function
+from gauge_mc.quarks.overlap import solver as overlap_solver
+from gauge_mc.quarks.overlap.quarks import Overlap
+from gauge_mc.quarks.rational import relaxation
+from gauge_mc.quarks.rational.minmax import degree_for
 from gauge_mc.quarks.solvers import SolverParameters
-from gauge_mc.quarks.spinors import SpinorField
+from gauge_mc.quarks.vectors.spinors import SpinorField
 from tests.domain.conftest import open_group
 from tests.reference import dirac
 from tests.reference import overlap as reference

@@ -6,14 +6,14 @@ import pytest
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import ConvergenceError
 from gauge_mc.fields.field import Field
-from gauge_mc.quarks import multishift
-from gauge_mc.quarks.doublet import TwistedDoublet
-from gauge_mc.quarks.linear import EVEN
-from gauge_mc.quarks.multishift import ShiftedSystem
-from gauge_mc.quarks.normal import NormalOperator
+from gauge_mc.quarks.domain_walls.doublet import TwistedDoublet
+from gauge_mc.quarks.forces.normal import NormalOperator
+from gauge_mc.quarks.matrices.linear import EVEN
 from gauge_mc.quarks.operators.wilson import PlainWilson
+from gauge_mc.quarks.rational import multishift
+from gauge_mc.quarks.rational.multishift import ShiftedSystem
 from gauge_mc.quarks.solvers import SolverParameters
-from gauge_mc.quarks.spinors import SpinorField
+from gauge_mc.quarks.vectors.spinors import SpinorField
 from tests.reference.dirac import random_spinor
 from tests.reference.fields import random_field
 

@@ -8,8 +8,8 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
+from gauge_mc.quarks.matrices.preconditioned import System
 from gauge_mc.quarks.operators import Wilson
-from gauge_mc.quarks.preconditioned import System
 from gauge_mc.quarks.solvers import (
     LEAST_TOLERANCE,
     METHODS,
@@ -22,8 +22,8 @@ from gauge_mc.quarks.solvers import (
 )
 from gauge_mc.quarks.solvers.cg import ConjugateGradients
 from gauge_mc.quarks.sources import parse_source
-from gauge_mc.quarks.spinors import SpinorField
-from gauge_mc.quarks.storage import STORAGES
+from gauge_mc.quarks.vectors.spinors import SpinorField
+from gauge_mc.quarks.vectors.storage import STORAGES
 from gauge_mc.updates.heatbath import heatbath
 from tests.domain.conftest import GPUS, open_group
 from tests.reference import dirac as reference

@@ -34,11 +34,11 @@ from gauge_mc.flows import FLOWS
 from gauge_mc.formats import FORMATS
 from gauge_mc.groups import GROUPS, GeneralGroup
 from gauge_mc.quarks.diagonal import TERMS
-from gauge_mc.quarks.fifth_direction import along_of, column_of
-from gauge_mc.quarks.hermitian import FORMS
-from gauge_mc.quarks.hopping import DIRECT, GAMMA5, ONE, RECURRENCE, SEVERAL
-from gauge_mc.quarks.storage import STORAGES
-from gauge_mc.quarks.transport import forms_of
+from gauge_mc.quarks.domain_walls.fifth_direction import along_of, column_of
+from gauge_mc.quarks.matrices.hermitian import FORMS
+from gauge_mc.quarks.matrices.hopping import DIRECT, GAMMA5, ONE, RECURRENCE, SEVERAL
+from gauge_mc.quarks.vectors.storage import STORAGES
+from gauge_mc.quarks.vectors.transport import forms_of
 from gauge_mc.random import GENERATORS
 from gauge_mc.updates.chain_versions import ROUNDED, UNBIASED, norms_of
 from gauge_mc.updates.heatbath import MANY_REPLICAS, ONE_REPLICA

@@ -6,7 +6,7 @@ import pytest
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UnknownNameError, UsageError
 from gauge_mc.fields.field import Field
-from gauge_mc.quarks.normal import QuarkSolver, QuarkSystem
+from gauge_mc.quarks.forces.normal import QuarkSolver, QuarkSystem
 from gauge_mc.updates.quark_links import QuarkLinks
 from tests.reference.dirac import random_spinor
 from tests.reference.fields import random_field

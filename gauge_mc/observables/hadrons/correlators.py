@@ -30,11 +30,11 @@ from gauge_mc.observables.hadrons.options import QUARK, quark_options, quark_own
 from gauge_mc.observables.hadrons.propagators import SolveRecords, propagators
 from gauge_mc.observables.hadrons.quarks import Quarks
 from gauge_mc.options import Option
-from gauge_mc.quarks.contractions import Momentum
+from gauge_mc.quarks.hadrons.contractions import Momentum
+from gauge_mc.quarks.hadrons.propagators import Propagator
 from gauge_mc.quarks.operators import INVERSE
-from gauge_mc.quarks.propagators import Propagator
-from gauge_mc.quarks.sign_report import SIGN_COLUMNS
-from gauge_mc.quarks.transport import reals_of
+from gauge_mc.quarks.overlap.sign_report import SIGN_COLUMNS
+from gauge_mc.quarks.vectors.transport import reals_of
 
 SOLVES = SecondaryTable(
     "solves",

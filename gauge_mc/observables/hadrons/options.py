@@ -13,14 +13,14 @@ from gauge_mc.errors import UsageError
 from gauge_mc.numbers import number
 from gauge_mc.observables.hadrons.quark_masses import EXAMPLE, QuarkMasses
 from gauge_mc.options import Option, merged
-from gauge_mc.quarks.angles import BOUNDARY
-from gauge_mc.quarks.contractions import Momentum
 from gauge_mc.quarks.diagonal import LARGEST, MU, TERMS
+from gauge_mc.quarks.hadrons.contractions import Momentum
 from gauge_mc.quarks.operators import hopping_operators
-from gauge_mc.quarks.overlap_solver import TOGETHER as OVERLAP_TOGETHER
+from gauge_mc.quarks.overlap.solver import TOGETHER as OVERLAP_TOGETHER
 from gauge_mc.quarks.solvers import ITERATIONS, LEAST_TOLERANCE, METHODS, RELIABLE, SOLVERS
 from gauge_mc.quarks.sources import SOURCES
-from gauge_mc.quarks.storage import STORAGES
+from gauge_mc.quarks.vectors.angles import BOUNDARY
+from gauge_mc.quarks.vectors.storage import STORAGES
 
 KAPPA = Option(
     "kappa",

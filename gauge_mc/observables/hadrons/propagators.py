@@ -27,17 +27,17 @@ from gauge_mc.observables.hadrons.options import (
 )
 from gauge_mc.observables.hadrons.quarks import Quarks
 from gauge_mc.quarks.diagonal import MU
-from gauge_mc.quarks.effective import EffectivePropagator, effective_propagator
-from gauge_mc.quarks.files import STRICTLY
-from gauge_mc.quarks.links import in_precision
-from gauge_mc.quarks.mass_family import MassFamily
+from gauge_mc.quarks.domain_walls.effective import EffectivePropagator, effective_propagator
+from gauge_mc.quarks.domain_walls.walls import WallOperator
+from gauge_mc.quarks.hadrons.propagator_files import STRICTLY
+from gauge_mc.quarks.hadrons.propagator_path import PropagatorPath
+from gauge_mc.quarks.hadrons.propagators import Propagator
 from gauge_mc.quarks.operators import DiracOperator, operator_with
-from gauge_mc.quarks.propagator_path import PropagatorPath
-from gauge_mc.quarks.propagators import Propagator
+from gauge_mc.quarks.overlap.mass_family import MassFamily
 from gauge_mc.quarks.solvers import ITERATIONS, solve
 from gauge_mc.quarks.sources import Source
-from gauge_mc.quarks.spinors import SPINS, SpinorField
-from gauge_mc.quarks.walls import WallOperator
+from gauge_mc.quarks.vectors.links import in_precision
+from gauge_mc.quarks.vectors.spinors import SPINS, SpinorField
 
 PRECISION = "double"
 """Precision of sources and solutions."""

@@ -35,13 +35,13 @@ from gauge_mc.observables.hadrons.options import (
 )
 from gauge_mc.observables.hadrons.quark_masses import QuarkMasses
 from gauge_mc.options import check_options, merged
-from gauge_mc.quarks.angles import BOUNDARY, angles_of, phases_of
-from gauge_mc.quarks.contractions import AT_REST, Momentum
-from gauge_mc.quarks.mass_family import MassFamily
+from gauge_mc.quarks.hadrons.contractions import AT_REST, Momentum
 from gauge_mc.quarks.operators import check_kappa
+from gauge_mc.quarks.overlap.mass_family import MassFamily
 from gauge_mc.quarks.solvers import ITERATIONS, RELIABLE, SOLVERS, SolverParameters
 from gauge_mc.quarks.sources import Source, parse_source
-from gauge_mc.quarks.transport import Boundary
+from gauge_mc.quarks.vectors.angles import BOUNDARY, angles_of, phases_of
+from gauge_mc.quarks.vectors.transport import Boundary
 from gauge_mc.smearing import NO_SMEARING, Smearing, make_smearing, smear_option, smearing_options
 
 

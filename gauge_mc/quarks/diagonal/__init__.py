@@ -20,7 +20,7 @@ from gauge_mc.errors import UsageError
 from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
 from gauge_mc.options import Option
-from gauge_mc.quarks.storage import StoredSlab
+from gauge_mc.quarks.vectors.storage import StoredSlab
 from gauge_mc.registry import Registry, in_words
 
 LARGEST = 1e6

@@ -9,9 +9,9 @@ from gauge_mc.devices.kernels import Choice
 from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
 from gauge_mc.options import Option, check_declared
-from gauge_mc.quarks.clover_force import CloverForce
 from gauge_mc.quarks.diagonal import LARGEST, TERMS, DiagonalTerm
-from gauge_mc.quarks.storage import StoredSlab
+from gauge_mc.quarks.forces.clover_force import CloverForce
+from gauge_mc.quarks.vectors.storage import StoredSlab
 
 CSW = Option(
     "csw",

@@ -23,17 +23,17 @@ from gauge_mc.errors import UsageError
 from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
 from gauge_mc.options import Option, check_declared, merged
-from gauge_mc.quarks.derivative import DiagonalDerivative
 from gauge_mc.quarks.diagonal import TERMS, DiagonalTerm
-from gauge_mc.quarks.force import HoppingForce
-from gauge_mc.quarks.hermitian import HERMITIAN, TWIST, UNIT, HermitianPart, form_of
-from gauge_mc.quarks.hopping import HoppingOperator, PreparedOperator
-from gauge_mc.quarks.linear import ReducedOperator
-from gauge_mc.quarks.preconditioned import PreconditionedOperator
+from gauge_mc.quarks.forces.derivative import DiagonalDerivative
+from gauge_mc.quarks.forces.force import HoppingForce
+from gauge_mc.quarks.matrices.hermitian import HERMITIAN, TWIST, UNIT, HermitianPart, form_of
+from gauge_mc.quarks.matrices.hopping import HoppingOperator, PreparedOperator
+from gauge_mc.quarks.matrices.linear import ReducedOperator
+from gauge_mc.quarks.matrices.preconditioned import PreconditionedOperator
 from gauge_mc.quarks.solvers import SolverParameters, solve
-from gauge_mc.quarks.spinors import SpinorField, in_units
-from gauge_mc.quarks.storage import StoredSlab, storage_of
-from gauge_mc.quarks.transport import ANTIPERIODIC, Boundary, reals_of
+from gauge_mc.quarks.vectors.spinors import SpinorField, in_units
+from gauge_mc.quarks.vectors.storage import StoredSlab, storage_of
+from gauge_mc.quarks.vectors.transport import ANTIPERIODIC, Boundary, reals_of
 from gauge_mc.registry import Registry, in_words
 
 HOPPING_PARAMETER, QUARK_MASS = "hopping parameter", "mass"

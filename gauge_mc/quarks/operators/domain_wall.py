@@ -15,25 +15,25 @@ from gauge_mc.errors import UsageError
 from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
 from gauge_mc.options import Option
-from gauge_mc.quarks.coupled import CoupledOperator, PreparedWalls
 from gauge_mc.quarks.diagonal import LARGEST, finite
-from gauge_mc.quarks.fifth_direction import (
+from gauge_mc.quarks.domain_walls.coupled import CoupledOperator, PreparedWalls
+from gauge_mc.quarks.domain_walls.fifth_direction import (
     Bidiagonal,
     FifthMatrix,
     FifthProduct,
     adjoint,
 )
-from gauge_mc.quarks.hopping import DIVIDED, PreparedHop
-from gauge_mc.quarks.linear import EVEN, ODD, Apply, ReducedOperator
-from gauge_mc.quarks.normal import NormalOperator
+from gauge_mc.quarks.domain_walls.optimal_weights import optimal_weights
+from gauge_mc.quarks.domain_walls.walls import WallOperator
+from gauge_mc.quarks.forces.normal import NormalOperator
+from gauge_mc.quarks.matrices.hopping import DIVIDED, PreparedHop
+from gauge_mc.quarks.matrices.linear import EVEN, ODD, Apply, ReducedOperator
+from gauge_mc.quarks.matrices.preconditioned import PreconditionedOperator
+from gauge_mc.quarks.modes.spectrum import measured_ends
 from gauge_mc.quarks.operators import OPERATORS, QUARK_MASS, DiracOperator
-from gauge_mc.quarks.optimal_weights import optimal_weights
-from gauge_mc.quarks.preconditioned import PreconditionedOperator
 from gauge_mc.quarks.solvers import SolverParameters, solve
-from gauge_mc.quarks.spectrum import measured_ends
-from gauge_mc.quarks.spinors import SPINS, SpinorField, in_units
-from gauge_mc.quarks.transport import ANTIPERIODIC
-from gauge_mc.quarks.walls import WallOperator
+from gauge_mc.quarks.vectors.spinors import SPINS, SpinorField, in_units
+from gauge_mc.quarks.vectors.transport import ANTIPERIODIC
 from gauge_mc.rounded import square
 
 MOST_SLICES = 1000
@@ -153,7 +153,7 @@ class DomainWall(WallOperator, CoupledOperator):
         The weights w_s, by default all 1.
     optimal : str or sequence of float, optional
         Instead of weights: the smallest and the largest modulus of the eigenvalues of H for which
-        the weights are optimal (`gauge_mc.quarks.optimal_weights.optimal_weights`), or
+        the weights are optimal (`gauge_mc.quarks.domain_walls.optimal_weights.optimal_weights`), or
         ``measured`` for those of H on these links, which needs b = c.
     boundary : complex or sequence of complex
         See `DiracOperator`.

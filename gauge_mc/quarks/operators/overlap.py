@@ -10,23 +10,23 @@ from gauge_mc.fields.field import Field
 from gauge_mc.files.table import Value
 from gauge_mc.options import Option
 from gauge_mc.quarks.diagonal.clover_term import CSW
-from gauge_mc.quarks.kernel_modes import MODES, MOST_MODES
-from gauge_mc.quarks.mass_family import FamilySolution, MassFamily
-from gauge_mc.quarks.minmax import LEAST_ERROR
 from gauge_mc.quarks.operators import OPERATORS
-from gauge_mc.quarks.overlap import (
+from gauge_mc.quarks.overlap.kernel_modes import MODES, MOST_MODES
+from gauge_mc.quarks.overlap.mass_family import FamilySolution, MassFamily
+from gauge_mc.quarks.overlap.quarks import (
     KERNEL_MASS,
     MOST_DEFLATED,
     RHO,
     Overlap,
     checked_masses,
 )
-from gauge_mc.quarks.overlap_solver import TOGETHER
-from gauge_mc.quarks.sign_function import ACCURACY, APPROXIMATIONS, check_approximation
-from gauge_mc.quarks.sign_report import SIGN_COLUMNS, sign_report
+from gauge_mc.quarks.overlap.sign_function import ACCURACY, APPROXIMATIONS, check_approximation
+from gauge_mc.quarks.overlap.sign_report import SIGN_COLUMNS, sign_report
+from gauge_mc.quarks.overlap.solver import TOGETHER
+from gauge_mc.quarks.rational.minmax import LEAST_ERROR
 from gauge_mc.quarks.solvers import SolverParameters
-from gauge_mc.quarks.spinors import SpinorField
-from gauge_mc.quarks.transport import ANTIPERIODIC
+from gauge_mc.quarks.vectors.spinors import SpinorField
+from gauge_mc.quarks.vectors.transport import ANTIPERIODIC
 
 SIGN_ACCURACY = Option(
     "accuracy",

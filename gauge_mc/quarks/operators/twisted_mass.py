@@ -9,7 +9,7 @@ from gauge_mc.fields.field import Field
 from gauge_mc.options import Option
 from gauge_mc.quarks.diagonal.twist import Twist
 from gauge_mc.quarks.operators import OPERATORS, DiracOperator
-from gauge_mc.quarks.transport import ANTIPERIODIC
+from gauge_mc.quarks.vectors.transport import ANTIPERIODIC
 
 
 @OPERATORS.register

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gauge_mc.fields.field import Field
 from gauge_mc.quarks.operators import OPERATORS, DiracOperator
-from gauge_mc.quarks.transport import ANTIPERIODIC
+from gauge_mc.quarks.vectors.transport import ANTIPERIODIC
 
 
 @OPERATORS.register

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from gauge_mc import defaults
 from gauge_mc.errors import ConvergenceError, GaugeError, UsageError
-from gauge_mc.quarks.algebra import Advance, Combine, Multiply
-from gauge_mc.quarks.hopping import HoppingOperator
-from gauge_mc.quarks.linear import Apply, LinearOperator
-from gauge_mc.quarks.preconditioned import System
-from gauge_mc.quarks.spinors import SpinorField
-from gauge_mc.quarks.storage import STORAGES, storage_of
+from gauge_mc.quarks.matrices.hopping import HoppingOperator
+from gauge_mc.quarks.matrices.linear import Apply, LinearOperator
+from gauge_mc.quarks.matrices.preconditioned import System
+from gauge_mc.quarks.vectors.algebra import Advance, Combine, Multiply
+from gauge_mc.quarks.vectors.spinors import SpinorField
+from gauge_mc.quarks.vectors.storage import STORAGES, storage_of
 from gauge_mc.registry import Registry, in_words
 
 Norms = NDArray[np.float64]

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.quarks.algebra import Advance, Combine, Multiply
-from gauge_mc.quarks.arithmetic import arithmetic_of
-from gauge_mc.quarks.linear import LinearOperator
+from gauge_mc.quarks.matrices.linear import LinearOperator
 from gauge_mc.quarks.solvers import (
     SOLVERS,
     Norms,
@@ -16,6 +14,8 @@ from gauge_mc.quarks.solvers import (
     SolverParameters,
     StagnationError,
 )
+from gauge_mc.quarks.vectors.algebra import Advance, Combine, Multiply
+from gauge_mc.quarks.vectors.arithmetic import arithmetic_of
 
 Scalars = NDArray[np.complex128]
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gauge_mc.quarks.algebra import Advance, AdvanceDirection, Combine, Multiply
-from gauge_mc.quarks.linear import LinearOperator
+from gauge_mc.quarks.matrices.linear import LinearOperator
 from gauge_mc.quarks.solvers import (
     SOLVERS,
     Norms,
@@ -14,6 +13,7 @@ from gauge_mc.quarks.solvers import (
     SolverParameters,
     StagnationError,
 )
+from gauge_mc.quarks.vectors.algebra import Advance, AdvanceDirection, Combine, Multiply
 
 
 @SOLVERS.register

@@ -16,7 +16,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.numbers import whole_number
-from gauge_mc.quarks.spinors import SPINS, SpinorField
+from gauge_mc.quarks.vectors.spinors import SPINS, SpinorField
 from gauge_mc.quoting import shortened
 from gauge_mc.registry import Registry
 

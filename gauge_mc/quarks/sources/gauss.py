@@ -22,7 +22,7 @@ from gauge_mc.quarks.sources import (
     fill_point,
     label_of_place,
 )
-from gauge_mc.quarks.spinors import SpinorField
+from gauge_mc.quarks.vectors.spinors import SpinorField
 from gauge_mc.rounded import square
 
 GAUSS_STEP = Kernel("gauss_step")

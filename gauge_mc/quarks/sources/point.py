@@ -16,7 +16,7 @@ from gauge_mc.quarks.sources import (
     fill_point,
     label_of_place,
 )
-from gauge_mc.quarks.spinors import SpinorField
+from gauge_mc.quarks.vectors.spinors import SpinorField
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.quarks.sources import SOURCES, Place, Source, checked_place, unit_vectors
-from gauge_mc.quarks.spinors import SpinorField
+from gauge_mc.quarks.vectors.spinors import SpinorField
 
 
 @dataclass(frozen=True)

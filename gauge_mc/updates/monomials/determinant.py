@@ -8,10 +8,10 @@ from gauge_mc.errors import UsageError
 from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.quarks.derivative import DiagonalDerivative, log_determinants
-from gauge_mc.quarks.hermitian import FORMS, HERMITIAN
+from gauge_mc.quarks.forces.derivative import DiagonalDerivative, log_determinants
+from gauge_mc.quarks.matrices.hermitian import FORMS, HERMITIAN
 from gauge_mc.quarks.operators import DiracOperator
-from gauge_mc.quarks.spinors import SPINS
+from gauge_mc.quarks.vectors.spinors import SPINS
 from gauge_mc.updates.energy import Energy, replica_sums
 from gauge_mc.updates.monomials.quark_forces import QuarkMonomial
 

@@ -13,9 +13,9 @@ from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_strength import LargestValues
 from gauge_mc.fields.sums import SlabSums, slices_of_all_slabs
-from gauge_mc.quarks.algebra import MULTIPLY_SPINORS, PRODUCTS
-from gauge_mc.quarks.linear import EVEN
-from gauge_mc.quarks.spinors import SpinorField
+from gauge_mc.quarks.matrices.linear import EVEN
+from gauge_mc.quarks.vectors.algebra import MULTIPLY_SPINORS, PRODUCTS
+from gauge_mc.quarks.vectors.spinors import SpinorField
 from gauge_mc.updates.energy import Energy, block_sums, exact_sum
 from gauge_mc.updates.monomials import Force, Monomial
 

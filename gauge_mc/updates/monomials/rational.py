@@ -12,15 +12,15 @@ from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.files.columns import Column
-from gauge_mc.quarks.algebra import Combine
-from gauge_mc.quarks.lanczos import SpectrumEnds
-from gauge_mc.quarks.linear import EVEN, LinearOperator
-from gauge_mc.quarks.multishift import ShiftedSystem
-from gauge_mc.quarks.normal import NormalOperator, NormalPairs, QuarkSolver
+from gauge_mc.quarks.forces.normal import NormalOperator, NormalPairs, QuarkSolver
+from gauge_mc.quarks.matrices.linear import EVEN, LinearOperator
 from gauge_mc.quarks.operators import DiracOperator
-from gauge_mc.quarks.rational_functions import LEAST_ERROR, PartialFractions, approximate
+from gauge_mc.quarks.rational.lanczos import SpectrumEnds
+from gauge_mc.quarks.rational.multishift import ShiftedSystem
+from gauge_mc.quarks.rational.rational_functions import LEAST_ERROR, PartialFractions, approximate
 from gauge_mc.quarks.solvers import Failures, Mask
-from gauge_mc.quarks.spinors import SpinorField
+from gauge_mc.quarks.vectors.algebra import Combine
+from gauge_mc.quarks.vectors.spinors import SpinorField
 from gauge_mc.rounded import square
 from gauge_mc.updates.energy import Energy
 from gauge_mc.updates.monomials.quark_forces import QuarkMonomial, local_norms

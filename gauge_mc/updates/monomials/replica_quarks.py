@@ -17,14 +17,14 @@ from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_strength import LargestValues
 from gauge_mc.fields.random_field import Random
 from gauge_mc.fields.sums import SlabSums
-from gauge_mc.quarks.algebra import Combine
-from gauge_mc.quarks.linear import EVEN
-from gauge_mc.quarks.normal import OddSites, QuarkSolver
+from gauge_mc.quarks.forces.normal import OddSites, QuarkSolver
+from gauge_mc.quarks.forces.pseudofermions import draw_vectors
+from gauge_mc.quarks.forces.replica_solver import ReplicaQuarkSystem
+from gauge_mc.quarks.matrices.linear import EVEN
 from gauge_mc.quarks.operators import DiracOperator
-from gauge_mc.quarks.pseudofermions import draw_vectors
-from gauge_mc.quarks.replica_solver import ReplicaQuarkSystem
 from gauge_mc.quarks.solvers import Failures, Mask, ReplicaProgress
-from gauge_mc.quarks.spinors import SpinorField
+from gauge_mc.quarks.vectors.algebra import Combine
+from gauge_mc.quarks.vectors.spinors import SpinorField
 from gauge_mc.updates.energy import Energy, exact_sum, replica_sums
 from gauge_mc.updates.monomials import Force
 from gauge_mc.updates.monomials.determinant import Determinant

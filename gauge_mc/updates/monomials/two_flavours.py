@@ -5,11 +5,11 @@ from __future__ import annotations
 from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.quarks.linear import EVEN
-from gauge_mc.quarks.normal import QuarkSolver, QuarkSystem
+from gauge_mc.quarks.forces.normal import QuarkSolver, QuarkSystem
+from gauge_mc.quarks.forces.pseudofermions import draw_vectors
+from gauge_mc.quarks.matrices.linear import EVEN
 from gauge_mc.quarks.operators import DiracOperator
-from gauge_mc.quarks.pseudofermions import draw_vectors
-from gauge_mc.quarks.spinors import SpinorField
+from gauge_mc.quarks.vectors.spinors import SpinorField
 from gauge_mc.updates.energy import Energy
 from gauge_mc.updates.monomials.quark_forces import QuarkMonomial, local_norm
 

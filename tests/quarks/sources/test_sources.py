@@ -10,7 +10,7 @@ from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.quarks.sources import parse_source
 from gauge_mc.quarks.sources.gauss import smear_step
-from gauge_mc.quarks.spinors import SpinorField
+from gauge_mc.quarks.vectors.spinors import SpinorField
 from tests.reference.dirac import random_spinor
 from tests.reference.fields import dagger, gauge_transform, random_field, shift
 

@@ -8,7 +8,7 @@ from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
 from gauge_mc.options import Option
 from gauge_mc.quarks.diagonal import DiagonalTerm
-from gauge_mc.quarks.storage import StoredSlab
+from gauge_mc.quarks.vectors.storage import StoredSlab
 
 
 class ExtraMass(DiagonalTerm):

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from gauge_mc.quarks.algebra import Advance, Multiply
-from gauge_mc.quarks.linear import LinearOperator
+from gauge_mc.quarks.matrices.linear import LinearOperator
 from gauge_mc.quarks.solvers import Norms, Residual, Solver, SolverParameters
+from gauge_mc.quarks.vectors.algebra import Advance, Multiply
 
 
 class MinimalResidual(Solver):

@@ -6,7 +6,7 @@ from pathlib import Path
 from gauge_mc.devices.kernels import Choice
 from gauge_mc.fields.field import Field
 from gauge_mc.options import Option
-from gauge_mc.quarks.hopping import PreparedOperator
+from gauge_mc.quarks.matrices.hopping import PreparedOperator
 from gauge_mc.quarks.operators import DiracOperator
 
 

@@ -10,7 +10,7 @@ from gauge_mc.fields.field import Field
 from gauge_mc.quarks.diagonal import DiagonalTerm
 from gauge_mc.quarks.operators import DiracOperator
 from gauge_mc.quarks.operators.wilson import PlainWilson
-from gauge_mc.quarks.spinors import SpinorField
+from gauge_mc.quarks.vectors.spinors import SpinorField
 from gauge_mc.updates.molecular_dynamics import MolecularDynamics
 from gauge_mc.updates.monomials.determinant import Determinant
 from gauge_mc.updates.monomials.quark_forces import ForceField

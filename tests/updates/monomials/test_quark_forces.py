@@ -7,7 +7,7 @@ from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.quarks.normal import QuarkSolver
+from gauge_mc.quarks.forces.normal import QuarkSolver
 from gauge_mc.updates.monomials.ratio import Ratio
 from gauge_mc.updates.monomials.two_flavours import TwoFlavours
 from gauge_mc.updates.quark_links import QuarkLinks

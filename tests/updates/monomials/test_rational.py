@@ -11,7 +11,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.quarks.normal import QuarkSolver
+from gauge_mc.quarks.forces.normal import QuarkSolver
 from gauge_mc.quarks.operators.wilson import PlainWilson
 from gauge_mc.updates.monomials.rational import Rational, default_ends
 from gauge_mc.updates.quark_links import QuarkLinks

@@ -7,7 +7,7 @@ from gauge_mc import open_device_group
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.quarks.normal import QuarkSolver
+from gauge_mc.quarks.forces.normal import QuarkSolver
 from gauge_mc.updates.monomials.rational import Rational
 from gauge_mc.updates.quark_links import QuarkLinks
 from tests.domain.conftest import GPUS, open_group

@@ -11,7 +11,7 @@ from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.quarks.normal import QuarkSolver
+from gauge_mc.quarks.forces.normal import QuarkSolver
 from gauge_mc.updates.integrators import INTEGRATORS
 from gauge_mc.updates.molecular_dynamics import MolecularDynamics
 from gauge_mc.updates.momenta import draw_momenta

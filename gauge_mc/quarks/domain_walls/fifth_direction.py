@@ -1,0 +1,284 @@
+"""Matrices that act on the fifth direction of spinors psi_s(x), and on chirality.
+
+They are ratios of two bidiagonal matrices with a corner, which a recursion applies in O(L)
+operations, where L is the extent of the fifth direction.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.devices.base import Buffer, repeated
+from gauge_mc.devices.kernels import Choice, Kernel
+from gauge_mc.devices.source import source_folder, structure, zero
+from gauge_mc.devices.structures import geometry_structure
+from gauge_mc.quarks.vectors.spinors import SpinorField
+from gauge_mc.quarks.vectors.transport import shares_of
+
+FIFTH_DIRECTION = Kernel("fifth_direction")
+
+FIFTH = source_folder() / "dirac" / "fifth.h"
+"""The header that declares the structure ``Fifth``."""
+
+Array = NDArray[np.float64]
+
+UP, DOWN = 0, 1
+"""Chirality of the upper and of the lower two components of a spinor."""
+
+CHIRALITIES = 2
+"""Number of chiralities."""
+
+REALS = 4
+"""Number of reals of a colour and a chirality, which a thread treats together."""
+
+COLUMN_BYTES = 512
+"""Bytes of such numbers in all slices that a thread of a GPU keeps in registers, at most."""
+
+BOUNDS = ((256, (256, 2)), (COLUMN_BYTES, (128, 2)))
+"""Threads per block and minimum number of resident blocks per multiprocessor, by these bytes."""
+
+
+@cache
+def column_of(extent: int, number_bytes: int) -> Choice:
+    """Return the choice of a kernel that keeps numbers of all slices of a site in registers.
+
+    Parameters
+    ----------
+    extent : int
+        The extent of the fifth direction; 0 if nothing is kept.
+    number_bytes : int
+        Bytes of a number.
+    """
+    if not extent:
+        return Choice.of("column", "", "dirac/column.h", "0")
+    size = REALS * extent * number_bytes
+    bounds = next(bounds for most, bounds in BOUNDS if size <= most)
+    made = Choice.of("column", f"{extent} slices", "dirac/column.h", str(extent))
+    return replace(made, launch_bounds=bounds)
+
+
+def along_of(extent: int) -> Choice:
+    """Return the choice of a hop with a product along the fifth direction after it.
+
+    Parameters
+    ----------
+    extent : int
+        See `column_of`.
+    """
+    name = f"along {extent} slices" if extent else "along"
+    return Choice.of("reflection", name, "dirac/along_fifth.h", "AlongFifth", COLUMN=extent)
+
+
+def kept_extent(source: SpinorField) -> int:
+    """Return the extent of the fifth direction if threads keep numbers of all slices, else 0."""
+    size, extent = source.storage.number_bytes, source.fifth or 1
+    fits = REALS * extent * size <= COLUMN_BYTES and not source.storage.norm_bytes
+    return extent if fits and not source.field.devices.devices[0].in_host_memory else 0
+
+
+@dataclass(frozen=True)
+class Bidiagonal:
+    """A matrix with two elements in a row, the second one next to the diagonal."""
+
+    here: Array
+    """The diagonal, for both chiralities, of shape (2, L)."""
+    there: Array
+    """The coefficients of the neighbours, which `FifthMatrix` defines, by row, of shape (2, L)."""
+
+    @classmethod
+    def of(cls, here: Sequence[float] | Array, there: Sequence[float] | Array) -> Bidiagonal:
+        """Return the matrix with the same coefficients, shape (L,), for both chiralities."""
+        return cls(*(np.array([one, one], np.float64) for one in (here, there)))
+
+    @classmethod
+    def diagonal(cls, here: Sequence[float] | Array) -> Bidiagonal:
+        """Return a matrix that is diagonal."""
+        return cls.of(here, np.zeros(len(here)))
+
+
+@dataclass(frozen=True)
+class FifthMatrix:
+    """N Q^-1, where N and Q are bidiagonal with a corner.
+
+    For the upper components (Q z)_s = here_s z_s + there_s z_{s-1} with z_{-1} = -m z_{L-1}, and
+    for the lower ones z_{s+1} instead of z_{s-1}, with z_L = -m z_0. The same holds for N.
+    """
+
+    numerator: Bidiagonal
+    """N."""
+    denominator: Bidiagonal
+    """Q."""
+    mass: float
+    """The number m."""
+    exchanged: bool = False
+    """Whether the two directions are exchanged."""
+
+    @property
+    def inverse(self) -> FifthMatrix:
+        """The inverse, Q N^-1."""
+        return replace(self, numerator=self.denominator, denominator=self.numerator)
+
+    def with_directions_exchanged(self) -> FifthMatrix:
+        """Return the matrix that acts on each chirality as this one does on the other."""
+        n, q = (
+            Bidiagonal(one.here[::-1], one.there[::-1])
+            for one in (self.numerator, self.denominator)
+        )
+        return FifthMatrix(n, q, self.mass, not self.exchanged)
+
+    @property
+    def coefficients(self) -> Array:
+        """Numbers [chirality][s][4] for the kernel: 1 / q, -q' / q, n and n'."""
+        n, q = self.numerator, self.denominator
+        return np.stack([1 / q.here, -q.there / q.here, n.here, n.there], axis=-1)
+
+    @property
+    def corner(self) -> tuple[float, float]:
+        """The factor from the last z, found with z_{-1} = 0, to z_{-1}, for each chirality.
+
+        It is -m / (1 + m R), since z_{L-1} has the part R z_{-1}, with the product R of all -q' /
+        q. It is 0 if z_{-1} does not matter.
+        """
+        ratios = -self.denominator.there / self.denominator.here
+        matters = (self.denominator.there != 0) | (self.numerator.there != 0)
+        products = map(math.prod, ratios.tolist())
+        up, down = (
+            -self.mass / (1 + self.mass * product) if any(row) else 0.0
+            for product, row in zip(products, matters.tolist(), strict=True)
+        )
+        return up, down
+
+
+def adjoint(matrix: Bidiagonal, mass: float) -> FifthMatrix:
+    """Return the adjoint of a bidiagonal matrix with a corner, which is another one."""
+    here = matrix.here
+    there = np.stack([np.roll(matrix.there[UP], -1), np.roll(matrix.there[DOWN], 1)])
+    unit = Bidiagonal.diagonal(np.ones(here.shape[1]))
+    return FifthMatrix(Bidiagonal(here, there), unit, mass, exchanged=True)
+
+
+class FifthProduct:
+    """A matrix that acts on the fifth direction, in the memory of devices.
+
+    Parameters
+    ----------
+    matrix : FifthMatrix
+        The matrix.
+    """
+
+    def __init__(self, matrix: FifthMatrix) -> None:
+        self.matrix = matrix
+        self._buffers: dict[Any, Buffer] = {}
+
+    def prepare(
+        self,
+        target: SpinorField,
+        source: SpinorField,
+        parities: Sequence[int],
+        other: SpinorField | None = None,
+    ) -> PreparedProduct:
+        """Return a call that computes u + factor N Q^-1 psi on some parities, given the factor.
+
+        Parameters
+        ----------
+        target, source : SpinorField
+            The result, and the different vectors psi, with the same storage.
+        parities : sequence of int
+            The parities of the sites.
+        other : SpinorField, optional
+            The vectors u; they may be `target` unless the storage is half precision. By default
+            there is no such term.
+
+        Raises
+        ------
+        ValueError
+            If fields are the same that must not be.
+        """
+        if target is source or (other is target and source.storage.norm_bytes):
+            raise ValueError("The result of a product must not take the place of its source.")
+        return PreparedProduct(self, target, source, parities, other)
+
+    def structure(
+        self, slab: int, target: SpinorField, source: SpinorField, other: SpinorField | None
+    ) -> ctypes.Structure:
+        """Return the structure ``Fifth`` of a product on a slab of this process, with factor 1."""
+        own = source.slabs[slab]
+        psi = source.structure(own)
+        made: ctypes.Structure = structure("Fifth", (FIFTH,))(
+            source=psi,
+            target=target.structure(target.slabs[slab]),
+            other=other.structure(other.slabs[slab]) if other else zero(type(psi)),
+            coefficients=self.address(own.device, own.layout.real),
+            corner=self.matrix.corner,
+            factor=1.0,
+            extent=source.fifth,
+            vectors=source.per_site,
+            reversed=self.matrix.exchanged,
+        )
+        return made
+
+    def address(self, device: Any, real: np.dtype[Any]) -> int:
+        """Return the address of the coefficients, as reals of a type, in the memory of a device."""
+        key = device, real
+        if key not in self._buffers:
+            values = np.ascontiguousarray(self.matrix.coefficients, real)
+            self._buffers[key] = device.allocate(values.nbytes)
+            device.write(self._buffers[key], 0, values)
+        return self._buffers[key].address
+
+
+class PreparedProduct:
+    """The launches of a product on all slabs of this process, for repeated use.
+
+    Parameters
+    ----------
+    product, target, source, parities, other
+        See `FifthProduct.prepare`.
+    """
+
+    def __init__(
+        self,
+        product: FifthProduct,
+        target: SpinorField,
+        source: SpinorField,
+        parities: Sequence[int],
+        other: SpinorField | None,
+    ) -> None:
+        self._used = product, target, source, other  # which own the memory
+        self._steps: list[Any] = []
+        self._launches = []
+        # All numbers of a site have a unit in common, or chiralities and colours are independent.
+        each = 1 if source.storage.norm_bytes else CHIRALITIES * source.field.group.colours
+        parts = each * source.count // source.replicas
+        extent = kept_extent(source)
+        choices = source.storage.choice, column_of(extent, source.storage.number_bytes)
+        for n, slab in enumerate(source.slabs):
+            kernel = slab.kernel(FIFTH_DIRECTION, *choices)
+            for parity in parities:
+                part = slab.whole(parity)
+                sites = part.slices * slab.layout.slots
+                threads, blocks = (1, parts) if extent else shares_of(parts, sites, 1)
+                arguments = slab.arguments(
+                    FIFTH_DIRECTION,
+                    part,
+                    *choices,
+                    fifth=product.structure(n, target, source, other),
+                    shares=geometry_structure("Shares")(threads=threads, blocks=blocks),
+                )
+                self._steps.append(repeated([arguments], 1))
+                self._launches.append(kernel.prepared(self._steps[-1]))
+
+    def __call__(self, factor: float = 1.0) -> None:
+        """Compute the product."""
+        for step in self._steps:
+            step[0].fifth.factor = factor
+        for launch in self._launches:
+            launch()

@@ -1,0 +1,1 @@
+"""What hybrid Monte Carlo needs of quarks: pseudofermions, their solutions and forces."""

@@ -1,0 +1,1 @@
+"""Propagators of quarks and their contractions to correlators of hadrons."""

@@ -1,0 +1,1 @@
+"""Low eigenvectors and the spectrum of operators, computed and kept in files."""

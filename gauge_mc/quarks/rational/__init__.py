@@ -1,0 +1,1 @@
+"""Functions of operators: polynomials, rational functions, and their shifted solutions."""

@@ -1,0 +1,1 @@
+"""Spinor fields: storage, linear algebra, boundary conditions, gamma matrices."""
