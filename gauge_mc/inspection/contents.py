@@ -21,7 +21,7 @@ from gauge_mc.run.source_versions import rows_of_others
 from gauge_mc.run.thinning import removed_from
 from gauge_mc.scans.grid import Grid
 from gauge_mc.scans.ladder_report import LadderReport, ladder_reports
-from gauge_mc.scans.report import MemberReport
+from gauge_mc.scans.report import MemberState, member_states
 from gauge_mc.scans.scan import Scan, newest_run_or_scan
 from gauge_mc.storage.header import STATED, Header
 
@@ -71,7 +71,7 @@ class ScanInfo:
         "Parameters that all runs share, as in ``scan.toml``."
     )
     grids: Sequence[Grid] = result_field("Grids of couplings and lattices.")
-    runs: Sequence[MemberReport] = result_field("Runs.")
+    runs: Sequence[MemberState] = result_field("Runs.")
     ladders: Sequence[LadderReport] = result_field("Runs that exchange their couplings.")
 
 
@@ -219,6 +219,6 @@ def _of_scan(scan: Scan) -> ScanInfo:
         scan=str(scan.path),
         parameters=scan.shared(),
         grids=scan.grids,
-        runs=[MemberReport.of(member) for member in scan.members()],
+        runs=member_states(scan.members()),
         ladders=ladder_reports(scan),
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
@@ -19,16 +20,13 @@ from gauge_mc.run.directory import Run
 from gauge_mc.run.display import describe, duration, energy_text, link_rate, spent
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.starts import StartComparison, compared_starts
+from gauge_mc.run.state import COMPLETE, FAILED, RUNNING, STOPPED, WAITING, RunState, state_of
 from gauge_mc.run.thinning import removed_from
 from gauge_mc.scans.averages import ScanAverages
 from gauge_mc.scans.ladder_report import LadderReport, ladder_reports
-from gauge_mc.scans.report import MemberReport
-from gauge_mc.scans.scan import Member, Scan, newest_run_or_scan
+from gauge_mc.scans.report import MemberState, member_states, share_done
+from gauge_mc.scans.scan import Scan, newest_run_or_scan
 from gauge_mc.scans.slurm import NAME, last_job
-
-RUNNING, COMPLETE, STOPPED = "running", "complete", "stopped"
-FAILED, WAITING = "failed", "waiting"
-"""States of runs and scans."""
 
 
 class Status(ABC):
@@ -46,19 +44,16 @@ class Status(ABC):
 
 @documented
 @dataclass(frozen=True, repr=False)
-class RunStatus(Status):
-    """The state and the progress of a run."""
+class RunStatus(Status, RunState):
+    """The state and the progress of a run, with the energy of all its sessions."""
 
     run: str = result_field("Run directory.")
     parameters: Mapping[str, str | int | float] = result_field(
         "Parameters of the run, as in ``run.toml``."
     )
-    state: str = result_field("``running``, ``complete`` or ``stopped``.")
     process: int | None = result_field("Process that works on the run; None if there is none.")
     host: str | None = result_field("Host of that process.")
     since: str | None = result_field("Time at which that process began, in ISO 8601.")
-    sweep: int = result_field("Number of updates done, thermalisation included.")
-    sweeps: int = result_field("Number of updates in all, thermalisation included.")
     configurations: int = result_field("Number of configurations.")
     configurations_removed: int = result_field(
         "Number of configurations that were removed on purpose."
@@ -67,19 +62,6 @@ class RunStatus(Status):
         "Number of updates in the last checkpoint; None if there is no checkpoint."
     )
     checkpoint_seconds: float | None = result_field("Age of the last checkpoint in seconds.")
-    links_per_s: float | None = result_field(
-        "Link updates per second of the process at work; None if it is unknown."
-    )
-    remaining_seconds: float | None = result_field(
-        "Time that the process at work will take to the end of the run, in seconds; None if it is "
-        "unknown.",
-    )
-    times: Mapping[str, float] = result_field(
-        "Shares of the time of the process at work by name, in seconds."
-    )
-    joules: float | None = result_field(
-        "Energy that the devices used, in joules; None if it is unknown."
-    )
     joules_sessions: int = result_field("Number of sessions whose energy is known.")
     all_sessions: int = result_field("Number of all sessions.")
     averages: Mapping[str, Average] = result_field("Averages by the label of the quantity.")
@@ -98,7 +80,9 @@ class RunStatus(Status):
             state = f"stopped; to continue: {again}"
             if self.checkpoint_sweep is None and not self.sweep:
                 state = f"stopped before its first checkpoint; to begin anew: {again}"
-        phase = "" if self.sweep > p.thermalize else f", of which {p.thermalize} to thermalise"
+        phase = (
+            "" if self.sweep > self.thermalize else f", of which {self.thermalize} to thermalise"
+        )
         configs = f"{self.configurations} of {p.configs}" if p.keeps_configs else "not kept"
         if self.configurations_removed:
             configs += f", {self.configurations_removed} removed on purpose"
@@ -173,38 +157,31 @@ def run_status(run: Run, averages: bool = False, tau_exp: float | None = None) -
         If files of the run are damaged.
     """
     p, sessions = run.read()
-    holder, at_work = run.holder()
     there = run.checkpoint.exists()
     saved = read_state(run.checkpoint).sweep if there else 0
-    sweep = max(saved, holder.sweep) if at_work else saved
+    now = state_of(run, p, saved)
+    holder = run.holder()[0] if now.state == RUNNING else None
     # The clock may have been set back, or may differ from that of the file server.
     age = max(0.0, time.time() - run.checkpoint.stat().st_mtime) if there else None
-    rate = holder.rate if at_work and holder.rate > 0 else None
     joules = [one.joules for one in sessions]
-    if at_work and joules and joules[-1] is None:
-        joules[-1] = holder.joules
+    if joules and joules[-1] is None:
+        joules[-1] = now.joules
     known = [one for one in joules if one is not None]
     return RunStatus(
         str(run.path),
         p.values(),
-        RUNNING if at_work else COMPLETE if saved == p.updates else STOPPED,
-        holder.process if at_work else None,
-        holder.host if at_work else None,
-        holder.since if at_work else None,
-        sweep,
-        p.updates,
+        holder.process if holder else None,
+        holder.host if holder else None,
+        holder.since if holder else None,
         len(run.configs()),
         removed_from(run, p),
         saved if there else None,
         age,
-        rate and rate * p.links_per_update,
-        rate and (p.updates - sweep) / rate,
-        holder.times if at_work else {},
-        sum(known) if known else None,
         len(known),
         len(joules),
         averages_values([run], p, tau_exp) if averages else {},
         compared_starts(run.path) if averages else None,
+        **vars(replace(now, joules=sum(known) if known else None)),
     )
 
 
@@ -218,7 +195,7 @@ class ScanStatus(Status):
     job: str | None = result_field(
         "Number of the last job of a batch system; None if the scan has not been submitted."
     )
-    runs: Sequence[MemberReport] = result_field("Runs.")
+    runs: Sequence[MemberState] = result_field("Runs.")
     complete: int = result_field("Number of complete runs.")
     others: Mapping[str, int] = result_field(
         "Numbers of the other runs by their state: ``running``, ``failed`` in the latest session, "
@@ -242,7 +219,7 @@ class ScanStatus(Status):
         The entries describe the scan as a whole, then the runs that are being carried out, then the
         damaged runs.
         """
-        named = {Path(one.run).name: one for one in self.runs}
+        named = {one.name: one for one in self.runs}
         state = f"{counted(len(self.working), 'run')} running" if self.working else self.state
         progress = {
             name: f"{named[name].sweep} of {named[name].sweeps} updates, "
@@ -272,48 +249,25 @@ def scan_status(scan: Scan, averages: ScanAverages | None = None) -> ScanStatus:
         Averages of the scan, if they are known already.
     """
     averages = averages or ScanAverages(scan)
-    members, rates = scan.members(), {}
-    reports = [MemberReport.of(member) for member in members]
-    for n, member in enumerate(members):
-        if member.run.exists() and (found := member.run.holder())[1]:
-            reports[n] = replace(reports[n], sweep=found[0].sweep)
-            rates[member.name] = found[0].rate * member.parameters.links_per_update
-    unfinished = {one.name for one in members if not (one.complete() or one.name in rates)}
-    failures = {name: said for name, said in scan.failures().items() if name in unfinished}
-    saved = [member.sweep() for member in members]
-    complete = sum(one >= m.parameters.updates for one, m in zip(saved, members, strict=True))
-    links = [member.parameters.links_per_update for member in members]
-    every = sum(m.parameters.updates * n for m, n in zip(members, links, strict=True))
-    done = sum(one * n for one, n in zip(saved, links, strict=True))
-    state = COMPLETE if complete == len(members) else RUNNING if rates else STOPPED
+    members, failures = scan.members(), scan.failures()
+    runs = member_states(members, failures)
+    counts = Counter(one.state for one in runs)
+    complete = counts.pop(COMPLETE, 0)
+    state = COMPLETE if complete == len(runs) else RUNNING if counts[RUNNING] else STOPPED
     return ScanStatus(
         str(scan.path),
         state,
         last_job(scan.jobs),
-        reports,
+        runs,
         complete,
-        _numbers_of_others(members, rates, failures),
-        done / max(1, every),
-        {} if state == COMPLETE else rates,
-        failures | averages.failures,
+        {name: counts[name] for name in (RUNNING, FAILED, STOPPED, WAITING)},
+        share_done(members, runs)[0],
+        {one.name: one.links_per_s or 0.0 for one in runs if one.state == RUNNING},
+        {one.name: failures[one.name] for one in runs if one.state == FAILED} | averages.failures,
         averages.sorted_rows(),
         averages.cautions,
         ladder_reports(scan),
     )
-
-
-def _numbers_of_others(
-    members: Sequence[Member], running: Collection[str], failed: Collection[str]
-) -> dict[str, int]:
-    """Return the numbers of the runs that are not complete, by their state."""
-    found = dict.fromkeys((RUNNING, FAILED, STOPPED, WAITING), 0)
-    for one in members:
-        if one.name in running:
-            found[RUNNING] += 1
-        elif not one.complete():
-            known = FAILED if one.name in failed else STOPPED if one.begun() else WAITING
-            found[known] += 1
-    return found
 
 
 def _idle(path: str, job: str | None) -> str:

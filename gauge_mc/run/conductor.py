@@ -113,7 +113,7 @@ def conduct(
 
 
 @dataclass(frozen=True)
-class _RunState:
+class _OpenedRun:
     """A run that the root process has locked."""
 
     run: Run
@@ -194,7 +194,7 @@ class _Conductor:
             self._show_averages(runs, table)
         return list(results.values())
 
-    def _open(self) -> list[_RunState]:
+    def _open(self) -> list[_OpenedRun]:
         """Lock the runs, and return their states."""
         for run in self.requests:
             self.locked[run] = self.locks.enter_context(run.locked())
@@ -202,16 +202,16 @@ class _Conductor:
             restore_common([run.checkpoint for run in self.requests])
         return [self._state(*one) for one in self.requests.items()]
 
-    def _state(self, run: Run, request: RunRequest) -> _RunState:
+    def _state(self, run: Run, request: RunRequest) -> _OpenedRun:
         """Return the state of a run that has been locked."""
         lock, parameters = self.locked[run], request.parameters()
         state = read_state(run.checkpoint) if run.checkpoint.exists() else None
         sweep = state.sweep if state else 0
         lock.record(replace(lock.holder, sweep=sweep))
-        return _RunState(run, parameters, sweep, state is not None, not state or state.measured)
+        return _OpenedRun(run, parameters, sweep, state is not None, not state or state.measured)
 
     def _generate(
-        self, batch: Sequence[_RunState], session: SessionRecord
+        self, batch: Sequence[_OpenedRun], session: SessionRecord
     ) -> tuple[dict[Run, RunResult], Table]:
         """Carry out a batch; return the results, and the times of the session for the summary."""
         first, p = batch[0], batch[0].parameters
@@ -251,6 +251,7 @@ class _Conductor:
             stopped=reason,
             seconds=time.monotonic() - clock.began,
             links_per_s=clock.updates_per_second(sweep) * p.links_per_update,
+            times=asdict(work.times),
             joules=each.joules,
             nj_per_link=each.nj_per_link((sweep - first.sweep) * p.links_per_update),
             energy_source=each.source,
@@ -266,13 +267,13 @@ class _Conductor:
         known = [one.threads for one in self.devices.devices if isinstance(one, ThreadedDevice)]
         return sum(known) or None
 
-    def _observables(self, one: _RunState) -> dict[Measurement, Observable]:
+    def _observables(self, one: _OpenedRun) -> dict[Measurement, Observable]:
         return self.requests[one.run].chosen(one.parameters)
 
-    def _result(self, one: _RunState) -> RunResult:
+    def _result(self, one: _OpenedRun) -> RunResult:
         return RunResult(one.run.path, one.parameters, one.sweep, root=self.devices.root)
 
-    def _sessions(self, batch: Sequence[_RunState]) -> list[list[SessionRecord]]:
+    def _sessions(self, batch: Sequence[_OpenedRun]) -> list[list[SessionRecord]]:
         """Return the records of the earlier sessions of every run."""
         if not self.devices.root:
             return []
@@ -280,7 +281,7 @@ class _Conductor:
 
     def _record(
         self,
-        batch: Sequence[_RunState],
+        batch: Sequence[_OpenedRun],
         before: Sequence[Sequence[SessionRecord]],
         session: SessionRecord,
     ) -> None:
@@ -288,7 +289,7 @@ class _Conductor:
         for one, sessions in zip(batch, before, strict=False):
             one.run.write(one.parameters, [*sessions, session])
 
-    def _announce(self, batch: Sequence[_RunState], session: SessionRecord) -> None:
+    def _announce(self, batch: Sequence[_OpenedRun], session: SessionRecord) -> None:
         """Say what is carried out."""
         first, last = batch[0], batch[-1]
         lines = opening(first.run, first.parameters, session, self._hint())
@@ -304,7 +305,7 @@ class _Conductor:
         chosen = self.execution.devices or self.execution.backend != AUTOMATIC
         return None if chosen else hint()
 
-    def _show_averages(self, runs: Sequence[_RunState], table: Table | None) -> None:
+    def _show_averages(self, runs: Sequence[_OpenedRun], table: Table | None) -> None:
         """Show averages over all runs if they are chains with the same parameters."""
         first, paths = runs[0].parameters, [one.run for one in runs]
         if len(runs) == 1 and table:
@@ -334,9 +335,9 @@ class _Conductor:
             RunLog(run.path).caution(*cautions)
 
 
-def _batches(runs: Iterable[_RunState], devices: DeviceGroup) -> Iterator[list[_RunState]]:
+def _batches(runs: Iterable[_OpenedRun], devices: DeviceGroup) -> Iterator[list[_OpenedRun]]:
     """Yield runs that can be updated together and that fit into the memory of the device."""
-    groups: dict[tuple[object, ...], list[_RunState]] = {}
+    groups: dict[tuple[object, ...], list[_OpenedRun]] = {}
     for one in runs:
         groups.setdefault(one.kind, []).append(one)
     for group in groups.values():
@@ -351,7 +352,7 @@ def _batches(runs: Iterable[_RunState], devices: DeviceGroup) -> Iterator[list[_
             yield group[first : first + most]
 
 
-def _check_memory(ladder: Sequence[_RunState], most: int, size: int) -> None:
+def _check_memory(ladder: Sequence[_OpenedRun], most: int, size: int) -> None:
     """Refuse runs that exchange their couplings if not all of them fit into the memory."""
     if len(ladder) > most:
         raise GaugeError(

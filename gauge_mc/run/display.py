@@ -28,6 +28,7 @@ from gauge_mc.run.convert import warning_of
 from gauge_mc.run.directory import Run, SessionRecord
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.settings import STARTS
+from gauge_mc.run.state import RUNNING, RunState
 
 LIVE_SECONDS = 0.5
 """Minimum time in seconds between two measurements for the live display."""
@@ -47,20 +48,10 @@ Report = Callable[[Chain], None]
 """Function that is called after every update to show the progress of the chain."""
 
 
-@dataclass(frozen=True)
-class View:
+@dataclass(frozen=True, kw_only=True)
+class View(RunState):
     """State of a chain, as the progress display shows it."""
 
-    sweep: int
-    """Number of updates done."""
-    sweeps: int
-    """Number of updates in the whole run."""
-    phase: str
-    """``thermalising`` or ``generating``."""
-    rate: float
-    """Link updates per second in this session."""
-    remaining: float
-    """Estimated time to the end of the run in seconds; NaN if unknown."""
     configs: str
     """Number of configurations written and in total, such as ``3/10``; empty if the run keeps none.
     """
@@ -69,9 +60,9 @@ class View:
 
     def pace(self) -> str:
         """Return the rate and the remaining time as text."""
-        return f"{link_rate(self.rate)}  ETA {duration(self.remaining):>7}"
+        return f"{link_rate(self.links_per_s or 0.0)}  ETA {duration(self.remaining_seconds):>7}"
 
-    def state(self) -> str:
+    def facts(self) -> str:
         """Return the physics and the number of configurations as text."""
         configs = f"configurations {self.configs}" if self.configs else ""
         return "  ".join(words for words in (self.physics, configs) if words)
@@ -102,13 +93,14 @@ class Clock:
         pace = self.updates_per_second(chain.sweep)
         done = max(0, chain.sweep - p.thermalize)
         return View(
-            chain.sweep,
-            p.updates,
-            "generating" if done else "thermalising",
-            pace * self.chains * p.links_per_update,
-            (p.updates - chain.sweep) / pace if pace else math.nan,
-            f"{done // p.separation}/{p.configs}" if p.keeps_configs else "",
-            physics,
+            state=RUNNING,
+            sweep=chain.sweep,
+            sweeps=p.updates,
+            thermalize=p.thermalize,
+            links_per_s=pace * self.chains * p.links_per_update,
+            remaining_seconds=(p.updates - chain.sweep) / pace if pace else None,
+            configs=f"{done // p.separation}/{p.configs}" if p.keeps_configs else "",
+            physics=physics,
         )
 
     def tick(self) -> float:
@@ -257,7 +249,7 @@ class _Lines:
 
     def show(self, view: View) -> None:
         self.console.print(
-            f"update {view.sweep}/{view.sweeps} ({view.phase})  {view.pace()}  {view.state()}",
+            f"update {view.sweep}/{view.sweeps} ({view.phase})  {view.pace()}  {view.facts()}",
             soft_wrap=True,
         )
 
@@ -292,7 +284,7 @@ class _Bar(Progress):
         """Show the state of the chain."""
         self._shown_at = time.monotonic()
         self.update(self._task, description=view.phase, completed=view.sweep, pace=view.pace())
-        self.note = Text(view.state())
+        self.note = Text(view.facts())
 
 
 class _NotebookDisplay:
@@ -308,12 +300,12 @@ class _NotebookDisplay:
 
     def show(self, view: View) -> None:
         self._shown_at = time.monotonic()
-        self._bar.show(view.sweep, f"{view.phase}  {view.pace()}  {view.state()}")
+        self._bar.show(view.sweep, f"{view.phase}  {view.pace()}  {view.facts()}")
 
 
-def duration(seconds: float) -> str:
+def duration(seconds: float | None) -> str:
     """Return a time as ``H:MM:SS``, or as seconds below one minute; dashes if it is unknown."""
-    if not math.isfinite(seconds):
+    if seconds is None or not math.isfinite(seconds):
         return "-:--:--"
     if seconds < 60:
         return f"{seconds:.1f} s"

@@ -17,6 +17,7 @@ from gauge_mc.run.chain import Chain
 from gauge_mc.run.directory import Run
 from gauge_mc.run.display import Clock, duration, energy_text, link_rate, spent
 from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.state import COMPLETE, STOPPED, RunState
 
 if TYPE_CHECKING:
     from gauge_mc.run.view import RunResult
@@ -25,23 +26,15 @@ from gauge_mc.run.averages import Average, averages_values
 
 @documented
 @dataclass(frozen=True)
-class RunReport:
+class RunReport(RunState):
     """Report on a session of a run, for JSON."""
 
     run: str = result_field("Run directory.")
     parameters: Mapping[str, object] = result_field("Parameters of the run, as in ``run.toml``.")
-    sweep: int = result_field("Number of updates done, thermalisation included.")
-    sweeps: int = result_field("Number of updates in all, thermalisation included.")
     stopped: str | None = result_field(
         "Reason why the session stopped before the end; None if all is done."
     )
     seconds: float = result_field("Duration of the session in seconds.")
-    links_per_s: float | None = result_field(
-        "Link updates per second, including the time for measurements and files; None if unknown."
-    )
-    joules: float | None = result_field(
-        "Energy that the devices used, in joules; None if it is unknown."
-    )
     nj_per_link: float | None = result_field("Energy per link update in nJ; None if it is unknown.")
     energy_source: str | None = result_field(
         "Where the energy was read, such as ``RAPL`` or ``NVML``, or why it is unknown."
@@ -52,19 +45,23 @@ class RunReport:
     @classmethod
     def of(cls, result: RunResult) -> RunReport:
         """Return the report on the result of `generate`."""
+        p = result.parameters
         return cls(
             str(result.path),
-            result.parameters.values(),
-            result.sweep,
-            result.parameters.updates,
+            p.values(),
             result.stopped,
             result.seconds,
-            result.links_per_s or None,
-            result.joules,
             result.nj_per_link,
             result.energy_source or None,
             len(result.configs),
-            averages_values([Run(result.path)], result.parameters),
+            averages_values([Run(result.path)], p),
+            state=STOPPED if result.stopped else COMPLETE,
+            sweep=result.sweep,
+            sweeps=p.updates,
+            thermalize=p.thermalize,
+            links_per_s=result.links_per_s or None,
+            times=result.times,
+            joules=result.joules,
         )
 
 

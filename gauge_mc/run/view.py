@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -10,17 +11,17 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.arguments import checks_types
-from gauge_mc.errors import GaugeError, UnknownNameError, UsageError
+from gauge_mc.errors import UnknownNameError, UsageError
 from gauge_mc.files.frames import html_table
 from gauge_mc.files.mapping import FileMapping, SuggestingDict, unknown
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.observables import OBSERVABLES, table_name
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.chains import only_newest_run
-from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.regeneration import updates_to_measure
+from gauge_mc.run.state import saved_updates, state_of
 from gauge_mc.run.thermalisation import found_thermalisation
 
 if TYPE_CHECKING:
@@ -193,6 +194,9 @@ class RunResult(RunView):
     links_per_s: float = result_field(
         "Link updates per second, including the time for measurements and files; 0 if unknown.", 0.0
     )
+    times: Mapping[str, float] = result_field(
+        "Shares of the time of the session by name, in seconds.", dict
+    )
     joules: float | None = result_field(
         "Energy that the devices used in the session, in joules; None if it is not available.", None
     )
@@ -231,14 +235,5 @@ def open_run(path: str | os.PathLike[str] | None = None) -> RunView:
     if not run.exists() and (run.path / "scan.toml").is_file():
         raise UsageError(f"{run.path} is a scan; open one of the runs in its folder.")
     parameters = run.read()[0]
-    return RunView(run.path, parameters, _updates_done(run))
-
-
-def _updates_done(run: Run) -> int:
-    """Return the number of updates in the checkpoint, or that of a process at work."""
-    try:
-        saved = read_state(run.checkpoint).sweep if run.checkpoint.exists() else 0
-    except GaugeError:  # the tables and configurations can be read all the same
-        saved = 0
-    holder, at_work = run.holder()
-    return max(saved, holder.sweep) if at_work else saved
+    # Tables and configurations can be read even if the checkpoint is damaged.
+    return RunView(run.path, parameters, state_of(run, parameters, saved_updates(run)).sweep)

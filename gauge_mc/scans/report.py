@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from gauge_mc.files.table import Value
 from gauge_mc.results import documented, result_field
+from gauge_mc.run.state import RunState, saved_updates, state_of
 from gauge_mc.run.thermalisation import Skip
 from gauge_mc.scans.averages import ScanAverages
 from gauge_mc.scans.carry_out import ScanResult
+from gauge_mc.scans.display import point_name
 from gauge_mc.scans.ladder_report import LadderReport, ladder_reports
 from gauge_mc.scans.scan import Member, Scan
 
 
 @documented
 @dataclass(frozen=True)
-class MemberReport:
+class MemberState(RunState):
     """A run of a scan and its progress."""
 
     run: str = result_field("Run directory.")
@@ -24,28 +27,64 @@ class MemberReport:
     lattice: str = result_field("Extents of the lattice.")
     couplings: Mapping[str, float] = result_field("Values of the options of the action, by name.")
     chain: int = result_field("Number of the chain at its point, from 1.")
-    sweep: int = result_field("Number of updates done, thermalisation included.")
-    sweeps: int = result_field("Number of updates in all, thermalisation included.")
+    point: str = result_field("Couplings and lattice in words.")
     damage: str | None = result_field("Why the run cannot be read or continued; None if it can.")
 
     @classmethod
-    def of(cls, member: Member) -> MemberReport:
-        """Return the report on a run of a scan."""
+    def of(
+        cls,
+        member: Member,
+        failures: Collection[str] = (),
+        saved: int | None = None,
+        damage: str | None = None,
+    ) -> MemberState:
+        """Return the state of a run of a scan.
+
+        Parameters
+        ----------
+        member : Member
+            The run.
+        failures : collection of str
+            Names of the runs that failed in the latest session.
+        saved : int, optional
+            Number of updates in its checkpoint; by default it is read.
+        damage : str, optional
+            Why the run cannot be read or continued.
+        """
         p = member.parameters
+        saved = saved_updates(member.run) if saved is None else saved
+        failed = member.name in failures
         return cls(
             str(member.run.path),
             p.beta,
             str(p.lattice),
             p.action.values,
             member.chain,
-            member.sweep(),
-            p.updates,
-            member.damage(),
+            point_name(member.point),
+            damage,
+            **vars(state_of(member.run, p, saved, member.begun(), failed)),
         )
 
+    @property
+    def name(self) -> str:
+        """Name of the run directory."""
+        return Path(self.run).name
+
     def __str__(self) -> str:
-        name = self.run.rpartition("/")[2]
-        return f"{name}  {self.damage or f'{self.sweep} of {self.sweeps} updates'}"
+        return f"{self.name}  {self.damage or f'{self.sweep} of {self.sweeps} updates'}"
+
+
+def member_states(members: Sequence[Member], failures: Collection[str] = ()) -> list[MemberState]:
+    """Return the states of runs of a scan, with damages of their files."""
+    return [MemberState.of(one, failures, damage=one.damage()) for one in members]
+
+
+def share_done(members: Sequence[Member], states: Sequence[RunState]) -> tuple[float, int]:
+    """Return the fraction of the work of a scan that is done, and what is left in link updates."""
+    links = [one.parameters.links_per_update for one in members]
+    every = sum(one.sweeps * n for one, n in zip(states, links, strict=True))
+    done = sum(one.sweep * n for one, n in zip(states, links, strict=True))
+    return done / max(1, every), every - done
 
 
 @documented
@@ -54,7 +93,7 @@ class ScanReport:
     """A scan, what a session has done, and the averages at its points."""
 
     scan: str = result_field("Scan directory.")
-    runs: Sequence[MemberReport] = result_field("Runs.")
+    runs: Sequence[MemberState] = result_field("Runs.")
     complete: int = result_field("Number of complete runs.")
     stopped: str | None = result_field(
         "Reason why the session stopped before the end; None if all is done."
@@ -71,7 +110,7 @@ class ScanReport:
         averages = ScanAverages(scan, skip)
         return cls(
             str(result.path),
-            [MemberReport.of(member) for member in scan.members()],
+            member_states(scan.members(), result.failures),
             result.complete,
             result.stopped,
             result.failures,

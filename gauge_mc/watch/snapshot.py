@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from gauge_mc.benchmarks.saved import SavedBenchmark
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.columns import SWEEP, Column
 from gauge_mc.files.table import TableData, TableTail
-from gauge_mc.inspection.status import COMPLETE, FAILED, RUNNING, STOPPED, WAITING, run_status
+from gauge_mc.inspection.status import run_status
 from gauge_mc.observables import table_name
 from gauge_mc.reports.subject import columns_of, declared_columns, single
 from gauge_mc.results import documented, result_field
@@ -30,8 +30,9 @@ from gauge_mc.run.display import describe
 from gauge_mc.run.log import LOG, LogEntry, LogTail
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.starts import compared_starts
+from gauge_mc.run.state import COMPLETE, FAILED, RUNNING, STOPPED, WAITING, RunState
 from gauge_mc.run.thermalisation import thermalisation_of
-from gauge_mc.scans.display import point_name
+from gauge_mc.scans.report import MemberState, share_done
 from gauge_mc.scans.scan import Member, Scan
 
 POINTS = 400
@@ -85,23 +86,16 @@ class LiveSeries:
 
 @documented
 @dataclass(frozen=True)
-class RunSnapshot:
-    """State of a run at a moment."""
+class RunSnapshot(RunState):
+    """State of a run at a moment, with its histories."""
 
     path: str = result_field("Run directory.")
     name: str = result_field("Name of the run directory.")
-    state: str = result_field("``waiting`` (not begun), ``running``, ``complete`` or ``stopped``.")
     warnings: tuple[str, ...] = result_field(
         "Warnings, one sentence each: damage, thermalisation, and series that are too short.", ()
     )
     log: tuple[LogEntry, ...] = result_field("The last entries of the log.", ())
     chain: str = result_field("Short description of the chain; empty if the run has not begun.", "")
-    phase: str = result_field(
-        "``thermalising`` or ``generating``; empty if the run has not begun.", ""
-    )
-    sweep: int = result_field("Number of updates done, thermalisation included.", 0)
-    sweeps: int = result_field("Number of updates in all, thermalisation included.", 0)
-    thermalize: int = result_field("Number of updates of the thermalisation.", 0)
     process: str = result_field(
         "Process that works on the run, its host, and since when; empty if there is none.", ""
     )
@@ -115,22 +109,10 @@ class RunSnapshot:
         "Number of updates in the last checkpoint; None if there is no checkpoint.", None
     )
     checkpoint_seconds: float | None = result_field("Age of the last checkpoint in seconds.", None)
-    links_per_s: float | None = result_field(
-        "Link updates per second of the process at work; None if unknown.", None
-    )
-    remaining_seconds: float | None = result_field(
-        "Time to the end of the run in seconds; None if unknown.", None
-    )
-    times: Mapping[str, float] = result_field(
-        "Shares of the time of the process at work by name, in seconds.", dict
-    )
     benched: float | None = result_field(
         "Speed divided by that of the sweeps alone as ``gauge-mc bench`` has measured it; None if "
         "unknown.",
         None,
-    )
-    joules: float | None = result_field(
-        "Energy that the devices have used, in joules; None if unknown.", None
     )
     acceptance: LiveSeries | None = result_field(
         "Main quantity of the algorithm, such as the acceptance of trajectories; None if it has "
@@ -142,31 +124,6 @@ class RunSnapshot:
     )
     histories: tuple[LiveSeries, ...] = result_field(
         "Quantities of all tables with averages, in the order of tables and columns.", ()
-    )
-
-    @property
-    def done(self) -> float:
-        """Fraction of the updates that are done, from 0 to 1."""
-        return self.sweep / self.sweeps if self.sweeps else 0.0
-
-    @property
-    def ns_per_link(self) -> float | None:
-        """Time of the update of a link in ns, with measurements and files; None if unknown."""
-        return 1e9 / self.links_per_s if self.links_per_s else None
-
-
-@documented
-@dataclass(frozen=True)
-class MemberSnapshot:
-    """The progress of a run of a scan."""
-
-    name: str = result_field("Name of the run directory.")
-    point: str = result_field("Couplings and lattice in words.")
-    state: str = result_field("``waiting``, ``running``, ``complete``, ``stopped`` or ``failed``.")
-    sweep: int = result_field("Number of updates done, thermalisation included.")
-    sweeps: int = result_field("Number of updates in all.")
-    links_per_s: float | None = result_field(
-        "Link updates per second of the process at work; None if unknown."
     )
 
 
@@ -186,7 +143,7 @@ class LiveSnapshot:
     remaining_seconds: float | None = result_field(
         "Time to the end at this speed, in seconds; None if unknown."
     )
-    members: tuple[MemberSnapshot, ...] = result_field("The runs of a scan; empty for a run.")
+    members: tuple[MemberState, ...] = result_field("The runs of a scan; empty for a run.")
     runs: tuple[RunSnapshot, ...] = result_field(
         "The run; of a scan the ones at work, or else the last ones begun, at most `DETAILED`."
     )
@@ -269,10 +226,8 @@ class Watcher:
 
     def _of_scan(self, scan: Scan) -> LiveSnapshot:
         failures, members = scan.failures(), scan.members()
-        found = [self._member(one, failures) for one in members]
-        links = [one.parameters.links_per_update for one in members]
-        every = sum(one.sweeps * n for one, n in zip(found, links, strict=True))
-        done = sum(one.sweep * n for one, n in zip(found, links, strict=True))
+        found = [MemberState.of(one, failures, self._saved(one)) for one in members]
+        done, left = share_done(members, found)
         states = {one.state for one in found}
         state = RUNNING if RUNNING in states else STOPPED if states - {WAITING} else WAITING
         state = COMPLETE if states == {COMPLETE} else state
@@ -282,26 +237,14 @@ class Watcher:
             True,
             time.time(),
             state,
-            done / max(1, every),
+            done,
             rate,
-            (every - done) / rate if rate else None,
+            left / rate if rate else None,
             tuple(found),
             tuple(self._run(self.path / name) for name in _detailed(found)),
             tuple(f"{one.name}: {failures[one.name]}" for one in found if one.state == FAILED),
             self._log.last(),
         )
-
-    def _member(self, member: Member, failures: dict[str, str]) -> MemberSnapshot:
-        run, p = member.run, member.parameters
-        holder, at_work = run.holder()
-        saved = self._saved(member)
-        sweep = max(saved, holder.sweep) if at_work else saved
-        state = COMPLETE if saved >= p.updates else STOPPED if member.begun() else WAITING
-        if state != COMPLETE:
-            state = RUNNING if at_work else FAILED if member.name in failures else state
-        rate = holder.rate * p.links_per_update if at_work else 0.0
-        point = point_name(member.point)
-        return MemberSnapshot(member.name, point, state, sweep, p.updates, rate or None)
 
     def _saved(self, member: Member) -> int:
         """Return the number of updates in the checkpoint, which is read if it has changed."""
@@ -316,7 +259,7 @@ class Watcher:
         return known[1]
 
 
-def _detailed(members: Sequence[MemberSnapshot]) -> list[str]:
+def _detailed(members: Sequence[MemberState]) -> list[str]:
     """Return the names of the runs of a scan that are shown with their histories."""
     working = [one.name for one in members if one.state == RUNNING]
     begun = [one.name for one in members if one.state != WAITING and one.sweep]
@@ -370,23 +313,15 @@ class _WatchedRun:
         alone = self.bench.ns_per_link(p, device) if self.bench else None
         others = (UNFIT_BENCH,) if self.bench and sessions and not alone else ()
         return named(
-            state=now.state,
+            **{one.name: getattr(now, one.name) for one in fields(RunState)},
             warnings=(*damaged, *others, *self._warnings),
             chain=describe(p),
-            phase="generating" if now.sweep > p.thermalize else "thermalising",
-            sweep=now.sweep,
-            sweeps=now.sweeps,
-            thermalize=p.thermalize,
             process=f"{now.process} on {now.host} since {now.since}" if now.process else "",
             device=device,
             configurations=f"{now.configurations} of {p.configs}" if p.keeps_configs else "",
             checkpoint_sweep=now.checkpoint_sweep,
             checkpoint_seconds=now.checkpoint_seconds,
-            links_per_s=now.links_per_s,
-            remaining_seconds=now.remaining_seconds,
-            times=now.times,
             benched=alone * now.links_per_s / 1e9 if alone and now.links_per_s else None,
-            joules=now.joules,
             acceptance=next(of_algorithm, None),
             left_out=self._cut,
             histories=histories,

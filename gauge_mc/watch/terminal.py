@@ -15,11 +15,12 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.live import Live
 from rich.text import Text
 
-from gauge_mc.inspection.status import COMPLETE, FAILED, RUNNING, STOPPED, WAITING
 from gauge_mc.quoting import printable
 from gauge_mc.run.display import duration, energy_text, link_rate
 from gauge_mc.run.log import LogEntry
-from gauge_mc.watch.snapshot import LiveSeries, LiveSnapshot, MemberSnapshot, RunSnapshot, Watcher
+from gauge_mc.run.state import COMPLETE, FAILED, RUNNING, STOPPED, WAITING
+from gauge_mc.scans.report import MemberState
+from gauge_mc.watch.snapshot import LiveSeries, LiveSnapshot, RunSnapshot, Watcher
 
 SECONDS = 1.0
 """Minimum time in seconds between two snapshots."""
@@ -203,7 +204,7 @@ class _Page:
             lines.append(line)
         return lines
 
-    def _member(self, one: MemberSnapshot) -> Text:
+    def _member(self, one: MemberState) -> Text:
         """Return the line of a run of a scan at work."""
         speed = f"  {link_rate(one.links_per_s)}" if one.links_per_s else "  starting"
         return self._line(f"  {one.point}  {one.sweep}/{one.sweeps} updates{speed}")

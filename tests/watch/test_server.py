@@ -19,6 +19,7 @@ import pytest
 
 from gauge_mc.errors import UsageError
 from gauge_mc.reports.markup import element
+from gauge_mc.scans.report import MemberState
 from gauge_mc.watch import feed as feeding
 from gauge_mc.watch import server as module
 from gauge_mc.watch.feed import SHARE, TROUBLE, Feed
@@ -31,7 +32,7 @@ from gauge_mc.watch.server import (
     LiveServer,
     serve,
 )
-from gauge_mc.watch.snapshot import MemberSnapshot, Watcher
+from gauge_mc.watch.snapshot import Watcher
 from tests.calls import call
 from tests.patience import PATIENCE, wait_for
 from tests.reports.pages import HOSTILE, write_run
@@ -434,11 +435,15 @@ def test_what_cannot_be_served_is_refused_in_a_sentence(run, monkeypatch):
         serve(Watcher(run / "run.toml"))
 
 
+def member(run, point, **state):
+    return MemberState(run, 5.7, "4x4x4x4", {}, 1, point, None, **state)
+
+
 def test_a_scan_has_its_runs_with_their_histories(run):
     one = Watcher(run).snapshot()
     members = [
-        MemberSnapshot(HOSTILE, "beta = 5.7", "running", 7, 60, 1e9),
-        MemberSnapshot("b5.8", "beta = 5.8", "waiting", 0, 60, None),
+        member("s/b5.7", HOSTILE, state="running", sweep=7, sweeps=60, links_per_s=1e9),
+        member("s/b5.8", "beta = 5.8", state="waiting", sweeps=60),
     ]
     working = replace(
         one.runs[0],
@@ -450,7 +455,7 @@ def test_a_scan_has_its_runs_with_their_histories(run):
     parts = parts_of(scan)
     assert [*parts][:4] == [TROUBLE, "state", "warnings", "members"]
     page = Reader("".join(parts.values()))
-    assert f"{HOSTILE} beta = 5.7 running 7 of 60 1 Glink/s b5.8 beta = 5.8 waiting 0 of 60" in (
+    assert f"b5.7 {HOSTILE} running 7 of 60 1 Glink/s b5.8 beta = 5.8 waiting 0 of 60" in (
         page.text
     )
     assert len(page.charts) == 2 * len(one.runs[0].histories)

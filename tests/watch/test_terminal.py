@@ -14,13 +14,13 @@ from gauge_mc.console import Console
 from gauge_mc.run.directory import Run
 from gauge_mc.run.log import LogEntry
 from gauge_mc.run.parameters import Parameters
+from gauge_mc.scans.report import MemberState
 from gauge_mc.watch import follow, terminal
 from gauge_mc.watch.live_page import parts_of
 from gauge_mc.watch.snapshot import (
     UNFIT_BENCH,
     LiveSeries,
     LiveSnapshot,
-    MemberSnapshot,
     RunSnapshot,
     Watcher,
 )
@@ -41,11 +41,10 @@ def view(count=3, **more):
     run = RunSnapshot(
         "runs/one",
         "one",
-        "running",
+        state="running",
         warnings=(" ".join([WORDS] * 8),),
         log=(entry,) * 9,
         chain=", ".join([WORDS] * 3),
-        phase="generating",
         sweep=50,
         sweeps=100,
         process=f"1 on {WORDS}",
@@ -162,7 +161,10 @@ def test_a_scan_shows_the_runs_at_work():
     (run,) = view().runs
     states = ["running"] * 10 + ["complete", "failed"]
     members = tuple(
-        MemberSnapshot(f"m{n}", f"beta = {n}", state, 5, 10, 1e6 if n else None)
+        MemberState(
+            *(f"m{n}", n, "4x4x4x4", {}, 1, f"beta = {n}", None),
+            **dict(state=state, sweep=5, sweeps=10, links_per_s=1e6 if n else None),
+        )
         for n, state in enumerate(states)
     )
     whole = LiveSnapshot("s", True, 0.0, "running", 0.4, 2e6, 60.0, members, (run, run), (), ())

@@ -1,0 +1,109 @@
+"""The state of a run at a moment: progress, speed, time and energy.
+
+All that shows or reports a run contains these fields: status, live views, summaries, scans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gauge_mc.errors import GaugeError
+from gauge_mc.results import documented, result_field
+from gauge_mc.run.checkpoint import read_state
+from gauge_mc.run.directory import Run
+from gauge_mc.run.parameters import Parameters
+
+WAITING, RUNNING, COMPLETE = "waiting", "running", "complete"
+STOPPED, FAILED = "stopped", "failed"
+"""States of runs and scans."""
+
+
+@documented
+@dataclass(frozen=True, kw_only=True)
+class RunState:
+    """How far a run is, how fast, and what it has taken."""
+
+    state: str = result_field(
+        "``waiting`` (not begun), ``running``, ``complete``, ``stopped``, or ``failed`` in the "
+        "latest session of a scan."
+    )
+    sweep: int = result_field("Number of updates done, thermalisation included.", 0)
+    sweeps: int = result_field("Number of updates in all, thermalisation included.", 0)
+    thermalize: int = result_field("Number of updates of the thermalisation.", 0)
+    links_per_s: float | None = result_field(
+        "Link updates per second of the session, with the time for measurements and files; None "
+        "if it is unknown or no process is at work.",
+        None,
+    )
+    remaining_seconds: float | None = result_field(
+        "Time to the end of the run at this speed, in seconds; None if it is unknown.", None
+    )
+    times: Mapping[str, float] = result_field(
+        "Shares of the time of the session by name, in seconds.", dict
+    )
+    joules: float | None = result_field(
+        "Energy that the devices used, in joules; None if it is unknown.", None
+    )
+
+    @property
+    def done(self) -> float:
+        """Fraction of the updates that are done, from 0 to 1."""
+        return self.sweep / self.sweeps if self.sweeps else 0.0
+
+    @property
+    def phase(self) -> str:
+        """``thermalising`` or ``generating``; empty if the run has not begun."""
+        if not self.sweeps:
+            return ""
+        return "generating" if self.sweep > self.thermalize else "thermalising"
+
+    @property
+    def ns_per_link(self) -> float | None:
+        """Time of the update of a link in ns, with measurements and files; None if unknown."""
+        return 1e9 / self.links_per_s if self.links_per_s else None
+
+
+def saved_updates(run: Run) -> int:
+    """Return the number of updates in the checkpoint; 0 if it is missing or damaged."""
+    try:
+        return read_state(run.checkpoint).sweep
+    except GaugeError:
+        return 0
+
+
+def state_of(
+    run: Run, parameters: Parameters, saved: int, begun: bool = True, failed: bool = False
+) -> RunState:
+    """Return the state of a run, as any process sees it.
+
+    Parameters
+    ----------
+    run : Run
+        The run directory.
+    parameters : Parameters
+        Parameters of the run.
+    saved : int
+        Number of updates in the checkpoint; see `saved_updates`.
+    begun : bool
+        Whether the run has begun.
+    failed : bool
+        Whether its latest session failed.
+    """
+    holder, at_work = run.holder()
+    sweeps = parameters.updates
+    state = RUNNING if at_work else FAILED if failed else STOPPED if begun else WAITING
+    state = COMPLETE if saved >= sweeps and not at_work else state
+    if not at_work:
+        return RunState(state=state, sweep=saved, sweeps=sweeps, thermalize=parameters.thermalize)
+    sweep = max(saved, holder.sweep)
+    return RunState(
+        state=state,
+        sweep=sweep,
+        sweeps=sweeps,
+        thermalize=parameters.thermalize,
+        links_per_s=holder.rate * parameters.links_per_update or None,
+        remaining_seconds=(sweeps - sweep) / holder.rate if holder.rate else None,
+        times=holder.times,
+        joules=holder.joules,
+    )
