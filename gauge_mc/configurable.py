@@ -32,6 +32,12 @@ class Configurable:
         usual = {one.name: one.usual for one in self.options if one.usual is not None}
         return {**usual, **self._given}
 
+    @property
+    def written(self) -> dict[str, str | int | float]:
+        """The values as run cards state them, those that are lists of things as text."""
+        lists = {one.name for one in self.options if one.items}
+        return {name: str(one) if name in lists else one for name, one in self.values.items()}
+
     def with_options(self, **given: object) -> Self:
         """Return the thing with values of its options, by name.
 

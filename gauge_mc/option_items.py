@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from functools import cached_property
+from typing import Any, ClassVar, Self, TypeVar
 
 from gauge_mc.errors import UsageError
 from gauge_mc.options import READ, Option, check_options, parse_options
@@ -146,7 +147,7 @@ class OptionItem:
         return cls(**parse_options(cls.placed(first).values(), words, cls.place(first), ""))
 
     @classmethod
-    def several(cls, value: object) -> tuple[Self, ...]:
+    def several(cls, value: object) -> Items[Self]:
         """Return the things that text, a table, an object, or a list of these stands for.
 
         Raises
@@ -155,27 +156,28 @@ class OptionItem:
             If one of them is invalid, or of another type.
         """
         if isinstance(value, str):
-            return tuple(map(cls.parse, re.split(cls.between, value))) if value.strip() else ()
+            texts = re.split(cls.between, value) if value.strip() else []
+            return Items(map(cls.parse, texts))
         if isinstance(value, Mapping):
-            return (cls(**{str(key).replace("-", "_"): one for key, one in value.items()}),)
+            return Items([cls(**{str(key).replace("-", "_"): one for key, one in value.items()})])
         if isinstance(value, cls):
-            return (value,)
+            return Items([value])
         if isinstance(value, Iterable):
-            return tuple(one for each in value for one in cls.several(each))
+            return Items(one for each in value for one in cls.several(each))
         raise UsageError(f"{quoted(value)} is not a {cls.kind}; give text, or a table.")
 
-    @classmethod
-    def text(cls, items: Iterable[OptionItem]) -> str:
-        """Return several things as text, which `several` reads."""
-        return cls.joined.join(map(str, items))
-
     def __str__(self) -> str:
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
         words, known = [], self.options()
         for one in known:
             value = self.values.get(one.name)
             if value is None or value == one.usual:
                 continue
-            said = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            numbers = isinstance(value, tuple) and not isinstance(value, Items)
+            said = ",".join(map(str, value)) if numbers else str(value)
             bare = one.name in self.leading
             words.append(said if bare else one.name if value is True else f"{one.name}={said}")
         return self.glued.join(words)
@@ -188,6 +190,18 @@ class OptionItem:
 
     def __hash__(self) -> int:
         return hash(str(self))
+
+
+Item = TypeVar("Item", bound=OptionItem)
+
+
+class Items(tuple[Item, ...]):
+    """Things of one kind, as the value of an option. Their text is what `several` reads."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return self[0].joined.join(map(str, self)) if self else ""
 
 
 def _is_named(word: str, known: Mapping[str, Option]) -> bool:

@@ -103,8 +103,8 @@ class Option(Number):
     separator: str = field(default="", kw_only=True)
     """Character between the choices of a value that is a list; empty if there is one choice."""
     items: type[Any] | None = field(default=None, kw_only=True)
-    """Subclass of `gauge_mc.option_items.OptionItem`, if the value is a list of such things. It is
-    kept as text, whose words may contain colons.
+    """Subclass of `gauge_mc.option_items.OptionItem`, if the value is a list of such things, whose
+    text may contain colons.
     """
     folder: bool = field(default=False, kw_only=True)
     """Whether the value names a folder into which files are written."""
@@ -121,6 +121,10 @@ class Option(Number):
         if self.default or self.usual is None:
             return self.default
         return f"{self.usual:g}" if isinstance(self.usual, float) else str(self.usual)
+
+    def is_usual(self, value: object) -> bool:
+        """Return whether a value, which may be text, is the usual one; an empty list always is."""
+        return value == self.usual or (self.items is not None and not value)
 
     def said(self, value: float | str) -> str:
         """Return a value with the symbol, such as ``ξ₀ = 2``."""
@@ -256,7 +260,7 @@ def _as_name(text: str) -> str:
 
 def _said(value: float | str) -> str:
     """Return a number as text, or a word as it is."""
-    return value if isinstance(value, str) else f"{value:g}"
+    return str(value) if isinstance(value, str | tuple) else f"{value:g}"
 
 
 def _bound(bound: float) -> str:
@@ -377,7 +381,7 @@ def _converted(option: Option, value: object) -> object:
     if option.each and not isinstance(value, str):
         return _numbers(option, value)
     if option.items:
-        return option.items.text(option.items.several(value))
+        return option.items.several(value)
     if isinstance(value, str) and value in option.instead:
         return value
     accepted = (int, float) if kind is float else kind

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
+from typing import cast
 
 from gauge_mc import defaults
 from gauge_mc.actions import Coupling
@@ -22,6 +24,7 @@ from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.files.columns import Column, TableColumns
 from gauge_mc.files.table import Value
+from gauge_mc.option_items import Items
 from gauge_mc.options import Option
 from gauge_mc.updates.force_check import check_force
 from gauge_mc.updates.integrators import INTEGRATORS
@@ -100,7 +103,7 @@ LEVELS = Option(
     "with the word gauge after its steps.",
     "one level",
     "NAME:STEPS[:gauge],...",
-    usual="",
+    usual=Items(),
     items=TrajectoryLevel,
     tag="",
 )
@@ -113,7 +116,7 @@ QUARKS = Option(
     "commas between them.",
     "none",
     "NAME:kappa=K[:OPTION=VALUE...],...",
-    usual="",
+    usual=Items(),
     items=DynamicalQuarks,
     tag="",
 )
@@ -195,7 +198,7 @@ class HybridMonteCarlo(Algorithm):
         """All trajectories are; see `Algorithm.strict`."""
         return True
 
-    @property
+    @cached_property
     def columns(self) -> TableColumns:  # type: ignore[override]
         """The columns of all runs, and those of the terms of the action of quarks."""
         terms = [column for one in self.terms for column in columns_of(one)]
@@ -209,9 +212,9 @@ class HybridMonteCarlo(Algorithm):
     @property
     def quarks(self) -> tuple[DynamicalQuarks, ...]:
         """The dynamical quarks."""
-        return DynamicalQuarks.several(self.values[QUARKS.name])
+        return cast(tuple[DynamicalQuarks, ...], self.values[QUARKS.name])
 
-    @property
+    @cached_property
     def terms(self) -> list[QuarkTerm]:
         """The terms of the action of quarks."""
         return quark_terms(self.quarks, max(len(self.levels), 1))
@@ -219,7 +222,7 @@ class HybridMonteCarlo(Algorithm):
     @property
     def levels(self) -> tuple[TrajectoryLevel, ...]:
         """The levels that were asked for; none if there is one."""
-        return TrajectoryLevel.several(self.values[LEVELS.name])
+        return cast(tuple[TrajectoryLevel, ...], self.values[LEVELS.name])
 
     @property
     def steps(self) -> int:
@@ -227,7 +230,7 @@ class HybridMonteCarlo(Algorithm):
         steps: int = self.values[STEPS.name]
         return steps or next((one.steps for one in self.levels), 0)
 
-    @property
+    @cached_property
     def scales(self) -> TimeScales:
         """The time scales of a trajectory."""
         levels = self.levels

@@ -205,7 +205,7 @@ def _algorithm(element: ET.Element, parameters: Parameters) -> None:
     _add(element, "reference", f"gauge-mc {__version__}: {p.algorithm.summary}")
     _add(element, "exact", "true")
     _add(element, "reweightingNeeded", "false")
-    _parameters(element, {**p.algorithm.values, "thermalize": p.thermalize})
+    _parameters(element, {**p.algorithm.written, "thermalize": p.thermalize})
 
 
 def _parameters(element: ET.Element, numbers: Mapping[str, object]) -> None:

@@ -278,6 +278,7 @@ def commented(values: Mapping[str, object]) -> Iterator[str]:
             yield f"\n## {panel}"
         # Those of beta and measure depend on the group and the action.
         usual = meant.get(name, option.usual)
+        usual = str(usual) if option.items else usual
         usual = usual if isinstance(usual, int | float | str) else option.default
         about = [option.help, *([f"One of {', '.join(option.choices)}."] if option.choices else [])]
         if option.usual is None and option.default:

@@ -357,8 +357,8 @@ class Parameters:
         """
         own: dict[str, dict[str, str | int | float]] = {
             "lattice": {"lattice": str(self.lattice)},
-            "action": {"action": self.action.name, **self.action.values},
-            "algorithm": {"algorithm": self.algorithm.name, **self.algorithm.values},
+            "action": {"action": self.action.name, **self.action.written},
+            "algorithm": {"algorithm": self.algorithm.name, **self.algorithm.written},
             "measure": {"measure": ",".join(map(str, self.measure)) or NO_MEASUREMENT},
         }
         found: dict[str, str | int | float] = {}
@@ -540,7 +540,7 @@ def _configured(
     meant = {
         option.name: value
         for option, value in given.items()
-        if option in named.options or value != option.usual
+        if option in named.options or not option.is_usual(value)
     }
     for name in meant.keys() - {option.name for option in named.options}:
         having = [each for each, one in registry.items() if name in {o.name for o in one.options}]

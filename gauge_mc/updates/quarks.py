@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from gauge_mc import defaults
 from gauge_mc.errors import UsageError
 from gauge_mc.files.columns import Column
-from gauge_mc.option_items import OptionItem
+from gauge_mc.option_items import Items, OptionItem
 from gauge_mc.options import Option, merged
 from gauge_mc.quarks.diagonal import LARGEST, MU, TERMS
 from gauge_mc.quarks.forces.normal import (
@@ -194,7 +194,7 @@ HEAVIER = Option(
     str,
     "Heavier masses, the lightest first, for ratios of determinants (Hasenbusch): what differs "
     "from the mass of the quarks, such as mu=0.1/mu=0.5.",
-    usual="",
+    usual=Items(),
     items=HeavierMass,
 )
 
@@ -351,8 +351,8 @@ class DynamicalQuarks(OptionItem):
     @property
     def masses(self) -> list[dict[str, float]]:
         """The mass of the quarks, and the heavier ones in their order."""
-        heavier = HeavierMass.several(self.heavier)
-        return [self.mass, *({**self.mass, **_without_zeros(one.values)} for one in heavier)]
+        heavier = (_without_zeros(one.values) for one in self.heavier)
+        return [self.mass, *({**self.mass, **one} for one in heavier)]
 
     @property
     def phases(self) -> tuple[complex, ...]:

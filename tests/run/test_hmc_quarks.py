@@ -131,7 +131,7 @@ def test_cards_have_tables_of_quarks(tmp_path):
         "wilson:kappa=0.1575:heavier=kappa=0.15:level=0,1,"
         "kappa=0.13:mu=0.1:boundary=0.0,0.0,0.0,0.5"
     )
-    assert found.algorithm.values["quarks"] == text
+    assert found.algorithm.written["quarks"] == text
     path.write_text(found.to_toml())
     assert check_card(path) == found
     first = DynamicalQuarks("wilson", kappa=0.1575, heavier=[{"kappa": 0.15}], level=[0, 1])

@@ -79,7 +79,7 @@ def test_kicks_with_a_shift_take_two_forces():
 )
 def test_text_is_read_back(text):
     found = TrajectoryLevel.several(text)
-    assert TrajectoryLevel.text(found) == text
+    assert str(found) == text
     whole = algorithms.parse("hmc").with_options(levels=text, length=0.25)
     assert algorithms.parse(str(whole)) == whole
     assert TrajectoryLevel.several([str(one) for one in found]) == found
