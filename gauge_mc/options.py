@@ -274,6 +274,9 @@ def flag_of(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
+OWN_DEFAULT = "its own for each"
+"""The default in words of an option that several things have with different defaults."""
+
 Owners = Iterable[tuple[str, Iterable[Option]]]
 """The things that declare options, as named in messages, and their options."""
 
@@ -281,7 +284,8 @@ Owners = Iterable[tuple[str, Iterable[Option]]]
 def merged(owners: Owners) -> tuple[Option, ...]:
     """Return the options of several things that are given together, each once.
 
-    Several things may share one option, but no two of them may give one name two meanings.
+    Several things may share one option, also with different defaults: it then has none here. But
+    no two of them may give one name two meanings.
 
     Raises
     ------
@@ -292,7 +296,12 @@ def merged(owners: Owners) -> tuple[Option, ...]:
     for owner, options in owners:
         for option in options:
             there, first = found.setdefault(option.name, (option, owner))
-            if there != option:
+            if there == option:
+                continue
+            shared = replace(there, usual=None, default=OWN_DEFAULT)
+            if shared == replace(option, usual=None, default=OWN_DEFAULT):
+                found[option.name] = shared, first
+            else:
                 both = f"{first} and {owner}" if first != owner else f"{owner}, twice,"
                 raise GaugeError(
                     f"Both {both} declare an option {option.flag}, with different meanings; "

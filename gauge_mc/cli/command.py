@@ -127,7 +127,7 @@ class Subcommands:
         """
         owners, found = self.owners(name), []
         for option in merged((one.name, one.options) for one in owners):
-            having = [one for one in owners if option in one.options]
+            having = [one for one in owners if option.name in {own.name for own in one.options}]
             labels = [one.label for one in having if one.label]
             if having == [one for one in owners if one.section == having[0].section]:
                 labels = []

@@ -34,6 +34,8 @@ def known_options() -> dict[str, Option]:
 def options_of_kind(kind: Registry[Any]) -> Iterator[Option]:
     """Yield the options of the things of a kind, each once, with the things that have them."""
     for option in merged([(f"the {kind.kind} {name}", one.options) for name, one in kind.items()]):
-        names = [name for name, one in kind.items() if option in one.options]
+        names = [
+            name for name, one in kind.items() if option.name in {own.name for own in one.options}
+        ]
         whose = "" if len(names) == len(kind) else f" For {in_words(names)}."
         yield replace(option, panel=PHYSICS, help=f"{option.help}{whose}")

@@ -537,12 +537,13 @@ def _configured(
     if named is None or named.name == before.name:
         named = before.with_options(**(named.values if named and named.changed else {}))
     # Files of version 0.2 state the usual anisotropy also for actions that have none.
+    own = {option.name for option in named.options}
     meant = {
         option.name: value
         for option, value in given.items()
-        if option in named.options or not option.is_usual(value)
+        if option.name in own or not option.is_usual(value)
     }
-    for name in meant.keys() - {option.name for option in named.options}:
+    for name in meant.keys() - own:
         having = [each for each, one in registry.items() if name in {o.name for o in one.options}]
         raise UsageError(
             f"{flag_of(name)} is not an option of the {named.kind} {named.name}, but of "
