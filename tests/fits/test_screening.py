@@ -164,5 +164,5 @@ def test_what_cannot_be_fitted(tmp_path_factory, options, kind, sentence):
 
 def test_a_table_that_is_incomplete_is_refused(tmp_path):
     run = write_planes(tmp_path / "run", size=20, lost=1)
-    with pytest.raises(GaugeError, match="do not have all axes and distances"):
+    with pytest.raises(GaugeError, match="configuration 20 does not have the same rows"):
         gauge_mc.fit("screening", run)

@@ -7,15 +7,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gauge_mc.actions import ensemble_keys
+from gauge_mc.analysis.table_series import read_series
 from gauge_mc.analysis.timeseries.gamma_method import MIN_CONFIGURATIONS
 from gauge_mc.arrays import Array, Integers
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.columns import SWEEP, Column, TableColumns
-from gauge_mc.files.table import TableData, read_table
-from gauge_mc.numbers import these
+from gauge_mc.files.table import TableData
 from gauge_mc.registry import in_words
 
 ENERGIES = {"clover": (0.0, 1.0), "plaquette": (1.0, 0.0), "improved": (4 / 3, -1 / 3)}
@@ -142,31 +143,20 @@ def read_flow(path: Path, skip: int = 0, fewest: int = MIN_CONFIGURATIONS) -> Fl
     UsageError
         If nothing was measured after the update `skip`.
     """
-    table, source = read_table(path), f"The table {path}"
-    _check_columns(table, source)
-    table = table.after(skip, str(path))
-    whole = table["slice"] == WHOLE
-    if not whole.any():
+    found = read_series(
+        path, COLUMNS, "the gradient flow of the whole lattice", skip, fewest, _of_the_whole_lattice
+    )
+    times = np.asarray(found.index["t"], np.float64)
+    if (np.diff(times) <= 0).any():
         raise GaugeError(
-            f"{source} has no rows of the whole lattice (slice {WHOLE}); measure the flow again."
+            f"{path} is damaged: its flow times are not ascending; measure the flow again."
         )
-    rows = {name: table[name][whole] for name in FLOW_COLUMNS}
-    sweeps, counts = np.unique(rows["sweep"], return_counts=True)
-    if sweeps.size < fewest:
-        raise GaugeError(
-            f"The fit needs the flow of at least {fewest} configurations; measure more "
-            f"than {these(sweeps.size)}."
-        )
-    _check_times(source, rows, sweeps, counts)
-    shape = (sweeps.size, int(counts[0]))
-    values = {
-        name: np.asarray(column, dtype=np.float64).reshape(shape)
-        for name, column in rows.items()
-        if name not in (SWEEP, *COLUMNS.indices)
-    }
-    metadata = {name: table.header[name] for name in METADATA if name in table.header}
-    times = np.asarray(rows["t"][: shape[1]], dtype=np.float64)
-    return FlowTable(metadata, _lattice(metadata, source), sweeps, times, values)
+    values = {name: np.asarray(one, np.float64) for name, one in found.values.items()}
+    return FlowTable(found.stated(METADATA), found.lattice, found.sweeps, times, values)
+
+
+def _of_the_whole_lattice(table: TableData) -> NDArray[np.bool_]:
+    return np.asarray(table["slice"] == WHOLE)
 
 
 def joined_flows(tables: Sequence[FlowTable]) -> FlowTable:
@@ -182,45 +172,3 @@ def joined_flows(tables: Sequence[FlowTable]) -> FlowTable:
         raise GaugeError("The chains have different flow times; measure the same ones.")
     columns = {n: np.concatenate([one.columns[n] for one in tables]) for n in first.columns}
     return replace(first, sweeps=np.concatenate([one.sweeps for one in tables]), columns=columns)
-
-
-def _check_columns(table: TableData, source: str) -> None:
-    """Refuse a table that is empty or does not contain the gradient flow."""
-    COLUMNS.check(table, source, "the gradient flow")
-    if not len(table):
-        raise GaugeError(f"{source} has no measurements yet; measure some first.")
-    for name in FLOW_COLUMNS:
-        if not np.isfinite(table[name]).all():
-            raise GaugeError(
-                f"{source} is damaged: its column '{name}' contains a value that is not a number."
-            )
-
-
-def _check_times(
-    source: str,
-    rows: Mapping[str, Array],
-    sweeps: Integers,
-    counts: Integers,
-) -> None:
-    """Refuse configurations with different flow times, and times that are not ascending."""
-    usual = int(np.bincount(counts).argmax())
-    bad = counts != usual
-    if not bad.any():
-        t = rows["t"].reshape(-1, usual)
-        order = np.diff(rows["sweep"].reshape(-1, usual), axis=1).any(axis=1)
-        bad = (
-            order | (t != np.median(t, axis=0)).any(axis=1) | (np.diff(t, axis=1) <= 0).any(axis=1)
-        )
-    if bad.any():
-        raise GaugeError(
-            f"{source} is incomplete: configuration {sweeps[np.argmax(bad)]} does not have the "
-            "same ascending flow times as the others; measure the flow again."
-        )
-
-
-def _lattice(metadata: Mapping[str, str], source: str) -> Lattice:
-    """Return the lattice that the header of a table states."""
-    try:
-        return Lattice.parse(metadata["lattice"])
-    except (KeyError, UsageError) as error:
-        raise GaugeError(f"{source} does not state its lattice; measure the flow again.") from error

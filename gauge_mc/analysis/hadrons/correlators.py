@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gauge_mc.actions import ensemble_keys
+from gauge_mc.analysis.table_series import arranged
 from gauge_mc.analysis.timeseries.gamma_method import MIN_CONFIGURATIONS
 from gauge_mc.arrays import Array, Integers
 from gauge_mc.errors import GaugeError
@@ -197,7 +197,7 @@ def read_hadron_correlators(path: Path, names: Sequence[str], skip: int = 0) -> 
     table, source = read_table(path, TEXT), str(path)
     names = known_columns(table, (*names, *OPTIONAL))
     check_columns(table, names, source)
-    labels, sweeps, values = arranged(table.after(skip, source), names, source)
+    labels, sweeps, values = correlators_of(table.after(skip, source), names, source)
     if sweeps.size < MIN_CONFIGURATIONS:
         raise GaugeError(
             f"Masses need correlators on at least {MIN_CONFIGURATIONS} configurations; measure "
@@ -230,7 +230,7 @@ def check_columns(table: TableData, names: Sequence[str], source: str) -> None:
         raise GaugeError(f"{source} has no correlators yet; measure some first.")
 
 
-def arranged(
+def correlators_of(
     table: TableData, names: Sequence[str], source: str
 ) -> tuple[list[tuple[Any, ...]], Integers, dict[str, Array]]:
     """Return the correlators of a table as arrays.
@@ -247,7 +247,7 @@ def arranged(
     Returns
     -------
     list of tuple
-        Values of these columns for each correlator.
+        Values of these columns for each correlator, sorted.
     ndarray of int64, shape (configurations,)
         Numbers of the configurations, ascending.
     dict of str to ndarray of float64, shape (correlators, configurations, T)
@@ -258,29 +258,20 @@ def arranged(
     GaugeError
         If some configuration does not have every correlator at every t exactly once.
     """
-    labels, which = _codes([table[name] for name in names])
-    sweeps, at = np.unique(table["sweep"], return_inverse=True)
-    t = table["t"]
-    values = {}
-    for name in VALUES[1:]:
-        values[name] = np.full((len(labels), sweeps.size, int(t.max()) + 1), np.nan)
-        values[name][which, at, t] = table[name]
-        if values[name].size != len(table) or not np.isfinite(values[name]).all():
-            raise GaugeError(
-                f"{source} is incomplete: some configuration does not have every correlator at "
-                "every t exactly once; measure the correlators again."
-            )
-    return labels, sweeps, values
-
-
-def _codes(columns: Iterable[NDArray[Any]]) -> tuple[list[tuple[Any, ...]], Integers]:
-    """Return the different rows of some columns, and which of them each row is."""
-    known, codes = zip(*(np.unique(one, return_inverse=True) for one in columns), strict=True)
-    shape = tuple(len(one) for one in known)
-    flat, which = np.unique(np.ravel_multi_index(codes, shape), return_inverse=True)
-    found = zip(*np.unravel_index(flat, shape), strict=True)
-    rows = [tuple(one[i].item() for one, i in zip(known, row, strict=True)) for row in found]
-    return rows, which
+    index = [table[name] for name in (*names, VALUES[0])]
+    sweeps, columns, rows = arranged(table[SWEEP], index, source, "correlators")
+    elements = [*zip(*(one.tolist() for one in columns), strict=True)]
+    order = sorted(range(len(elements)), key=elements.__getitem__)
+    labels = list(dict.fromkeys(elements[n][:-1] for n in order))
+    extent = len(order) // len(labels)
+    if [elements[n][-1] for n in order] != [*range(extent)] * len(labels):
+        raise GaugeError(
+            f"{source} is incomplete: some correlator does not have every t; measure the "
+            "correlators again."
+        )
+    shape = (sweeps.size, len(labels), extent)
+    parts = {name: table[name][rows[:, order]] for name in VALUES[1:]}
+    return labels, sweeps, {n: one.reshape(shape).swapaxes(0, 1) for n, one in parts.items()}
 
 
 def fold(values: Array, parity: int, mirror: Array | None = None) -> Array:

@@ -10,12 +10,12 @@ from typing import TypeVar
 import numpy as np
 
 from gauge_mc.actions import ensemble_keys
+from gauge_mc.analysis.table_series import read_series
 from gauge_mc.analysis.timeseries.gamma_method import MIN_CONFIGURATIONS
 from gauge_mc.arrays import Array, Integers
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.columns import SWEEP, Column, TableColumns
-from gauge_mc.files.table import read_table
 from gauge_mc.registry import in_words
 
 COLUMNS = TableColumns(
@@ -155,22 +155,16 @@ def read_spectrum(path: Path, skip: int = 0, fewest: int = MIN_CONFIGURATIONS) -
     UsageError
         If nothing was measured after the update `skip`.
     """
-    table, source = read_table(path), str(path)
-    COLUMNS.check(table, source, "spectra of the overlap operator")
-    if not len(table):
-        raise GaugeError(f"{source} has no spectra yet; measure some first.")
-    chosen = table.after(skip, source)
-    sweeps = np.asarray(chosen[SWEEP], np.int64)
-    check_number(sweeps.size, source, fewest)
-    known = {name: one for name, one in table.header.items() if name in METADATA}
-    try:
-        lattice = Lattice.parse(table.header["lattice"])
-    except KeyError:
-        raise GaugeError(f"{source} does not state its lattice; measure it again.") from None
-    index, bound = np.asarray(chosen["index"], np.int64), float(chosen["bound"].max())
-    projected = _projected(path, sweeps)
-    chains = np.zeros(sweeps.size, np.int64)
-    return SpectrumTable(known, lattice, sweeps, chains, index, projected, bound)
+    found = read_series(path, COLUMNS, "spectra of the overlap operator", skip, fewest)
+    return SpectrumTable(
+        found.stated(METADATA),
+        found.lattice,
+        found.sweeps,
+        np.zeros(found.sweeps.size, np.int64),
+        np.asarray(found.values["index"][:, 0], np.int64),
+        _projected(path, found.sweeps),
+        float(found.values["bound"].max()),
+    )
 
 
 def check_number(configurations: int, source: str, fewest: int = MIN_CONFIGURATIONS) -> None:
@@ -193,17 +187,16 @@ def _projected(path: Path, sweeps: Integers) -> Array:
     beside = eigenvalue_table(path)
     if not beside.is_file():
         raise GaugeError(f"There is no table {beside} beside {path}; measure the spectrum again.")
-    table, source = read_table(beside), str(beside)
-    EIGENVALUE_COLUMNS.check(table, source, "eigenvalues of the overlap operator")
-    own = np.isin(table[SWEEP], sweeps)
-    numbers, k = table[SWEEP][own], table["k"][own]
-    most = int(k.max()) if k.size else 0
-    complete = np.array_equal(numbers, np.repeat(sweeps, most)) and np.array_equal(
-        k, np.tile(np.arange(1, most + 1), sweeps.size)
+    found = read_series(
+        beside,
+        EIGENVALUE_COLUMNS,
+        "eigenvalues of the overlap operator",
+        fewest=1,
+        rows=lambda table: np.isin(table[SWEEP], sweeps),
     )
-    if not most or not complete:
+    if not np.array_equal(found.sweeps, sweeps):
         raise GaugeError(
-            f"{source} does not have the same eigenvalues of every configuration; measure the "
-            "spectrum again."
+            f"{beside} does not have eigenvalues of every configuration; measure the spectrum "
+            "again."
         )
-    return np.asarray(table["projected"][own], np.float64).reshape(sweeps.size, most)
+    return np.asarray(found.values["projected"], np.float64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations_with_replacement
 from pathlib import Path
 
@@ -129,13 +129,13 @@ def _open(path: Path, skip: int) -> tuple[TableData, str, dict[str, str]]:
     """Return a table of Wilson loops, its name, and what its header says of the ensemble."""
     table, source = read_table(path), str(path)
     _check_columns(table, source)
-    return table.after(skip, source), source, ensemble_of(table)
+    return table.after(skip, source), source, ensemble_of(table.header)
 
 
-def ensemble_of(table: TableData) -> dict[str, str]:
+def ensemble_of(header: Mapping[str, str]) -> dict[str, str]:
     """Return group, beta and lattice of an ensemble, as far as a header states them."""
     names = ("group", "beta", "lattice")
-    return {name: value for name, value in table.header.items() if name in names}
+    return {name: value for name, value in header.items() if name in names}
 
 
 def select_loops(

@@ -13,13 +13,13 @@ from gauge_mc.analysis.potential.loop_tables import ensemble_of
 from gauge_mc.analysis.potential.loops import step_length
 from gauge_mc.analysis.potential.plateau_search import LOOP_PRECISION, check_enough
 from gauge_mc.analysis.potential.plateaus import PlateauPoint, Plateaus
+from gauge_mc.analysis.table_series import read_series
 from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.arrays import Array, Integers
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.paths import PATHS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.columns import SWEEP, Column, TableColumns
-from gauge_mc.files.table import TableData, read_table
 from gauge_mc.groups import GROUPS
 
 COLUMNS = TableColumns(
@@ -75,35 +75,18 @@ def read_correlators(path: Path, skip: int = 0) -> tuple[Correlators, dict[str, 
     UsageError
         If nothing was measured after the update `skip`.
     """
-    table, source = read_table(path), str(path)
-    _check(table, source)
+    found = read_series(path, COLUMNS, "correlators of Polyakov loops", skip, 1)
     try:
-        extent = Lattice.parse(table.header.get("lattice", "")).t
-        colours = GROUPS[table.header.get("group", "")].colours
-    except UsageError as error:
+        extent, colours = found.lattice.t, GROUPS[found.header.get("group", "")].colours
+    except (GaugeError, UsageError) as error:
         raise GaugeError(
-            f"The header of {source} does not state the lattice and the group; measure the "
+            f"The header of {path} does not state the lattice and the group; measure the "
             "correlators again."
         ) from error
-    table = table.after(skip, source)
-    columns = [table[name].tolist() for name in ("path", "r")]
-    distances = tuple(dict.fromkeys(zip(*columns, strict=True)))
-    sweeps, counts = np.unique(table["sweep"], return_counts=True)
-    regular = [*zip(*columns, strict=True)] == [*distances] * sweeps.size
-    if (counts != len(distances)).any() or not regular or (np.diff(table["sweep"]) < 0).any():
-        raise GaugeError(
-            f"{source} is damaged: its configurations do not have the same distances; measure the "
-            "correlators again."
-        )
-    values = np.asarray(table["re"], np.float64).reshape(sweeps.size, len(distances))
-    return Correlators(colours, extent, distances, sweeps, values), ensemble_of(table)
-
-
-def _check(table: TableData, source: str) -> None:
-    """Refuse a table that is empty or does not contain correlators."""
-    COLUMNS.check(table, source, "correlators of Polyakov loops")
-    if not len(table["re"]):
-        raise GaugeError(f"{source} has no correlators yet; measure some first.")
+    columns = (found.index[name].tolist() for name in ("path", "r"))
+    distances = tuple(zip(*columns, strict=True))
+    values = np.asarray(found.values["re"], np.float64)
+    return Correlators(colours, extent, distances, found.sweeps, values), ensemble_of(found.header)
 
 
 def correlator_potential(correlators: Correlators) -> Plateaus:

@@ -21,16 +21,14 @@ from numpy.typing import NDArray
 
 from gauge_mc.actions import ACTIONS, action_of
 from gauge_mc.analysis.flow.records import FLOW_KIND, METADATA
-from gauge_mc.analysis.thermodynamics.flow_columns import CORRELATORS, FIELD_COLUMNS
+from gauge_mc.analysis.table_series import read_series
+from gauge_mc.analysis.thermodynamics.flow_columns import CORRELATORS
 from gauge_mc.analysis.thermodynamics.free_fields import on_lattice
 from gauge_mc.analysis.timeseries import Estimate, estimate
-from gauge_mc.analysis.timeseries.gamma_method import MIN_CONFIGURATIONS
 from gauge_mc.analysis.transition.volume import centre_sector
 from gauge_mc.arrays import Array
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
-from gauge_mc.files.columns import SWEEP
-from gauge_mc.files.table import read_table
 from gauge_mc.flows import FLOWS
 from gauge_mc.groups import GROUPS
 from gauge_mc.results import documented, result_field
@@ -122,31 +120,24 @@ def read_field_series(path: Path, skip: int = 0) -> FieldSeries:
         If the table is not one of correlators, there are too few configurations, or these have
         different flow times.
     """
-    table = read_table(path)
-    CORRELATORS.check(table, f"The table {path}", "correlators of fields")
-    table = table.after(skip, str(path))
-    lattice = Lattice.parse(table.header["lattice"])
-    distances = np.arange(1, lattice.t // 2 + 1)
-    times = np.unique(table["t"])
-    shape = (np.unique(table[SWEEP]).size, times.size, distances.size)
-    order = np.tile(np.repeat(times, distances.size), shape[0])
-    if len(table) != math.prod(shape) or not np.array_equal(table["t"], order):
+    found = read_series(path, CORRELATORS, "correlators of fields", skip)
+    lattice = found.lattice
+    distances, times = np.arange(1, lattice.t // 2 + 1), np.unique(found.index["t"])
+    elements = np.stack([found.index["t"], found.index["tau"]])
+    wanted = np.stack([np.repeat(times, distances.size), np.tile(distances, times.size)])
+    if not np.array_equal(elements, wanted):
         raise GaugeError(
-            f"{path} is incomplete: its configurations do not have the same flow times and "
-            "distances; measure the correlators again."
+            f"{path} is incomplete: it does not have every distance at every flow time; measure "
+            "the correlators again."
         )
-    if shape[0] < MIN_CONFIGURATIONS:
-        raise GaugeError(
-            f"{path} has {shape[0]} configurations, and {MIN_CONFIGURATIONS} are needed; measure "
-            "more."
-        )
-    parts = {name: np.asarray(table[name], np.float64).reshape(shape) for name in FIELD_COLUMNS[3:]}
+    shape = (found.sweeps.size, times.size, distances.size)
+    parts = {name: one.astype(np.float64).reshape(shape) for name, one in found.values.items()}
     electric, magnetic, loop = (
         parts[f"{name}_re"] + 1j * parts[f"{name}_im"] for name in ("electric", "magnetic", "loop")
     )
-    turn = _turns(loop, GROUPS[table.header["group"]].colours)
+    turn = _turns(loop, GROUPS[found.header["group"]].colours)
     return FieldSeries(
-        {name: table.header[name] for name in METADATA if name in table.header},
+        found.stated(METADATA),
         lattice,
         times,
         (electric * turn).real / DIRECTIONS,

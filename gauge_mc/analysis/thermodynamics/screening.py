@@ -24,14 +24,13 @@ from gauge_mc.analysis.fitting.curve_fit import CurveFit, fit_curve
 from gauge_mc.analysis.fitting.linear_fit import POOR
 from gauge_mc.analysis.hadrons.folded import Correlator
 from gauge_mc.analysis.potential.loop_tables import ensemble_of
+from gauge_mc.analysis.table_series import read_series
 from gauge_mc.analysis.thermodynamics.free_energy import CONFINED, DECONFINED, SIGNIFICANT
 from gauge_mc.analysis.timeseries import Estimate, estimate
-from gauge_mc.analysis.timeseries.gamma_method import MIN_CONFIGURATIONS
 from gauge_mc.arrays import Array, Integers
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.columns import SWEEP, Column, TableColumns
-from gauge_mc.files.table import read_table
 from gauge_mc.results import documented, result_field
 
 AXES = ("x", "y", "z")
@@ -138,37 +137,25 @@ def read_planes(path: Path, skip: int = 0) -> PlaneSeries:
     GaugeError
         If the table is not one of such correlators, is incomplete, or has too few configurations.
     """
-    table = read_table(path)
-    COLUMNS.check(table, f"The table {path}", "correlators of planes")
-    table = table.after(skip, str(path))
-    lattice = Lattice.parse(table.header["lattice"])
+    found = read_series(path, COLUMNS, "correlators of planes", skip)
+    lattice = found.lattice
     rows = [
         (axis, r)
         for axis, extent in zip(AXES, lattice.extents[:3], strict=True)
         for r in range(extent // 2 + 1)
     ]
-    sweeps = np.unique(table[SWEEP])
-    found = [*zip(table["axis"].tolist(), table["r"].tolist(), strict=True)]
-    if found != rows * sweeps.size:
+    if [*zip(found.index["axis"].tolist(), found.index["r"].tolist(), strict=True)] != rows:
         raise GaugeError(
-            f"{path} is incomplete: its configurations do not have all axes and distances; measure "
-            "the correlators again."
-        )
-    if sweeps.size < MIN_CONFIGURATIONS:
-        raise GaugeError(
-            f"{path} has {sweeps.size} configurations, and {MIN_CONFIGURATIONS} are needed; "
-            "measure more."
+            f"{path} is incomplete: it does not have all axes and distances; measure the "
+            "correlators again."
         )
     longest = max(lattice.extents[:3])
     chosen = [n for n, (axis, _) in enumerate(rows) if lattice.extents[AXES.index(axis)] == longest]
     parts = [
-        np.asarray(table[name], np.float64)
-        .reshape(sweeps.size, len(rows))[:, chosen]
-        .reshape(sweeps.size, -1, longest // 2 + 1)
-        .mean(axis=1)
+        found.values[name][:, chosen].reshape(found.sweeps.size, -1, longest // 2 + 1).mean(axis=1)
         for name in ("re", "im")
     ]
-    return PlaneSeries(ensemble_of(table), lattice, sweeps, longest, parts[0], parts[1])
+    return PlaneSeries(ensemble_of(found.header), lattice, found.sweeps, longest, *parts)
 
 
 def screening(

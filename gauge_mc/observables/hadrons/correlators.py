@@ -11,7 +11,12 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.hadrons.correlators import Quark, arranged, check_columns, known_columns
+from gauge_mc.analysis.hadrons.correlators import (
+    Quark,
+    check_columns,
+    correlators_of,
+    known_columns,
+)
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
@@ -223,7 +228,7 @@ class Hadrons(QuarkObservable):
         """Return the real and imaginary part of every correlator; see `Observable.series`."""
         names = known_columns(table, cls.columns.indices[:-1])
         check_columns(table, names, source)
-        labels, sweeps, values = arranged(table, names, source)
+        labels, sweeps, values = correlators_of(table, names, source)
         return {
             ",".join(
                 [*(f"{key}={x}" for key, x in zip(names, one, strict=True)), part]

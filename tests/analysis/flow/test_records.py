@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from gauge_mc.analysis.flow.records import FLOW_COLUMNS, WHOLE, read_flow
+from gauge_mc.analysis.flow.records import FLOW_COLUMNS, read_flow
 from gauge_mc.analysis.timeseries.cautions import caution_spacing
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import write_table
@@ -70,22 +70,25 @@ def replaced(position, value, row=3):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda rows: (HEADER, []), "has no measurements yet; measure some first"),
-        (lambda rows: (HEADER, rows[: 9 * T.size]), "at least 10 conf.*more than these 9"),
-        (lambda rows: (HEADER, rows[:-1]), "configuration 120 does not have the same ascending"),
-        (lambda rows: (HEADER, rows[1:]), "configuration 10 does not have the same ascending"),
-        (replaced(1, 0.3), "configuration 10 does not have the same ascending flow times"),
-        (lambda rows: (HEADER, [rows[1], rows[0], *rows[2:]]), "configuration 10 does not have"),
+        (
+            lambda rows: (HEADER, []),
+            "has no rows of the gradient flow of the whole lattice; measure",
+        ),
+        (lambda rows: (HEADER, rows[: 9 * T.size]), "has 9 configurations, and at least 10"),
+        (lambda rows: (HEADER, rows[:-1]), "configuration 120 does not have the same rows"),
+        (lambda rows: (HEADER, rows[1:]), "configuration 10 does not have the same rows"),
+        (replaced(1, 0.3), "configuration 10 does not have the same rows"),
+        (lambda rows: (HEADER, [rows[1], rows[0], *rows[2:]]), "its flow times are not ascending"),
         (replaced(3, "inf"), "column 'energy_plaquette' contains a value that is not a number"),
         (replaced(0, 10.5), "column 'sweep' contains a value that is not a number"),
-        (without_lattice, "does not state its lattice; measure the flow again"),
+        (without_lattice, "does not state its lattice; measure the gradient flow"),
         (
             lambda rows: ({**HEADER, "lattice": "4x4"}, rows),
-            "does not state its lattice; measure the flow again",
+            "does not state its lattice; measure the gradient flow",
         ),
         (
             lambda rows: (HEADER, [(*row[:2], 0, *row[3:]) for row in rows]),
-            rf"no rows of the whole lattice \(slice {WHOLE}\); measure the flow again",
+            "no rows of the gradient flow of the whole lattice; measure",
         ),
     ],
 )

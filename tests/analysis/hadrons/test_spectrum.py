@@ -88,7 +88,9 @@ def test_tables_that_are_refused(tmp_path):
     path = write_correlators(tmp_path / "a.csv", MESON_LABELS, {label: rng.normal(size=(12, 4))})
     lines = path.read_text().splitlines()
     lacking.write_text("\n".join([*lines[:10], *lines[11:-1], ""]))
-    with pytest.raises(GaugeError, match="is incomplete: some configuration does not have every"):
+    with pytest.raises(
+        GaugeError, match="is incomplete: configuration 20 does not have the same rows"
+    ):
         read_hadron_correlators(lacking, MESON_LABELS)
 
 

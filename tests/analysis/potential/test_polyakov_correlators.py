@@ -181,7 +181,7 @@ def test_unfit_tables_end_in_one_sentence(tmp_path):
     path = tmp_path / "e.csv"
     with Table(path, HEADER, ("sweep", "path", "r", "re")) as table:
         table.append([(1, "100", 1, 0.1), (1, "100", 2, 0.1), (2, "100", 1, 0.1)])
-    with pytest.raises(GaugeError, match="do not have the same distances"):
+    with pytest.raises(GaugeError, match="configuration 2 does not have the same rows"):
         read_correlators(path)
     loops = write_loops(tmp_path / "f.csv", synthetic_loops(np.random.default_rng(0), 12, 3))
     with pytest.raises(GaugeError, match="has no column 're': it is not a table of correlators"):
