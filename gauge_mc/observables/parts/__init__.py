@@ -1,0 +1,1 @@
+"""Parts of observables: what they consist of beside what they measure."""
