@@ -56,5 +56,4 @@ def _trips(rungs: NDArray[np.int64], last: int) -> int:
 
 
 def _numbers(replicas: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return 0, 1, 2, … in every row."""
     return np.broadcast_to(np.arange(replicas.shape[1]), replicas.shape)

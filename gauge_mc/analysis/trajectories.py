@@ -178,7 +178,6 @@ def read_trajectories(path: Path, skip: int = 0) -> TrajectoryTable:
 
 
 def _is_of_term(column: str, kinds: Sequence[str] = (FORCE,)) -> bool:
-    """Return whether a column is one of these kinds of columns of a term."""
     return column.startswith(tuple(f"{kind}_" for kind in kinds))
 
 

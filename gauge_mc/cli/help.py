@@ -76,7 +76,6 @@ def show_help(command: Any, ctx: Any, lists: Sections) -> NoReturn:
 
 
 def _section(heading: str, rows: Iterable[Row], width: int) -> Text:
-    """Return a section, with its heading in bold."""
     from rich.text import Text
 
     lines = [Text(heading, "bold")] * (heading != ARGUMENTS)

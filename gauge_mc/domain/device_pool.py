@@ -137,7 +137,6 @@ def device_pool(openers: Sequence[Callable[[], Devices]]) -> Iterator[DevicePool
 
 
 def _next_result(job: Generator[Result, None, None]) -> Result:
-    """Return the next result of a job."""
     try:
         return next(job)
     except (GaugeError, CancelledError) as error:

@@ -46,7 +46,6 @@ def to_xarray(columns: Columns, header: Mapping[str, str]) -> Any:
 
 
 def _rows(columns: Columns) -> int:
-    """Return the number of rows."""
     return len(next(iter(columns.values()), ()))
 
 

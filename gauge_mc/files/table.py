@@ -705,7 +705,6 @@ def _last_sources(lines: Sequence[bytes]) -> str:
 
 
 def _comments(lines: Sequence[bytes]) -> Iterator[bytes]:
-    """Return the lines of the header."""
     return itertools.takewhile(lambda line: line.startswith(b"#"), lines)
 
 

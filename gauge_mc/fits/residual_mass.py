@@ -82,7 +82,6 @@ def _plateau(one: ResidualMass) -> tuple[str, str, str]:
 
 
 def _z_a(one: ResidualMass) -> tuple[str, str]:
-    """Return the cells of Z_A."""
     if one.z_a is None:
         return "", ""
     return str(one.z_a), f"{one.z_a_t_min}–{one.z_a_t_max}"

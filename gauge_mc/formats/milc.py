@@ -67,7 +67,6 @@ class Milc(Format):
 
 
 def _read_header(file: InputFile) -> MilcReader:
-    """Read and check the header."""
     start = file.read(0, 4).tobytes()
     for order in "<>":
         if start == struct.pack(f"{order}i", _OLD_MAGIC):

@@ -110,7 +110,6 @@ def _stored(lattice: Lattice, group: Group, dtype: str, rows: int) -> StoredLink
 
 
 def _read_header(file: InputFile) -> NerscReader:
-    """Read and check the header."""
     fields, offset = _fields(file)
     group, rows = _group_and_rows(file, fields.get("DATATYPE", ""))
     real, warnings = fields.get("FLOATING_POINT"), []

@@ -277,7 +277,6 @@ def _known_scan(path: Path) -> Scan:
 
 
 def _configuration_check(path: Path, kind: LinkKind) -> Check:
-    """Return the check of a configuration by itself."""
     return Check(path, partial(_configuration, path, None, {}, kind=kind), named=True)
 
 

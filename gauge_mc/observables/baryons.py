@@ -110,7 +110,6 @@ class Baryons(Hadrons):
     def _diquarks(
         self, pair: Pair, first: Propagator, second: Propagator
     ) -> Iterator[HadronCorrelator]:
-        """Yield the correlators of all diquarks."""
         for (name, gamma), momentum in product(SIXTEEN.items(), self.quarks.momenta):
             # A diquark and the meson with the same matrix have opposite parities.
             parity = -1 if (GAMMA[3] @ gamma @ GAMMA[3] == gamma).all() else 1

@@ -196,7 +196,6 @@ class OverlapSpectrumObservable(Observable):
 
 
 def _record(overlap: Overlap, found: OverlapSpectrum | None) -> Record:
-    """Return the record of a field."""
     if not found:
         return (0, 0, 0, 0.0, overlap.error_bound)
     up, down = (int((found.chiralities == one).sum()) for one in (UP, DOWN))
@@ -204,7 +203,6 @@ def _record(overlap: Overlap, found: OverlapSpectrum | None) -> Record:
 
 
 def _rows(found: OverlapSpectrum, rho: float) -> list[Record]:
-    """Return the rows of the eigenvalues that are not 0."""
     own = found.chiralities == 0
     sizes = found.values[own]
     projected = sizes / np.sqrt(1 - np.minimum(sizes / (2 * rho), 1 - 1e-12) ** 2)

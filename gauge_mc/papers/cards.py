@@ -226,7 +226,6 @@ def _entry(content: Mapping[str, Any]) -> Entry:
 
 
 def _ensembles(content: Mapping[str, Any], path: Path) -> dict[str, PaperEnsemble]:
-    """Return the ensembles of a card."""
     shared = flat(_table(content, "shared"))
     found: dict[str, PaperEnsemble] = {}
     for kind in (ENSEMBLES, SCANS):

@@ -403,7 +403,6 @@ def _prepared(
 
 
 def _measure_field(field: Field, observable: Observable) -> TableData:
-    """Measure an observable on a field in memory."""
     records = observable.measurer(field)(field)
     if observable.records:
         check_records(observable, [records])

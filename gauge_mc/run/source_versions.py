@@ -78,7 +78,6 @@ def sources_of(observable: Observable | type[Observable], group: str) -> str:
 
 @cache
 def _sources_of(kind: type, group: str) -> str:
-    """See `sources_of`."""
     home = kind.__module__
     own = home.partition(".")[0]
     if not _is_covered(home, own):
@@ -229,7 +228,6 @@ def _files(kernels: Iterable[Kernel], group: str) -> list[Path]:
 
 
 def _text(module: ModuleType) -> str:
-    """Return the source text of a module."""
     return _read(Path(inspect.getfile(module)))
 
 
@@ -239,7 +237,6 @@ def _read(path: Path) -> str:
 
 
 def _digest(texts: Mapping[str, str]) -> str:
-    """Return a digest of texts by name."""
     digest = hashlib.sha256()
     for name, text in sorted(texts.items()):
         digest.update(f"{name}\0{text}\0".encode())

@@ -285,5 +285,4 @@ def _observable(loops: Loops) -> type[Observable]:
 
 
 def _at(table: TableData, updates: NDArray[np.int64], name: str) -> Array:
-    """Return a column at some of its updates."""
     return np.asarray(table[name][np.searchsorted(table[SWEEP], updates)], dtype=np.float64)

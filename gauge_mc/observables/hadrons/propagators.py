@@ -185,7 +185,6 @@ def _solve(
     source: Source,
     links: Field,
 ) -> QuarkSolution:
-    """Return the propagator of a quark."""
     vectors = SpinorField.empty(operator.field, PRECISION, SPINS * links.group.colours)
     source.fill(vectors, links)
     if isinstance(operator, WallOperator):

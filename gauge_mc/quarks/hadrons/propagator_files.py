@@ -282,7 +282,6 @@ class _FieldRecords:
 
 
 def _messages(file: InputFile, records: list[LimeRecord]) -> Iterator[_FieldRecords]:
-    """Yield the fields of a file."""
     begun: list[LimeRecord] = []
     for record in records:
         if record.type == "scidac-private-record-xml" and begun:

@@ -360,7 +360,6 @@ class Overlap:
         )
 
     def _zeros(self, modes: LowModes) -> int:
-        """Return the number of modes that are 0."""
         return int((modes.values <= self._zero).sum())
 
     def _modes_beyond_zero(self, chirality: int, first: int, beyond: int, seed: int) -> LowModes:
