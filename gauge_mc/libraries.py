@@ -21,7 +21,7 @@ class OptionalPackage(NamedTuple):
 LIBRARIES = {
     "matplotlib": OptionalPackage("analysis", "plots"),
     "scipy": OptionalPackage("analysis", "fits"),
-    "pyerrors": OptionalPackage("analysis", "fits with autocorrelation"),
+    "pyerrors": OptionalPackage("pyerrors", "export to pyerrors"),
     "h5py": OptionalPackage("hdf5", "files in HDF5"),
     "pandas": OptionalPackage("notebook", "tables of pandas"),
     "xarray": OptionalPackage("notebook", "labelled arrays"),

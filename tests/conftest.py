@@ -147,6 +147,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         values = getattr(getattr(item, "callspec", None), "params", {})
         kind = kind_of(item)
         fixtures = {*getattr(item, "fixturenames", ())}
+        if "pyerrors" in fixtures:  # which the README's command for tests does not install
+            item.add_marker(pytest.mark.slow)
         if values.get("storage") == "single":  # half precision has the same arithmetic
             item.add_marker(pytest.mark.slow)
         if runs_kernels(item) and any(kind) and kind not in QUICK:
@@ -308,6 +310,11 @@ def open_by_name(name: str, threads: int = 2) -> Device:
         return CudaDevice()
     except GaugeError as error:
         pytest.skip(str(error))
+
+
+@pytest.fixture
+def pyerrors():
+    return pytest.importorskip("pyerrors")
 
 
 @pytest.fixture(params=DEVICES)

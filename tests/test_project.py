@@ -1,5 +1,6 @@
 """What the files at the top of the checkout say of the project agrees."""
 
+import json
 import re
 import subprocess
 import tomllib
@@ -23,6 +24,17 @@ def test_the_citation_has_the_version_and_the_licence(root, project):
     assert citation["version"] == project["version"]
     assert citation["license"] == project["license"]
     assert citation["title"] == project["name"]
+
+
+@pytest.mark.parametrize("name", [".zenodo.json", "codemeta.json"])
+def test_descriptions_for_archives_say_what_the_project_says(root, project, name):
+    found = json.loads((root / name).read_text())
+    for key in ("version", "description", "keywords"):
+        assert found[key] == project[key]
+    assert found.get("name", found.get("title")) == project["name"]
+    assert found["license"].endswith(project["license"])
+    (author,) = found.get("author", found.get("creators"))
+    assert author["name"] == project["authors"][0]["name"]
 
 
 def test_the_changelog_begins_with_the_version(root, project):

@@ -37,8 +37,7 @@ def test_tau_int_and_coverage_on_ar1(rho):
     assert 0.58 < np.mean(np.abs(pulls) < 1) < 0.78
 
 
-def test_error_equals_pyerrors():
-    pyerrors = pytest.importorskip("pyerrors")
+def test_error_equals_pyerrors(pyerrors):
     for chain in autoregressive(np.random.default_rng(3), 500, 5, 0.7).T:
         obs = pyerrors.Obs([chain], ["chain"])
         obs.gamma_method(S=1.5)
@@ -55,8 +54,7 @@ def test_autocovariance_equals_the_plain_sum():
     np.testing.assert_allclose(autocovariance(x), plain, atol=1e-13)
 
 
-def test_several_chains_equal_pyerrors():
-    pyerrors = pytest.importorskip("pyerrors")
+def test_several_chains_equal_pyerrors(pyerrors):
     chains = list(autoregressive(np.random.default_rng(4), 400, 3, 0.7).T)
     chains = [chain - chain.mean() + 0.5 for chain in chains]  # else it takes several means
     obs = pyerrors.Obs(chains, ["chain|1", "chain|2", "chain|3"])
@@ -314,8 +312,7 @@ def test_other_formats_of_an_estimate_are_refused(form):
         format(MEASURED, form)
 
 
-def test_an_estimate_becomes_an_observable_of_pyerrors():
-    pytest.importorskip("pyerrors")
+def test_an_estimate_becomes_an_observable_of_pyerrors(pyerrors):
     one, other = MEASURED.to_pyerrors("one"), MEASURED.to_pyerrors("other")
     assert (one.value, one.dvalue) == pytest.approx((0.60193, 0.0007))
     sums = [one + one, one + other]

@@ -6,7 +6,6 @@ import sys
 
 import h5py
 import numpy as np
-import pyerrors
 import pytest
 
 import gauge_mc
@@ -74,7 +73,7 @@ def test_hdf5_holds_tables_and_their_headers(run, tmp_path):
         assert h5["plaquette/plaquette"].dtype == np.float64
 
 
-def test_pyerrors_finds_names_replica_and_gaps(run, tmp_path):
+def test_pyerrors_finds_names_replica_and_gaps(run, tmp_path, pyerrors):
     out = tmp_path / "out.json.gz"
     assert call("export", run, out) == (f"{out}: plaquette, polyakov, wilson_loops\n", 0)
     found = pyerrors.input.json.load_json_dict(str(out), verbose=False, full_output=True)
@@ -95,7 +94,7 @@ def test_pyerrors_finds_names_replica_and_gaps(run, tmp_path):
         check(corr[t], SWEEPS, [loop(sweep, 25, 110, 2, t) for sweep in SWEEPS])
 
 
-def test_pyerrors_finds_the_times_of_multilevel_averages(tmp_path):
+def test_pyerrors_finds_the_times_of_multilevel_averages(tmp_path, pyerrors):
     path = make_run(tmp_path / "run", configs=6, measure="plaquette:3")
     header, times = {"observable": "wilson_loops", "t_step": "3"}, (3, 6, 9)
     with Table(path / "wilson_loops.csv", header, LOOP_COLUMNS) as table:
@@ -134,7 +133,7 @@ def other(tmp_path):
     return path
 
 
-def test_the_header_of_a_table_says_what_its_observable_is(other, tmp_path):
+def test_the_header_of_a_table_says_what_its_observable_is(other, tmp_path, pyerrors):
     out = tmp_path / "x.json.gz"
     assert call("export", other, out) == (f"{out}: energy, off_axis, plaquette, tensor\n", 0)
     content = pyerrors.input.json.load_json_dict(str(out), verbose=False)
@@ -161,7 +160,7 @@ def test_the_ending_of_the_file_chooses_the_writer(other, tmp_path):
         assert list(h5) == names
 
 
-def test_replica_of_one_ensemble_combine(run, tmp_path):
+def test_replica_of_one_ensemble_combine(run, tmp_path, pyerrors):
     other = make_run(tmp_path / "other", configs=5, seed=4)
     for path in (run, other):
         assert call("export", path, tmp_path / f"{path.name}.json.gz")[1] == 0
@@ -242,7 +241,7 @@ def test_what_cannot_be_exported(bad, monkeypatch, words, sentence, code):
 
 @pytest.mark.parametrize(
     ("library", "end", "extra"),
-    [("h5py", ".h5", "hdf5"), ("pyerrors", ".json.gz", "analysis")],
+    [("h5py", ".h5", "hdf5"), ("pyerrors", ".json.gz", "pyerrors")],
 )
 def test_missing_libraries(run, tmp_path, monkeypatch, library, end, extra):
     monkeypatch.setitem(sys.modules, library, None)

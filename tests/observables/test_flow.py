@@ -452,8 +452,13 @@ def test_exports(tmp_path, monkeypatch):
     with h5py.File("x.h5") as h5:
         for name in FLOW_COLUMNS:
             assert np.array_equal(h5["flow"][name][:], table[name])
+
+
+def test_pyerrors_reads_what_is_exported(tmp_path, monkeypatch, pyerrors):
+    monkeypatch.chdir(tmp_path)
+    run = make_run(tmp_path / "run", configs=6, measure="flow:3", precision="double")
+    table = read_table(run / "flow.csv")
     assert call("export", run, "x.json.gz") == ("x.json.gz: flow\n", 0)
-    pyerrors = pytest.importorskip("pyerrors")
     content = pyerrors.input.json.load_json_dict("x.json.gz", verbose=False)["flow"]
     assert set(content) == {*VALUES}
     for name in VALUES:

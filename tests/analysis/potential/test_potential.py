@@ -109,8 +109,7 @@ def test_off_axis_paths_are_fitted_together():
     assert any("error alone" in one for one in result.cautions)
 
 
-def test_fit_equals_that_of_pyerrors():
-    pyerrors = pytest.importorskip("pyerrors")
+def test_fit_equals_that_of_pyerrors(pyerrors):
     plateaus = find_plateaus([steady(800, 7, noise=0.001)], t_min=2)
     fit = fit_window(plateaus, True, 1, 7)
     assert fit.correlated
