@@ -2,26 +2,23 @@
 
 import json
 import os
-import shutil
 import stat
 import sys
 import tempfile
 from pathlib import Path
-from shlex import quote
 
 import pytest
 
-from gauge_mc.devices.cpu.compiler import find_compiler
 from gauge_mc.devices.cuda import install as installation
-from gauge_mc.devices.cuda.install import HEADERS, find_toolkit, install, requirements
+from gauge_mc.devices.cuda.install import MEGABYTES, install, requirements
+from gauge_mc.devices.cuda.nvcc import find_nvcc
 from gauge_mc.errors import GaugeError
 from tests.calls import call
 from tests.children import only_tools
 
 PIP = """#!{python}
-import json, os, shutil, sys, tarfile
+import json, shutil, sys
 from pathlib import Path
-from shlex import quote
 
 home = Path({home!r})
 words = sys.argv[1:]
@@ -31,31 +28,19 @@ print("pip says", len(calls))
 if len(calls) == json.loads((home / "fails_at.json").read_text()):
     print("error: no luck")
     sys.exit(1)
-assert words[:3] == ["-m", "pip", "--disable-pip-version-check"]
-command, target = words[3], words[-1]
-if command == "download":
-    source = home / "source" / "pycuda-2026.1"
-    source.mkdir(parents=True)
-    (source / "setup.py").write_text("")
-    folder = Path(words[words.index("--dest") + 1])
-    with tarfile.open(folder / "pycuda-2026.1.tar.gz", "w:gz") as archive:
-        archive.add(source, source.name)
-elif os.path.isdir(target):
-    assert Path(target, "setup.py").exists()
-    shutil.copy(Path(target, "siteconf.py"), home)
-    shutil.copytree(Path(target).parent / "stubs", home / "stubs")
-else:
+assert words[:4] == ["-m", "pip", "--disable-pip-version-check", "install"]
+if any(word.startswith("cuda-toolkit") for word in words):
     shutil.copytree(home / "wheels", home / "site", dirs_exist_ok=True)
 """
-"""A Python that only knows ``-m pip``: wheels, the source of PyCUDA, and what is built of it."""
+"""A Python that only knows ``-m pip install``, of wheels."""
 
 
-def make_toolkit(root, headers=HEADERS):
-    """Make a folder with nvcc and headers, as a toolkit and as NVIDIA's wheels have them."""
-    for path in (root / "bin" / "nvcc", *(root / "include" / name for name in headers)):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
-    (root / "bin" / "nvcc").chmod(0o755)
+def make_toolkit(root):
+    """Make a folder with nvcc, as a toolkit and as NVIDIA's wheels have it."""
+    path = root / "bin" / "nvcc"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    path.chmod(0o755)
     return root
 
 
@@ -82,17 +67,11 @@ class Machine:
         install(self.lines.append)
 
     def calls(self):
-        """Return what pip was called with, without what is common to all calls."""
-        return [words[3:] for words in json.loads((self.home / "calls.json").read_text())]
+        """Return what pip was told to install in each call."""
+        return [words[4:] for words in json.loads((self.home / "calls.json").read_text())]
 
     def left_behind(self):
         return sorted((self.home / "temporary").iterdir())
-
-    def configuration(self):
-        """Return the choices in ``siteconf.py``."""
-        values = {}
-        exec((self.home / "siteconf.py").read_text(), values)
-        return {name: value for name, value in values.items() if name.isupper()}
 
 
 @pytest.fixture
@@ -104,114 +83,75 @@ def machine(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [str(tmp_path / "site"), *foreign])
     monkeypatch.setattr(sys, "executable", str(made.python))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    monkeypatch.setattr(installation, "driver_release", lambda: (13, 0))
     make_toolkit(tmp_path / "wheels" / "nvidia" / "cu13")
     return made
 
 
 def test_what_is_installed_is_what_the_package_asks_for():
-    pycuda, toolkit = requirements()
-    assert pycuda.startswith("pycuda>=")
+    bindings, toolkit = requirements()
+    assert bindings.startswith("cuda-bindings>=")
     assert toolkit.startswith("cuda-toolkit[")
-    for part in ("cudart", "nvcc", "nvvm", "profiler"):  # headers of the last
-        assert part in toolkit
+    assert all(part in toolkit for part in ("cudart", "nvcc", "nvvm"))
 
 
-@pytest.mark.slow
-def test_wheels_come_first_and_pycuda_is_built_against_them(machine):
-    assert find_toolkit() is None
+def test_wheels_are_installed_and_their_size_is_said(machine):
+    assert find_nvcc() is None
     machine.install()
-    pycuda, toolkit = requirements()
-    wheels, download, build = machine.calls()
-    assert wheels == ["install", toolkit]
-    assert download[:4] == ["download", "--no-deps", "--no-binary", "pycuda"]
-    assert download[-1] == pycuda
-    assert build[0] == "install"
-    assert Path(build[1]) == Path(download[-2]) / "pycuda-2026.1"
-    assert find_toolkit() == machine.toolkit
-    assert [toolkit in line for line in machine.lines] == [True, False]
-    assert str(machine.toolkit) in machine.lines[1]
+    assert machine.calls() == [requirements()]
+    assert find_nvcc() == str(machine.toolkit / "bin" / "nvcc")
+    (line,) = machine.lines
+    assert f"about {sum(MEGABYTES.values())} MB are downloaded" in line
     assert machine.left_behind() == []
 
 
-@pytest.mark.slow
-def test_the_configuration_names_the_toolkit_and_an_empty_driver(machine):
-    machine.install()
-    found = machine.configuration()
-    assert found["CUDA_ROOT"] == str(machine.toolkit)
-    assert found["CUDA_ENABLE_CURAND"] is False
-    (stubs,) = found["CUDADRV_LIB_DIR"]
-    assert Path(stubs).parent == Path(machine.calls()[1][-2])
-    flags = found["LDFLAGS"]
-    assert flags[0] == f"-L{stubs}"
-    assert flags.index("-Wl,--no-as-needed") < flags.index("-lcuda")
-    library = machine.home / "stubs" / "libcuda.so"
-    assert b"libcuda.so.1\0" in library.read_bytes()  # by which PyCUDA finds the driver's own
-
-
-@pytest.mark.slow
+@pytest.mark.parametrize("release", [(13, 0), (12, 8)])
 @pytest.mark.parametrize("place", ["PATH", "CUDA_HOME"])
-def test_a_toolkit_that_is_here_needs_no_wheels(machine, monkeypatch, tmp_path, place):
-    toolkit = make_toolkit(tmp_path / "cuda-13")
+def test_a_toolkit_that_is_here_needs_the_bindings_alone(
+    machine, monkeypatch, tmp_path, place, release
+):
+    toolkit = make_toolkit(tmp_path / "cuda")
     if place == "PATH":
         monkeypatch.setenv("PATH", f"{toolkit / 'bin'}{os.pathsep}{os.environ['PATH']}")
     else:
         monkeypatch.setenv("CUDA_HOME", str(toolkit))
+    monkeypatch.setattr(installation, "driver_release", lambda: release)
     machine.install()
-    assert [words[0] for words in machine.calls()] == ["download", "install"]
-    assert machine.configuration()["CUDA_ROOT"] == str(toolkit)
-    assert len(machine.lines) == 1
+    wanted = requirements()[0] if release[0] > 12 else "cuda-bindings==12.*"
+    assert machine.calls() == [[wanted]]
 
 
-@pytest.mark.slow
-def test_a_toolkit_without_headers_is_passed_over(machine, monkeypatch, tmp_path):
-    monkeypatch.setenv("CUDA_HOME", str(make_toolkit(tmp_path / "cuda-13", HEADERS[:1])))
-    machine.install()
-    assert machine.configuration()["CUDA_ROOT"] == str(machine.toolkit)
-
-
-def test_wheels_without_headers_are_an_error(machine):
-    shutil.rmtree(machine.home / "wheels" / "nvidia" / "cu13" / "include")
-    with pytest.raises(GaugeError, match="headers"):
+@pytest.mark.parametrize("release", [(12, 8), (11, 4)])
+def test_wheels_that_the_driver_cannot_serve_are_not_downloaded(machine, monkeypatch, release):
+    monkeypatch.setattr(installation, "driver_release", lambda: release)
+    with pytest.raises(GaugeError, match=f"supports CUDA {release[0]}, but NVIDIA's compiler"):
         machine.install()
-    assert len(machine.calls()) == 1
+    assert machine.calls() == []
+
+
+def test_wheels_without_a_compiler_are_an_error(machine):
+    (machine.home / "wheels" / "nvidia" / "cu13" / "bin" / "nvcc").unlink()
+    with pytest.raises(GaugeError, match="nvcc was not found in them"):
+        machine.install()
     assert machine.left_behind() == []
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [1, 2, 3])
-def test_when_pip_fails_only_its_log_is_left_and_named(machine, number):
-    machine.fail_at(number)
+def test_when_pip_fails_only_its_log_is_left_and_named(machine):
+    machine.fail_at(1)
     with pytest.raises(GaugeError, match=r"-m pip .* failed") as caught:
         machine.install()
-    assert len(machine.calls()) == number
     (log,) = machine.left_behind()
     assert str(log) in str(caught.value)
-    assert log.read_text() == f"pip says {number}\nerror: no luck\n"
+    assert log.read_text() == "pip says 1\nerror: no luck\n"
 
 
-def test_when_the_compiler_fails_only_its_log_is_left_and_named(machine, monkeypatch):
-    broken = machine.home / "a broken one"
-    broken.write_text("#!/bin/sh\necho no shared libraries here; exit 1\n")
-    broken.chmod(0o755)
-    compiler = find_compiler().__class__(quote(str(broken)), "1.0")
-    monkeypatch.setattr(installation, "find_compiler", lambda: compiler)
-    with pytest.raises(GaugeError, match="broken") as caught:
-        machine.install()
-    assert [words[0] for words in machine.calls()] == ["install", "download"]
-    (log,) = machine.left_behind()
-    assert str(log) in str(caught.value)
-    assert log.read_text() == "no shared libraries here\n"
-
-
-@pytest.mark.slow
 def test_the_command_installs_and_says_what_it_does(machine):
     shown, code = call("doctor", "--install", "cuda")
     assert code == 0
-    assert len(machine.calls()) == 3
-    assert str(machine.toolkit) in shown
-    machine.fail_at(4)  # the download: the wheels are there now
+    assert requirements()[0] in shown
+    machine.fail_at(2)
     shown, code = call("doctor", "--install", "cuda")
-    assert (code, len(machine.calls())) == (1, 4)
+    assert (code, len(machine.calls())) == (1, 2)
     (log,) = machine.left_behind()
     assert str(log) in shown
 

@@ -1,16 +1,15 @@
-"""The CUDA backend: NVIDIA GPUs, driven by PyCUDA, with kernels compiled by nvcc."""
+"""The CUDA backend: NVIDIA GPUs, with kernels compiled by nvcc."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from importlib.util import find_spec
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 from gauge_mc.devices import BACKENDS
 from gauge_mc.devices.base import Backend, Finding
-from gauge_mc.devices.cuda.driver import INSTALL, load_driver
+from gauge_mc.devices.cuda.driver import INSTALL, installed_bindings, load_driver
 from gauge_mc.errors import GaugeError
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ class Cuda(Backend):
         if not gpus_of_driver():
             return None
         nvcc = find_nvcc()
-        lacking = [] if find_spec("pycuda") else ["PyCUDA"]
+        lacking = [] if installed_bindings() else ["cuda-bindings"]
         lacking += [] if nvcc else ["nvcc"]
         if lacking:
             lacks = " and ".join(lacking)
@@ -76,7 +75,7 @@ class Cuda(Backend):
         return CudaDevice(ordinal)
 
     def install(self, say: Callable[[str], None]) -> None:
-        """Install PyCUDA, and a compiler if there is none; see `Backend.install`."""
+        """Install bindings of the driver and, if needed, a compiler; see `Backend.install`."""
         from gauge_mc.devices.cuda.install import install
 
         install(say)
@@ -86,12 +85,12 @@ class Cuda(Backend):
         return str(load_driver().Device(ordinal).pci_bus_id())
 
     def findings(self) -> Iterator[Finding]:
-        """Check PyCUDA, nvcc, the driver, energy counters, and copies between GPUs."""
+        """Check bindings, nvcc, the driver, energy counters, and copies between GPUs."""
         from gauge_mc.devices.cuda.nvcc import describe, driver_release, find_nvcc
 
-        pycuda = find_spec("pycuda") is not None
-        detail = "installed" if pycuda else "not installed"
-        yield Finding("pycuda (NVIDIA GPUs)", pycuda, detail, INSTALL)
+        name = installed_bindings()
+        detail = "installed" if name else "not installed"
+        yield Finding(f"{name or 'cuda-bindings'} (NVIDIA GPUs)", bool(name), detail, INSTALL)
         nvcc = find_nvcc()
         yield Finding("nvcc", nvcc is not None, describe(nvcc) if nvcc else "not found", INSTALL)
         driver = driver_release()

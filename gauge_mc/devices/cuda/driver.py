@@ -1,4 +1,4 @@
-"""The driver of NVIDIA GPUs, by PyCUDA."""
+"""The driver of NVIDIA GPUs, by PyCUDA if it is installed, else by NVIDIA's own bindings."""
 
 from __future__ import annotations
 
@@ -10,26 +10,40 @@ from gauge_mc.devices.cuda.nvcc import driver_mismatch
 from gauge_mc.errors import GaugeError
 
 INSTALL = "gauge-mc doctor --install cuda"
-"""The command that installs PyCUDA and a compiler."""
+"""The command that installs bindings of the driver and a compiler."""
+
+
+def installed_bindings() -> str:
+    """Return the name of the package that calls the driver, or nothing if there is none."""
+    if find_spec("pycuda"):
+        return "pycuda"
+    try:
+        return "cuda-bindings" if find_spec("cuda.bindings.driver") else ""
+    except ModuleNotFoundError:  # there is no package `cuda`
+        return ""
 
 
 def load_driver() -> Any:
-    """Import and initialise ``pycuda.driver``, and return it.
+    """Import and initialise ``pycuda.driver``, or what has its form, and return it.
 
     Raises
     ------
     GaugeError
-        If PyCUDA is missing or finds no usable GPU.
+        If bindings of the driver are missing or find no usable GPU.
     """
-    if find_spec("pycuda") is None:
-        raise GaugeError(f"PyCUDA is not installed: run `{INSTALL}`, or use the CPU.")
+    name = installed_bindings()
+    if not name:
+        raise GaugeError(f"cuda-bindings is not installed: run `{INSTALL}`, or use the CPU.")
     try:
         with warnings.catch_warnings(action="ignore"):
-            import pycuda.driver as driver
+            if name == "pycuda":
+                import pycuda.driver as driver
+            else:
+                from gauge_mc.devices.cuda import bindings as driver
     except ImportError as error:
         raise GaugeError(
-            f"PyCUDA does not load ({error}): check with `nvidia-smi` that the NVIDIA driver is "
-            f"installed, then rebuild PyCUDA with `{INSTALL}`, or use the CPU."
+            f"The package {name} does not load ({error}): check with `nvidia-smi` that the NVIDIA "
+            f"driver is installed, then install it again, `{INSTALL}`, or use the CPU."
         ) from error
     try:
         driver.init()

@@ -1,9 +1,7 @@
-"""Installation of PyCUDA, and of NVIDIA's compiler from wheels if there is no CUDA toolkit.
+"""Installation of what calls and compiles for NVIDIA GPUs, from wheels: nothing is built.
 
-PyCUDA has no wheels, and its build looks for a toolkit only in the usual places. This module writes
-the location of the headers to ``siteconf.py``, PyCUDA's own configuration file. The build omits
-CURAND, which gauge-mc does not use. It does not need the driver's library either: PyCUDA is linked
-against an empty library of the same name.
+The bindings of the driver are ``cuda-bindings``; the compiler, if there is no CUDA toolkit, is that
+of NVIDIA's wheels.
 """
 
 from __future__ import annotations
@@ -11,34 +9,22 @@ from __future__ import annotations
 import importlib
 import subprocess
 import sys
-import tarfile
 import tempfile
 from collections.abc import Callable, Sequence
 from importlib.metadata import requires
-from pathlib import Path
 
-from gauge_mc.devices.cpu.compiler import find_compiler
-from gauge_mc.devices.cuda.nvcc import find_nvcc, wheel_folders
+from gauge_mc.devices.cuda.nvcc import driver_release, find_nvcc
 from gauge_mc.errors import GaugeError
 
-HEADERS = ("cuda.h", "cudaProfiler.h")
-"""Headers that PyCUDA includes."""
+MEGABYTES = {"cuda-bindings": 9, "cuda-toolkit": 105}
+"""Approximate size of the wheels that are downloaded, with what they need."""
 
-CONFIGURATION = """\
-CUDA_ROOT = {root!r}
-CUDA_ENABLE_CURAND = False
-CUDADRV_LIB_DIR = [{stubs!r}]
-LDFLAGS = ["-L" + {stubs!r}, "-Wl,--no-as-needed", "-lcuda"]
-"""
-"""Contents of ``siteconf.py``.
-
-``--no-as-needed`` is required because the empty library defines no symbols, so that the linker
-would otherwise drop it.
-"""
+LEAST_DRIVER = 12
+"""Oldest release of CUDA that the driver must support."""
 
 
 def install(say: Callable[[str], None]) -> None:
-    """Install PyCUDA into the current Python environment, and NVIDIA's wheels if needed.
+    """Install wheels into the current Python environment.
 
     Parameters
     ----------
@@ -48,56 +34,36 @@ def install(say: Callable[[str], None]) -> None:
     Raises
     ------
     GaugeError
-        If pip or the compiler fails, or the headers of the wheels are not found.
+        If the driver is too old for the wheels, pip fails, or the compiler is not found afterwards.
     """
-    pycuda, *wheels = requirements()
-    toolkit = find_toolkit()
-    if toolkit is None:
-        say(f"installing NVIDIA's compiler and headers: {', '.join(wheels)}")
-        _pip("install", *wheels)
-        importlib.invalidate_caches()
-        toolkit = find_toolkit()
-        if toolkit is None:
-            raise GaugeError(
-                "NVIDIA's wheels were installed, but their headers were not found: install a CUDA "
-                "toolkit, put its bin folder on PATH, and try again."
-            )
-    say(f"building {pycuda} against {toolkit}; this takes a few minutes")
-    with tempfile.TemporaryDirectory() as folder:
-        _pip("install", str(_configured_source(pycuda, toolkit, Path(folder))))
+    bindings, compiler = requirements()
+    driver = driver_release()
+    major = driver[0] if driver else None
+    there = find_nvcc() is not None
+    if major is not None and (major < LEAST_DRIVER or (major == LEAST_DRIVER and not there)):
+        raise GaugeError(
+            f"The NVIDIA driver supports CUDA {major}, but NVIDIA's compiler in wheels is of CUDA "
+            "13: update the driver (`apt install nvidia-driver`), or install a CUDA "
+            f"{LEAST_DRIVER} toolkit, put its bin folder on PATH, and try again."
+        )
+    if major == LEAST_DRIVER:
+        bindings = f"cuda-bindings=={major}.*"
+    wanted = [bindings] if there else [bindings, compiler]
+    size = MEGABYTES["cuda-bindings"] + (0 if there else MEGABYTES["cuda-toolkit"])
+    say(f"installing {', '.join(wanted)}: about {size} MB are downloaded, and nothing is built")
+    _pip("install", *wanted)
+    importlib.invalidate_caches()
+    if find_nvcc() is None:
+        raise GaugeError(
+            "NVIDIA's wheels were installed, but nvcc was not found in them: install a CUDA "
+            "toolkit, put its bin folder on PATH, and try again."
+        )
 
 
 def requirements() -> list[str]:
-    """Return the requirements of the extra ``cuda``, PyCUDA first."""
+    """Return the requirements of the extra ``cuda``, the bindings first."""
     needed = [text.partition(";") for text in requires("gauge-mc") or []]
-    names = [name.strip() for name, _, marker in needed if "extra == 'cuda'" in marker]
-    return sorted(names, key=lambda name: not name.startswith("pycuda"))
-
-
-def find_toolkit() -> Path | None:
-    """Return the folder of a CUDA toolkit with nvcc and the headers that PyCUDA needs, or None."""
-    nvcc = find_nvcc()
-    roots = [Path(nvcc).resolve().parent.parent] if nvcc else []
-    for root in [*roots, *wheel_folders()]:
-        if all((root / "include" / header).is_file() for header in HEADERS):
-            return root
-    return None
-
-
-def _configured_source(pycuda: str, toolkit: Path, folder: Path) -> Path:
-    """Download PyCUDA's source, configure it for the toolkit, and return its folder."""
-    _pip("download", "--no-deps", "--no-binary", "pycuda", "--dest", str(folder), pycuda)
-    archive = next(folder.glob("pycuda-*.tar.gz"))
-    with tarfile.open(archive) as source:
-        source.extractall(folder, filter="data")
-    stubs = folder / "stubs"
-    stubs.mkdir()
-    empty = ["-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-x", "c++", "/dev/null"]
-    _checked([*find_compiler().words, *empty, "-o", str(stubs / "libcuda.so")])
-    root = folder / archive.name.removesuffix(".tar.gz")
-    text = CONFIGURATION.format(root=str(toolkit), stubs=str(stubs))
-    (root / "siteconf.py").write_text(text)
-    return root
+    return sorted(name.strip() for name, _, marker in needed if "extra == 'cuda'" in marker)
 
 
 def _pip(*words: str) -> None:
