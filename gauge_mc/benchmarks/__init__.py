@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -188,9 +188,11 @@ class BenchPlan:
         from gauge_mc.benchmarks.observables import observables_time
         from gauge_mc.benchmarks.operators import TimedOperator, operator_time
         from gauge_mc.benchmarks.quarks import quarks_time
+        from gauge_mc.benchmarks.timing import Bench
 
         devices.compute(self.strict)
         kind = self.group, lattice, self.precision
+        where = Bench(devices, self.group, lattice, self.seconds, progress)
         several = len(devices.devices) > 1 or devices.processes.size > 1
         if self.chains > 1 and several:
             raise UsageError(
@@ -205,18 +207,17 @@ class BenchPlan:
                 )
             return end_to_end(devices, *kind, Path.cwd(), progress)
         if self.observables:
-            return observables_time(devices, *kind, self.seconds, progress, self.names)
+            return observables_time(where, self.precision, self.names)
         if self.operator:
-            own = TimedOperator.parse(self.operator)
-            return operator_time(devices, *kind[:2], own, self.seconds, progress)
+            return operator_time(where, TimedOperator.parse(self.operator))
         if self.quarks:
-            return quarks_time(devices, *kind[:2], self.seconds, progress)
+            return quarks_time(where)
         if self.chiral:
-            return chiral_time(devices, *kind[:2], self.seconds, progress)
+            return chiral_time(where)
         if self.hmc:
             usual = usual_trajectory(*kind, self.action, self.rng, self.luxury)
             timed = usual if isinstance(self.hmc, bool) else self.hmc
-            return hmc_time(devices, timed, self.seconds, progress, self.chains)
+            return hmc_time(replace(where, group=timed.group), timed, self.chains)
         return benchmark(
             devices,
             *kind,

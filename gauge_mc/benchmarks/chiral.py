@@ -6,15 +6,11 @@ sizes, that of the sign function per site and degree, and that of projected mode
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
-from gauge_mc.benchmarks.timing import BenchProgress, seconds_of
-from gauge_mc.devices import Device
-from gauge_mc.domain.device_group import DeviceGroup
+from gauge_mc.benchmarks.timing import Bench, BenchResult
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.quarks.matrices.linear import EVEN, ODD
@@ -78,12 +74,9 @@ class SignTime:
 
 @documented
 @dataclass(frozen=True)
-class ChiralTime:
+class ChiralTime(BenchResult):
     """Times of the sign function of overlap quarks, in double precision."""
 
-    device: str = result_field("Names of the devices.")
-    group: str = result_field("Gauge group.")
-    lattice: str = result_field("Extents of the lattice.")
     kernels: list[HermitianTime] = result_field(
         "Times of H, the largest lattice first, and then those of several vectors on it."
     )
@@ -100,83 +93,49 @@ def smaller_lattices(lattice: Lattice) -> list[Lattice]:
     return found
 
 
-def chiral_time(
-    device: Device | DeviceGroup,
-    group: str,
-    lattice: Lattice,
-    seconds: float = 1.0,
-    progress: BenchProgress = lambda name, total: None,
-) -> ChiralTime:
-    """Time the sign function of overlap quarks and its parts; see `ChiralTime`.
-
-    Parameters
-    ----------
-    device : Device or DeviceGroup
-        One device, or the devices that share the lattice.
-    group : str
-        Name of the gauge group.
-    lattice : Lattice
-        Extents of the lattice.
-    seconds : float
-        Approximate time in seconds for each of them.
-    progress : callable
-        Called with a name and the number of things before each is timed.
-    """
-    devices = DeviceGroup.of(device)
-    lattices = smaller_lattices(lattice)
+def chiral_time(bench: Bench) -> ChiralTime:
+    """Time the sign function of overlap quarks and its parts; see `ChiralTime`."""
+    lattice = bench.lattice
     signs = [("polynomial", error, n, 1) for error in ACCURACIES for n in MODES]
     signs += [("polynomial", ACCURACIES[-1], n, TOGETHER) for n in MODES]
     signs += [(name, ACCURACIES[-1], 0, 1) for name in APPROXIMATIONS if name != signs[0][0]]
-    volumes = [(one, 1) for one in lattices] + [(lattice, TOGETHER)]
-    total = len(volumes) + len(signs)
+    volumes = [(one, 1) for one in smaller_lattices(lattice)] + [(lattice, TOGETHER)]
+    bench = bench.of(len(volumes) + len(signs))
     kernels = []
     for one, count in volumes:
-        progress(f"H on {one}, vectors {count}", total)
-        kernels.append(_kernel_time(devices, group, one, seconds, count))
-    field = Field.hot(lattice, group, "double", devices)
+        bench.begin(f"H on {one}, vectors {count}")
+        kernels.append(_kernel_time(bench, one, count))
+    field = Field.hot(lattice, bench.group, "double", bench.devices)
     found: list[SignTime] = []
     for name, error, number, count in signs:
-        progress(f"{name}, error {error:g}, {number} modes, vectors {count}", total)
+        bench.begin(f"{name}, error {error:g}, {number} modes, vectors {count}")
         kernel = kernels[0 if count == 1 else -1]
-        found.append(_sign_time(field, name, error, number, seconds, kernel, found[:1]))
+        found.append(_sign_time(bench, field, name, error, number, kernel, found[:1]))
     with_modes, without = found[1], found[0]
-    return ChiralTime(
-        devices.name,
-        group,
-        str(lattice),
-        kernels,
-        found,
-        (with_modes.ns - without.ns) / MODES[1],
-    )
+    per_mode = (with_modes.ns - without.ns) / MODES[1]
+    return ChiralTime(*bench.heading, kernels, found, per_mode)
 
 
-def _kernel_time(
-    devices: DeviceGroup, group: str, lattice: Lattice, seconds: float, count: int
-) -> HermitianTime:
+def _kernel_time(bench: Bench, lattice: Lattice, count: int) -> HermitianTime:
     """Return the time of H, and that of the hopping term alone."""
-    field = Field.hot(lattice, group, "double", devices)
+    field = Field.hot(lattice, bench.group, "double", bench.devices)
     prepared = Wilson(field, 1 / (8 - 2 * RHO)).prepared()
     source = _random_vectors(field, count)
     target = source.like()
     hops = [prepared.prepare(target, source, parity) for parity in (EVEN, ODD)]
-
-    def both() -> None:
-        for hop in hops:
-            hop()
-
     hop, kernel = (
-        1e9 * seconds_of(devices, partial(_repeat, call), seconds)[0] / lattice.sites / count
-        for call in (both, HermitianOperator(prepared).apply(target, source))
+        1e9 * bench.time(*calls) / lattice.sites / count
+        for calls in (hops, [HermitianOperator(prepared).apply(target, source)])
     )
     return HermitianTime(str(lattice), count, hop, kernel, kernel / hop)
 
 
 def _sign_time(
+    bench: Bench,
     field: Field,
     name: str,
     error: float,
     number: int,
-    seconds: float,
     kernel: HermitianTime,
     first: list[SignTime],
 ) -> SignTime:
@@ -189,8 +148,7 @@ def _sign_time(
     call = sign.apply(target, source)
     call()
     steps = sign.approximation.steps
-    median, _ = seconds_of(field.devices, partial(_repeat, call), seconds)
-    ns = 1e9 * median / field.lattice.sites / kernel.vectors
+    ns = 1e9 * bench.time(call) / field.lattice.sites / kernel.vectors
     begin = (first[0].approximation, first[0].accuracy) if first else (name, error)
     cost, unit = (APPROXIMATIONS[kind].cost(modes, one) for kind, one in ((name, error), begin))
     return SignTime(
@@ -222,8 +180,3 @@ def _modes(like: SpinorField, number: int) -> KernelModes:
     values = np.full(number, EDGE / 2)
     nothing = np.zeros(number)
     return KernelModes(values, nothing, vectors, EDGE, NORM, values, 1.0, EDGE, 0)
-
-
-def _repeat(call: Callable[[], None], times: int) -> None:
-    for _ in range(times):
-        call()

@@ -11,8 +11,7 @@ from gauge_mc.actions import Action
 from gauge_mc.algorithms import ALGORITHMS, Tuning
 from gauge_mc.benchmarks.energy import energy_of
 from gauge_mc.benchmarks.kernels import THERMALISATION
-from gauge_mc.benchmarks.timing import seconds_of
-from gauge_mc.devices import Device
+from gauge_mc.benchmarks.timing import Bench, BenchResult
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
@@ -50,12 +49,9 @@ class PartTime:
 
 @documented
 @dataclass(frozen=True)
-class HmcTime:
+class HmcTime(BenchResult):
     """Times of a trajectory of hybrid Monte Carlo and of its parts."""
 
-    device: str = result_field("Names of the devices.")
-    group: str = result_field("Gauge group.")
-    lattice: str = result_field("Extents of the lattice.")
     precision: str = result_field("Precision of the links.")
     action: str = result_field("Gauge action.")
     algorithm: str = result_field("The algorithm with its options.")
@@ -131,27 +127,17 @@ def usual_trajectory(
     return Parameters.from_values({name: one for name, one in values.items() if one is not None})
 
 
-def hmc_time(
-    device: Device | DeviceGroup,
-    parameters: Parameters,
-    seconds: float = 1.0,
-    progress: Callable[[str, int], object] = lambda name, total: None,
-    chains: int = 1,
-) -> HmcTime:
+def hmc_time(bench: Bench, parameters: Parameters, chains: int = 1) -> HmcTime:
     """Time trajectories on a thermal field, or on the configuration with which a run starts.
 
     Parameters
     ----------
-    device : Device or DeviceGroup
-        One device, or the devices that share the lattice.
+    bench : Bench
+        Where they are timed, and for how long. If it is at least a second and the devices have
+        energy counters, the energy of trajectories is measured for as long again.
     parameters : Parameters
         Those of a run with hybrid Monte Carlo. If the number of steps is to be found, the
         trajectories have that with which the search begins.
-    seconds : float
-        Approximate time for each part in seconds. If it is at least 1 and the devices have energy
-        counters, the energy of trajectories is measured for as long again.
-    progress : callable
-        Function that is called with the name of the next part and the number of parts.
     chains : int
         Number of chains with consecutive seeds; several must be on one device.
 
@@ -160,17 +146,18 @@ def hmc_time(
     UsageError
         If the algorithm has no parts that can be timed.
     """
-    p, devices, algorithm = parameters, DeviceGroup.of(device), parameters.algorithm
+    p, devices, algorithm = parameters, bench.devices, parameters.algorithm
     if not algorithm.has_parts:
         raise UsageError(f"--hmc times trajectories, which the algorithm {algorithm.name} has not.")
     batch = thermal(p, devices, chains)
     field, randoms = batch.field, [one.random for one in batch.chains]
     couplings = [p.coupling] * chains
     known = list(algorithm.parts(field, couplings, randoms))
+    bench = bench.of(2 + len(known))
 
     def timed(part: UpdatePart) -> float:
-        progress(part.name, 2 + len(known))
-        return seconds_of(devices, part.call, seconds)[0]
+        bench.begin(part.name)
+        return bench.repeated(part.call)
 
     flow = flow_of(p.action)
     stage = timed(UpdatePart("stages", flow_steps(field.replicas[0], flow))) / STAGES
@@ -180,11 +167,9 @@ def hmc_time(
     update = algorithm.prepare(field, couplings, randoms, defaults.CHAIN_VERSION, tunings)
     trajectory = UpdatePart.of("trajectory", update)
     whole = timed(trajectory)
-    used = energy_of(devices, trajectory.call, seconds, whole)
+    used = energy_of(devices, trajectory.call, bench.seconds, whole)
     return HmcTime(
-        devices.name,
-        p.group,
-        str(p.lattice),
+        *bench.heading,
         p.precision,
         p.action.said,
         str(algorithm),

@@ -9,22 +9,19 @@ from typing import Any, TypeVar
 
 from gauge_mc import defaults
 from gauge_mc.benchmarks.kernels import THERMALISATION
-from gauge_mc.benchmarks.timing import seconds_of
-from gauge_mc.devices import Device
-from gauge_mc.domain.device_group import DeviceGroup
-from gauge_mc.domain.lattice import Lattice
+from gauge_mc.benchmarks.timing import Bench, BenchResult
 from gauge_mc.errors import UnknownNameError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.gradient_flow import GradientFlow
 from gauge_mc.fields.random_field import Random
 from gauge_mc.flows import FLOWS, Flow
 from gauge_mc.groups import GROUPS
-from gauge_mc.observables import OBSERVABLES
+from gauge_mc.observables import OBSERVABLES, Observable
 from gauge_mc.quoting import shortened
 from gauge_mc.registry import nearest
 from gauge_mc.results import documented, result_field
-from gauge_mc.smearing import NO_SMEARING, SMEARINGS, Smearing
-from gauge_mc.temporal_links import TEMPORAL_LINKS, TemporalLinks
+from gauge_mc.smearing import NO_SMEARING, SMEARINGS
+from gauge_mc.temporal_links import TEMPORAL_LINKS
 from gauge_mc.updates.heatbath import heatbath
 from gauge_mc.updates.overrelaxation import overrelax
 
@@ -40,12 +37,9 @@ Thing = TypeVar("Thing")
 
 @documented
 @dataclass(frozen=True)
-class ObservablesTime:
+class ObservablesTime(BenchResult):
     """Times of observables, smearings, temporal links and flows, in heatbath sweeps of a field."""
 
-    device: str = result_field("Names of the devices.")
-    group: str = result_field("Gauge group.")
-    lattice: str = result_field("Extents of the lattice.")
     precision: str = result_field("Precision of the links.")
     links: int = result_field("Number of links of the lattice.")
     heatbath_s: float = result_field("Time of a sweep of heatbath in seconds.")
@@ -74,20 +68,16 @@ class ObservablesTime:
 
 
 def observables_time(
-    device: Device | DeviceGroup,
-    group: str,
-    lattice: Lattice,
-    precision: str = defaults.PRECISION,
-    seconds: float = 1.0,
-    progress: Callable[[str, int], object] = lambda name, total: None,
-    names: Collection[str] = (),
+    bench: Bench, precision: str = defaults.PRECISION, names: Collection[str] = ()
 ) -> ObservablesTime:
-    """Time observables, smearings, temporal links and flows on a thermal field; see `benchmark`.
+    """Time observables, smearings, temporal links and flows on a thermal field.
 
     Parameters
     ----------
-    device, group, lattice, precision, seconds, progress
-        See `benchmark`.
+    bench : Bench
+        Where they are timed, and for how long.
+    precision : str
+        Precision of the links.
     names : collection of str
         Names of what is timed; without names, everything that does not take long. See
         `check_names`.
@@ -97,40 +87,41 @@ def observables_time(
     ObservablesTime
         The times; those of sweeps in seconds, all others in heatbath sweeps.
     """
-    field = Field.hot(lattice, group, precision, device)
+    bench = bench.of(2 + sum(len(_named(names, kinds)) for kinds in KINDS))
+    lattice, group = bench.lattice, bench.group
+    field = Field.hot(lattice, group, precision, bench.devices)
     generator, beta = Random.for_field(field), GROUPS[group].beta
     heatbath(field, beta, generator, THERMALISATION)
-    devices, total = field.devices, 2 + sum(len(_named(names, kinds)) for kinds in KINDS)
-    progress("heatbath", total)
-    sweep, _ = seconds_of(devices, partial(heatbath, field, beta, generator), seconds)
-    progress("overrelaxation", total)
-    reflection, _ = seconds_of(devices, partial(overrelax, field), seconds)
-    observables = {}
-    for name, one in _named(names, OBSERVABLES).items():
-        progress(name, total)
-        options = {**one.bench_options, **({"smear": NO_SMEARING} if one.smears else {})}
-        measure = one.for_lattice(lattice, **options).measurer(field)
-        median, _ = seconds_of(devices, partial(_measure, measure, field), seconds)
-        observables[name] = median / sweep
-        del measure  # frees its buffers
-    other = Field.empty(lattice, group, precision, devices)
-    smearings = {}
-    for name, kind in _named(names, SMEARINGS).items():
-        progress(name, total)
-        smear = partial(_smear, kind.from_options({}), field, other)
-        smearings[name] = seconds_of(devices, smear, seconds)[0] / sweep
-    temporal_links = {}
-    for name, links in _named(names, TEMPORAL_LINKS).items():
-        progress(f"{name} temporal links", total)
-        make = partial(_smear, links(), field, other)
-        temporal_links[name] = seconds_of(devices, make, seconds)[0] / sweep
-    del other
-    flows = {}
-    for name, flow in _named(names, FLOWS).items():
-        progress(f"{name} flow", total)
-        flows[name] = _step_seconds(field, flow, seconds) / sweep
-    about = (devices.name, group, str(lattice), precision, lattice.links)
-    return ObservablesTime(*about, sweep, reflection, observables, smearings, temporal_links, flows)
+    bench.begin("heatbath")
+    sweep = bench.repeated(partial(heatbath, field, beta, generator))
+    bench.begin("overrelaxation")
+    reflection = bench.repeated(partial(overrelax, field))
+
+    def measurement(kind: type[Observable]) -> Callable[[], object]:
+        options = {**kind.bench_options, **({"smear": NO_SMEARING} if kind.smears else {})}
+        return partial(kind.for_lattice(lattice, **options).measurer(field), field)
+
+    def onto(smear: Callable[[Field, Field], object]) -> Callable[[], object]:
+        return partial(smear, field, Field.empty(lattice, group, precision, bench.devices))
+
+    def step(flow: Flow) -> Callable[[], object]:
+        made = GradientFlow(flow, field)
+        made.start(field)
+        return partial(made.step, STEP)
+
+    def timed(things: Mapping[str, Any], make: Callable[[Any], Any], kind: str) -> dict[str, float]:
+        times = {}
+        for name, one in _named(names, things).items():
+            bench.begin(f"{name}{kind}")
+            times[name] = bench.time(make(one)) / sweep  # its buffers are freed then
+        return times
+
+    observables = timed(OBSERVABLES, measurement, "")
+    smearings = timed(SMEARINGS, lambda one: onto(one.from_options({})), "")
+    links = timed(TEMPORAL_LINKS, lambda one: onto(one()), " temporal links")
+    flows = timed(FLOWS, step, " flow")
+    about = (*bench.heading, precision, lattice.links)
+    return ObservablesTime(*about, sweep, reflection, observables, smearings, links, flows)
 
 
 def check_names(names: Collection[str]) -> None:
@@ -155,25 +146,3 @@ def _named(names: Collection[str], kinds: Mapping[str, Thing]) -> dict[str, Thin
     if names:
         return {name: kinds[name] for name in kinds if name in names}
     return {name: one for name, one in kinds.items() if getattr(one, "benched", True)}
-
-
-def _step_seconds(field: Field, flow: Flow, seconds: float) -> float:
-    """Return the time of one step of a gradient flow."""
-    made = GradientFlow(flow, field)
-    made.start(field)
-    return seconds_of(field.devices, partial(_flow, made), seconds)[0]
-
-
-def _flow(flow: GradientFlow, times: int) -> None:
-    for _ in range(times):
-        flow.step(STEP)
-
-
-def _measure(measure: Callable[[Field], object], field: Field, times: int) -> None:
-    for _ in range(times):
-        measure(field)
-
-
-def _smear(smearing: Smearing | TemporalLinks, source: Field, target: Field, times: int) -> None:
-    for _ in range(times):
-        smearing(source, target)

@@ -5,20 +5,18 @@ from __future__ import annotations
 import re
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Self, cast
 
 import numpy as np
 
 from gauge_mc import defaults
 from gauge_mc.benchmarks.quarks import KAPPA, flops_per_site
-from gauge_mc.benchmarks.timing import copy_bandwidth, seconds_of
+from gauge_mc.benchmarks.timing import Bench, BenchResult
 from gauge_mc.devices import Device
 from gauge_mc.devices.rehearsal import RehearsalDevice
 from gauge_mc.domain.device_group import DeviceGroup
-from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.option_items import OptionItem
@@ -162,12 +160,9 @@ class OperatorParts:
 
 @documented
 @dataclass(frozen=True)
-class OperatorTime:
+class OperatorTime(BenchResult):
     """Times of a Dirac operator and of conjugate gradients."""
 
-    device: str = result_field("Names of the devices.")
-    group: str = result_field("Gauge group.")
-    lattice: str = result_field("Extents of the lattice.")
     operator: str = result_field("The operator with its parameters.")
     fifth: int = result_field("Extent of the fifth direction; 1 if there is none.")
     reals: int = result_field("Stored reals per link.")
@@ -178,46 +173,21 @@ class OperatorTime:
     parts: list[OperatorParts] = result_field("Times by type of storage.")
 
 
-def operator_time(
-    device: Device | DeviceGroup,
-    group: str,
-    lattice: Lattice,
-    operator: TimedOperator,
-    seconds: float = 1.0,
-    progress: Callable[[str, int], object] = lambda name, total: None,
-) -> OperatorTime:
+def operator_time(bench: Bench, operator: TimedOperator) -> OperatorTime:
     """Time a Dirac operator and conjugate gradients with all types of storage.
 
     Links are random, since times do not depend on them.
-
-    Parameters
-    ----------
-    device : Device or DeviceGroup
-        One device, or the devices that share the lattice.
-    group : str
-        Name of the gauge group.
-    lattice : Lattice
-        Extents of the lattice.
-    operator : TimedOperator
-        The operator.
-    seconds : float
-        Approximate time in seconds for each kernel.
-    progress : callable
-        Called with a name and the number of things before each is timed.
     """
-    devices, total = DeviceGroup.of(device), 1 + len(STORAGES)
-    progress("copy", total)
-    copy = copy_bandwidth(devices, group, "single")
-    field = Field.hot(lattice, group, "double", devices)
+    bench = bench.of(1 + len(STORAGES))
+    copy = bench.copy()
+    field = Field.hot(bench.lattice, bench.group, "double", bench.devices)
     made = operator.made(field)
     parts = []
     for storage in STORAGES.values():
-        progress(f"{operator.operator}, {storage.name} precision", total)
-        parts.append(_parts(made, operator, storage, seconds, copy))
+        bench.begin(f"{operator.operator}, {storage.name} precision")
+        parts.append(_parts(bench, made, operator, storage, copy))
     return OperatorTime(
-        devices.name,
-        group,
-        str(lattice),
+        *bench.heading,
         operator.description,
         made.fifth or 1,
         field.group.components,
@@ -228,29 +198,25 @@ def operator_time(
 
 
 def _parts(
-    operator: DiracOperator, timed: TimedOperator, storage: Storage, seconds: float, copy: float
+    bench: Bench, operator: DiracOperator, timed: TimedOperator, storage: Storage, copy: float
 ) -> OperatorParts:
     """Return the times in one type of storage."""
-    field, devices, extent = operator.field, operator.field.devices, operator.fifth or 1
+    field, extent = operator.field, operator.fifth or 1
     flops, sites = flops_per_site(field.group.colours), field.lattice.sites / 2
     spinor = storage.bytes(2 * SPINS * field.group.colours)
     links = 8 * storage.unit_bytes(field.group.components)
-
-    def time_of(*calls: Callable[[], object]) -> float:
-        return seconds_of(devices, partial(_repeat, calls), seconds)[0]
-
     source = SpinorField.empty(field, storage.name, 1, ODD, operator.fifth)
-    hop_s = time_of(operator.prepared(storage.name).prepare_term(_even(source), source, 0))
+    hop_s = bench.time(operator.prepared(storage.name).prepare_term(_even(source), source, 0))
     plain = DiracOperator(field, KAPPA)
     vector = SpinorField.empty(field, storage.name, 1, ODD)
-    wilson_s = time_of(plain.prepared(storage.name).prepare_term(_even(vector), vector, 0))
+    wilson_s = bench.time(plain.prepared(storage.name).prepare_term(_even(vector), vector, 0))
     plain.release()
     even = _even(source)
     reduced = operator.reduced(True, storage.name)
     target = even.like()
     applied = [reduced.apply(target, even, dagger) for dagger in (False, True)]
-    operator_s, both_s = time_of(applied[0]), time_of(*applied)
-    iteration_s = _iteration_seconds(operator, storage.name, seconds)
+    operator_s, both_s = bench.time(applied[0]), bench.time(*applied)
+    iteration_s = _iteration_seconds(operator, storage.name, bench.seconds)
     moved = links / extent + 2 * spinor
     vectors = 2 * reduced.vectors_moved + _conjugate_gradients().vectors_moved
     iteration_bytes = sites * (extent * vectors * spinor + 4 * links)
@@ -275,12 +241,6 @@ def _parts(
 
 def _even(field: SpinorField) -> SpinorField:
     return field.like(parity=0)
-
-
-def _repeat(calls: tuple[Callable[[], object], ...], times: int) -> None:
-    for _ in range(times):
-        for call in calls:
-            call()
 
 
 def _conjugate_gradients() -> type[Solver]:

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from itertools import product
 
-from gauge_mc.benchmarks.timing import copy_bandwidth, seconds_of
-from gauge_mc.devices import Device
-from gauge_mc.domain.device_group import DeviceGroup
-from gauge_mc.domain.lattice import Lattice
+from gauge_mc.benchmarks.timing import Bench, BenchResult
 from gauge_mc.fields.field import Field
 from gauge_mc.groups import GROUPS
-from gauge_mc.quarks.matrices.hopping import PreparedHop
 from gauge_mc.quarks.operators import Wilson
 from gauge_mc.quarks.vectors.spinors import SPINS, SpinorField
 from gauge_mc.quarks.vectors.storage import STORAGES
@@ -52,12 +46,9 @@ class HopTime:
 
 @documented
 @dataclass(frozen=True)
-class QuarksTime:
+class QuarksTime(BenchResult):
     """Times of the hopping term."""
 
-    device: str = result_field("Names of the devices.")
-    group: str = result_field("Gauge group.")
-    lattice: str = result_field("Extents of the lattice.")
     copy_gb_per_s: float = result_field(
         "Bandwidth of a large copy on all devices together in GB/s, read and written."
     )
@@ -77,34 +68,12 @@ def flops_per_site(colours: int) -> int:
     return 8 * projection + 16 * product_of_matrix + 7 * 2 * SPINS * colours
 
 
-def quarks_time(
-    device: Device | DeviceGroup,
-    group: str,
-    lattice: Lattice,
-    seconds: float = 1.0,
-    progress: Callable[[str, int], object] = lambda name, total: None,
-) -> QuarksTime:
-    """Time the hopping term with all types of storage; see `QuarksTime`.
-
-    Parameters
-    ----------
-    device : Device or DeviceGroup
-        One device, or the devices that share the lattice.
-    group : str
-        Name of the gauge group.
-    lattice : Lattice
-        Extents of the lattice.
-    seconds : float
-        Approximate time in seconds for each kernel.
-    progress : callable
-        Called with a name and the number of kernels before each is timed.
-    """
-    devices = DeviceGroup.of(device)
-    forms = forms_of(GROUPS[group])
-    total = 1 + len(STORAGES) * len(forms) * len(COUNTS)
-    progress("copy", total)
-    copy = copy_bandwidth(devices, group, "single")
-    field = Field.hot(lattice, group, "double", devices)
+def quarks_time(bench: Bench) -> QuarksTime:
+    """Time the hopping term with all types of storage; see `QuarksTime`."""
+    forms = forms_of(GROUPS[bench.group])
+    bench = bench.of(1 + len(STORAGES) * len(forms) * len(COUNTS))
+    copy = bench.copy()
+    field = Field.hot(bench.lattice, bench.group, "double", bench.devices)
     flops = flops_per_site(field.group.colours)
     hops = []
     for storage, count in product(STORAGES.values(), COUNTS):
@@ -112,11 +81,10 @@ def quarks_time(
         target = source.like(parity=0)
         spinor_bytes = storage.bytes(2 * SPINS * field.group.colours)
         for numbers in forms:
-            progress(f"{storage.name}, {numbers} reals, {count} vectors", total)
+            bench.begin(f"{storage.name}, {numbers} reals, {count} vectors")
             prepared = Wilson(field, KAPPA).prepared(storage.name, numbers)
             hop = prepared.prepare(target, source, 0)
-            median, _ = seconds_of(devices, partial(_repeat, hop), seconds)
-            rate = lattice.sites / 2 * count / median
+            rate = bench.lattice.sites / 2 * count / bench.time(hop)
             moved = rate * (8 * storage.unit_bytes(numbers) / count + 2 * spinor_bytes)
             used = hop.registers
             hops.append(
@@ -131,9 +99,4 @@ def quarks_time(
                     used.spilled if used else None,
                 )
             )
-    return QuarksTime(devices.name, group, str(lattice), copy / 1e9, flops, hops)
-
-
-def _repeat(hop: PreparedHop, times: int) -> None:
-    for _ in range(times):
-        hop()
+    return QuarksTime(*bench.heading, copy / 1e9, flops, hops)

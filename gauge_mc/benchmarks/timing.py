@@ -6,6 +6,7 @@ import math
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from gauge_mc.devices.base import repeated
 from gauge_mc.devices.kernels import REAL_BYTES, Kernel
@@ -14,6 +15,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.slab import Slab
 from gauge_mc.fields.field import Field
 from gauge_mc.groups import GROUPS
+from gauge_mc.results import result_field
 
 COPY = Kernel("copy")
 
@@ -34,6 +36,65 @@ COPY_SHARE = 0.8
 
 WARM_UPS = 3
 """Number of untimed groups of repetitions, during which clock rates settle."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where things are timed, and for how long each."""
+
+    devices: DeviceGroup
+    """One device, or those that share the lattice."""
+    group: str
+    """Name of the gauge group."""
+    lattice: Lattice
+    """Extents of the lattice."""
+    seconds: float = 1.0
+    """Approximate time in seconds for each thing."""
+    progress: BenchProgress = lambda name, total: None
+    """Called with a name and the number of things before each is timed."""
+    total: int = 0
+    """Number of things that are timed."""
+
+    def of(self, total: int) -> Bench:
+        """Return the same for a number of things."""
+        return replace(self, total=total)
+
+    def begin(self, name: str) -> None:
+        """Tell what is timed next."""
+        self.progress(name, self.total)
+
+    def copy(self) -> float:
+        """Return the bandwidth of a copy in single precision, in bytes/s."""
+        self.begin("copy")
+        return copy_bandwidth(self.devices, self.group, "single")
+
+    def repeated(self, call: Callable[[int], object]) -> float:
+        """Return the median time in seconds of one repetition of what a call does many times."""
+        return seconds_of(self.devices, call, self.seconds)[0]
+
+    def time(self, *calls: Callable[[], object]) -> float:
+        """Return the median time in seconds of some calls after each other."""
+
+        def repeat(times: int) -> None:
+            for _ in range(times):
+                for call in calls:
+                    call()
+
+        return self.repeated(repeat)
+
+    @property
+    def heading(self) -> tuple[str, str, str]:
+        """What every result begins with; see `BenchResult`."""
+        return self.devices.name, self.group, str(self.lattice)
+
+
+@dataclass(frozen=True)
+class BenchResult:
+    """What all benchmarks of one group on one lattice say first."""
+
+    device: str = result_field("Names of the devices.")
+    group: str = result_field("Gauge group.")
+    lattice: str = result_field("Extents of the lattice.")
 
 
 def seconds_of(

@@ -9,13 +9,13 @@ from pathlib import Path
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from gauge_mc.actions import couplings
 from gauge_mc.papers.cards import PaperCard
 from gauge_mc.papers.reproduce import OUTPUT, ensemble_path
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.display import duration
 from gauge_mc.run.forecast import forecast as forecast_run
 from gauge_mc.scans.forecast import forecast as forecast_scan
+from gauge_mc.scans.forecast import varied_couplings
 from gauge_mc.scans.request import ScanRequest
 
 
@@ -52,11 +52,7 @@ class PaperForecast:
         """Return the content as a table."""
         table = Table(box=None, pad_edge=False, header_style="bold", show_footer=True)
         table.add_column("ensemble", "total")
-        shown = [
-            one
-            for one in couplings()
-            if {one.usual} != {each.couplings.get(one.name, one.usual) for each in self.runs}
-        ]
+        shown = varied_couplings([one.couplings for one in self.runs])
         for heading in ("lattice", "β", *(one.short for one in shown), "updates left"):
             table.add_column(heading, justify="right")
         table.add_column("time", duration(self.seconds), justify="right")
@@ -104,18 +100,9 @@ def forecast(
         values = {**one.values_within(output), **given, "output": path}
         if one.scan:
             scan = forecast_scan(ScanRequest.of(values))
-            runs += [
-                RunTime(
-                    one.name,
-                    path,
-                    point.beta,
-                    point.couplings,
-                    point.lattice,
-                    point.updates_left,
-                    point.seconds,
-                )
-                for point in scan.points
-            ]
+            for point in scan.points:
+                where = (point.beta, point.couplings, point.lattice)
+                runs.append(RunTime(one.name, path, *where, point.updates_left, point.seconds))
             refusals += scan.refusals
             total += scan.seconds
         elif run := forecast_run(values):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,18 +14,22 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.fits.baryons import BaryonFit
 from gauge_mc.fits.mesons import MesonFit
 from gauge_mc.fits.shared.tables import find_table_by_columns
-from gauge_mc.libraries import load
 from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS, Plot
-from gauge_mc.plots.figures.files import figure_file
 from gauge_mc.plots.figures.labels import minus, typeset
-from gauge_mc.plots.figures.legends import add_heading
-from gauge_mc.plots.figures.looks import GREY, WIDTH, look
+from gauge_mc.plots.figures.looks import look
+from gauge_mc.plots.figures.pictures import (
+    HOLLOW,
+    Curve,
+    Frame,
+    Key,
+    Level,
+    Mark,
+    Picture,
+    Points,
+)
 from gauge_mc.plots.mesons import symbol
 from gauge_mc.plots.runs.labels import labels_of, one_run
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 FRAME, HEAD = 2.6, 1.0
 """Height of a frame, and of the legend above all frames, in inches."""
@@ -51,77 +56,68 @@ class ChiralPlot(Plot):
             baryons = None
         if baryons:
             fits += BaryonFit().carry_out(baryons, **options).spectrum.chiral
-        plot_chiral(fits, file, labels_of([run])[0])
+        replace(chiral_picture(fits), title=labels_of([run])[0]).draw(file)
         return []
 
 
 PLOTS.register(ChiralPlot())
 
 
-def plot_chiral(fits: Sequence[ChiralFit], path: Path, title: str = "") -> None:
-    """Plot masses against the quark mass, with straight lines to the chiral limit.
+def chiral_picture(fits: Sequence[ChiralFit]) -> Picture:
+    """Return masses against the quark mass, with straight lines to the chiral limit.
 
     Parameters
     ----------
     fits : sequence of ChiralFit
         Straight lines, with the points that they were fitted to.
-    path : Path
-        File to write; its ending determines the format.
-    title : str
-        Title above the frames.
 
     Raises
     ------
-    UsageError, GaugeError
-        See `figure_file`. GaugeError is also raised if there is nothing to draw.
+    GaugeError
+        If there is nothing to draw.
     """
     if not fits:
         raise GaugeError(
             "An extrapolation needs masses for at least two values of kappa, or of m; measure "
             "another one."
         )
-    groups = [
-        [one for one in fits if (one.quantity in QUARKS) == vanishing]
-        for vanishing in (True, False)
-    ]
-    shown = [one for one in groups if one]
-    with figure_file(path, (WIDTH, HEAD + FRAME * len(shown))) as figure:
-        rows = figure.subplots(len(shown), squeeze=False)[:, 0]
-        entries: list[tuple[Any, str]] = []
-        for axes, group in zip(rows, shown, strict=True):
-            for one in group:
-                entries.append(_draw(axes, one, len(entries)))
-            if group[0].quantity in QUARKS:
-                axes.set_xlabel(r"$a\,m$" if group[0].m_c else r"$1/\kappa$")
-                names = dict.fromkeys(QUARKS[one.quantity] for one in group)
-                axes.set_ylabel(", ".join(f"${name}$" for name in names))
-                axes.axhline(0, color="0.4", linewidth=0.8, zorder=0)
-            else:
-                axes.set_xlabel(r"$(a\,m_\pi)^2$")
-                axes.set_ylabel(r"$a\,m$")
-        hollow = {"color": GREY, "marker": "o", "markerfacecolor": "white", "linestyle": "none"}
-        key = load("matplotlib.lines").Line2D([], [], **hollow)
-        add_heading(figure, rows[0], [*entries, (key, "hollow: chiral limit")], title, 2)
+    frames, order = [], 0
+    for vanishing in (True, False):
+        group = [one for one in fits if (one.quantity in QUARKS) == vanishing]
+        marks = [mark for n, one in enumerate(group, order) for mark in _marks(one, n)]
+        order += len(group)
+        if group and vanishing:
+            marks.append(Level(0, style={"color": "0.4", "linewidth": 0.8, "zorder": 0}))
+            names = dict.fromkeys(QUARKS[one.quantity] for one in group)
+            abscissa = r"$a\,m$" if group[0].m_c else r"$1/\kappa$"
+            frames.append(Frame(marks, abscissa, ", ".join(f"${name}$" for name in names)))
+        elif group:
+            frames.append(Frame(marks, r"$(a\,m_\pi)^2$", r"$a\,m$"))
+    key = Key(style=HOLLOW, text="hollow: chiral limit")
+    frames[-1] = replace(frames[-1], marks=[*frames[-1].marks, key])
+    height = HEAD + FRAME * len(frames)
+    return Picture(frames, height, columns=2, layout={"nrows": len(frames)})
 
 
-def _draw(axes: Axes, fit: ChiralFit, order: int) -> tuple[Any, str]:
-    """Draw a line with its points and its end in the chiral limit, and return its legend."""
+def _marks(fit: ChiralFit, order: int) -> list[Mark]:
+    """Return the points of a line, the line, and its end in the chiral limit."""
     own = look(order)
     x, value, error = np.transpose([(one.x, one.value, one.error) for one in fit.points])
-    drawn = axes.errorbar(x, value, error, **own, linestyle="none")
+    zero = fit.kappa_c or fit.m_c
     limit = 1 / fit.kappa_c.value if fit.kappa_c else fit.m_c.value if fit.m_c else 0.0
     ends = np.array([limit, x.max()])
-    axes.plot(ends, fit.intercept.value + fit.slope.value * ends, color=own["color"])
-    style = {**own, "markerfacecolor": "white", "linestyle": "none"}
-    if fit.kappa_c:
-        scatter = fit.kappa_c.error / fit.kappa_c.value**2
-        axes.errorbar([limit], [0.0], xerr=[scatter], **style)
-        text = rf"${QUARKS[fit.quantity]}$: $\kappa_c={minus(fit.kappa_c)}$"
-    elif fit.m_c:
-        axes.errorbar([limit], [0.0], xerr=[fit.m_c.error], **style)
-        text = rf"${QUARKS[fit.quantity]}$: $m_c={minus(fit.m_c)}$"
+    hollow = {**own, "markerfacecolor": "white"}
+    if zero:
+        scatter = fit.kappa_c.error / fit.kappa_c.value**2 if fit.kappa_c else zero.error
+        end = Points([limit], [0.0], None, style={**hollow, "xerr": [scatter]})
+        name = r"\kappa_c" if fit.kappa_c else "m_c"
+        text = rf"${QUARKS[fit.quantity]}$: ${name}={minus(zero)}$"
     else:
-        axes.errorbar([0.0], [fit.intercept.value], [fit.intercept.error], **style)
+        end = Points.of([0.0], [fit.intercept], hollow)
         text = rf"$a\,m_{{{symbol(fit.quantity)}}}\to{minus(fit.intercept)}$"
     twisted = rf"$\mu={fit.mu:g}$, " if fit.mu else ""
-    return drawn, f"{text}, {twisted}{typeset(fit.source)}"
+    return [
+        Points(x, value, error, style=own, text=f"{text}, {twisted}{typeset(fit.source)}"),
+        Curve(ends, fit.intercept.value + fit.slope.value * ends, style={"color": own["color"]}),
+        end,
+    ]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,21 +17,21 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.fits.baryons import BaryonFit
 from gauge_mc.fits.mesons import MesonFit
 from gauge_mc.fits.shared.tables import find_table_by_columns
-from gauge_mc.libraries import load
 from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS, Plot
-from gauge_mc.plots.figures.looks import GREY
-from gauge_mc.plots.mesons import HADRONS, ErrorBars, chosen_hadrons, draw_frames, frames_of, symbol
+from gauge_mc.plots.figures.pictures import BandKey, Curve, Mark, Picture, Points
+from gauge_mc.plots.mesons import (
+    HADRONS,
+    ErrorBars,
+    chosen_hadrons,
+    frames_of,
+    picture_of_frames,
+    symbol,
+)
 from gauge_mc.plots.runs.labels import labels_of, one_run
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 LARGEST_ERROR = 0.25
 """Maximum relative error of an effective mass that is drawn; larger ones would hide the others."""
-
-BAND = 0.25
-"""Opacity of the bands of fitted masses."""
 
 HADRON_FITS = (MesonFit(), BaryonFit())
 """The fits whose tables a run may have."""
@@ -47,7 +48,8 @@ class EffectiveMassPlot(Plot):
         """Draw all hadrons that one run has measured; see `Plot.draw`."""
         chosen = chosen_hadrons(options)
         run = one_run(runs, "The effective mass")
-        plot_effective_masses(fitted(run, options), file, labels_of([run])[0], chosen)
+        picture = effective_masses_picture(fitted(run, options), chosen)
+        replace(picture, title=labels_of([run])[0]).draw(file)
         return []
 
 
@@ -75,32 +77,24 @@ def fitted(run: Path, options: dict[str, Any]) -> list[MassSeries]:
     return found
 
 
-def plot_effective_masses(
-    fits: Sequence[MassSeries], path: Path, title: str = "", chosen: Sequence[str] = ()
-) -> None:
-    """Plot effective masses and, over the times that were fitted, the masses with their errors.
+def effective_masses_picture(fits: Sequence[MassSeries], chosen: Sequence[str] = ()) -> Picture:
+    """Return effective masses and, over the times that were fitted, the masses with their errors.
 
     Parameters
     ----------
     fits : sequence of MassSeries
         Fitted correlators.
-    path, title
-        See `draw_frames`.
     chosen : sequence of str
         Names of the hadrons to draw; all if there are none.
 
     Raises
     ------
     UsageError, GaugeError
-        See `figure_file` and `frames_of`.
+        See `frames_of` and `picture_of_frames`.
     """
-    frames = {
-        rf"$a\,m_{{{symbol(name)}}}$": pairs
-        for name, pairs in frames_of(fits, _points, chosen).items()
-    }
-    patch = load("matplotlib.patches").Patch
-    key = [(patch(color=GREY, alpha=BAND, linewidth=0), "fitted mass, at the t of the fit")]
-    draw_frames(frames, _draw, path, title, key=key)
+    found = frames_of(fits, _points, chosen)
+    frames = {rf"$a\,m_{{{symbol(name)}}}$": pairs for name, pairs in found.items()}
+    return picture_of_frames(frames, _marks, key=[BandKey(text="fitted mass, at the t of the fit")])
 
 
 def _points(correlator: Correlator) -> ErrorBars:
@@ -114,16 +108,12 @@ def _points(correlator: Correlator) -> ErrorBars:
     ]
 
 
-def _draw(
-    axes: Axes, series: MassSeries, state: HadronState, own: dict[str, Any], shift: float
-) -> None:
-    """Draw an effective mass, and the fitted mass if there is one."""
+def _marks(
+    series: MassSeries, state: HadronState, own: dict[str, Any], shift: float
+) -> Iterator[Mark]:
+    """Yield an effective mass, and the fitted mass if there is one."""
     t, value, error = np.transpose(_points(series.correlators[state]))
-    axes.errorbar(t + shift, value, error, **own, linestyle="none")
-    if state not in series.masses:
-        return
-    fit = series.masses[state][0]
-    ends = np.array([fit.t_min, fit.t_max])
-    mass, error = fit.mass.value, fit.mass.error
-    axes.plot(ends, [mass, mass], color=own["color"])
-    axes.fill_between(ends, mass - error, mass + error, color=own["color"], alpha=BAND, linewidth=0)
+    yield Points(t + shift, value, error, style=own)
+    if state in series.masses:
+        fit = series.masses[state][0]
+        yield Curve.plateau((fit.t_min, fit.t_max), fit.mass, {"color": own["color"]})

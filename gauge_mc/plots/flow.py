@@ -14,21 +14,25 @@ from gauge_mc.analysis.flow.records import ENERGIES, FLOW_COLUMNS, FlowTable, re
 from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.errors import GaugeError
 from gauge_mc.fits.scale import GOAL, TREE_LEVEL, definition
-from gauge_mc.libraries import load
 from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS
-from gauge_mc.plots.figures.files import figure_file
 from gauge_mc.plots.figures.labels import minus
-from gauge_mc.plots.figures.legends import add_heading
-from gauge_mc.plots.figures.looks import COLOURS, GREY, WIDTH
+from gauge_mc.plots.figures.looks import COLOURS, GREY
+from gauge_mc.plots.figures.pictures import (
+    Abscissa,
+    Curve,
+    Drawing,
+    Frame,
+    Key,
+    Level,
+    Mark,
+    Picture,
+)
 from gauge_mc.plots.runs.table_plot import TablePlot
 from gauge_mc.run.thermalisation import SKIP
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-HEIGHT = 5.6
-"""Height of the figure in inches."""
 
 HEADROOM = 1.5
 """Upper end of an axis, in units of the target or of the largest value at the end of the flow. It
@@ -47,12 +51,37 @@ class FlowPlot(TablePlot):
     columns: ClassVar[tuple[str, ...]] = FLOW_COLUMNS
     options: ClassVar[tuple[Option, ...]] = (GOAL, TREE_LEVEL, SKIP)
 
-    def draw_table(self, table: Path, file: Path, label: str, options: dict[str, Any]) -> None:
-        """Draw all discretisations of E; see `TablePlot.draw_table`."""
+    def picture(self, table: Path, options: dict[str, Any]) -> Picture:
+        """Show both curves with their errors, for every discretisation of E."""
         choice = definition(options)
+        target, corrected = choice["target"], choice["corrected"]
         flow = read_flow(table, options.get(SKIP.name, 0))
-        title = ", ".join([label, *_description(flow, choice["corrected"])])
-        plot_flow(flow, file, choice["target"], choice["corrected"], title)
+        curves = {name: FlowCurve.of(flow, name, corrected) for name in ENERGIES}
+        dotted = {"color": GREY, "linestyle": ":"}
+        level = Level(target, style={**dotted, "linewidth": 1.0, "zorder": 0})
+        upper: list[Mark] = [level, Key(style=dotted, text=f"target {target:g}")]
+        lower: list[Mark] = [level]
+        for i, (name, curve) in enumerate(curves.items()):
+            look = {"color": COLOURS[i], "linestyle": DASHES[i]}
+            point, width = (_crossing(partial(one, target)) for one in (curve.t0, curve.w0))
+            square = width.map(lambda w: w**2, lambda w: 2 * w) if width else None
+            upper.append(_curve(curve, curve.values(), look, 0))
+            upper += _scale(point, target, look, name, "$t_0/a^2", point)
+            lower.append(_curve(curve, curve.slopes(), look, 1))
+            lower += _scale(square, target, look, name, "$w_0/a", width)
+        tops = [
+            HEADROOM
+            * max(target, *(float(c.t[-1] ** n * c.mean(c.t[-1], n)) for c in curves.values()))
+            for n in range(2)
+        ]
+        slope = r"$t\,\frac{\mathrm{d}}{\mathrm{d}t}\,t^2\langle E\rangle$"
+        ends = {"xlim": (0, flow.t[-1]), "ylim": (0, tops[1])}
+        frames = [
+            Frame(upper, "", r"$t^2\langle E\rangle$", {"ylim": (0, tops[0])}, _add_legend),
+            Frame(lower, "$t/a^2$", slope, ends, _add_legend),
+        ]
+        title = ", ".join(_description(flow, corrected))
+        return Picture(frames, 5.6, title, layout={"nrows": 2, "sharex": True}, aligned=True)
 
 
 PLOTS.register(FlowPlot())
@@ -64,57 +93,9 @@ def _description(flow: FlowTable, corrected: bool) -> list[str]:
     return [*words, "divided by tree-level artefacts"] if corrected else words
 
 
-def plot_flow(
-    flow: FlowTable, path: Path, target: float, corrected: bool = False, title: str = ""
-) -> None:
-    """Plot t^2 <E> and t d/dt t^2 <E> with their errors, for every discretisation of E.
-
-    Parameters
-    ----------
-    flow : FlowTable
-        The gradient flow of an ensemble.
-    path : Path
-        File to write; its ending determines the format.
-    target : float
-        Value that defines t0 and w0.
-    corrected : bool
-        Whether to divide E by its lattice artefacts at tree level.
-    title : str
-        Title above the frames.
-
-    Raises
-    ------
-    UsageError, GaugeError
-        See `figure_file` and `FlowCurve.of`.
-    """
-    curves = {name: FlowCurve.of(flow, name, corrected) for name in ENERGIES}
-    with figure_file(path, (WIDTH, HEIGHT)) as figure:
-        upper, lower = figure.subplots(2, sharex=True)
-        for axes in (upper, lower):
-            axes.axhline(target, color=GREY, linestyle=":", linewidth=1.0, zorder=0)
-        for i, (name, curve) in enumerate(curves.items()):
-            look = {"color": COLOURS[i], "linestyle": DASHES[i]}
-            width = _crossing(partial(curve.w0, target))
-            _draw(upper, curve, curve.values(), look, 0)
-            _draw(lower, curve, curve.slopes(), look, 1)
-            _mark(upper, _crossing(partial(curve.t0, target)), target, look, name, "$t_0/a^2")
-            square = width.map(lambda w: w**2, lambda w: 2 * w) if width else None
-            _mark(lower, square, target, look, name, "$w_0/a", width)
-        upper.set_ylabel(r"$t^2\langle E\rangle$")
-        lower.set_ylabel(r"$t\,\frac{\mathrm{d}}{\mathrm{d}t}\,t^2\langle E\rangle$")
-        lower.set_xlabel("$t/a^2$")
-        lower.set_xlim(0, flow.t[-1])
-        for order, axes in enumerate((upper, lower)):
-            ends = [
-                float(curve.t[-1] ** order * curve.mean(curve.t[-1], order))
-                for curve in curves.values()
-            ]
-            axes.set_ylim(0, HEADROOM * max(target, *ends))
-            axes.legend(loc="upper left")
-        figure.align_ylabels()
-        line = load("matplotlib.lines").Line2D
-        key = [(line([], [], color=GREY, linestyle=":"), f"target {target:g}")]
-        add_heading(figure, upper, key, title)
+def _add_legend(axes: Axes) -> None:
+    """Add a legend in a frame."""
+    axes.legend(loc="upper left")
 
 
 def _crossing(find: Callable[[], Crossing]) -> Crossing | None:
@@ -125,34 +106,25 @@ def _crossing(find: Callable[[], Crossing]) -> Crossing | None:
         return None
 
 
-def _draw(
-    axes: Axes, curve: FlowCurve, points: Sequence[Estimate], look: dict[str, Any], order: int
-) -> None:
-    """Draw the spline of a curve, and its error as a band."""
+def _curve(curve: FlowCurve, points: Sequence[Estimate], look: dict[str, Any], order: int) -> Curve:
+    """Return the spline of a curve, with its error."""
     fine = np.linspace(curve.t[0], curve.t[-1], 600)
-    mean = fine**order * curve.mean(fine, order)
     error = np.interp(fine, curve.t, [one.error for one in points])
-    axes.plot(fine, mean, **look)
-    axes.fill_between(
-        fine, mean - error, mean + error, color=look["color"], alpha=0.25, linewidth=0
-    )
+    return Curve(fine, fine**order * curve.mean(fine, order), error, style=look)
 
 
-def _mark(
-    axes: Axes,
+def _scale(
     crossing: Crossing | None,
     target: float,
     look: dict[str, Any],
     name: str,
     symbol: str,
-    shown: Crossing | None = None,
-) -> None:
-    """Mark the flow time of a scale on the target line, and state its value in the legend.
+    shown: Crossing | None,
+) -> list[Mark]:
+    """Mark the flow time of a scale on the target line, and state the scale in the legend.
 
     Parameters
     ----------
-    axes : Axes
-        Frame to draw in.
     crossing : Crossing or None
         The flow time.
     target : float
@@ -161,14 +133,9 @@ def _mark(
         Colour and style of the curve.
     name, symbol : str
         Name of the discretisation, and symbol of the scale.
-    shown : Crossing, optional
-        The scale in the legend, by default the flow time.
+    shown : Crossing or None
+        The scale.
     """
-    text = f"{name}: not reached"
-    if crossing:
-        text = f"{name}: {symbol}={minus((shown or crossing).estimate)}$"
-        ends, error = np.array([0, target]), crossing.estimate.error
-        low, high = crossing.value - error, crossing.value + error
-        axes.plot(2 * [crossing.value], ends, color=look["color"], linewidth=0.8, zorder=0)
-        axes.fill_betweenx(ends, low, high, color=look["color"], alpha=0.2, linewidth=0, zorder=0)
-    axes.plot([], [], **look, label=text)
+    text = f"{name}: {symbol}={minus(shown.estimate)}$" if shown else f"{name}: not reached"
+    named = Drawing(lambda axes: axes.plot([], [], **look, label=text))
+    return [*([Abscissa(crossing.estimate, target, 0.2, style=look)] if crossing else []), named]

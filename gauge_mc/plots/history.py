@@ -21,6 +21,7 @@ from gauge_mc.plots.figures.series import (
     describe_history,
     draw_distribution,
     draw_history,
+    finish_distribution,
     key_of_lines,
     mean_line,
     shade_skipped,
@@ -147,8 +148,7 @@ def plot_history(
                     ncols=columns,
                     columnspacing=1.5,
                 )
-            distribution.set_xlim(left=0)
-            distribution.tick_params(which="both", bottom=False, top=False, labelbottom=False)
+            finish_distribution(distribution)
         panels[-1, 0].set_xlabel("update")
         panels[-1, 1].set_xlabel("distribution")
         figure.align_ylabels(panels[:, 0])

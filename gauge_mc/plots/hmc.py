@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -19,17 +20,25 @@ from gauge_mc.analysis.trajectories import (
     TrajectoryTable,
     read_trajectories,
 )
-from gauge_mc.libraries import load
 from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS
 from gauge_mc.plots.figures.curves import integer_ticks
-from gauge_mc.plots.figures.files import figure_file
 from gauge_mc.plots.figures.labels import minus
-from gauge_mc.plots.figures.legends import add_heading
-from gauge_mc.plots.figures.looks import WIDTH, look
-from gauge_mc.plots.figures.series import History, draw_distribution, series_line
+from gauge_mc.plots.figures.looks import look
+from gauge_mc.plots.figures.pictures import Curve, Drawing, Frame, Key, Mark, Picture
+from gauge_mc.plots.figures.series import (
+    ZERO,
+    History,
+    draw_distribution,
+    finish_distribution,
+    normal_distribution,
+    series_line,
+)
 from gauge_mc.plots.runs.table_plot import TablePlot
 from gauge_mc.run.thermalisation import SKIP
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 HEIGHT = 3.2
 """Height of the frame of the energy in inches."""
@@ -50,109 +59,105 @@ class HmcPlot(TablePlot):
     columns: ClassVar[tuple[str, ...]] = TRAJECTORY_COLUMNS
     options: ClassVar[tuple[Option, ...]] = (SKIP,)
 
-    def draw_table(self, table: Path, file: Path, label: str, options: dict[str, Any]) -> None:
-        """Draw the energies; see `TablePlot.draw_table`."""
-        plot_energies(read_trajectories(table, options.get(SKIP.name, 0)), file, label)
+    def picture(self, table: Path, options: dict[str, Any]) -> Picture:
+        """Show the change of the energy along the Markov chain beside its distribution.
+
+        Rejected trajectories are marked. The normal distribution with the measured <dH>, whose
+        variance is 2 <dH>, is drawn for comparison.
+        """
+        read = read_trajectories(table, options.get(SKIP.name, 0))
+        done = ~read.failed  # the energy of the others is not known
+        sweeps, change = read.sweeps[done], read.columns["delta_h"][done]
+        rejected = read.columns["accepted"][done] == 0
+        mean, weight = estimate(change), estimate(np.exp(-change))
+        acceptance = estimate(read.columns["accepted"])
+        style = series_line(look(0)["color"])
+        crosses = {"marker": "x", "markersize": 3, "linestyle": "none", "color": look(1)["color"]}
+        energies = rf"$\langle\Delta H\rangle={minus(mean)}$"
+        weights = rf"$\langle e^{{-\Delta H}}\rangle={minus(weight)}$"
+        series = [
+            ZERO,
+            Curve(sweeps, change, style=style),
+            Curve(sweeps[rejected], change[rejected], style=crosses),
+            Key(style=style, text=energies),
+            Key(style=crosses, text=f"rejected; acceptance {acceptance}"),
+            Key(style={"linestyle": "none"}, text=weights),
+        ]
+        beside: list[Mark] = [
+            Drawing(lambda axes: axes.sharey(axes.figure.axes[0])),
+            Drawing(partial(draw_distribution, history=History("", sweeps, change), look=look(0))),
+        ]
+        if mean.value > 0:
+            words = r"normal distribution of variance $2\,\langle\Delta H\rangle$"
+            fine = np.linspace(change.min(), change.max(), 200)
+            beside.append(normal_distribution(fine, mean.value, 2 * mean.value, words))
+        lower = _lower_frames(read) if read.terms else []
+        rows = 1 + len(lower) // 2
+        frames = [
+            Frame(series, "", r"$\Delta H$", finish=_finish_series),
+            Frame(beside, "distribution", finish=_finish_distribution),
+            *lower,
+        ]
+        frames[-2] = replace(frames[-2], x="update")
+        ratios = (HEIGHT, *[LOWER] * (rows - 1))
+        layout = {"nrows": rows, "ncols": 2, "width_ratios": (4, 1.2), "height_ratios": ratios}
+        return Picture(frames, sum(ratios), columns=2, layout=layout)
 
 
 PLOTS.register(HmcPlot())
 
 
-def plot_energies(table: TrajectoryTable, path: Path, title: str = "") -> None:
-    """Plot the change of the energy along the Markov chain beside its distribution.
-
-    Rejected trajectories are marked. The normal distribution with the measured <dH>, whose variance
-    is 2 <dH>, is drawn for comparison.
-
-    Parameters
-    ----------
-    table : TrajectoryTable
-        The trajectories to draw.
-    path : Path
-        File to write; its ending determines the format.
-    title : str
-        Title above the frames.
-
-    Raises
-    ------
-    UsageError, GaugeError
-        See `figure_file`.
-    """
-    done = ~table.failed  # the energy of the others is not known
-    sweeps, change = table.sweeps[done], table.columns["delta_h"][done]
-    rejected = table.columns["accepted"][done] == 0
-    mean, weight = estimate(change), estimate(np.exp(-change))
-    acceptance = estimate(table.columns["accepted"])
-    colour, other = look(0)["color"], look(1)["color"]
-    line = load("matplotlib.lines").Line2D
-    marks = {"marker": "x", "markersize": 3, "linestyle": "none", "color": other}
-    terms, ends = table.terms, f"{SMALLEST}_"
-    spectrum = any(name.startswith(ends) for name in table.columns)
-    rows = 1 + 2 * bool(terms) + spectrum
-    with figure_file(path, (WIDTH, HEIGHT + (rows - 1) * LOWER)) as figure:
-        ratios = (HEIGHT, *[LOWER] * (rows - 1))
-        frames = figure.subplots(
-            rows, 2, squeeze=False, width_ratios=(4, 1.2), height_ratios=ratios
-        )
-        series, distribution = frames[0]
-        distribution.sharey(series)
-        distribution.tick_params(labelleft=False)
-        style = series_line(colour)
-        series.axhline(0, color="0.7", linewidth=0.6, zorder=0)
-        series.plot(sweeps, change, **style)
-        series.plot(sweeps[rejected], change[rejected], **marks)
-        series.margins(x=0.02)
-        integer_ticks(series)
-        frames[-1][0].set_xlabel("update")
-        series.set_ylabel(r"$\Delta H$")
-        for frame in frames[1:, 0]:
-            frame.sharex(series)
-        if terms:
-            _draw_terms(frames[1:], table)
-        draw_distribution(distribution, History("", sweeps, change), look(0))
-        entries = [
-            (line([], [], **style), rf"$\langle\Delta H\rangle={minus(mean)}$"),
-            (line([], [], **marks), f"rejected; acceptance {acceptance}"),
-            (line([], [], linestyle="none"), rf"$\langle e^{{-\Delta H}}\rangle={minus(weight)}$"),
-        ]
-        if mean.value > 0:
-            h = np.linspace(change.min(), change.max(), 200)
-            density = np.exp(-((h - mean.value) ** 2) / (4 * mean.value))
-            density /= math.sqrt(4 * math.pi * mean.value)
-            normal = distribution.plot(density, h, color=other, linewidth=1.2)[0]
-            entries.append((normal, r"normal distribution of variance $2\,\langle\Delta H\rangle$"))
-        distribution.set_xlim(left=0)
-        distribution.set_xlabel("distribution")
-        distribution.tick_params(which="both", bottom=False, top=False, labelbottom=False)
-        add_heading(figure, series, entries, title, columns=2)
+def _finish_series(axes: Axes) -> None:
+    """Put the ticks of updates at integers, in all frames of time series."""
+    axes.margins(x=0.02)
+    integer_ticks(axes)
 
 
-def _draw_terms(frames: Any, table: TrajectoryTable) -> None:
-    """Draw the forces of the terms of the action, and the iterations of their solvers.
+def _finish_distribution(axes: Axes) -> None:
+    """Leave the labels of the energies to the time series."""
+    axes.tick_params(labelleft=False)
+    finish_distribution(axes)
+
+
+def _lower_frames(table: TrajectoryTable) -> list[Frame]:
+    """Return the forces of the terms of the action, and the iterations of their solvers.
 
     The ends of the spectrum follow where there is a rational function. Each row of frames has a
     series, and room for the names of the terms beside it.
     """
-    (forces, names), (iterations, _), *rest = frames
     done = ~table.failed
+    share = Drawing(lambda axes: axes.sharex(axes.figure.axes[0]))
+    forces, iterations, ends = (list[Mark]([share]) for _ in range(3))
+    names = list[Mark]()
     endings = {GAUGE: "", **{name: f"_{name}" for name in table.terms}}
     for place, (name, ending) in enumerate(endings.items()):
         style = series_line(look(place)["color"])
-        forces.plot(table.sweeps[done], table.columns[f"{FORCE}{ending}"][done], **style)
-        names.plot([], [], **style, label=name)
-        counts = table.columns.get(f"{ITERATIONS}{ending}", np.zeros(1))
-        if counts.any():
-            iterations.plot(table.sweeps, counts, **style)
-        for kind in (SMALLEST, LARGEST):
-            if f"{kind}{ending}" in table.columns:
-                rest[0][0].plot(table.sweeps[done], table.columns[f"{kind}{ending}"][done], **style)
-    forces.set_yscale("log")
-    forces.set_ylabel(r"rms $|F|$")
-    iterations.set_ylabel("iterations")
-    iterations.set_ylim(bottom=0)
-    for series, _ in rest:
-        series.set_yscale("log")
-        series.set_ylabel("ends of the spectrum")
-    for frame in frames[:, 1]:
-        frame.axis("off")
-    names.legend(loc="upper left", borderaxespad=0)
+
+        def curve(kind: str, of: Any = done, style: Any = style, ending: str = ending) -> Curve:
+            values = table.columns[f"{kind}{ending}"]
+            return Curve(table.sweeps[of], values[of], style=style)
+
+        forces.append(curve(FORCE))
+        names.append(Curve([], [], style={**style, "label": name}))
+        if table.columns.get(f"{ITERATIONS}{ending}", np.zeros(1)).any():
+            iterations.append(curve(ITERATIONS, slice(None)))
+        ends += [curve(kind) for kind in (SMALLEST, LARGEST) if f"{kind}{ending}" in table.columns]
+    rows = [
+        Frame(forces, "", r"rms $|F|$", {"yscale": "log"}),
+        Frame(names, finish=_finish_names),
+        Frame(iterations, "", "iterations", {"ylim": (0, None)}),
+        NOTHING,
+        Frame(ends, "", "ends of the spectrum", {"yscale": "log"}),
+        NOTHING,
+    ]
+    return rows if any(name.startswith(f"{SMALLEST}_") for name in table.columns) else rows[:4]
+
+
+def _finish_names(axes: Axes) -> None:
+    """Show the names of the terms instead of a frame."""
+    axes.axis("off")
+    axes.legend(loc="upper left", borderaxespad=0)
+
+
+NOTHING = Frame([], finish=lambda axes: axes.axis("off"))
+"""Room without a frame."""

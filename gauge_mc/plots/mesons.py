@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -16,21 +17,20 @@ from gauge_mc.analysis.hadrons.states import HadronState
 from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits.mesons import MesonFit
-from gauge_mc.libraries import load
 from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS
 from gauge_mc.plots.figures.curves import integer_ticks
-from gauge_mc.plots.figures.files import figure_file
 from gauge_mc.plots.figures.labels import typeset
-from gauge_mc.plots.figures.legends import add_heading
 from gauge_mc.plots.figures.looks import GREY, WIDTH, look
+from gauge_mc.plots.figures.pictures import Curve, Frame, Key, Mark, Picture, Points
 from gauge_mc.plots.runs.table_plot import TablePlot
 from gauge_mc.quoting import shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    Draw = Callable[[Axes, MassSeries, HadronState, dict[str, Any], float], None]
+Marks = Callable[[MassSeries, HadronState, dict[str, Any], float], Iterable[Mark]]
+"""What is drawn of a hadron; see `picture_of_frames`."""
 
 ErrorBars = list[tuple[int, float, float]]
 """Times, values and errors."""
@@ -77,11 +77,10 @@ class MesonPlot(TablePlot):
     columns: ClassVar[tuple[str, ...]] = MesonFit.columns
     options: ClassVar[tuple[Option, ...]] = (*MesonFit.options, HADRONS)
 
-    def draw_table(self, table: Path, file: Path, label: str, options: dict[str, Any]) -> None:
-        """Draw the correlators; see `TablePlot.draw_table`."""
+    def picture(self, table: Path, options: dict[str, Any]) -> Picture:
+        """Show the correlators; see `correlators_picture`."""
         chosen = chosen_hadrons(options)
-        _, series = MesonFit().fitted(table, options)
-        plot_correlators(series, file, label, chosen)
+        return correlators_picture(MesonFit().fitted(table, options)[1], chosen)
 
 
 PLOTS.register(MesonPlot())
@@ -156,98 +155,94 @@ def columns_of(frames: int) -> int:
     return 1 if frames <= 3 else 2 if frames <= 6 else 3
 
 
-def draw_frames(
+def picture_of_frames(
     frames: Mapping[str, Sequence[tuple[MassSeries, HadronState]]],
-    draw: Draw,
-    path: Path,
-    title: str = "",
+    marks: Marks,
     scale: str = "linear",
-    key: Sequence[tuple[Any, str]] = (),
-) -> None:
-    """Draw a frame for each hadron, in rows and columns; a colour stands for quarks and a source.
+    key: Sequence[Key] = (),
+) -> Picture:
+    """Return a frame for each hadron, in rows and columns; a colour stands for quarks and a source.
 
     Parameters
     ----------
     frames : mapping of str to sequence of (MassSeries, HadronState)
         Hadrons of each frame, by the label of its axis.
-    draw : callable
-        Draws a hadron, given the frame, its series, the hadron, its colour and marker, and its
-        shift along t.
-    path : Path
-        File to write; its ending determines the format.
-    title : str
-        Title above the frames.
+    marks : callable
+        Returns what is drawn of a hadron, given its series, the hadron, its colour and marker, and
+        its shift along t.
     scale : str
         Scale of the axes, as Matplotlib names it.
-    key : sequence of (handle, str)
+    key : sequence of Key
         Entries of the legend that explain the fits, if there are any.
 
     Raises
     ------
-    UsageError, GaugeError
-        See `figure_file`. GaugeError is also raised if there is no frame.
+    GaugeError
+        If there is no frame.
     """
     if not frames:
         raise GaugeError("All correlators are too noisy to be drawn; measure more configurations.")
-    line = load("matplotlib.lines").Line2D
     names = dict.fromkeys(quarks(one) for pairs in frames.values() for _, one in pairs)
     looks = {name: look(i) for i, name in enumerate(names)}
     step = min(SHIFT, MOST_SHIFT / len(names))
     shifts = {name: step * (i - (len(names) - 1) / 2) for i, name in enumerate(names)}
+    legend = [Key(style={**own, "linestyle": "none"}, text=name) for name, own in looks.items()]
+    if any(state in series.masses for pairs in frames.values() for series, state in pairs):
+        legend += key
     columns = columns_of(len(frames))
+    sideways = " (points are shifted sideways for clarity)" if len(names) > 1 else ""
+    made = []
+    for number, (name, pairs) in enumerate(frames.items(), 1):
+        drawn = [
+            mark
+            for series, state in pairs
+            for mark in marks(series, state, looks[quarks(state)], shifts[quarks(state)])
+        ]
+        one = Frame([*legend, *drawn], "", name, {"yscale": scale})
+        legend = []
+        if number > len(frames) - columns:  # the lowest frame of each column
+            said = sideways if columns == 1 or number == len(frames) else ""
+            one = replace(one, x=f"$t/a${said}", finish=_finish_lowest)
+        made.append(one)
     rows = math.ceil(len(frames) / columns)
-    size = WIDTH * (1 + WIDER * (columns - 1)), HEAD + HEIGHT * rows
-    with figure_file(path, size) as figure:
-        every = figure.subplots(rows, columns, sharex=True, squeeze=False).ravel()
-        used, unused = every[: len(frames)], every[len(frames) :]
-        for axes in unused:
-            axes.remove()
-        for axes, (name, pairs) in zip(used, frames.items(), strict=True):
-            for series, state in pairs:
-                draw(axes, series, state, looks[quarks(state)], shifts[quarks(state)])
-            axes.set_yscale(scale)
-            axes.set_ylabel(name)
-        sideways = " (points are shifted sideways for clarity)" if len(names) > 1 else ""
-        for axes in used[-columns:]:  # the lowest frame of each column
-            axes.tick_params(labelbottom=True)
-            axes.set_xlabel(f"$t/a${sideways if columns == 1 or axes is used[-1] else ''}")
-            integer_ticks(axes)
-        figure.align_ylabels()
-        entries = [(line([], [], **own, linestyle="none"), name) for name, own in looks.items()]
-        if any(state in series.masses for pairs in frames.values() for series, state in pairs):
-            entries += key
-        add_heading(figure, used[0], entries, title, 3)
+    return Picture(
+        made,
+        HEAD + HEIGHT * rows,
+        columns=3,
+        layout={"nrows": rows, "ncols": columns, "sharex": True},
+        aligned=True,
+        width=WIDTH * (1 + WIDER * (columns - 1)),
+    )
 
 
-def plot_correlators(
-    series: MassSeries, path: Path, title: str = "", chosen: Sequence[str] = ()
-) -> None:
-    """Plot correlators on a logarithmic scale with their fits, which are dashed where not fitted.
+def _finish_lowest(axes: Axes) -> None:
+    """Show the times below the lowest frame of a column."""
+    axes.tick_params(labelbottom=True)
+    integer_ticks(axes)
+
+
+def correlators_picture(series: MassSeries, chosen: Sequence[str] = ()) -> Picture:
+    """Return correlators on a logarithmic scale with their fits, dashed where not fitted.
 
     Parameters
     ----------
     series : MassSeries
         Fitted correlators.
-    path, title
-        See `draw_frames`.
     chosen : sequence of str
         Names of the hadrons to draw; all if there are none.
 
     Raises
     ------
     UsageError, GaugeError
-        See `figure_file` and `frames_of`.
+        See `frames_of` and `picture_of_frames`.
     """
-    frames = {
-        f"$C_{{{symbol(name)}}}(t)$": pairs
-        for name, pairs in frames_of([series], _points, chosen).items()
-    }
-    line = load("matplotlib.lines").Line2D
+    found = frames_of([series], _points, chosen)
+    frames = {f"$C_{{{symbol(name)}}}(t)$": pairs for name, pairs in found.items()}
     key = [
-        (line([], [], color=GREY), "fit"),
-        (line([], [], color=GREY, linestyle="--"), "its continuation"),
+        Key(style={"color": GREY, "linewidth": 1.5, "linestyle": dashes}, text=text)
+        for text, dashes in (("fit", "-"), ("its continuation", "--"))
     ]
-    draw_frames(frames, _draw, path, title, "log", key)
+    return picture_of_frames(frames, _marks, "log", key)
 
 
 def _points(correlator: Correlator) -> ErrorBars:
@@ -257,13 +252,13 @@ def _points(correlator: Correlator) -> ErrorBars:
     return [one for one in known if one[1] > one[2]]  # others would hide the rest
 
 
-def _draw(
-    axes: Axes, series: MassSeries, state: HadronState, own: dict[str, Any], shift: float
-) -> None:
-    """Draw a correlator and its fit, if there is one."""
+def _marks(
+    series: MassSeries, state: HadronState, own: dict[str, Any], shift: float
+) -> Iterator[Mark]:
+    """Yield a correlator and its fit, if there is one."""
     correlator = series.correlators[state]
     at, value, error = np.transpose(_points(correlator))
-    axes.errorbar(at + shift, value, error, **own, linestyle="none")
+    yield Points(at + shift, value, error, style=own)
     if state not in series.masses:
         return
     fit, _ = series.masses[state]
@@ -271,4 +266,4 @@ def _draw(
     for low, high, dashes in ((1, fit.t_min, "--"), (fit.t_min, fit.t_max, "-")):
         t = np.linspace(low, high, 100)
         curve = np.abs(correlator.curve(t)(parameters)[0])
-        axes.plot(t + shift, curve, dashes, color=own["color"])
+        yield Curve(t + shift, curve, style={"color": own["color"], "linestyle": dashes})

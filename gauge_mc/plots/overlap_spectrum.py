@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -21,18 +22,14 @@ from gauge_mc.fits.shared.tables import tables_of_chains
 from gauge_mc.libraries import load
 from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS
-from gauge_mc.plots.figures.files import figure_file
 from gauge_mc.plots.figures.labels import minus
-from gauge_mc.plots.figures.legends import add_heading
-from gauge_mc.plots.figures.looks import WIDTH, look
+from gauge_mc.plots.figures.looks import look
+from gauge_mc.plots.figures.pictures import Curve, Drawing, Frame, Mark, Picture
 from gauge_mc.plots.runs.labels import labels_of, one_run
 from gauge_mc.plots.runs.table_plot import TablePlot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-HEIGHT = 3.4
-"""Height of the figure in inches."""
 
 BAR = 0.4
 """Width of a bar of the histograms."""
@@ -53,81 +50,69 @@ class OverlapSpectrumPlot(TablePlot):
         tables = tables_of_chains(one_run(runs, self.subject), self.columns)
         if not tables:
             return super().draw(runs, file, **options)
-        label = labels_of([tables[0].parent])[0]
-        plot_overlap_spectrum(*read_chains(tables, options), file, label)
+        picture = _picture(*read_chains(tables, options))
+        replace(picture, title=labels_of([tables[0].parent])[0]).draw(file)
         return []
 
-    def draw_table(self, table: Path, file: Path, label: str, options: dict[str, Any]) -> None:
-        """Draw the distributions; see `TablePlot.draw_table`."""
-        plot_overlap_spectrum(*read_chains([table], options), file, label)
+    def picture(self, table: Path, options: dict[str, Any]) -> Picture:
+        """Show the histogram of the index and the distribution of the lowest eigenvalue."""
+        return _picture(*read_chains([table], options))
 
 
 PLOTS.register(OverlapSpectrumPlot())
 
 
-def plot_overlap_spectrum(
-    table: SpectrumTable, flow: FlowedCharges | None, path: Path, title: str = ""
-) -> None:
-    """Plot the histogram of the index and the cumulative distribution of the lowest eigenvalue.
-
-    Parameters
-    ----------
-    table : SpectrumTable
-        The spectra of an ensemble.
-    flow : FlowedCharges, optional
-        The charge of the flow; its histogram, rounded to integers, is beside that of the index.
-    path : Path
-        File to write; its ending determines the format.
-    title : str
-        Title above the frames.
-
-    Raises
-    ------
-    UsageError, GaugeError
-        See `figure_file`.
-    """
+def _picture(table: SpectrumTable, flow: FlowedCharges | None) -> Picture:
+    """Return the figure of an ensemble; the charge of the flow is rounded to integers."""
     found = overlap_spectrum(table, flow)
-    patch = load("matplotlib.patches").Patch
-    with figure_file(path, (WIDTH, HEIGHT)) as figure:
-        histogram, distribution = figure.subplots(1, 2)
-        text = rf"index, $\langle\mathrm{{index}}^2\rangle={minus(found.square)}$"
-        _draw_counts(histogram, table.index, -BAR / 2 if flow else 0.0, 0)
-        entries = [(patch(color=look(0)["color"]), text)]
-        if flow and found.flow:
-            _draw_counts(histogram, flow.rounded()[common(table, flow)[1]], BAR / 2, 1)
-            rounded = minus(found.flow.square_rounded)
-            text = rf"$Q$ of the flow, rounded, $\langle Q^2\rangle={rounded}$"
-            entries.append((patch(color=look(1)["color"]), text))
-        histogram.set_xlabel("index, $Q$" if flow else "index")
-        histogram.set_ylabel("configurations")
-        for axis in (histogram.xaxis, histogram.yaxis):
-            axis.get_major_locator().set_params(integer=True)
-        entries += _draw_cumulative(distribution, table)
-        distribution.set_xlabel(r"$a\,\lambda_1$")
-        distribution.set_ylabel("cumulative distribution")
-        distribution.set_ylim(0, 1)
-        distribution.set_xlim(0, 1.05 * float(table.projected[:, 0].max()))
-        distribution.xaxis.get_major_locator().set_params(nbins=5, prune="lower")
-        add_heading(figure, histogram, entries, title, 2)
+    text = rf"index, $\langle\mathrm{{index}}^2\rangle={minus(found.square)}$"
+    bars = [_bars(table.index, -BAR / 2 if flow else 0.0, 0, text)]
+    if flow and found.flow:
+        rounded = minus(found.flow.square_rounded)
+        text = rf"$Q$ of the flow, rounded, $\langle Q^2\rangle={rounded}$"
+        bars.append(_bars(flow.rounded()[common(table, flow)[1]], BAR / 2, 1, text))
+    largest = float(table.projected[:, 0].max())
+    frames = [
+        Frame(bars, "index, $Q$" if flow else "index", "configurations", finish=_set_integers),
+        Frame(
+            _cumulative(table, 2 * largest),
+            r"$a\,\lambda_1$",
+            "cumulative distribution",
+            {"ylim": (0, 1), "xlim": (0, 1.05 * largest)},
+            lambda axes: axes.locator_params("x", nbins=5, prune="lower"),
+        ),
+    ]
+    return Picture(frames, 3.4, columns=2)
 
 
-def _draw_counts(axes: Axes, values: Any, shift: float, number: int) -> None:
-    """Draw how often each integer occurs."""
+def _set_integers(axes: Axes) -> None:
+    """Put the ticks of both axes at integers."""
+    axes.locator_params(integer=True)
+
+
+def _bars(values: Any, shift: float, number: int, text: str) -> Mark:
+    """Return a histogram of integers."""
     integers, counts = np.unique(values, return_counts=True)
-    axes.bar(integers + shift, counts, BAR, color=look(number)["color"])
+    own = {"color": look(number)["color"]}
+
+    def draw(axes: Axes) -> Any:
+        axes.bar(integers + shift, counts, BAR, **own)
+        return load("matplotlib.patches").Patch(**own)
+
+    return Drawing(draw, text=text)
 
 
-def _draw_cumulative(axes: Axes, table: SpectrumTable) -> list[Any]:
-    """Draw the fraction of configurations of each sector with a smaller lowest eigenvalue."""
-    entries, end = [], 2 * float(table.projected[:, 0].max())  # beyond the frame
+def _cumulative(table: SpectrumTable, end: float) -> list[Mark]:
+    """Return the fraction of configurations of each sector with a smaller lowest eigenvalue."""
+    marks: list[Mark] = []
     for nu in range(MOST_SECTOR + 1):
         own = np.sort(table.projected[np.abs(table.index) == nu, 0])
         if own.size >= LEAST_IN_A_SECTOR:
             fractions = np.arange(1, own.size + 1) / own.size
-            style = {"color": look(nu + 2)["color"]}
-            (line,) = axes.step([0, *own, end], [0, *fractions, 1], where="post", **style)
-            entries.append((line, rf"$\lambda_1$, $|\mathrm{{index}}|={nu}$"))
-    if not entries:
-        said = f"no $|\\mathrm{{index}}|$ with {LEAST_IN_A_SECTOR} configurations"
-        axes.text(0.5, 0.5, said, ha="center", va="center", transform=axes.transAxes)
-    return entries
+            style = {"color": look(nu + 2)["color"], "drawstyle": "steps-post"}
+            text = rf"$\lambda_1$, $|\mathrm{{index}}|={nu}$"
+            marks.append(Curve([0, *own, end], [0, *fractions, 1], style=style, text=text))
+    said = f"no $|\\mathrm{{index}}|$ with {LEAST_IN_A_SECTOR} configurations"
+    centred: dict[str, Any] = {"ha": "center", "va": "center"}
+    nothing = Drawing(lambda axes: axes.text(0.5, 0.5, said, transform=axes.transAxes, **centred))
+    return marks or [nothing]

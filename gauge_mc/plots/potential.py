@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -28,9 +28,18 @@ from gauge_mc.fits.shared.tables import tables_with_columns
 from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS, Plot
 from gauge_mc.plots.figures.curves import require
-from gauge_mc.plots.figures.files import figure_file
 from gauge_mc.plots.figures.labels import minus, typeset
-from gauge_mc.plots.figures.looks import WIDTH, look
+from gauge_mc.plots.figures.looks import look
+from gauge_mc.plots.figures.pictures import (
+    HOLLOW,
+    Curve,
+    Drawing,
+    Frame,
+    Level,
+    Mark,
+    Picture,
+    Points,
+)
 from gauge_mc.plots.runs.cautions import caution
 from gauge_mc.plots.runs.labels import labels_of
 
@@ -61,13 +70,19 @@ class PlotOfPotentials(Plot):
     options: ClassVar[tuple[Option, ...]] = (RESULT,)
 
     @abstractmethod
-    def plot(self, runs: Runs, path: Path) -> None:
-        """Plot the results to a file."""
+    def picture(self, runs: Runs) -> Picture:
+        """Return the figure of the results.
+
+        Raises
+        ------
+        GaugeError
+            If there is no run, or a run has nothing to draw.
+        """
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
         """Draw all runs in one frame; see `Plot.draw`."""
         results = [read_potential(run, options.get(RESULT.name)) for run in runs]
-        self.plot(list(zip(labels_of(runs), results, strict=True)), file)
+        self.picture(list(zip(labels_of(runs), results, strict=True))).draw(file)
         return []
 
 
@@ -77,9 +92,53 @@ class PotentialPlot(PlotOfPotentials):
     name = "potential"
     summary = "V(R) with its fit and residuals (needs fit potential)"
 
-    def plot(self, runs: Runs, path: Path) -> None:
-        """Plot the results; see `plot_potential`."""
-        plot_potential(runs, path)
+    def picture(self, runs: Runs) -> Picture:
+        """Return V(R) with the fit with free B, its error band, and the residuals, for some runs.
+
+        Points outside the fitted window are hollow, and the fit is dashed there. Without a fit that
+        can be trusted the points stand alone, and the legend says so. For a single run, the upper
+        axis shows R in fm.
+
+        For errors see `PlotOfPotentials.picture`.
+        """
+        require(runs)
+        several, fits = len(runs) > 1, [(i, one) for i, (_, one) in enumerate(runs) if one.free]
+        upper, lower = list[Mark](), list[Mark]()
+        for i, (label, result) in enumerate(runs):
+            if result.free:
+                upper += _potential(result, look(i), _legend(label, result.free.fit, several))
+                lower += _parted(result, _residuals(result), np.ones(len(result.points)), look(i))
+            else:
+                upper.append(
+                    _points(result, look(i), f"{typeset(label)}\nno fit that can be trusted")
+                )
+
+        def finish(axes: Axes) -> None:
+            if several:
+                axes.figure.legend(loc="outside upper center", ncols=2, columnspacing=1.0)
+            else:
+                axes.legend(loc="lower right")
+                for _, result in fits:
+                    _add_physical_axis(axes, result.trusted().fit.spacing.value)
+
+        ends = {
+            "xlim": (0, 1.04 * max(one.distance for _, result in runs for one in result.points))
+        }
+        frames = [Frame(upper, "" if fits else "$R/a$", r"$a\,V(R)$", ends, finish)]
+        if fits:
+            largest = [np.abs(_residuals(one)[_in_window(one)]).max() + 1.0 for _, one in fits]
+            limit = max(LEAST_LIMIT, 1.1 * max(largest))
+            lower += [mark for i, one in fits for mark in _outside(one, look(i), limit)]
+            lower.append(Drawing(lambda axes: axes.axhspan(-1, 1, color="0.9", zorder=-2)))
+            lower.append(Level(0, style={"color": "0.4", "linewidth": 0.8, "zorder": -1}))
+            frames.append(Frame(lower, "$R/a$", "residual/error", {"ylim": (-limit, limit)}))
+        return Picture(
+            frames,
+            4.05 + 1.35 * bool(fits) + several * 0.25 * (len(runs) + 1),
+            layout={"nrows": len(frames), "sharex": True, "height_ratios": (3, 1)[: len(frames)]},
+            aligned=bool(fits),
+            heading=False,
+        )
 
 
 PLOTS.register(PotentialPlot())
@@ -186,100 +245,38 @@ def _configurations(table: Path) -> int:
         return len({row.partition(b",")[0] for row in rows})
 
 
-def plot_potential(runs: Sequence[tuple[str, StaticPotential]], path: Path) -> None:
-    """Plot V(R) with the fit with free B, its error band, and the residuals, for one or more runs.
-
-    Points outside the fitted window are hollow, and the fit is dashed there. Without a fit that
-    can be trusted the points stand alone, and the legend says so. For a single run, the upper axis
-    shows R in fm.
-
-    Parameters
-    ----------
-    runs : sequence of (str, StaticPotential)
-        Label and result of each run.
-    path : Path
-        File to write; its ending determines the format.
-
-    Raises
-    ------
-    UsageError, GaugeError
-        See `figure_file`. GaugeError is also raised if there is no run.
-    """
-    require(runs)
-    several, fitted = len(runs) > 1, any(result.free for _, result in runs)
-    height = 4.05 + 1.35 * fitted + several * 0.25 * (len(runs) + 1)
-    with figure_file(path, (WIDTH, height)) as figure:
-        panels = figure.subplots(1 + fitted, sharex=True, height_ratios=(3, 1)[: 1 + fitted])
-        upper, lower = np.ravel(panels)[[0, -1]]
-        residuals = [
-            _draw(upper, lower, look(i), _legend(label, result.free.fit, several), result)
-            if result.free
-            else _draw_points(upper, look(i), label, result)
-            for i, (label, result) in enumerate(runs)
-        ]
-        upper.set_ylabel(r"$a\,V(R)$")
-        upper.set_xlim(0, 1.04 * max(one.distance for _, result in runs for one in result.points))
-        if fitted:
-            limit = max(LEAST_LIMIT, 1.1 * max(residuals))
-            for i, result in [(i, result) for i, (_, result) in enumerate(runs) if result.free]:
-                _mark_outside(lower, look(i), result, limit)
-            _finish_residuals(lower, limit)
-            figure.align_ylabels()
-        lower.set_xlabel("$R/a$")
-        if several:
-            figure.legend(loc="outside upper center", ncols=2, columnspacing=1.0)
-        else:
-            upper.legend(loc="lower right")
-            if runs[0][1].free:
-                _add_physical_axis(upper, runs[0][1].free.fit.spacing.value)
+def _points(result: StaticPotential, look: dict[str, Any], label: str) -> Points:
+    """Return V(R) without a trusted fit."""
+    style = {**look, "markerfacecolor": "white", "zorder": 3, "label": label}
+    found = [one.potential for one in result.points]
+    return Points.of([one.distance for one in result.points], found, style)
 
 
-def _finish_residuals(axes: Axes, limit: float) -> None:
-    """Label the frame of the residuals, and shade one standard deviation."""
-    axes.axhspan(-1, 1, color="0.9", zorder=-2)
-    axes.axhline(0, color="0.4", linewidth=0.8, zorder=-1)
-    axes.set_ylim(-limit, limit)
-    axes.set_ylabel("residual/error")
+def _in_window(result: StaticPotential) -> NDArray[np.bool_]:
+    """Return which points were fitted."""
+    r, fit = np.array([one.distance for one in result.points]), result.trusted().fit
+    return np.asarray((r >= fit.r_min - 1e-9) & (r <= fit.r_max + 1e-9))
 
 
-def _draw_points(axes: Axes, look: dict[str, Any], label: str, result: StaticPotential) -> float:
-    """Draw V(R) without a trusted fit, and return 0, since there are no residuals."""
-    r, value, error = np.array(
-        [(one.distance, one.potential.value, one.potential.error) for one in result.points]
-    ).T
-    style = {**look, "linestyle": "none", "markerfacecolor": "white"}
-    label = f"{typeset(label)}\nno fit that can be trusted"
-    axes.errorbar(r, value, error, zorder=3, **style, label=label)
-    return 0.0
-
-
-def _draw(
-    upper: Axes, lower: Axes, look: dict[str, Any], label: str, result: StaticPotential
-) -> float:
-    """Draw the points, the fit with its band, and the residuals.
-
-    Returns
-    -------
-    float
-        Largest residual of a fitted point, including its error bar.
-    """
-    fit = result.trusted().fit
-    r = np.array([one.distance for one in result.points])
-    value = fit.continuum(result.points)
-    error = np.array([one.potential.error for one in result.points])
-    residual = _residuals(result)
-    fitted = (r >= fit.r_min - 1e-9) & (r <= fit.r_max + 1e-9)
+def _parted(
+    result: StaticPotential, value: NDArray[Any], error: NDArray[Any], look: dict[str, Any]
+) -> Iterator[Points]:
+    """Yield the points that were fitted, and the others, which are hollow."""
+    r, fitted = np.array([one.distance for one in result.points]), _in_window(result)
     for some, face in ((fitted, look["color"]), (~fitted, "white")):
-        style = {**look, "linestyle": "none", "markerfacecolor": face}
-        upper.errorbar(r[some], value[some], error[some], zorder=3, **style)
-        lower.errorbar(r[some], residual[some], np.ones(some.sum()), zorder=3, **style)
-    for low, high, dashes in ((0.9 * r[0], fit.r_min, "--"), (fit.r_min, fit.r_max, "-")):
+        style = {**look, "markerfacecolor": face, "zorder": 3}
+        yield Points(r[some], value[some], error[some], style=style)
+
+
+def _potential(result: StaticPotential, look: dict[str, Any], label: str) -> Iterator[Mark]:
+    """Yield the points, the fit with its band, and what the legend in the frame says of them."""
+    fit, error = result.trusted().fit, np.array([one.potential.error for one in result.points])
+    yield from _parted(result, fit.continuum(result.points), error, look)
+    first = 0.9 * result.points[0].distance
+    for low, high, dashes in ((first, fit.r_min, "--"), (fit.r_min, fit.r_max, "-")):
         x = np.linspace(low, high, 200)
-        y, band = fit.potential(x)
-        upper.plot(x, y, dashes, color=look["color"])
-        upper.fill_between(x, y - band, y + band, color=look["color"], alpha=0.25, linewidth=0)
-    upper.errorbar([], [], [], **look, label=label)
-    return float(np.abs(residual[fitted]).max()) + 1.0
+        yield Curve(x, *fit.potential(x), style={"color": look["color"], "linestyle": dashes})
+    yield Points([], [], [], style={**look, "linestyle": "-", "label": label})
 
 
 def _residuals(result: StaticPotential) -> NDArray[np.float64]:
@@ -290,14 +287,13 @@ def _residuals(result: StaticPotential) -> NDArray[np.float64]:
     return np.asarray((fit.continuum(result.points) - fit.potential(r)[0]) / error)
 
 
-def _mark_outside(axes: Axes, look: dict[str, Any], result: StaticPotential, limit: float) -> None:
-    """Mark residuals outside the frame (of points that were not fitted) by arrows at its edge."""
+def _outside(result: StaticPotential, look: dict[str, Any], limit: float) -> Iterator[Curve]:
+    """Yield arrows at the edge for residuals outside the frame, of points that were not fitted."""
     for one, residual in zip(result.points, _residuals(result), strict=True):
         if abs(residual) > limit:
             side = math.copysign(1, residual)
-            style = {"color": look["color"], "marker": "^" if side > 0 else "v"}
-            edge = 0.9 * side * limit
-            axes.plot([one.distance], [edge], markerfacecolor="white", linestyle="none", **style)
+            style = {**HOLLOW, "color": look["color"], "marker": "^" if side > 0 else "v"}
+            yield Curve([one.distance], [0.9 * side * limit], style=style)
 
 
 def _add_physical_axis(axes: Axes, spacing: float) -> None:

@@ -13,13 +13,14 @@ import numpy as np
 from gauge_mc.actions import couplings
 from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.groups import GROUPS
 from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS, Plot
 from gauge_mc.plots.figures.curves import Curves, draw_panels
 from gauge_mc.plots.figures.labels import physics_label
+from gauge_mc.plots.runs.labels import one_scan
 from gauge_mc.scans.averages import panels
 from gauge_mc.scans.scan import Scan
 
@@ -33,9 +34,7 @@ class ScanPlot(Plot):
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
         """Draw the table of one scan; see `Plot.draw`."""
-        if len(runs) > 1:
-            raise UsageError("Only one scan can be drawn at a time; name only one.")
-        draw_scan(Scan.read(runs[0]).table, file)
+        draw_scan(Scan.read(one_scan(runs)).table, file)
         return []
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from gauge_mc.analysis.thermodynamics.screening import (
     PLANE_COLUMNS,
     ScreeningMass,
-    ScreeningMasses,
     ScreeningPoint,
     read_planes,
     screening,
@@ -19,14 +18,10 @@ from gauge_mc.analysis.thermodynamics.screening import (
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS
-from gauge_mc.plots.figures.files import figure_file
-from gauge_mc.plots.figures.legends import add_heading
-from gauge_mc.plots.figures.looks import WIDTH, look
+from gauge_mc.plots.figures.looks import look
+from gauge_mc.plots.figures.pictures import Curve, Drawing, Frame, Mark, Picture, Points
 from gauge_mc.plots.runs.table_plot import TablePlot
 from gauge_mc.run.thermalisation import SKIP
-
-HEIGHT = 3.4
-"""Height of the figure in inches."""
 
 SHOWN = 2.0
 """Number of errors above 0 from which on a correlator is shown on the logarithmic scale."""
@@ -41,82 +36,59 @@ class ScreeningPlot(TablePlot):
     columns: ClassVar[tuple[str, ...]] = PLANE_COLUMNS
     options: ClassVar[tuple[Option, ...]] = (SKIP,)
 
-    def draw_table(self, table: Path, file: Path, label: str, options: dict[str, Any]) -> None:
-        """Draw the correlators; see `TablePlot.draw_table`."""
+    def picture(self, table: Path, options: dict[str, Any]) -> Picture:
+        """Show correlators divided by their first values, and effective masses with those of fits.
+
+        For errors see `TablePlot.picture`.
+        """
         found = screening(read_planes(table, options.get(SKIP.name, 0)))
-        plot_screening(found, file, label)
+        lattice = Lattice.parse(found.ensemble["lattice"])
+        left: list[Mark] = []
+        right: list[Mark] = []
+        for n, mass in enumerate(found.masses):
+            points = [one for one in found.points if one.part == mass.part]
+            left += _correlator(points, mass, n, lattice)
+            right += _effective(points, mass, n)
+        known = [np.subtract(one.y, one.error) for one in left if isinstance(one, Points)]
+        logarithmic = {"yscale": "log", "ylim": (min(one.min() for one in known) / 3, None)}
+        frames = [
+            Frame(left, r"$r/a$", r"$C(r)/C(0)$", logarithmic),
+            Frame(right, r"$r/a$", r"$m_\mathrm{eff}/T$"),
+        ]
+        return Picture(frames, 3.4, columns=2)
 
 
 PLOTS.register(ScreeningPlot())
 
 
-def plot_screening(found: ScreeningMasses, path: Path, title: str = "") -> None:
-    """Plot correlators divided by their first values, and effective masses with those of the fits.
-
-    Parameters
-    ----------
-    found : ScreeningMasses
-        The masses and correlators.
-    path : Path
-        File to write; its ending determines the format.
-    title : str
-        Title above the frames.
-
-    Raises
-    ------
-    GaugeError
-        See `figure_file`.
-    """
-    lattice = Lattice.parse(found.ensemble["lattice"])
-    planes = max(lattice.extents[:3])
-    with figure_file(path, (WIDTH, HEIGHT)) as figure:
-        left, right = figure.subplots(1, 2)
-        entries = []
-        for n, mass in enumerate(found.masses):
-            points = [one for one in found.points if one.part == mass.part]
-            entries.append((_correlator(left, points, mass, n, planes, lattice.t), mass.part))
-            _effective(right, points, mass, n)
-        left.set_yscale("log")
-        known = [line.get_ydata().min() for line in left.get_lines() if line.get_marker() != "None"]
-        left.set_ylim(bottom=min(known) / 3)
-        left.set_ylabel(r"$C(r)/C(0)$")
-        right.set_ylabel(r"$m_\mathrm{eff}/T$")
-        for axes in (left, right):
-            axes.set_xlabel(r"$r/a$")
-        add_heading(figure, left, entries, title, columns=2)
-
-
 def _correlator(
-    axes: Any, points: Sequence[ScreeningPoint], mass: ScreeningMass, n: int, planes: int, nt: int
-) -> Any:
-    """Draw a correlator where it is positive, and the curve of its fit; return the handle."""
-    norm = points[0].correlator.value
+    points: Sequence[ScreeningPoint], mass: ScreeningMass, n: int, lattice: Lattice
+) -> list[Mark]:
+    """Return the curve of a fit, and the correlator where it is positive."""
+    norm, planes = points[0].correlator.value, max(lattice.extents[:3])
     own = [one for one in points if one.correlator.value > SHOWN * one.correlator.error]
-    m, r = mass.mass.value / nt, np.linspace(mass.r_min, mass.r_max, 200)
+    m, r = mass.mass.value / lattice.t, np.linspace(mass.r_min, mass.r_max, 200)
     shape = np.exp(-m * r) + np.exp(-m * (planes - r))
-    axes.plot(r, mass.amplitude.value * shape / norm, color=look(n)["color"], linewidth=0.8)
-    return axes.errorbar(
-        [one.r for one in own],
-        [one.correlator.value / norm for one in own],
-        [one.correlator.error / norm for one in own],
-        **look(n),
-        linestyle="none",
-        markersize=4,
-    )
+    line = {"color": look(n)["color"], "linewidth": 0.8}
+    return [
+        Curve(r, mass.amplitude.value * shape / norm, style=line),
+        Points(
+            [one.r for one in own],
+            [one.correlator.value / norm for one in own],
+            [one.correlator.error / norm for one in own],
+            style={**look(n), "markersize": 4},
+            text=mass.part,
+        ),
+    ]
 
 
-def _effective(axes: Any, points: Sequence[ScreeningPoint], mass: ScreeningMass, n: int) -> None:
-    """Draw the effective masses, and the fitted mass with its error where it was fitted."""
+def _effective(points: Sequence[ScreeningPoint], mass: ScreeningMass, n: int) -> list[Mark]:
+    """Return the effective masses, and the fitted mass with its error where it was fitted."""
     known = [(one.r + 0.5, one.effective_mass) for one in points if one.effective_mass]
-    axes.errorbar(
-        [r for r, _ in known],
-        [one.value for _, one in known],
-        [one.error for _, one in known],
-        **look(n),
-        linestyle="none",
-        markersize=4,
-    )
+    style = {**look(n), "markersize": 4}
     low, high = mass.mass.value - mass.mass.error, mass.mass.value + mass.mass.error
-    axes.fill_between(
-        [mass.r_min, mass.r_max], low, high, color=look(n)["color"], alpha=0.3, linewidth=0
-    )
+    band = {"color": look(n)["color"], "alpha": 0.3, "linewidth": 0}
+    return [
+        Points.of([r for r, _ in known], [one for _, one in known], style),
+        Drawing(lambda axes: axes.fill_between([mass.r_min, mass.r_max], low, high, **band)),
+    ]

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from gauge_mc.analysis.potential.derived import FORCES
 from gauge_mc.analysis.potential.forces import ForcePoint
 from gauge_mc.analysis.potential.loops import AXIS
 from gauge_mc.analysis.potential.static_potential import StaticPotential
 from gauge_mc.errors import GaugeError
-from gauge_mc.libraries import load
 from gauge_mc.plots import PLOTS
 from gauge_mc.plots.figures.curves import require
-from gauge_mc.plots.figures.files import figure_file
 from gauge_mc.plots.figures.labels import typeset
-from gauge_mc.plots.figures.legends import add_heading
-from gauge_mc.plots.figures.looks import GREY, LINE, WIDTH, look
+from gauge_mc.plots.figures.looks import GREY, LINE, look
+from gauge_mc.plots.figures.pictures import (
+    HOLLOW,
+    Abscissa,
+    Frame,
+    Key,
+    Level,
+    Mark,
+    Picture,
+    Points,
+)
 from gauge_mc.plots.potential import PlotOfPotentials, Runs
 
 if TYPE_CHECKING:
@@ -41,69 +45,64 @@ class ForcePlot(PlotOfPotentials):
     name = "static-force"
     summary = "r² F(r) at improved distances, with r₀, r₁ and r_c (needs fit potential)"
 
-    def plot(self, runs: Runs, path: Path) -> None:
-        """Plot the results; see `plot_force`."""
-        plot_force(runs, path)
+    def picture(self, runs: Runs) -> Picture:
+        """Return r^2 F(r) with its error against r, for one or more runs.
+
+        Points off axis are hollow. Forces with errors of more than a quarter are left out, and
+        their number is stated. Bands show the scales of a single run, between the axis and the
+        value that defines each.
+
+        For errors see `PlotOfPotentials.picture`.
+        """
+        require(runs)
+        for label, result in runs:
+            if not result.force:
+                raise GaugeError(
+                    f"The result of {label or 'the run'} has no forces; fit the potential again."
+                )
+        shown = [one for _, result in runs for one in result.force if _is_known(one)]
+        if not shown:
+            raise GaugeError(
+                f"All forces have errors of more than {LARGEST_ERROR:.0%}; measure more "
+                "configurations."
+            )
+        marks: list[Mark] = []
+        for i, (label, result) in enumerate(runs):
+            text = "\n".join(filter(None, (typeset(label), _scales(result))))
+            marks += [
+                *_points(result, look(i)),
+                Key(style={**look(i), "linestyle": "none"}, text=text),
+            ]
+            if len(runs) == 1:
+                style = {"color": look(i)["color"]}
+                scales = result.force_scales.items()
+                marks += [Abscissa(one.value, FORCES[name], style=style) for name, one in scales]
+        dotted = {"color": GREY, "linestyle": ":", "linewidth": 0.8, "zorder": 0}
+        marks += [Level(target, style=dotted) for target in FORCES.values()]
+        marks += _key(runs, len(shown))
+        highest = max(one.scaled.value + one.scaled.error for one in shown)
+        lowest = min(one.scaled.value - one.scaled.error for one in shown)
+        ends = {
+            "xlim": (0, 1.05 * max(one.distance for one in shown)),
+            "ylim": (min(0, HEADROOM * lowest), HEADROOM * max(highest, *FORCES.values())),
+        }
+        axis = r"$r_\mathrm{I}^2\,F(r_\mathrm{I})$"
+        frame = Frame(marks, r"$r_\mathrm{I}/a$", axis, ends, _name_scales)
+        return Picture([frame], 3.6 + 2.6 * LINE * len(runs))
 
 
 PLOTS.register(ForcePlot())
 
 
-def plot_force(runs: Sequence[tuple[str, StaticPotential]], path: Path) -> None:
-    """Plot r^2 F(r) with its error against r, for one or more runs.
-
-    Points off axis are hollow. Forces with errors of more than a quarter are left out, and their
-    number is stated. Bands show the scales of a single run, between the axis and the value that
-    defines each.
-
-    Parameters
-    ----------
-    runs : sequence of (str, StaticPotential)
-        Label and result of each run.
-    path : Path
-        File to write; its ending determines the format.
-
-    Raises
-    ------
-    UsageError, GaugeError
-        See `figure_file`. GaugeError is also raised if there is no run, or no force.
-    """
-    require(runs)
-    for label, result in runs:
-        if not result.force:
-            raise GaugeError(
-                f"The result of {label or 'the run'} has no forces; fit the potential again."
-            )
-    shown = [one for _, result in runs for one in result.force if _is_known(one)]
-    if not shown:
-        raise GaugeError(
-            f"All forces have errors of more than {LARGEST_ERROR:.0%}; measure more configurations."
-        )
-    with figure_file(path, (WIDTH, 3.6 + 2.6 * LINE * len(runs))) as figure:
-        axes = figure.subplots()
-        entries = []
-        for i, (label, result) in enumerate(runs):
-            own = look(i)
-            drawn = _draw(axes, result, own)
-            text = _scales(result)
-            entries.append((drawn, "\n".join(filter(None, (typeset(label), text)))))
-            if len(runs) == 1:
-                _mark(axes, result, own["color"])
-        for name, target in FORCES.items():
-            axes.axhline(target, color=GREY, linestyle=":", linewidth=0.8, zorder=0)
-            axes.annotate(
-                f"${SYMBOLS[name]}$",
-                (1.01, target),
-                xycoords=("axes fraction", "data"),
-                va="center",
-            )
-        highest = max(one.scaled.value + one.scaled.error for one in shown)
-        lowest = min(one.scaled.value - one.scaled.error for one in shown)
-        axes.set_xlim(0, 1.05 * max(one.distance for one in shown))
-        axes.set_ylim(min(0, HEADROOM * lowest), HEADROOM * max(highest, *FORCES.values()))
-        axes.set_xlabel(r"$r_\mathrm{I}/a$")
-        axes.set_ylabel(r"$r_\mathrm{I}^2\,F(r_\mathrm{I})$")
-        add_heading(figure, axes, [*entries, *_key(runs, len(shown))], columns=1)
+def _name_scales(axes: Axes) -> None:
+    """Write the symbols of the scales beside the values that define them."""
+    for name, target in FORCES.items():
+        place: dict[str, Any] = {
+            "xy": (1.01, target),
+            "xycoords": ("axes fraction", "data"),
+            "va": "center",
+        }
+        axes.annotate(f"${SYMBOLS[name]}$", **place)
 
 
 def _is_known(force: ForcePoint) -> bool:
@@ -111,46 +110,26 @@ def _is_known(force: ForcePoint) -> bool:
     return force.scaled.error < LARGEST_ERROR * abs(force.scaled.value)
 
 
-def _key(runs: Sequence[tuple[str, StaticPotential]], shown: int) -> list[tuple[Any, str]]:
+def _key(runs: Runs, shown: int) -> list[Mark]:
     """Return the entries of the legend that explain symbols, errors, and what is left out."""
     every = [one for _, result in runs for one in result.force]
-    line = load("matplotlib.lines").Line2D
-    entries = []
-    if any(one.path != AXIS for one in every):
-        style = {"color": GREY, "marker": "o", "linestyle": "none", "markerfacecolor": "white"}
-        entries.append((line([], [], **style), "hollow: off axis"))
+    hollow = any(one.path != AXIS for one in every)
+    entries = [Key(style=HOLLOW, text="hollow: off axis")] if hollow else []
     words = []
     if any(result.force_scales for _, result in runs):
         words.append("errors of the scales: statistical, and of the interpolation")
     if left_out := len(every) - shown:
         points = f"{left_out} points" if left_out > 1 else "one point"
         words.append(f"not drawn: {points} with errors of more than {LARGEST_ERROR:.0%}")
-    return [*entries, *((line([], [], linestyle="none"), one) for one in words)]
+    return [*entries, *(Key(style={"linestyle": "none"}, text=one) for one in words)]
 
 
-def _draw(axes: Axes, result: StaticPotential, own: dict[str, Any]) -> Any:
-    """Draw the forces of a run, and return a handle for the legend."""
+def _points(result: StaticPotential, own: dict[str, Any]) -> Iterator[Points]:
+    """Yield the forces of a run on axis, and those off axis."""
     for on_axis in (True, False):
         some = [one for one in result.force if (one.path == AXIS) == on_axis and _is_known(one)]
-        axes.errorbar(
-            [one.distance for one in some],
-            [one.scaled.value for one in some],
-            [one.scaled.error for one in some],
-            **own,
-            linestyle="none",
-            markerfacecolor=own["color"] if on_axis else "white",
-        )
-    return load("matplotlib.lines").Line2D([], [], **own, linestyle="none")
-
-
-def _mark(axes: Axes, result: StaticPotential, colour: str) -> None:
-    """Show each scale with its error as a band below the value that defines it."""
-    for name, scale in result.force_scales.items():
-        value, error = scale.value.value, scale.value.error
-        ends = np.array([0, FORCES[name]])
-        axes.plot(2 * [value], ends, color=colour, linewidth=0.8, zorder=0)
-        band = (value - error, value + error)
-        axes.fill_betweenx(ends, *band, color=colour, alpha=0.25, linewidth=0, zorder=0)
+        style = {**own, "markerfacecolor": own["color"] if on_axis else "white"}
+        yield Points.of([one.distance for one in some], [one.scaled for one in some], style)
 
 
 def _scales(result: StaticPotential) -> str:

@@ -29,7 +29,7 @@ from gauge_mc.run.directory import Run
 from gauge_mc.run.disk import DiskNeeds, check_disk, free_disk
 from gauge_mc.run.display import describe, duration, link_rate
 from gauge_mc.run.measurement import Measurement
-from gauge_mc.run.memory import memory_beside
+from gauge_mc.run.memory import memory_beside, of_free
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.preparation import compile_kernels
 from gauge_mc.run.request import RunRequest
@@ -79,14 +79,12 @@ class Forecast:
         table = Table.grid(padding=(0, 2))
         table.add_row("run", f"{self.run} (nothing was written)")
         table.add_row("chain", f"{self.description}, on {self.device}")
-        memory = f"{decimal(self.device_bytes)} of {decimal(self.free_device_bytes)} that are free"
-        table.add_row("memory", memory)
+        table.add_row("memory", of_free(self.device_bytes, self.free_device_bytes))
         if self.configurations_left:
             host = f"{decimal(self.host_bytes)} of {decimal(self.free_host_bytes)} of the host"
             table.add_row("", f"{host} for configurations on their way to disk")
         files = f"{self.configurations_left} configurations of {decimal(self.config_bytes)}, "
-        needed = f"{decimal(self.disk_bytes)} of {decimal(self.free_disk_bytes)} that are free"
-        table.add_row("disk", needed)
+        table.add_row("disk", of_free(self.disk_bytes, self.free_disk_bytes))
         table.add_row("", f"{files if self.configurations_left else ''}checkpoint, tables")
         rate = link_rate(self.links_per_update / self.update_seconds)
         table.add_row("update", f"{milliseconds(self.update_seconds)}, {rate}")
@@ -230,8 +228,6 @@ def _needs(
         return None
     left = p.updates - done
     sampled = (p.updates - max(done, p.thermalize)) / max(1, left)
-    update = costs.update_seconds
-    measure, write = costs.measure_seconds * sampled, costs.write_seconds * sampled
     disk = DiskNeeds.of(run, p, observables, done)
     configs, size = disk.configurations_left, disk.config_bytes
     return Forecast(
@@ -250,10 +246,10 @@ def _needs(
         disk.table_bytes,
         disk.bytes,
         free_disk(run.path),
-        update,
-        measure,
-        write,
-        left * (update + measure + write),
+        costs.update_seconds,
+        costs.measure_seconds * sampled,
+        costs.write_seconds * sampled,
+        costs.seconds(p, done),
         _shortage(disk),
     )
 

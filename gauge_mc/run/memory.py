@@ -33,6 +33,11 @@ SAID = 2**30
 """Memory in bytes from which on the start of a measurement says it."""
 
 
+def of_free(needed: int, free: int) -> str:
+    """Return in words how many bytes are needed, and how many are free."""
+    return f"{decimal(needed)} of {decimal(free)} that are free"
+
+
 @documented
 @dataclass(frozen=True)
 class MemoryForecast:
@@ -54,7 +59,7 @@ class MemoryForecast:
     @property
     def sentence(self) -> str:
         """The memory that is needed and that is free, in words."""
-        return f"{decimal(self.device_bytes)} of {decimal(self.free_device_bytes)} that are free"
+        return of_free(self.device_bytes, self.free_device_bytes)
 
     def table(self) -> RenderableType:
         """Return the content as a table."""

@@ -17,6 +17,7 @@ from gauge_mc.devices.choice import AUTOMATIC
 from gauge_mc.domain.device_group import open_device_group
 from gauge_mc.domain.mpi import find_processes
 from gauge_mc.errors import GaugeError
+from gauge_mc.options import Option
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.batch import shared_values
 from gauge_mc.run.chain import check_start
@@ -25,6 +26,7 @@ from gauge_mc.run.display import duration
 from gauge_mc.run.forecast import RunCosts, try_out
 from gauge_mc.run.functions import Catalogue
 from gauge_mc.run.lock import is_locked
+from gauge_mc.run.memory import of_free
 from gauge_mc.scans.carry_out import places
 from gauge_mc.scans.display import Tally, opening
 from gauge_mc.scans.grid import Point
@@ -102,11 +104,7 @@ class ScanForecast:
         """Return the content as a table."""
         table = Table(box=None, pad_edge=False, header_style="bold")
         table.add_column("lattice")
-        shown = [
-            one
-            for one in couplings()
-            if {one.usual} != {each.couplings.get(one.name, one.usual) for each in self.points}
-        ]
+        shown = varied_couplings([one.couplings for one in self.points])
         needs = ("complete", "updates left", "time", "memory", "disk")
         for heading in ("β", *(one.short for one in shown), *needs):
             table.add_column(heading, justify="right")
@@ -125,15 +123,23 @@ class ScanForecast:
         together = ", ".join(_counts([len(one.runs) for one in self.batches])) or "none is left"
         lines.add_row("batches", together)
         lines.add_row("time", f"{duration(self.seconds)}, and the starts of the processes")
-        memory = f"{decimal(self.device_bytes)} of {decimal(self.free_device_bytes)} that are free"
+        memory = of_free(self.device_bytes, self.free_device_bytes)
         lines.add_row("memory", f"{memory} on a device")
-        disk = f"{decimal(self.disk_bytes)} of {decimal(self.free_disk_bytes)} that are free"
-        lines.add_row("disk", disk)
+        lines.add_row("disk", of_free(self.disk_bytes, self.free_disk_bytes))
         more = len(self.refusals) - SHOWN
         refused = [*self.refusals[:SHOWN], *([f"and {more} more such reasons"] if more > 0 else [])]
         for reason in refused:
             lines.add_row("refused", reason)
         return Group(f"{self.description}\nnothing was written\n", table, "", lines)
+
+
+def varied_couplings(points: Sequence[Mapping[str, float]]) -> list[Option]:
+    """Return the options of actions that have unusual values at some of several points."""
+    return [
+        one
+        for one in couplings()
+        if {one.usual} != {each.get(one.name, one.usual) for each in points}
+    ]
 
 
 def _counts(sizes: Sequence[int]) -> Iterator[str]:

@@ -60,8 +60,8 @@ FEW = {
 def _small_copies(monkeypatch):
     """Copy small fields, for a short time."""
     monkeypatch.setattr(timing, "COPY_EXTENT", 4)
-    monkeypatch.setattr(quarks, "copy_bandwidth", partial(timing.copy_bandwidth, seconds=0.01))
-    monkeypatch.setattr(operators, "copy_bandwidth", partial(timing.copy_bandwidth, seconds=0.01))
+    short = partial(timing.copy_bandwidth, seconds=0.01)
+    monkeypatch.setattr(timing, "copy_bandwidth", short)
 
 
 def only(monkeypatch, module, registry, names):
@@ -146,9 +146,10 @@ def test_the_sign_function_of_overlap_quarks_is_timed(monkeypatch):
 
 @pytest.mark.parametrize("count", [1, 6])
 def test_times_of_the_kernel_of_overlap_quarks_are_per_site_and_vector(monkeypatch, count):
-    monkeypatch.setattr(chiral, "seconds_of", lambda *_: (1.0, 0.0))
-    devices = DeviceGroup.of(CpuDevice(1))
-    found = chiral._kernel_time(devices, "su3", Lattice(4, 4, 4, 8), 0.01, count)
+    monkeypatch.setattr(timing, "seconds_of", lambda *_: (1.0, 0.0))
+    lattice = Lattice(4, 4, 4, 8)
+    bench = timing.Bench(DeviceGroup.of(CpuDevice(1)), "su3", lattice)
+    found = chiral._kernel_time(bench, lattice, count)
     assert found.kernel_ns == pytest.approx(1e9 / 512 / count)
     assert found.hop_ns == pytest.approx(1e9 / 512 / count)
 
@@ -262,7 +263,7 @@ def test_a_failing_compiler_is_one_sentence(tmp_path):
 def registries(request, monkeypatch):
     """A few elements of every registry, or all, which are then timed once each."""
     if request.param == "all":
-        monkeypatch.setattr(measurements, "seconds_of", seconds_of_one)
+        monkeypatch.setattr(timing, "seconds_of", seconds_of_one)
         return OBSERVABLES, SMEARINGS, TEMPORAL_LINKS, FLOWS
     few = tuple(only(monkeypatch, measurements, *one) for one in FEW.items())
     monkeypatch.setattr(measurements, "KINDS", few)

@@ -12,7 +12,7 @@ from gauge_mc.analysis.hadrons.residual_mass import COLUMNS, read_residual_table
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import Table
 from gauge_mc.fits.hadrons import ranges_of
-from gauge_mc.plots.residual_mass import plot_residual_mass
+from gauge_mc.plots.residual_mass import residual_mass_picture
 from tests.analysis.synthetic_hadrons import HEADER
 
 EXTENT, SAMPLES = 24, 40
@@ -164,7 +164,7 @@ def test_times_of_the_plot_are_integers(table, tmp_path, monkeypatch):
     figures = []
     monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: figures.append(figure))
     read = read_residual_table(table)
-    plot_residual_mass(read, residual_masses(read, ranges_of({})), tmp_path / "plot.png")
+    residual_mass_picture(read, residual_masses(read, ranges_of({}))).draw(tmp_path / "plot.png")
     (axes,) = figures[0].axes
     ticks = axes.get_xticks()
     assert np.array_equal(ticks, np.round(ticks))

@@ -12,16 +12,16 @@ from gauge_mc.analysis.hadrons.results import ChiralFit, ChiralPoint
 from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import Table, write_table
-from gauge_mc.plots.chiral import plot_chiral
-from gauge_mc.plots.effective_mass import fitted, plot_effective_masses
+from gauge_mc.plots import PLOTS
+from gauge_mc.plots.chiral import chiral_picture
+from gauge_mc.plots.effective_mass import effective_masses_picture, fitted
 from gauge_mc.plots.figures.files import MOST_PIXELS, FigureFormat, drawn_as
 from gauge_mc.plots.figures.series import History
 from gauge_mc.plots.history import plot_history
-from gauge_mc.plots.mesons import MOST_SHIFT, chosen_hadrons, draw_frames, plot_correlators
+from gauge_mc.plots.mesons import MOST_SHIFT, chosen_hadrons, correlators_picture, picture_of_frames
 from gauge_mc.plots.runs.drawing import find_plot
 from gauge_mc.plots.runs.labels import labels_of
-from gauge_mc.plots.scaling import plot_scaling
-from gauge_mc.plots.static_force import LARGEST_ERROR, plot_force
+from gauge_mc.plots.static_force import LARGEST_ERROR
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
 from tests.analysis.synthetic_hadrons import write_baryons, write_mesons
@@ -71,7 +71,7 @@ def test_all_forces_lie_within_the_frame(potential, tmp_path, figures):
         return replace(one, scaled=replace(one.scaled, value=9.0, error=0.1), distance=30.0)
 
     far = changed(potential, n3=moved)
-    plot_force([("run", far)], tmp_path / "force.png")
+    PLOTS["static-force"].picture([("run", far)]).draw(tmp_path / "force.png")
     axes = figures[0].axes[0]
     drawn = points(axes)
     assert [30.0, 9.0] in drawn.tolist()
@@ -86,30 +86,33 @@ def test_forces_that_are_left_out_are_counted_and_errors_explained(potential, tm
     def noisy(one):
         return replace(one, scaled=replace(one.scaled, error=one.scaled.value))
 
-    plot_force([("run", potential)], tmp_path / "force.png")
+    PLOTS["static-force"].picture([("run", potential)]).draw(tmp_path / "force.png")
     explained = "errors of the scales: statistical, and of the interpolation"
     assert explained in texts(figures[0])
     usual = len(potential.force) - len(points(figures[0].axes[0]))
-    plot_force([("run", changed(potential, n0=noisy))], tmp_path / "force.png")
+    PLOTS["static-force"].picture([("run", changed(potential, n0=noisy))]).draw(
+        tmp_path / "force.png"
+    )
     (said,) = [one for one in texts(figures[1]) if one.startswith("not drawn: ")]
     assert said.endswith("with errors of more than 25%")
     assert ("one point" if usual == 0 else f"{usual + 1} points") in said
     hopeless = replace(potential, force=tuple(map(noisy, potential.force)))
     with pytest.raises(GaugeError, match="All forces have errors of more than 25%"):
-        plot_force([("run", hopeless)], tmp_path / "force.png")
+        PLOTS["static-force"].picture([("run", hopeless)]).draw(tmp_path / "force.png")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("draw", [plot_force, plot_scaling])
-def test_hollow_points_are_explained(potential, tmp_path, figures, draw):
-    draw([("run", potential)], tmp_path / "plot.png")
+@pytest.mark.parametrize("name", ["static-force", "scaling"])
+def test_hollow_points_are_explained(potential, tmp_path, figures, name):
+    draw = PLOTS[name].picture
+    draw([("run", potential)]).draw(tmp_path / "plot.png")
     assert "hollow: off axis" not in texts(figures[0])
     off_axis = replace(
         potential,
         points=(*potential.points[:-1], replace(potential.points[-1], path="110")),
         force=(*potential.force[:-1], replace(potential.force[-1], path="110")),
     )
-    draw([("run", off_axis)], tmp_path / "plot.png")
+    draw([("run", off_axis)]).draw(tmp_path / "plot.png")
     assert "hollow: off axis" in texts(figures[1])
 
 
@@ -123,11 +126,11 @@ def fits(tmp_path_factory):
 
 
 def draw_correlators(fits, path, chosen):
-    plot_correlators(fits[0], path, "", chosen)
+    correlators_picture(fits[0], chosen).draw(path)
 
 
 def draw_effective_masses(fits, path, chosen):
-    plot_effective_masses(fits, path, "", chosen)
+    effective_masses_picture(fits, chosen).draw(path)
 
 
 @pytest.mark.slow
@@ -162,8 +165,8 @@ def test_many_hadrons_stand_in_columns(fits, tmp_path, figures, number, rows, co
     pion = (fits[0], next(iter(fits[0].correlators)))
     names = {str(n): [pion] for n in range(number)}
     with pytest.raises(GaugeError, match="too noisy"):
-        draw_frames({}, lambda *_: None, tmp_path / "plot.png")
-    draw_frames(names, lambda *_: None, tmp_path / "plot.png")
+        picture_of_frames({}, lambda *_: []).draw(tmp_path / "plot.png")
+    picture_of_frames(names, lambda *_: []).draw(tmp_path / "plot.png")
     axes = figures[0].axes
     assert [one.get_ylabel() for one in axes] == [*names]
     grid = axes[0].get_gridspec()
@@ -199,7 +202,7 @@ def test_extrapolations_name_what_they_draw(tmp_path, figures):
     line = {"intercept": numbers[0], "slope": numbers[1], "kappa_c": numbers[2]}
     found = {"quantity": "pion^2", "source": "point", "mu": 0.0, "points": points, **line}
     others = dict.fromkeys({one.name for one in fields(ChiralFit)} - found.keys(), 0)
-    plot_chiral([ChiralFit(**found, **others)], tmp_path / "chiral.png")
+    chiral_picture([ChiralFit(**found, **others)]).draw(tmp_path / "chiral.png")
     assert figures[0].axes[0].get_ylabel() == r"$(a\,m_\pi)^2$"
     assert "hollow: chiral limit" in texts(figures[0])
 

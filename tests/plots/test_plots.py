@@ -11,15 +11,13 @@ from matplotlib.text import Text
 
 from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.plots import PLOTS
 from gauge_mc.plots.figures.labels import minus
 from gauge_mc.plots.figures.looks import COLOURS, SHADE
 from gauge_mc.plots.figures.series import History, draw_distribution
 from gauge_mc.plots.figures.series import draw_history as draw_series
 from gauge_mc.plots.history import MOST_MEANS, plot_history
 from gauge_mc.plots.polyakov import plot_polyakov
-from gauge_mc.plots.potential import plot_potential
-from gauge_mc.plots.scaling import plot_scaling
-from gauge_mc.plots.static_force import plot_force
 from gauge_mc.plots.wilson_loops import plot_effective_potential
 from tests.analysis.synthetic_loops import autoregressive, static_potential, synthetic_loops
 
@@ -43,7 +41,7 @@ def histories(offset=0.0):
 
 def draw_potential(path, runs=2):
     results = [("run_0", potential(r_min=1)), ("run_1 $5", potential(t_min=1, r_min=2))]
-    plot_potential(results[:runs], path)
+    PLOTS["potential"].picture(results[:runs]).draw(path)
 
 
 def draw_effective_potential(path):
@@ -60,12 +58,12 @@ def draw_polyakov(path):
 
 
 def draw_force(path):
-    plot_force([("run_0", potential(r_min=1))], path)
+    PLOTS["static-force"].picture([("run_0", potential(r_min=1))]).draw(path)
 
 
 def draw_scaling(path):
     results = [("run_0", potential(r_min=1)), ("run_1 $5", potential(t_min=1, r_min=2))]
-    plot_scaling(results, path)
+    PLOTS["scaling"].picture(results).draw(path)
 
 
 DRAW = [
@@ -163,10 +161,10 @@ def test_a_potential_without_a_fit_is_plotted_with_its_points(tmp_path, monkeypa
     loops = synthetic_loops(np.random.default_rng(8), 60, 6, sigma=-0.02)
     hot, path = ("hot", static_potential([loops], t_min=1)), tmp_path / "potential.png"
     assert hot[1].free is None
-    plot_potential([hot], path)
+    PLOTS["potential"].picture([hot]).draw(path)
     assert any("no fit that can be trusted" in text for text in texts)
     assert not {"residual/error", "$R$ (fm)"}.intersection(texts)
-    plot_potential([hot, ("cold", static_potential([LOOPS], r_min=1))], path)
+    PLOTS["potential"].picture([hot, ("cold", static_potential([LOOPS], r_min=1))]).draw(path)
     assert "residual/error" in texts
 
 
@@ -183,9 +181,9 @@ def test_nothing_to_plot(tmp_path):
     empty = History("run", SWEEPS[:0], np.empty(0))
     broken = History("run", SWEEPS[:2], np.array([0.5, np.nan]))
     for draw in (
-        lambda: plot_potential([], path),
-        lambda: plot_force([], path),
-        lambda: plot_scaling([], path),
+        lambda: PLOTS["potential"].picture([]).draw(path),
+        lambda: PLOTS["static-force"].picture([]).draw(path),
+        lambda: PLOTS["scaling"].picture([]).draw(path),
         lambda: plot_history([], path),
         lambda: plot_history([("plaquette", [])], path),
         lambda: plot_polyakov([], path),
@@ -336,4 +334,6 @@ def test_residuals_of_fitted_points_are_inside_the_frame(tmp_path, monkeypatch):
 def test_what_has_no_scale_is_not_scaled(tmp_path):
     loops = synthetic_loops(np.random.default_rng(8), 60, 6, sigma=-0.02)
     with pytest.raises(GaugeError, match="r0 of hot is not known"):
-        plot_scaling([("hot", static_potential([loops], t_min=1))], tmp_path / "plot.png")
+        PLOTS["scaling"].picture([("hot", static_potential([loops], t_min=1))]).draw(
+            tmp_path / "plot.png"
+        )

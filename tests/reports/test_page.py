@@ -30,7 +30,6 @@ from gauge_mc.plots.figures.files import (
     figure_file,
     kept_figures,
 )
-from gauge_mc.plots.potential import plot_potential
 from gauge_mc.reports import SECTIONS, Section
 from gauge_mc.reports import page as page_module
 from gauge_mc.reports.charts import Chart, ChartLine
@@ -432,7 +431,8 @@ def test_kept_fits_of_other_tables_are_replaced(tmp_path):
     assert sentence not in shown()
     table.unlink()
     write_loops(table, synthetic_loops(np.random.default_rng(2), 60))
-    with mock.patch("gauge_mc.plots.potential.plot_potential", wraps=plot_potential) as plotted:
+    plot = PLOTS["potential"]
+    with mock.patch.object(plot, "picture", wraps=plot.picture) as plotted:
         assert shown().count(sentence) == 1
     ((_, drawn),) = plotted.call_args.args[0]
     own = gauge_mc.fit("potential", run, output=tmp_path / "own.json", skip="auto")

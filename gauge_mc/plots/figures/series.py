@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 from gauge_mc.plots.figures.labels import minus
 from gauge_mc.plots.figures.looks import GREY, SHADE
+from gauge_mc.plots.figures.looks import look as look_of
+from gauge_mc.plots.figures.pictures import Curve, Level
+
+ZERO = Level(0, style={"color": "0.7", "linewidth": 0.6, "zorder": 0})
+"""The line at zero of a time series."""
 
 
 @dataclass(frozen=True)
@@ -116,11 +121,35 @@ def draw_distribution(
         return
     bins = min(40, max(5, math.isqrt(values.size)))  # square-root rule, within legible limits
     density, edges = np.histogram(values, bins, density=True)
+    draw_density(axes, density, edges, look, horizontal, filled)
+
+
+def draw_density(
+    axes: Axes,
+    density: NDArray[Any],
+    edges: NDArray[Any],
+    look: dict[str, Any],
+    horizontal: bool = True,
+    filled: bool = True,
+) -> None:
+    """Draw a histogram, given its densities and the edges of its bins."""
     orientation: Any = "horizontal" if horizontal else "vertical"
     axes.stairs(density, edges, orientation=orientation, color=look["color"])
     if filled:
         shade = {"color": look["color"], "fill": True, "alpha": 0.2}
         axes.stairs(density, edges, orientation=orientation, **shade)
+
+
+def normal_distribution(x: NDArray[Any], mean: float, variance: float, text: str) -> Curve:
+    """Return a normal distribution beside a time series, for comparison with its own."""
+    density = np.exp(-((x - mean) ** 2) / (2 * variance)) / math.sqrt(2 * math.pi * variance)
+    return Curve(density, x, style={"color": look_of(1)["color"], "linewidth": 1.2}, text=text)
+
+
+def finish_distribution(axes: Axes) -> None:
+    """Begin the densities of a distribution beside a time series at 0, without ticks."""
+    axes.set_xlim(left=0)
+    axes.tick_params(which="both", bottom=False, top=False, labelbottom=False)
 
 
 def describe_history(

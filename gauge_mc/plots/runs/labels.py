@@ -61,3 +61,16 @@ def one_run(runs: Sequence[Path], what: str) -> Path:
     if len(runs) > 1:
         raise UsageError(f"{what} is drawn for one run at a time; name only one run.")
     return runs[0]
+
+
+def one_scan(scans: Sequence[Path]) -> Path:
+    """Return the only scan.
+
+    Raises
+    ------
+    UsageError
+        If there are several scans.
+    """
+    if len(scans) > 1:
+        raise UsageError("Only one scan can be drawn at a time; name only one.")
+    return scans[0]

@@ -1,15 +1,17 @@
-"""Plots of one table of one run."""
+"""Plots of one table of one run, and of one scan."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from gauge_mc.fits.shared.tables import find_table_by_columns
 from gauge_mc.plots import Plot
-from gauge_mc.plots.runs.labels import labels_of, one_run
+from gauge_mc.plots.figures.pictures import Picture
+from gauge_mc.plots.runs.labels import labels_of, one_run, one_scan
 
 
 class TablePlot(Plot):
@@ -21,24 +23,21 @@ class TablePlot(Plot):
     """Columns that the table must have."""
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
-        """Draw the table of one run; see `Plot.draw`."""
+        """Draw the table of one run, whose label begins the title; see `Plot.draw`."""
         run = one_run(runs, self.subject)
-        table = find_table_by_columns(run, self.columns)
-        self.draw_table(table, file, labels_of([run])[0], options)
+        picture = self.picture(find_table_by_columns(run, self.columns), options)
+        title = ", ".join(filter(None, (labels_of([run])[0], picture.title)))
+        replace(picture, title=title).draw(file)
         return []
 
     @abstractmethod
-    def draw_table(self, table: Path, file: Path, label: str, options: dict[str, Any]) -> None:
-        """Draw a figure of a table and write it to a file.
+    def picture(self, table: Path, options: dict[str, Any]) -> Picture:
+        """Return the figure of a table, without the label of the run.
 
         Parameters
         ----------
         table : Path
             File of the table.
-        file : Path
-            File to write; its ending determines the format.
-        label : str
-            Group, coupling and lattice of the run.
         options : dict of str to object
             Options of the plot by name, whose names and types have been checked.
 
@@ -47,3 +46,18 @@ class TablePlot(Plot):
         UsageError, GaugeError
             See `Plot.draw`.
         """
+
+
+class ScanFigure(Plot):
+    """A figure that shows the results of one scan."""
+
+    of_scans: ClassVar[bool] = True
+
+    def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
+        """Draw one scan; see `Plot.draw`."""
+        self.picture(one_scan(runs), options).draw(file)
+        return []
+
+    @abstractmethod
+    def picture(self, scan: Path, options: dict[str, Any]) -> Picture:
+        """Return the figure of a scan; for options and errors see `TablePlot.picture`."""

@@ -1,0 +1,211 @@
+"""Figures as declarations: frames of points, curves and lines, which one function draws."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gauge_mc.analysis.timeseries.estimates import Estimate
+from gauge_mc.libraries import load
+from gauge_mc.plots.figures.files import figure_file
+from gauge_mc.plots.figures.legends import add_heading
+from gauge_mc.plots.figures.looks import GREY, WIDTH
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+HOLLOW = {"color": GREY, "marker": "o", "linestyle": "none", "markerfacecolor": "white"}
+"""Style of a symbol in a legend that stands for the hollow ones of all runs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mark(ABC):
+    """Something that is drawn in a frame."""
+
+    text: str = ""
+    """What the legend above the frames says about it; without a text it is not there."""
+    style: Mapping[str, Any] = field(default_factory=dict)
+    """Colour, marker and lines, as Matplotlib names them."""
+
+    @abstractmethod
+    def draw(self, axes: Axes) -> Any:
+        """Draw it, and return its handle for the legend."""
+
+
+@dataclass(frozen=True)
+class Points(Mark):
+    """Values with errors, as symbols that are joined only if the style has a line."""
+
+    x: Any
+    """Abscissae, of shape (points,)."""
+    y: Any
+    """Values, of the same shape."""
+    error: Any
+    """Errors of the values, of the same shape."""
+
+    @classmethod
+    def of(
+        cls, x: Any, values: Sequence[Estimate], style: Mapping[str, Any], text: str = ""
+    ) -> Points:
+        """Return the points of estimates."""
+        y, error = [one.value for one in values], [one.error for one in values]
+        return cls(x, y, error, style=style, text=text)
+
+    def draw(self, axes: Axes) -> Any:
+        """Draw symbols with error bars."""
+        return axes.errorbar(self.x, self.y, self.error, **{"linestyle": "none", **self.style})
+
+
+@dataclass(frozen=True)
+class Curve(Mark):
+    """A line, with its error as a band."""
+
+    x: Any
+    """Abscissae, of shape (points,)."""
+    y: Any
+    """Values, of the same shape."""
+    error: Any = None
+    """Errors of the values, of the same shape or a single one; None for a line without a band."""
+    opacity: float = 0.25
+    """Opacity of the band."""
+
+    @classmethod
+    def plateau(
+        cls, ends: Sequence[float], value: Estimate, style: Mapping[str, Any], opacity: float = 0.25
+    ) -> Curve:
+        """Return a constant with its error between two abscissae."""
+        return cls(ends, np.full(2, value.value), value.error, opacity, style=style)
+
+    def draw(self, axes: Axes) -> Any:
+        """Draw the line and its band."""
+        (line,) = axes.plot(self.x, self.y, **self.style)
+        if self.error is not None:
+            shade = {"color": self.style["color"], "alpha": self.opacity, "linewidth": 0}
+            axes.fill_between(self.x, self.y - self.error, self.y + self.error, **shade)
+        return line
+
+
+@dataclass(frozen=True)
+class Level(Mark):
+    """A horizontal line through the whole frame."""
+
+    y: float
+    """Its height."""
+
+    def draw(self, axes: Axes) -> Any:
+        """Draw the line."""
+        return axes.axhline(self.y, **self.style)
+
+
+@dataclass(frozen=True)
+class Abscissa(Mark):
+    """A number on the horizontal axis, with its error as a band up to some height."""
+
+    value: Estimate
+    """The number."""
+    height: float
+    """The height."""
+    opacity: float = 0.25
+    """Opacity of the band."""
+
+    def draw(self, axes: Axes) -> Any:
+        """Draw a vertical line and its band behind all others."""
+        ends, colour = np.array([0, self.height]), self.style["color"]
+        low, high = self.value.value - self.value.error, self.value.value + self.value.error
+        axes.plot(2 * [self.value.value], ends, color=colour, linewidth=0.8, zorder=0)
+        shade = {"color": colour, "alpha": self.opacity, "linewidth": 0, "zorder": 0}
+        return axes.fill_betweenx(ends, low, high, **shade)
+
+
+@dataclass(frozen=True)
+class Key(Mark):
+    """An entry of the legend that stands for nothing in particular in a frame."""
+
+    def draw(self, axes: Axes) -> Any:
+        """Draw nothing, and return a line for the legend."""
+        return load("matplotlib.lines").Line2D([], [], **self.style)
+
+
+@dataclass(frozen=True)
+class BandKey(Key):
+    """An entry of the legend that stands for bands of errors."""
+
+    def draw(self, axes: Axes) -> Any:
+        """Draw nothing, and return a patch for the legend."""
+        style = {"color": GREY, "alpha": 0.25, "linewidth": 0, **self.style}
+        return load("matplotlib.patches").Patch(**style)
+
+
+@dataclass(frozen=True)
+class Drawing(Mark):
+    """What a function draws."""
+
+    call: Callable[[Axes], Any]
+    """Function that draws in a frame, and may return a handle."""
+
+    def draw(self, axes: Axes) -> Any:
+        """Call the function."""
+        return self.call(axes)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A frame of a figure."""
+
+    marks: Sequence[Mark]
+    """What is in it, in the order in which it is drawn, and in the legend."""
+    x: str = ""
+    """Label of the horizontal axis."""
+    y: str = ""
+    """Label of the vertical axis."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Other properties of the axes by name, such as ``ylim``."""
+    finish: Callable[[Axes], Any] = lambda axes: None
+    """Function of the axes that is called in the end."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure: frames, below the legend of all of them."""
+
+    frames: Sequence[Frame]
+    """The frames, from left to right and from top to bottom."""
+    height: float
+    """Height of the figure in inches."""
+    title: str = ""
+    """Title above the legend."""
+    columns: int = 1
+    """Number of columns of the legend, if they find room."""
+    layout: Mapping[str, Any] = field(default_factory=dict)
+    """Arguments of Matplotlib's ``subplots``; by default the frames are side by side."""
+    aligned: bool = False
+    """Whether the labels of the vertical axes are above each other."""
+    heading: bool = True
+    """Whether the legend and the title are drawn; frames may have legends of their own instead."""
+    width: float = WIDTH
+    """Width of the figure in inches."""
+
+    def draw(self, path: Path) -> None:
+        """Draw the figure and write it to a file; for errors see `figure_file`."""
+        with figure_file(path, (self.width, self.height)) as figure:
+            layout = self.layout or {"ncols": len(self.frames)}
+            every = figure.subplots(**layout, squeeze=False).ravel()
+            for axes in every[len(self.frames) :]:
+                axes.remove()
+            entries = []
+            for axes, frame in zip(every, self.frames, strict=False):
+                for mark in frame.marks:
+                    handle = mark.draw(axes)
+                    entries += [(handle, mark.text)] if mark.text else []
+            for axes, frame in zip(every, self.frames, strict=False):
+                axes.set(xlabel=frame.x, ylabel=frame.y, **frame.settings)
+                frame.finish(axes)
+            if self.aligned:
+                figure.align_ylabels()
+            if self.heading:
+                add_heading(figure, every[0], entries, self.title, self.columns)
