@@ -171,7 +171,8 @@ def variants_of_spinors(kernel: Kernel) -> Iterator[Variant]:
 COMMON = (
     "gauge_mc/devices/kernels.py",
     "gauge_mc/devices/source.py",
-    "gauge_mc/devices/cuda/*.py",
+    "gauge_mc/devices/cuda/nvcc.py",
+    "gauge_mc/devices/cuda/bounds.py",
     "tests/tools/compile_cuda.py",
 )
 """Files on which all variants depend."""
