@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import builtins
 import ctypes
+import functools
+import struct
 import weakref
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
@@ -168,6 +170,7 @@ class Stream:
 
     def __init__(self) -> None:
         self.handle = _call(cuda.cuStreamCreate, 0)
+        self.address = int(self.handle)
         _released(self, cuda.cuStreamDestroy, self.handle)
 
     def wait_for_event(self, event: Event) -> None:
@@ -305,35 +308,54 @@ def pagelocked_empty(size: int, dtype: DTypeLike) -> NDArray[Any]:
     return np.frombuffer(memoryview(memory), dtype, size)
 
 
+CONFIGURATION = struct.Struct("7I4xPPI4x")
+"""CUlaunchConfig: grid, block, shared memory, stream, and attributes, of which there are none."""
+
+
+@functools.cache
+def _launcher() -> Callable[..., int]:
+    """Return the function of the driver that launches kernels.
+
+    The bindings convert its arguments in more time than a launch takes, and let other threads run,
+    for which a launch is too short.
+    """
+    launch = ctypes.PyDLL("libcuda.so.1").cuLaunchKernelEx
+    launch.argtypes = [ctypes.c_void_p] * 4
+    return launch
+
+
 class Function:
     """A kernel of a module."""
 
     def __init__(self, module: Module, name: str) -> None:
         self._module = module  # which must stay loaded
-        self._function = _call(cuda.cuModuleGetFunction, module.handle, name.encode())
+        self._function = int(_call(cuda.cuModuleGetFunction, module.handle, name.encode()))
         self._size = ctypes.c_size_t()
-        self._arguments = ctypes.create_string_buffer(1)
+        self._shape = ctypes.create_string_buffer(CONFIGURATION.size)
         self._extra = (ctypes.c_void_p * 5)()
+        self._addresses = ctypes.addressof(self._shape), ctypes.addressof(self._extra)
 
     def _launch_kernel(
         self, grid: Sequence[int], block: Sequence[int], arguments: bytes, shared: int, stream: Any
     ) -> None:
         """Launch the kernel with arguments in the bytes of its parameters."""
-        size = len(arguments)
-        if size != self._size.value:
-            self._size.value = size
-            self._arguments = ctypes.create_string_buffer(size)
-            addresses = (ctypes.addressof(one) for one in (self._arguments, self._size))
-            buffer, count = addresses
-            self._extra[:] = [BUFFER_POINTER, buffer, BUFFER_SIZE, count, 0]
-            self._where = ctypes.addressof(self._extra)
-        # The driver copies the arguments before it returns.
-        ctypes.memmove(self._arguments, arguments, size)
-        (code,) = cuda.cuLaunchKernel(
-            self._function, *grid, *block, shared, stream.handle, 0, self._where
-        )
+        if len(arguments) != self._size.value:
+            self._make_room(len(arguments))
+        # The driver copies all of this before it returns.
+        self._bytes[:] = arguments
+        CONFIGURATION.pack_into(self._shape, 0, *grid, *block, shared, stream.address, 0, 0)
+        shape, extra = self._addresses
+        code = _launcher()(shape, self._function, None, extra)
         if code:
-            _call(lambda: (code,))
+            _call(lambda: (cuda.CUresult(code),))
+
+    def _make_room(self, size: int) -> None:
+        """Let arguments have a number of bytes."""
+        self._size.value = size
+        self._arguments = ctypes.create_string_buffer(size)
+        self._bytes = memoryview(self._arguments).cast("B")
+        where, count = map(ctypes.addressof, (self._arguments, self._size))
+        self._extra[:] = [BUFFER_POINTER, where, BUFFER_SIZE, count, 0]
 
 
 class Module:
