@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from gauge_mc import defaults
 from gauge_mc.errors import UsageError
@@ -36,22 +36,9 @@ from gauge_mc.updates.levels import MOST_LEVELS
 from gauge_mc.updates.monomials import Monomial
 from gauge_mc.updates.monomials.determinant import Determinant
 from gauge_mc.updates.monomials.ratio import Ratio
-from gauge_mc.updates.monomials.rational import (
-    ACCURACY,
-    Rational,
-    ReplicaRational,
-    spectrum_columns,
-)
-from gauge_mc.updates.monomials.replica_quarks import (
-    ReplicaDeterminant,
-    ReplicaRatio,
-    ReplicaTerm,
-    ReplicaTwoFlavours,
-)
+from gauge_mc.updates.monomials.rational import ACCURACY, Rational, spectrum_columns
 from gauge_mc.updates.monomials.two_flavours import TwoFlavours
 from gauge_mc.updates.quark_links import QuarkLinks
-
-Term = TypeVar("Term", Monomial, ReplicaTerm)
 
 REVERSIBLE = 1e-10
 """Largest residual of forces with which starts from earlier solutions are allowed."""
@@ -397,12 +384,11 @@ class QuarkTerm(NamedTuple):
     level : int
         The level of its force.
     make : callable
-        Function that returns the monomial, given the links.
+        Function that returns the monomial, given links with one replica for every chain.
     columns : tuple of Column
         Columns of what it measures; see `Monomial.measured`.
-    together : callable or None
-        Function that returns the term for several chains, which then move together, given links
-        with as many replicas; None if they move one after the other.
+    together : bool
+        Whether several chains move together; otherwise they move one after the other.
     vectors : int
         Largest number of vectors on the even or odd sites that it needs, in double precision.
     """
@@ -411,7 +397,7 @@ class QuarkTerm(NamedTuple):
     level: int
     make: Callable[[QuarkLinks], Monomial]
     columns: tuple[Column, ...] = ()
-    together: Callable[[QuarkLinks], ReplicaTerm] | None = None
+    together: bool = True
     vectors: int = VECTORS
 
 
@@ -449,40 +435,18 @@ def _terms(one: DynamicalQuarks, name: str, levels: int, number: int) -> Iterato
     together = solves_together(one.request)
     for k, pair in enumerate(pairwise(masses)):
         title = f"{name}_ratio{k + 1}"
-        ratio = one, pair, number + k, title
-        yield QuarkTerm(
-            title,
-            own[k],
-            partial(_ratio, Ratio, *ratio),
-            together=partial(_ratio, ReplicaRatio, *ratio) if together else None,
-        )
+        make = partial(_ratio, one, pair, number + k, title)
+        yield QuarkTerm(title, own[k], make, together=together)
     if has_link_term(one.mass):
         title = f"{name}_det"
-        yield QuarkTerm(
-            title,
-            own[-1],
-            partial(_determinant, Determinant, one, title),
-            together=partial(_determinant, ReplicaDeterminant, one, title),
-        )
+        yield QuarkTerm(title, own[-1], partial(_determinant, one, title))
     if one.is_rational:
-        rational = one, number, name
-        yield QuarkTerm(
-            name,
-            own[-1],
-            partial(_rational, Rational, *rational),
-            spectrum_columns(name),
-            partial(_rational, ReplicaRational, *rational),
-            RATIONAL_VECTORS * one.flavours,
-        )
+        make, vectors = partial(_rational, one, number, name), RATIONAL_VECTORS * one.flavours
+        yield QuarkTerm(name, own[-1], make, spectrum_columns(name), vectors=vectors)
         return
     heaviest = number + len(masses) - 1
-    given = one, masses[-1], heaviest, name
-    yield QuarkTerm(
-        name,
-        own[-1],
-        partial(_two_flavours, TwoFlavours, *given),
-        together=partial(_two_flavours, ReplicaTwoFlavours, *given) if together else None,
-    )
+    make = partial(_two_flavours, one, masses[-1], heaviest, name)
+    yield QuarkTerm(name, own[-1], make, together=together)
 
 
 def solves_together(request: QuarkSolver) -> bool:
@@ -501,30 +465,22 @@ def has_link_term(mass: Mapping[str, float]) -> bool:
     )
 
 
-def _determinant(
-    kind: Callable[[DiracOperator, int, str], Term],
-    one: DynamicalQuarks,
-    name: str,
-    links: QuarkLinks,
-) -> Term:
-    return kind(_operator(links, one, one.mass), one.flavours, name)
+def _determinant(one: DynamicalQuarks, name: str, links: QuarkLinks) -> Monomial:
+    return Determinant(_operator(links, one, one.mass), one.flavours, name)
 
 
 def _ratio(
-    kind: Callable[[DiracOperator, DiracOperator, QuarkSolver, int, str], Term],
     one: DynamicalQuarks,
     masses: tuple[dict[str, float], dict[str, float]],
     number: int,
     name: str,
     links: QuarkLinks,
-) -> Term:
+) -> Monomial:
     light, heavy = (_operator(links, one, mass) for mass in masses)
-    return kind(light, heavy, one.request, number, name)
+    return Ratio(light, heavy, one.request, number, name)
 
 
-def _rational(
-    kind: Callable[..., Term], one: DynamicalQuarks, number: int, name: str, links: QuarkLinks
-) -> Term:
+def _rational(one: DynamicalQuarks, number: int, name: str, links: QuarkLinks) -> Monomial:
     ends = (one.range[0], one.range[1]) if one.range else None
     phases = one.phases_if(links.field.devices.strict)
     operator = (
@@ -532,18 +488,13 @@ def _rational(
         if one.is_doublet
         else _operator(links, one, one.mass)
     )
-    return kind(operator, one.request, number, 1, ends, one.accuracy, name)
+    return Rational(operator, one.request, number, 1, ends, one.accuracy, name)
 
 
 def _two_flavours(
-    kind: Callable[[DiracOperator, QuarkSolver, int, str], Term],
-    one: DynamicalQuarks,
-    mass: dict[str, float],
-    number: int,
-    name: str,
-    links: QuarkLinks,
-) -> Term:
-    return kind(_operator(links, one, mass), one.request, number, name)
+    one: DynamicalQuarks, mass: dict[str, float], number: int, name: str, links: QuarkLinks
+) -> Monomial:
+    return TwoFlavours(_operator(links, one, mass), one.request, number, name)
 
 
 def _operator(links: QuarkLinks, one: DynamicalQuarks, mass: Mapping[str, float]) -> DiracOperator:
