@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from gauge_mc import defaults
 from gauge_mc.actions import Coupling
@@ -41,10 +42,11 @@ from gauge_mc.updates.momenta import MOMENTA
 from gauge_mc.updates.monomials import GAUGE
 from gauge_mc.updates.monomials.gauge import KICK, KICK_AND_DRIFT
 from gauge_mc.updates.moving_chains import MovingChains, Outcome, divided
-from gauge_mc.updates.quark_links import PRECISION, inexact
-from gauge_mc.updates.quarks import DynamicalQuarks, QuarkTerm, quark_terms
+from gauge_mc.updates.quarks import DynamicalQuarks, quark_terms
 from gauge_mc.updates.replicas import MANY_REPLICAS, ONE_REPLICA
+from gauge_mc.updates.run_monomials import NamedMonomial, RunMonomial, monomial_terms
 from gauge_mc.updates.steps import StepTuner
+from gauge_mc.updates.term_links import PRECISION, inexact
 from gauge_mc.updates.trajectory_parts import trajectory_parts
 from gauge_mc.updates.update_parts import UpdatePart
 
@@ -124,6 +126,18 @@ MOST_WITH_QUARKS = 32
 have true residuals due at a time, each time with launches of their own: on an H200 a trajectory of
 each of 256 chains on 4^4 took five times as long as of each of 32."""
 
+MONOMIALS = Option(
+    NamedMonomial.option,
+    str,
+    "Further terms of the action, which installed packages declare, several with commas between "
+    "them.",
+    "none",
+    "NAME[:level=N][:OPTION=VALUE...],...",
+    usual="",
+    items=NamedMonomial,
+    tag="",
+)
+
 FAILURES = Option(
     "failures",
     int,
@@ -155,15 +169,16 @@ COLUMNS = (
 FAILED = Column("failed", int, "1 if a solver has failed, so that ΔH is not known, 0 if not.")
 
 
-def columns_of(term: QuarkTerm) -> tuple[Column, ...]:
-    """Return the columns of a term of the action of quarks."""
-    name = term.name
-    return (
-        Column(f"force_{name}", float, "Root mean square of its force |F| over links and kicks."),
-        Column(f"largest_force_{name}", float, "Largest force |F| on a link in the trajectory."),
-        Column(f"iterations_{name}", int, "Iterations of its solvers in the trajectory."),
-        *term.columns,
+def columns_of(term: RunMonomial) -> tuple[Column, ...]:
+    """Return the columns of a term of the action besides the gauge action."""
+    iterations = Column("iterations", int, "Iterations of its solvers in the trajectory.")
+    found = (
+        Column("force", float, "Root mean square of its force |F| over links and kicks."),
+        Column("largest_force", float, "Largest force |F| on a link in the trajectory."),
+        *([iterations] if term.kind.solves else []),
+        *term.kind.columns,
     )
+    return tuple(replace(one, name=f"{one.name}_{term.title}") for one in found)
 
 
 class HybridMonteCarlo(Algorithm):
@@ -177,8 +192,9 @@ class HybridMonteCarlo(Algorithm):
     name = "hmc"
     has_parts = True
     summary = "hybrid Monte Carlo, one trajectory per update"
-    options = (INTEGRATOR, LENGTH, STEPS, ACCEPTANCE, LEVELS, QUARKS, FAILURES)
-    later = (LEVELS.name, QUARKS.name, FAILURES.name)
+    options = (INTEGRATOR, LENGTH, STEPS, ACCEPTANCE, LEVELS, QUARKS, MONOMIALS, FAILURES)
+    later = (LEVELS.name, QUARKS.name, MONOMIALS.name, FAILURES.name)
+    unstated = (MONOMIALS.name,)
     normalisation = (
         "dU/dt = P U, H = -sum of Tr P^2 + S(U), |F|^2 = -2 Tr F^2, one trajectory per row"
     )
@@ -195,9 +211,9 @@ class HybridMonteCarlo(Algorithm):
 
     @property
     def columns(self) -> TableColumns:  # type: ignore[override]
-        """The columns of all runs, and those of the terms of the action of quarks."""
+        """The columns of all runs, and those of the terms besides the gauge action."""
         terms = [column for one in self.terms for column in columns_of(one)]
-        return TableColumns(*COLUMNS, *([FAILED] if terms else []), *terms)
+        return TableColumns(*COLUMNS, *([FAILED] if self._solves else []), *terms)
 
     @property
     def labels(self) -> list[str]:
@@ -210,9 +226,15 @@ class HybridMonteCarlo(Algorithm):
         return DynamicalQuarks.several(self.values[QUARKS.name])
 
     @property
-    def terms(self) -> list[QuarkTerm]:
-        """The terms of the action of quarks."""
-        return quark_terms(self.quarks, max(len(self.levels), 1))
+    def terms(self) -> list[RunMonomial]:
+        """The terms of the action besides the gauge action."""
+        count, named = max(len(self.levels), 1), NamedMonomial.several(self.values[MONOMIALS.name])
+        return [*quark_terms(self.quarks, count), *monomial_terms(named, count)]
+
+    @property
+    def _solves(self) -> bool:
+        """Whether there are solvers, which may fail."""
+        return any(one.kind.solves for one in self.terms)
 
     @property
     def levels(self) -> tuple[TrajectoryLevel, ...]:
@@ -333,7 +355,7 @@ class HybridMonteCarlo(Algorithm):
             check_force(field, coupling, self._replicas(len(couplings) > 1))
         levels: list[list[str]] = [[] for _ in range(max(len(self.levels), 1))]
         for term in self.terms:
-            levels[term.level].append(term.name)
+            levels[term.level].append(term.title)
         levels[gauge_level(self.levels)].append(GAUGE)
         groups, parts = [], self._groups(field)
         made = self._dynamics(field, couplings, randoms, parts)
@@ -407,13 +429,17 @@ class HybridMonteCarlo(Algorithm):
         action = one.action / field.lattice.sites
         kinetic = one.kinetic / (field.lattice.links * field.group.dimension)
         forces = one.forces
-        names = [GAUGE, *(term.name for term in self.terms)]
+        terms = self.terms
+        names = [GAUGE, *(term.title for term in terms)]
         sizes = [
             (forces.mean(name), forces.largest(name)) if forces else (0.0, 0.0) for name in names
         ]
-        found = zip(sizes[1:], one.iterations, one.measured, strict=True)
-        own = [(*size, count, *values) for size, count, values in found]
-        failed = [int(forces is None)] if own else []
+        found = zip(terms, sizes[1:], one.iterations, one.measured, strict=True)
+        own = [
+            (*size, *([count] if term.kind.solves else []), *values)
+            for term, size, count, values in found
+        ]
+        failed = [int(forces is None)] if self._solves else []
         return (
             one.change,
             int(one.accepted),

@@ -25,10 +25,10 @@ from gauge_mc.updates.chain_steps import START, ChainSteps, ShiftedSteps, StageS
 from gauge_mc.updates.energy import Energy
 from gauge_mc.updates.integrators import Move
 from gauge_mc.updates.momenta import Draw, begin_momenta
-from gauge_mc.updates.monomials import Force, Monomial
+from gauge_mc.updates.monomials import GAUGE, Force, Monomial
 from gauge_mc.updates.monomials.gauge import BegunKick, GaugeMonomial, StepsInMemory, begin_actions
-from gauge_mc.updates.quark_links import QuarkLinks
 from gauge_mc.updates.replicas import MANY_REPLICAS, in_memory, keys_in_memory
+from gauge_mc.updates.term_links import TermLinks
 
 COPY_REPLICAS = Kernel("copy_replicas")
 DRIFT = Kernel("drift")
@@ -131,7 +131,7 @@ class _Notes:
     def wait(self) -> None:
         """Wait for kicks that have begun."""
         for one in self._begun:
-            self.take(GaugeMonomial.name, one())
+            self.take(GAUGE, one())
         self._begun = []
 
     def forces(self, failures: Failures) -> list[Forces | None]:
@@ -185,7 +185,7 @@ class MolecularDynamics:
         field: Field,
         couplings: Sequence[Coupling],
         randoms: Sequence[Random],
-        make: Sequence[Callable[[QuarkLinks], Monomial]] = (),
+        make: Sequence[Callable[[TermLinks], Monomial]] = (),
         replicas: Choice | None = None,
         other: MolecularDynamics | None = None,
     ) -> None:
@@ -254,7 +254,7 @@ class MolecularDynamics:
 
     def show(self, now: tuple[int, ...]) -> None:
         """Let other terms see the links of every chain, given the fields in which they are."""
-        links = self._memory.quark_links
+        links = self._memory.term_links
         if links is None or now == self._seen:
             return
         for source, group in groupby(range(len(now)), lambda n: now[n]):
@@ -316,7 +316,7 @@ class MolecularDynamics:
         """
         notes, terms, memory = (
             _Notes(self.chains),
-            {one.name: one for one in self.terms},
+            {one.title: one for one in self.terms},
             self._memory,
         )
         for stage in plan.stages:
@@ -356,18 +356,18 @@ class MolecularDynamics:
         failures : Failures
             See `begin`.
         """
-        steps, terms = stage.steps, [one for one in self.terms if one.name in stage.steps.terms]
+        steps, terms = stage.steps, [one for one in self.terms if one.title in stage.steps.terms]
         memory = self._memory
         memory.shift.clear()
         if terms:
             self.show(now)
         for term in terms:
-            notes.take(term.name, term.kick(memory.force, memory.shift, steps.shifts, failures))
+            notes.take(term.title, term.kick(memory.force, memory.shift, steps.shifts, failures))
         self._move(stage.moves, steps.moves)
         if terms:
             self.show(steps.shifted)
         for term in terms:
-            notes.take(term.name, term.kick(memory.force, memory.momenta, steps.sizes, failures))
+            notes.take(term.title, term.kick(memory.force, memory.momenta, steps.sizes, failures))
         for begin in stage.kicks:
             notes.latest.update(begin()())
         self._seen = None
@@ -487,12 +487,12 @@ class _TrajectoryMemory:
         Functions that return the terms other than the gauge action, given their links.
     """
 
-    def __init__(self, like: Field, make: Sequence[Callable[[QuarkLinks], Monomial]]) -> None:
+    def __init__(self, like: Field, make: Sequence[Callable[[TermLinks], Monomial]]) -> None:
         self.fields = like.empty_like(), like.empty_like()
         self.momenta = AlgebraField.like(self.fields[0])
         self.largest = LargestValues(self.fields[0])
-        self.quark_links = QuarkLinks(like) if make else None
-        self.terms = [one(self.quark_links) for one in make if self.quark_links]
+        self.term_links = TermLinks(like) if make else None
+        self.terms = [one(self.term_links) for one in make if self.term_links]
 
     @cached_property
     def force(self) -> AlgebraField:

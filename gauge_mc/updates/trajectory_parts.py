@@ -11,7 +11,7 @@ from gauge_mc.quarks.solvers import Failures
 from gauge_mc.updates.integrators import Drift, Kick, Move
 from gauge_mc.updates.molecular_dynamics import MolecularDynamics
 from gauge_mc.updates.monomials import GAUGE
-from gauge_mc.updates.quarks import QuarkTerm
+from gauge_mc.updates.run_monomials import RunMonomial
 from gauge_mc.updates.update_parts import UpdatePart
 
 SIZE = 1e-3
@@ -23,7 +23,7 @@ def trajectory_parts(
     moves: Sequence[Move],
     gauge_level: int,
     groups: Sequence[MolecularDynamics],
-    terms: Sequence[QuarkTerm],
+    terms: Sequence[RunMonomial],
 ) -> Iterator[UpdatePart]:
     """Yield the parts of trajectories of one chain or several, whose links are not changed.
 
@@ -37,8 +37,8 @@ def trajectory_parts(
         Level of the gauge action.
     groups : sequence of MolecularDynamics
         Chains that move together.
-    terms : sequence of QuarkTerm
-        The terms of quarks.
+    terms : sequence of RunMonomial
+        The terms besides the gauge action.
     """
 
     def draw() -> None:
@@ -58,16 +58,16 @@ def trajectory_parts(
     yield UpdatePart.of("momenta", draw, chains=chains)
     yield UpdatePart.of("gauge action", actions, chains=chains)
     if terms:
-        yield from _quark_parts(groups, randoms, moves, terms)
+        yield from _term_parts(groups, randoms, moves, terms)
 
 
-def _quark_parts(
+def _term_parts(
     groups: Sequence[MolecularDynamics],
     randoms: Sequence[Random],
     moves: Sequence[Move],
-    terms: Sequence[QuarkTerm],
+    terms: Sequence[RunMonomial],
 ) -> Iterator[UpdatePart]:
-    """Yield pseudofermions, action and force of every term of quarks, and the links of quarks."""
+    """Yield pseudofermions, action and force of every other term, and the links that they see."""
     firsts = [*accumulate((one.chains for one in groups), initial=0)]
     parts = [slice(*pair) for pair in pairwise(firsts)]
 
@@ -101,7 +101,7 @@ def _quark_parts(
             call()
             count = max(int(one.terms[number].iterations.max()) for one in groups)
             essential = bool(count) or name != "drawn"
-            given = f"{term.name} {name}", call, calls, essential, count
+            given = f"{term.title} {name}", call, calls, essential, count
             yield UpdatePart.of(*given, chains=len(randoms))
     taken = _kicks(moves, {one.level for one in terms}) + 2
     yield UpdatePart.of("links of quarks", links, taken, chains=len(randoms))

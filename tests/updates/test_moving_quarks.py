@@ -11,7 +11,7 @@ from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.updates import moving_chains
 from gauge_mc.updates.molecular_dynamics import bytes_of_trajectory
-from gauge_mc.updates.quark_links import QuarkLinks
+from gauge_mc.updates.term_links import TermLinks
 
 LATTICE = Lattice(4, 2, 2, 6)
 STEPS = (2, 3, 2, 4)
@@ -218,8 +218,8 @@ def test_groups_change_no_bits(size, best_device, monkeypatch):
 def test_groups_of_one_chain_share_the_memory_of_one(best_device, monkeypatch):
     monkeypatch.setattr(hmc, "divided", lambda *_: [slice(n, n + 1) for n in range(4)])
     made = []
-    make = "gauge_mc.updates.molecular_dynamics.QuarkLinks"
-    monkeypatch.setattr(make, lambda like: made.append(like) or QuarkLinks(like))
+    make = "gauge_mc.updates.molecular_dynamics.TermLinks"
+    monkeypatch.setattr(make, lambda like: made.append(like) or TermLinks(like))
     one_by_one = Chains(best_device, {"quarks": "kappa=0.13"})
     assert len(made) == 1
     assert (

@@ -1,4 +1,8 @@
-"""Monomials: the terms of the action in whose force the momenta of hybrid Monte Carlo move."""
+"""Monomials: the terms of the action in whose force the momenta of hybrid Monte Carlo move.
+
+Each monomial has a module of its name, with a subclass of `Monomial` that is registered in
+`MONOMIALS`. A run has the gauge action, the monomials of its quarks, and those that it names.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -16,7 +20,10 @@ from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_strength import LargestValues
 from gauge_mc.fields.random_field import Random
 from gauge_mc.fields.sums import SlabSums
+from gauge_mc.files.columns import Column
+from gauge_mc.options import Option
 from gauge_mc.quarks.solvers import Failures, Mask, ReplicaProgress
+from gauge_mc.registry import Registry
 from gauge_mc.updates.energy import Energy, exact_sum, replica_sums
 
 ADD_FORCE = Kernel("add_force")
@@ -44,16 +51,18 @@ class Force(NamedTuple):
 
 
 class Monomial(ABC):
-    """A term of the action besides the gauge action, for one chain or for several.
+    """A term of the action, for one chain or for several.
 
     Parameters
     ----------
     field : Field
         The links on which the term depends, one replica for every chain, which
-        `gauge_mc.updates.quark_links.QuarkLinks` updates.
-    name : str
+        `gauge_mc.updates.term_links.TermLinks` updates, with their halos.
+    title : str
         Name of the term, which no other one of the run has; columns of the table are named after
         it.
+    **values : object
+        Values of its options.
 
     Attributes
     ----------
@@ -61,8 +70,24 @@ class Monomial(ABC):
         Iterations of solvers of every chain since `draw`.
     """
 
-    def __init__(self, field: Field, name: str) -> None:
-        self.field, self.name = field, name
+    name: ClassVar[str]
+    """Name by which the user chooses the monomial."""
+    summary: ClassVar[str]
+    """Short description, for help texts and the reference documentation."""
+    options: ClassVar[tuple[Option, ...]] = ()
+    """Its options. One without a usual value must be given."""
+    columns: ClassVar[tuple[Column, ...]] = ()
+    """Columns of what it measures, in addition to those of all terms; see `measured`."""
+    chosen_by: ClassVar[str] = "monomials"
+    """Option of a run that chooses it."""
+    solves: ClassVar[bool] = False
+    """Whether it has solvers, which may fail."""
+    vectors: ClassVar[int] = 1
+    """Largest number of vectors on the even or odd sites, in double precision, for which a chain
+    needs memory."""
+
+    def __init__(self, field: Field, title: str, **values: Any) -> None:
+        self.field, self.title, self.values = field, title, values
         self.iterations = np.zeros(self.chains, np.int64)
         self._largest = LargestValues(field)
 
@@ -99,7 +124,10 @@ class Monomial(ABC):
 
     @abstractmethod
     def add_force(self, force: AlgebraField, wanted: Mask, failures: Failures) -> None:
-        """Add the forces of some chains; what is added to those of others is arbitrary."""
+        """Add the forces F of some chains; what is added to those of others is arbitrary.
+
+        With it dU/dt = P U and dP/dt = F(U) conserve -Tr P^2 + S(U).
+        """
 
     def _left(self, failures: Failures) -> Mask:
         """Return the chains in which no solver has failed."""
@@ -111,7 +139,7 @@ class Monomial(ABC):
         self.iterations += np.where(failures.left(wanted), found.iterations, 0)
 
     def measured(self, chain: int) -> tuple[float, ...]:
-        """Return values of the columns that the term has in addition to those of all terms."""
+        """Return values of `columns` for a chain."""
         return ()
 
     def kick(
@@ -184,3 +212,6 @@ def _alike(wanted: Mask, sizes: Mapping[int, float]) -> Iterator[tuple[range, fl
     for (_, size), group in groupby(numbers, lambda one: (one[1] - one[0], sizes[one[1]])):
         own = [n for _, n in group]
         yield range(own[0], own[-1] + 1), size
+
+
+MONOMIALS: Registry[type[Monomial]] = Registry("monomial", __name__, Monomial)

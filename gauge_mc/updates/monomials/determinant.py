@@ -12,9 +12,10 @@ from gauge_mc.quarks.operators import DiracOperator
 from gauge_mc.quarks.solvers import Failures, Mask
 from gauge_mc.quarks.vectors.spinors import SPINS
 from gauge_mc.updates.energy import Energy, replica_sums
-from gauge_mc.updates.monomials import Monomial
+from gauge_mc.updates.monomials import MONOMIALS, Monomial
 
 
+@MONOMIALS.register
 class Determinant(Monomial):
     """S = -(flavours / 2) ln det (A A^dagger) on the odd sites, for flavours with det M each.
 
@@ -27,8 +28,8 @@ class Determinant(Monomial):
         The operator M, on links that are updated before a method is called.
     flavours : int
         Number of flavours.
-    name : str
-        Name of the monomial.
+    title : str
+        See `Monomial`.
 
     Raises
     ------
@@ -36,10 +37,16 @@ class Determinant(Monomial):
         If A is not composed of terms.
     """
 
+    name = "determinant"
+    summary = "determinant of the diagonal part of a Dirac operator on the odd sites"
+    chosen_by = "quarks"
+    solves = True
+    vectors = 48
+
     def __init__(
-        self, operator: DiracOperator, flavours: int = 2, name: str = "determinant"
+        self, operator: DiracOperator, flavours: int = 2, title: str = "determinant"
     ) -> None:
-        super().__init__(operator.field, name)
+        super().__init__(operator.field, title)
         if operator.diagonal not in FORMS:
             raise UsageError(
                 f"The determinant of the diagonal part of the operator {operator.name} is not "

@@ -21,9 +21,10 @@ from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_strength import LargestValues
 from gauge_mc.fields.sums import SlabSums
-from gauge_mc.updates.chain_steps import ChainSteps
+from gauge_mc.quarks.solvers import Failures, Mask
+from gauge_mc.updates.chain_steps import ChainSteps, KickAndDrift
 from gauge_mc.updates.energy import Energy, exact_sum, replica_sums
-from gauge_mc.updates.monomials import GAUGE, Force
+from gauge_mc.updates.monomials import GAUGE, MONOMIALS, Force, Monomial
 from gauge_mc.updates.replicas import MANY_REPLICAS, ONE_REPLICA, couplings_in_memory, in_memory
 
 KICK = Kernel("kick")
@@ -132,11 +133,13 @@ def gauge_force(sums: NDArray[np.float64], largest: NDArray[np.float64], lattice
     return Force(Energy.of(sums[..., 0]), mean, float(largest.max()))
 
 
-class GaugeMonomial:
+@MONOMIALS.register
+class GaugeMonomial(Monomial):
     """The gauge action of one chain or of several, of any kind that declares its loops.
 
-    A launch moves all chains that do a step at the same time, each with its own coupling and its
-    own step, so that every chain has the bits that it has alone.
+    That of a run also moves the links: a kick and the drift after it are one kernel. A launch moves
+    all chains that do a step at the same time, each with its own coupling and its own step, so that
+    every chain has the bits that it has alone.
 
     Parameters
     ----------
@@ -146,6 +149,8 @@ class GaugeMonomial:
         A field of the kind of those that move, with one replica for every chain.
     replicas : Choice, optional
         How the kernels treat replicas; by default as there are one or several.
+    title : str
+        See `Monomial`.
 
     Raises
     ------
@@ -154,10 +159,17 @@ class GaugeMonomial:
     """
 
     name = GAUGE
+    summary = "gauge action, of any kind"
+    chosen_by = "action"
 
     def __init__(
-        self, couplings: Sequence[Coupling], like: Field, replicas: Choice | None = None
+        self,
+        couplings: Sequence[Coupling],
+        like: Field,
+        replicas: Choice | None = None,
+        title: str = GAUGE,
     ) -> None:
+        super().__init__(like, title)
         for one in couplings:
             check_action(one.action, like)
         self.couplings, first = tuple(couplings), couplings[0]
@@ -168,6 +180,18 @@ class GaugeMonomial:
         self._actions: Buffer | None = None
         if self.replicas == MANY_REPLICAS:
             self._actions = couplings_in_memory(like, KICK, self._choices, couplings)
+
+    def actions(self, failures: Failures) -> list[Energy]:
+        """Return the action of every chain."""
+        return gauge_actions(self.field, self.couplings)
+
+    def add_force(self, force: AlgebraField, wanted: Mask, failures: Failures) -> None:
+        """Add the forces of all chains, as kicks of size 1."""
+        each = tuple((n, KickAndDrift(1.0, 0.0)) for n in range(self.chains))
+        steps = ChainSteps(0, 0, True, each)
+        memory = self.in_memory(self.field, [steps])
+        address = memory.addresses[steps]
+        self.begin_kick(self.field, force, steps, address, self._largest)()
 
     def in_memory(self, like: Field, moving: Sequence[ChainSteps]) -> StepsInMemory:
         """Return the steps of chains in the memory of the device, if kernels read them there."""

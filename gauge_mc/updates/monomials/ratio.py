@@ -15,10 +15,11 @@ from gauge_mc.quarks.solvers import Failures, Mask
 from gauge_mc.quarks.vectors.algebra import Combine
 from gauge_mc.quarks.vectors.spinors import SpinorField
 from gauge_mc.updates.energy import Energy
-from gauge_mc.updates.monomials import Monomial
-from gauge_mc.updates.monomials.pseudofermions import draw_all, local_norms
+from gauge_mc.updates.monomials import MONOMIALS, Monomial
+from gauge_mc.updates.pseudofermions import draw_all, local_norms
 
 
+@MONOMIALS.register
 class Ratio(Monomial):
     """S = |Mh1^-1 Mh2 phi|^2 on the even sites, for det(Mh1 Mh1^dagger) / det(Mh2 Mh2^dagger).
 
@@ -33,9 +34,15 @@ class Ratio(Monomial):
         How the solutions are computed.
     number : int
         Number of the field of pseudofermions among those of the run, from 0.
-    name : str
-        Name of the monomial.
+    title : str
+        See `Monomial`.
     """
+
+    name = "ratio"
+    summary = "ratio of the determinants of two masses of two flavours"
+    chosen_by = "quarks"
+    solves = True
+    vectors = 48
 
     def __init__(
         self,
@@ -43,9 +50,9 @@ class Ratio(Monomial):
         heavy: DiracOperator,
         request: QuarkSolver,
         number: int,
-        name: str = "ratio",
+        title: str = "ratio",
     ) -> None:
-        super().__init__(light.field, name)
+        super().__init__(light.field, title)
         self._light, self._heavy = light, heavy
         self._request, self._number = request, number
         self._system = quark_system(light, request)

@@ -21,8 +21,8 @@ from gauge_mc.quarks.vectors.algebra import Combine
 from gauge_mc.quarks.vectors.spinors import SpinorField
 from gauge_mc.rounded import square
 from gauge_mc.updates.energy import Energy
-from gauge_mc.updates.monomials import Monomial
-from gauge_mc.updates.monomials.pseudofermions import draw_all, local_norms
+from gauge_mc.updates.monomials import MONOMIALS, Monomial
+from gauge_mc.updates.pseudofermions import draw_all, local_norms
 
 ACCURACY = 1e-12
 """Default of the relative error of the rational function of the action."""
@@ -40,6 +40,7 @@ TOGETHER = 4
 """Number of poles whose forces are computed together, which memory is needed for."""
 
 
+@MONOMIALS.register
 class Rational(Monomial):
     """S = |R(Mh Mh^dagger) phi|^2 on the even sites with R(x) ~ x^(-f/4), for |det Mh|^f.
 
@@ -78,8 +79,8 @@ class Rational(Monomial):
         ends for any links, and begins at `RATIO` times that.
     accuracy : float
         Largest relative error of R.
-    name : str
-        Name of the monomial.
+    title : str
+        See `Monomial`.
 
     Attributes
     ----------
@@ -98,6 +99,20 @@ class Rational(Monomial):
         If a value is invalid.
     """
 
+    name = "rational"
+    summary = "pseudofermions of one flavour, or of a doublet, with a rational function"
+    chosen_by = "quarks"
+    solves = True
+    vectors = 180  # 40 poles, two vectors for each and these in two precisions
+    columns = (
+        Column(
+            "smallest_eigenvalue",
+            float,
+            "Smallest eigenvalue of Mh Mh^dagger at the end of the trajectory.",
+        ),
+        Column("largest_eigenvalue", float, "Largest eigenvalue of Mh Mh^dagger."),
+    )
+
     def __init__(
         self,
         operator: DiracOperator,
@@ -106,9 +121,9 @@ class Rational(Monomial):
         flavours: float = 1,
         ends: tuple[float, float] | None = None,
         accuracy: float = ACCURACY,
-        name: str = "rational",
+        title: str = "rational",
     ) -> None:
-        super().__init__(operator.field, name)
+        super().__init__(operator.field, title)
         if not LEAST_FLAVOURS <= flavours <= MOST_FLAVOURS:
             raise UsageError(
                 f"The number of flavours is {flavours:g}; give one from {LEAST_FLAVOURS} to "
@@ -211,21 +226,9 @@ class Rational(Monomial):
         low, high = min(lower, found.smallest / MARGIN), max(upper, found.largest * MARGIN)
         failures.errors[chain] = ConvergenceError(
             f"The eigenvalues of Mh Mh^dagger are from {found.smallest:.3g} to "
-            f"{found.largest:.3g}, but the rational function of {self.name} is for {lower:.3g} to "
+            f"{found.largest:.3g}, but the rational function of {self.title} is for {lower:.3g} to "
             f"{upper:.3g}: choose a range such as {low:.1g} to {high:.2g}."
         )
-
-
-def spectrum_columns(term: str) -> tuple[Column, ...]:
-    """Return the columns of what a term with this name has measured."""
-    return (
-        Column(
-            f"smallest_eigenvalue_{term}",
-            float,
-            "Smallest eigenvalue of Mh Mh^dagger at the end of the trajectory.",
-        ),
-        Column(f"largest_eigenvalue_{term}", float, "Largest eigenvalue of Mh Mh^dagger."),
-    )
 
 
 def default_ends(operator: DiracOperator) -> tuple[float, float]:

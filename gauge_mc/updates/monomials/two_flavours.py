@@ -13,10 +13,11 @@ from gauge_mc.quarks.operators import DiracOperator
 from gauge_mc.quarks.solvers import Failures, Mask
 from gauge_mc.quarks.vectors.spinors import SpinorField
 from gauge_mc.updates.energy import Energy
-from gauge_mc.updates.monomials import Monomial
-from gauge_mc.updates.monomials.pseudofermions import draw_all, local_norms
+from gauge_mc.updates.monomials import MONOMIALS, Monomial
+from gauge_mc.updates.pseudofermions import draw_all, local_norms
 
 
+@MONOMIALS.register
 class TwoFlavours(Monomial):
     """S = phi^dagger (Mh Mh^dagger)^-1 phi on the even sites, for det(Mh Mh^dagger).
 
@@ -32,18 +33,24 @@ class TwoFlavours(Monomial):
         How the solutions are computed.
     number : int
         Number of the field of pseudofermions among those of the run, from 0.
-    name : str
-        Name of the monomial.
+    title : str
+        See `Monomial`.
     """
+
+    name = "two-flavours"
+    summary = "pseudofermions of two flavours of one mass"
+    chosen_by = "quarks"
+    solves = True
+    vectors = 48
 
     def __init__(
         self,
         operator: DiracOperator,
         request: QuarkSolver,
         number: int,
-        name: str = "two_flavours",
+        title: str = "two_flavours",
     ) -> None:
-        super().__init__(operator.field, name)
+        super().__init__(operator.field, title)
         self._operator, self._request, self._number = operator, request, number
         self._system = quark_system(operator, request)
         self._eta = SpinorField.empty(operator.field, parity=EVEN)

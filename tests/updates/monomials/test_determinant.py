@@ -13,7 +13,7 @@ from gauge_mc.quarks.operators.wilson import PlainWilson
 from gauge_mc.quarks.solvers import Failures
 from gauge_mc.quarks.vectors.spinors import SpinorField
 from gauge_mc.updates.monomials.determinant import Determinant
-from gauge_mc.updates.quark_links import QuarkLinks
+from gauge_mc.updates.term_links import TermLinks
 from tests.domain.conftest import GPUS, open_group
 from tests.reference import pseudofermions as reference
 from tests.reference.dirac import dense, hopping
@@ -39,7 +39,7 @@ class Determinants:
     def __init__(self, links, group, device, quark, flavours=2):
         lattice = Lattice(*links.shape[3::-1])
         self.field = Field.from_slices(lattice, group, links, "double", device)
-        self.links = QuarkLinks(self.field)
+        self.links = TermLinks(self.field)
         values = {"csw": quark.csw, "mu": quark.mu} if quark.csw else {"mu": quark.mu}
         name = "wilson-clover" if quark.csw else "twisted-mass"
         self.operator = self.links.operator(name, quark.kappa, quark.phases, **values)

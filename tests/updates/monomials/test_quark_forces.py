@@ -10,7 +10,7 @@ from gauge_mc.fields.random_field import Random
 from gauge_mc.quarks.forces.normal import QuarkSolver
 from gauge_mc.updates.monomials.ratio import Ratio
 from gauge_mc.updates.monomials.two_flavours import TwoFlavours
-from gauge_mc.updates.quark_links import QuarkLinks
+from gauge_mc.updates.term_links import TermLinks
 from tests.conftest import open_by_name
 from tests.domain.conftest import GPUS, open_group
 from tests.reference import pseudofermions as reference
@@ -37,7 +37,7 @@ class Quarks:
 
     def __init__(self, links, group, device, light, heavy=None, solver=EXACT, lattice=LATTICE):
         self.field = Field.from_slices(lattice, group, links, "double", device)
-        self.links = QuarkLinks(self.field)
+        self.links = TermLinks(self.field)
         self.light, self.heavy = light, heavy
         operators = [self.operator(one) for one in (light, heavy) if one]
         kind = Ratio if heavy else TwoFlavours

@@ -14,7 +14,7 @@ from gauge_mc.fields.random_field import Random
 from gauge_mc.quarks.forces.normal import QuarkSolver
 from gauge_mc.quarks.operators.wilson import PlainWilson
 from gauge_mc.updates.monomials.rational import Rational, default_ends
-from gauge_mc.updates.quark_links import QuarkLinks
+from gauge_mc.updates.term_links import TermLinks
 from tests.reference import dirac
 from tests.reference.fields import random_field, trace
 from tests.reference.flow import algebra, exponential
@@ -39,7 +39,7 @@ class Quarks:
 
     def __init__(self, links, device, case="wilson", solver=EXACT, lattice=LATTICE, **options):
         self.field = Field.from_slices(lattice, "su3", links, "double", device)
-        self.links = QuarkLinks(self.field)
+        self.links = TermLinks(self.field)
         operator = self.links.operator(NAMES[case], KAPPA, PHASES, **CASES[case])
         self.monomial = OneChain(Rational(operator, solver, 0, **{"ends": ENDS, **options}))
         self.random = Random.for_field(self.field, seed=3)

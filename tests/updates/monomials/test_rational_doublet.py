@@ -9,7 +9,7 @@ from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.quarks.forces.normal import QuarkSolver
 from gauge_mc.updates.monomials.rational import Rational
-from gauge_mc.updates.quark_links import QuarkLinks
+from gauge_mc.updates.term_links import TermLinks
 from tests.domain.conftest import GPUS, open_group
 from tests.reference import doublet as reference
 from tests.reference.fields import random_field
@@ -37,7 +37,7 @@ class Doublet:
     def __init__(self, links, device, lattice=LATTICE, solver=EXACT, ends=ENDS, mus=MUS):
         group = f"su{links.shape[-1]}"
         self.field = Field.from_slices(lattice, group, links, "double", device)
-        self.links = QuarkLinks(self.field)
+        self.links = TermLinks(self.field)
         operator = self.links.doublet(KAPPA, *mus, PHASES)
         self.monomial = OneChain(Rational(operator, solver, 0, ends=ends))
         self.random = Random.for_field(self.field, seed=3)

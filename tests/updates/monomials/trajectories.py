@@ -85,7 +85,7 @@ class Trajectory:
 
     Parameters
     ----------
-    links : QuarkLinks
+    links : TermLinks
         The links of the monomial.
     field : Field
         The links that move.
