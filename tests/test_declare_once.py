@@ -203,7 +203,9 @@ def test_a_monomial_of_another_package_is_a_term_of_the_action(program):
     own.pop("monomials")
     own["card"] = "own.toml"
     program("generate", *options(**words, **own), "--output", "card", "--quiet")
-    for name in ("stopped", "many_chain1", "card"):
+    own["devices"] = "cpu:2"
+    program("generate", *options(**words, **own), "--output", "slabs", "--quiet")
+    for name in ("stopped", "many_chain1", "card", "slabs"):
         assert (program.folder / name / "hmc.csv").read_text() == table
     assert "squared_plaquettes" in program("fit", "hmc", "squares")
     said = program("generate", *options(**words, monomials="squared-plaquettes"), code=2)

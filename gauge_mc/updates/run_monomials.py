@@ -81,6 +81,12 @@ class NamedMonomial(OptionItem):
         """Refuse a name that does not exist, options of others, and missing ones."""
         if not self.monomial:
             raise UsageError(f"{self.flag} says no name; give {in_words(named_monomials(), 'or')}.")
+        MONOMIALS.check(self.monomial, self.option)
+        if self.monomial not in named_monomials():
+            raise UsageError(
+                f"{self.flag} {self.monomial} is a term of every run or of its quarks; choose it "
+                f"with --{MONOMIALS[self.monomial].chosen_by}."
+            )
         own = {one.name: one for one in MONOMIALS[self.monomial].options}
         for name in sorted(self.given - {"monomial", LEVEL.name} - own.keys()):
             raise UsageError(f"{self.flag} {self.monomial} has no option {name}; leave it out.")
