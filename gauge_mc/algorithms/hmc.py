@@ -408,11 +408,17 @@ class HybridMonteCarlo(Algorithm):
     def parts(
         self, field: Field, couplings: Sequence[Coupling], randoms: Sequence[Random]
     ) -> Iterator[UpdatePart]:
-        """Yield the parts of trajectories; see `Algorithm.parts`."""
+        """Yield the parts of trajectories; see `Algorithm.parts`.
+
+        Those of the first chain are timed if one chain moves after the other.
+        """
         steps, level = self._tuner(Tuning()).steps, gauge_level(self.levels)
         moves = self.scales.trajectory(self.values[LENGTH.name], steps)
-        groups = list(self._dynamics(field, couplings, randoms, self._groups(field)))
-        yield from trajectory_parts(randoms, moves, level, groups, self.terms)
+        parts = self._groups(field) if self.moves_together else [slice(0, 1)]
+        groups = list(self._dynamics(field, couplings, randoms, parts))
+        timed = sum(one.chains for one in groups)
+        for one in trajectory_parts(randoms[:timed], moves, level, groups, self.terms):
+            yield replace(one, calls=len(randoms) // timed * one.calls)
 
     def _tuner(self, tuning: Tuning) -> StepTuner:
         return StepTuner(
