@@ -71,6 +71,7 @@ from gauge_mc.smearing import SMEARINGS
 from gauge_mc.temporal_links import TEMPORAL_LINKS
 from gauge_mc.updates import exchange
 from gauge_mc.updates.integrators import INTEGRATORS
+from gauge_mc.updates.monomials import MONOMIALS
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -661,6 +662,16 @@ def integrators() -> str:
         for name, one in INTEGRATORS.items()
     ]
     return table(("name", "what it is", "order", "forces per step"), rows)
+
+
+@part
+def monomials() -> str:
+    """List the terms of the action of hybrid Monte Carlo."""
+    rows = [
+        (code(name), plain(one.summary), code(f"--{one.chosen_by}"))
+        for name, one in MONOMIALS.items()
+    ]
+    return table(("name", "what it is", "chosen with"), rows)
 
 
 @part

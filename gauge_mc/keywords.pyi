@@ -14,6 +14,7 @@ from gauge_mc.run.parameters import Parameters
 from gauge_mc.smearing import Smearing
 from gauge_mc.updates.levels import TrajectoryLevel
 from gauge_mc.updates.quarks import DynamicalQuarks
+from gauge_mc.updates.run_monomials import NamedMonomial
 
 class ParameterKeywords(TypedDict, total=False):
     lattice: Lattice | str | Sequence[int]
@@ -129,6 +130,13 @@ class GenerateKeywords(TypedDict, total=False):
         | TrajectoryLevel
         | Mapping[str, object]
         | list[str | TrajectoryLevel | Mapping[str, object]]
+        | None
+    )
+    monomials: (
+        str
+        | NamedMonomial
+        | Mapping[str, object]
+        | list[str | NamedMonomial | Mapping[str, object]]
         | None
     )
     overrelax: int | None
@@ -267,6 +275,13 @@ class ScanKeywords(TypedDict, total=False):
         | TrajectoryLevel
         | Mapping[str, object]
         | list[str | TrajectoryLevel | Mapping[str, object]]
+        | None
+    )
+    monomials: (
+        str
+        | NamedMonomial
+        | Mapping[str, object]
+        | list[str | NamedMonomial | Mapping[str, object]]
         | None
     )
     overrelax: int | None

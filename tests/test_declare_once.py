@@ -178,6 +178,41 @@ def test_trajectories_take_an_integrator_of_another_package(program):
     assert all(abs(float(row[1])) < 1 for row in rows)
 
 
+def test_a_monomial_of_another_package_is_a_term_of_the_action(program):
+    """With its options and its level, over a stop, in chains that move together and in cards."""
+    words = {**GENERATE, "action": "wilson", "rng": "philox", "backend": "cpu", "format": "none"}
+    words |= {"algorithm": "hmc", "precision": "single", "measure": "plaquette"}
+    own = {"levels": "omf2:6,omf2:2", "monomials": "squared-plaquettes:strength=0.4:level=0"}
+    program("generate", *options(**words, **own), "--output", "squares", "--quiet")
+    table = (program.folder / "squares" / "hmc.csv").read_text()
+    assert "# monomials: squared-plaquettes:strength=0.4\n" in table
+    ending = ",force_squared_plaquettes,largest_force_squared_plaquettes,square_squared_plaquettes"
+    heading = next(line for line in table.splitlines() if line.startswith("sweep,"))
+    assert heading.endswith(f",largest_force{ending}")
+    lines = [line.split(",") for line in table.splitlines() if line[0] in "123456789"]
+    rows = [[float(one) for one in line] for line in lines]
+    assert len(rows) == 9
+    assert all(abs(row[1]) < 1 for row in rows)
+    assert all(0.1 < row[-1] < 0.9 and row[-3] > 0.05 for row in rows)
+    few = {**words, **own, "configs": "2"}
+    program("generate", *options(**few), "--output", "stopped", "--quiet")
+    program("generate", "--output", "stopped", "--configs", "3", "--quiet")
+    program("generate", *options(**words, **own), "--chains", "2", "--output", "many", "--quiet")
+    card = "[[monomials]]\nmonomial = 'squared-plaquettes'\nstrength = 0.4\n"
+    (program.folder / "own.toml").write_text(card)
+    own.pop("monomials")
+    own["card"] = "own.toml"
+    program("generate", *options(**words, **own), "--output", "card", "--quiet")
+    own["devices"] = "cpu:2"
+    program("generate", *options(**words, **own), "--output", "slabs", "--quiet")
+    for name in ("stopped", "many_chain1", "card", "slabs"):
+        assert (program.folder / name / "hmc.csv").read_text() == table
+    assert "squared_plaquettes" in program("fit", "hmc", "squares")
+    said = program("generate", *options(**words, monomials="squared-plaquettes"), code=2)
+    assert said == ""
+    assert "--monomials" in program("generate", "--help")
+
+
 def test_an_update_of_another_package_is_an_algorithm(program):
     """With its options, its records in a table, in batches, and over a stop."""
     words = {**GENERATE, "action": "wilson", "rng": "philox", "backend": "cpu", "format": "ildg"}

@@ -92,6 +92,8 @@ class Algorithm(Configurable, ABC):
     """Names of options that headers of files state only if they are not usual, because there were
     none in earlier versions.
     """
+    unstated: tuple[str, ...] = ()
+    """Names of options that files of runs do not state if an earlier version has written them."""
     has_parts: bool = False
     """Whether updates are trajectories, with parts that can be timed; see `parts`."""
 

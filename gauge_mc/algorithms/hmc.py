@@ -35,22 +35,22 @@ from gauge_mc.updates.levels import (
     check_levels,
     gauge_level,
 )
-from gauge_mc.updates.molecular_dynamics import DRIFT, MolecularDynamics
-from gauge_mc.updates.momenta import MOMENTA
-from gauge_mc.updates.monomials import Monomial
-from gauge_mc.updates.monomials.gauge import KICK, KICK_AND_DRIFT, GaugeMonomial
-from gauge_mc.updates.moving_chain import MovingChain, Outcome
-from gauge_mc.updates.moving_replicas import MovingReplicas, divided
-from gauge_mc.updates.quark_links import PRECISION, QuarkLinks, inexact
-from gauge_mc.updates.quarks import DynamicalQuarks, QuarkTerm, quark_terms
-from gauge_mc.updates.replica_dynamics import (
+from gauge_mc.updates.molecular_dynamics import (
     COPY_REPLICAS,
-    ReplicaDynamics,
+    DRIFT,
+    MolecularDynamics,
     bytes_of_trajectory,
 )
+from gauge_mc.updates.momenta import MOMENTA
+from gauge_mc.updates.monomials import GAUGE
+from gauge_mc.updates.monomials.gauge import KICK, KICK_AND_DRIFT
+from gauge_mc.updates.moving_chains import MovingChains, Outcome, divided
+from gauge_mc.updates.quarks import DynamicalQuarks, quark_terms
 from gauge_mc.updates.replicas import MANY_REPLICAS, ONE_REPLICA
+from gauge_mc.updates.run_monomials import NamedMonomial, RunMonomial, monomial_terms
 from gauge_mc.updates.steps import StepTuner
-from gauge_mc.updates.trajectory_parts import replica_parts, trajectory_parts
+from gauge_mc.updates.term_links import PRECISION, inexact
+from gauge_mc.updates.trajectory_parts import trajectory_parts
 from gauge_mc.updates.update_parts import UpdatePart
 
 LARGEST_DRIFT = 0.5
@@ -129,6 +129,18 @@ MOST_WITH_QUARKS = 32
 have true residuals due at a time, each time with launches of their own: on an H200 a trajectory of
 each of 256 chains on 4^4 took five times as long as of each of 32."""
 
+MONOMIALS = Option(
+    NamedMonomial.option,
+    str,
+    "Further terms of the action, which installed packages declare, several with commas between "
+    "them.",
+    "none",
+    "NAME[:level=N][:OPTION=VALUE...],...",
+    usual=Items(),
+    items=NamedMonomial,
+    tag="",
+)
+
 FAILURES = Option(
     "failures",
     int,
@@ -160,15 +172,16 @@ COLUMNS = (
 FAILED = Column("failed", int, "1 if a solver has failed, so that ΔH is not known, 0 if not.")
 
 
-def columns_of(term: QuarkTerm) -> tuple[Column, ...]:
-    """Return the columns of a term of the action of quarks."""
-    name = term.name
-    return (
-        Column(f"force_{name}", float, "Root mean square of its force |F| over links and kicks."),
-        Column(f"largest_force_{name}", float, "Largest force |F| on a link in the trajectory."),
-        Column(f"iterations_{name}", int, "Iterations of its solvers in the trajectory."),
-        *term.columns,
+def columns_of(term: RunMonomial) -> tuple[Column, ...]:
+    """Return the columns of a term of the action besides the gauge action."""
+    iterations = Column("iterations", int, "Iterations of its solvers in the trajectory.")
+    found = (
+        Column("force", float, "Root mean square of its force |F| over links and kicks."),
+        Column("largest_force", float, "Largest force |F| on a link in the trajectory."),
+        *([iterations] if term.kind.solves else []),
+        *term.kind.columns,
     )
+    return tuple(replace(one, name=f"{one.name}_{term.title}") for one in found)
 
 
 class HybridMonteCarlo(Algorithm):
@@ -182,8 +195,9 @@ class HybridMonteCarlo(Algorithm):
     name = "hmc"
     has_parts = True
     summary = "hybrid Monte Carlo, one trajectory per update"
-    options = (INTEGRATOR, LENGTH, STEPS, ACCEPTANCE, LEVELS, QUARKS, FAILURES)
-    later = (LEVELS.name, QUARKS.name, FAILURES.name)
+    options = (INTEGRATOR, LENGTH, STEPS, ACCEPTANCE, LEVELS, QUARKS, MONOMIALS, FAILURES)
+    later = (LEVELS.name, QUARKS.name, MONOMIALS.name, FAILURES.name)
+    unstated = (MONOMIALS.name,)
     normalisation = (
         "dU/dt = P U, H = -sum of Tr P^2 + S(U), |F|^2 = -2 Tr F^2, one trajectory per row"
     )
@@ -200,9 +214,9 @@ class HybridMonteCarlo(Algorithm):
 
     @cached_property
     def columns(self) -> TableColumns:  # type: ignore[override]
-        """The columns of all runs, and those of the terms of the action of quarks."""
+        """The columns of all runs, and those of the terms besides the gauge action."""
         terms = [column for one in self.terms for column in columns_of(one)]
-        return TableColumns(*COLUMNS, *([FAILED] if terms else []), *terms)
+        return TableColumns(*COLUMNS, *([FAILED] if self._solves else []), *terms)
 
     @property
     def labels(self) -> list[str]:
@@ -215,9 +229,15 @@ class HybridMonteCarlo(Algorithm):
         return cast(tuple[DynamicalQuarks, ...], self.values[QUARKS.name])
 
     @cached_property
-    def terms(self) -> list[QuarkTerm]:
-        """The terms of the action of quarks."""
-        return quark_terms(self.quarks, max(len(self.levels), 1))
+    def terms(self) -> list[RunMonomial]:
+        """The terms of the action besides the gauge action."""
+        count, named = max(len(self.levels), 1), self.values[MONOMIALS.name]
+        return [*quark_terms(self.quarks, count), *monomial_terms(named, count)]
+
+    @property
+    def _solves(self) -> bool:
+        """Whether there are solvers, which may fail."""
+        return any(one.kind.solves for one in self.terms)
 
     @property
     def levels(self) -> tuple[TrajectoryLevel, ...]:
@@ -311,12 +331,11 @@ class HybridMonteCarlo(Algorithm):
 
     def kernels(self, ensemble: ChainSpec) -> Iterator[tuple[Kernel, tuple[Choice, ...]]]:
         """Yield the kernels of trajectories and of the value of the action."""
-        together = ensemble.several and self.moves_together
-        replicas = MANY_REPLICAS if together else ONE_REPLICA
+        replicas = self._replicas(ensemble.several)
         yield KICK_AND_DRIFT, (ensemble.action.choice, replicas)
         yield KICK, (ensemble.action.choice, replicas)
         yield MOMENTA, (ensemble.random, replicas)
-        if together:
+        if replicas == MANY_REPLICAS:
             yield COPY_REPLICAS, ()
         if self.scales.shifted or self.scales.has_bare_drifts(gauge_level(self.levels)):
             yield DRIFT, ()
@@ -335,98 +354,19 @@ class HybridMonteCarlo(Algorithm):
 
         Replicas move together, but with some kinds of quarks one after the other.
         """
-        parts = self._groups(field)
         for coupling in couplings:
-            check_force(field, coupling, MANY_REPLICAS if parts else ONE_REPLICA)
-        if parts:
-            return self._together(field, couplings, randoms, tunings, parts)
-        like, terms, count = field.replicas[0], self.terms, max(len(self.levels), 1)
-        quark_links = QuarkLinks(like) if terms else None
-        others = [one.make(quark_links) for one in terms] if quark_links else []
-        dynamics, scales = MolecularDynamics(like, quark_links), self.scales
-        chains = []
-        for replica, coupling, random, tuning in zip(
-            field.replicas, couplings, randoms, tunings, strict=True
-        ):
-            levels: list[list[Monomial]] = [[] for _ in range(count)]
-            for one, term in zip(terms, others, strict=True):
-                levels[one.level].append(term)
-            gauge = GaugeMonomial(coupling, replica)
-            levels[gauge_level(self.levels)].append(gauge)
-            chains.append(
-                MovingChain(
-                    replica,
-                    gauge,
-                    others,
-                    levels,
-                    dynamics,
-                    scales,
-                    self.values[LENGTH.name],
-                    random,
-                    self._tuner(tuning),
-                    tuning.numbers,
-                    self.values[FAILURES.name],
-                )
-            )
-
-        def update() -> Records:
-            for chain, tuning in zip(chains, tunings, strict=True):
-                chain.check()
-                if taken([tuning]):
-                    chain.action = None
-            return [self._record(field, chain.update()) for chain in chains]
-
-        return update
-
-    def _groups(self, field: Field) -> list[slice]:
-        """Return groups of replicas that move together; none if one moves after the other."""
-        if len(field.replicas) == 1 or not self.moves_together:
-            return []
-        each = bytes_of_trajectory(
-            field, sum(one.vectors for one in self.terms), self.scales.shifted
-        )
-        parts = divided(field, each, *self._group_limits)
-        # Replicas with quarks that move one after the other share the memory for one.
-        return parts if not self.terms or len(parts) < len(field.replicas) else []
-
-    def _dynamics(
-        self,
-        field: Field,
-        couplings: Sequence[Coupling],
-        randoms: Sequence[Random],
-        parts: Sequence[slice],
-    ) -> Iterator[ReplicaDynamics]:
-        """Yield the dynamics of groups; those of a size share their memory."""
-        known: dict[int, ReplicaDynamics] = {}
-        make = [one.together for one in self.terms if one.together]
-        for some in parts:
-            count = some.stop - some.start
-            given = field.part(some.start, count), couplings[some], randoms[some]
-            known[count] = ReplicaDynamics(*given, make, known.get(count))
-            yield known[count]
-
-    def _together(
-        self,
-        field: Field,
-        couplings: Sequence[Coupling],
-        randoms: Sequence[Random],
-        tunings: Sequence[Tuning],
-        parts: Sequence[slice],
-    ) -> Update:
-        """Return the update of groups of replicas, each of which moves together."""
+            check_force(field, coupling, self._replicas(len(couplings) > 1))
         levels: list[list[str]] = [[] for _ in range(max(len(self.levels), 1))]
         for term in self.terms:
-            levels[term.level].append(term.name)
-        levels[gauge_level(self.levels)].append(GaugeMonomial.name)
-        groups, made = [], self._dynamics(field, couplings, randoms, parts)
+            levels[term.level].append(term.title)
+        levels[gauge_level(self.levels)].append(GAUGE)
+        groups, parts = [], self._groups(field)
+        made = self._dynamics(field, couplings, randoms, parts)
         for some, dynamics in zip(parts, made, strict=True):
-            links = field.part(some.start, some.stop - some.start)
             tuners = [self._tuner(one) for one in tunings[some]]
             numbers = [one.numbers for one in tunings[some]]
             given = self.scales, self.values[LENGTH.name], randoms[some], tuners, numbers
-            groups.append(
-                MovingReplicas(links, dynamics, levels, *given, self.values[FAILURES.name])
-            )
+            groups.append(MovingChains(dynamics, levels, *given, self.values[FAILURES.name]))
 
         def update() -> Records:
             for group, some in zip(groups, parts, strict=True):
@@ -437,6 +377,37 @@ class HybridMonteCarlo(Algorithm):
 
         return update
 
+    def _replicas(self, several: bool) -> Choice:
+        """Return how kernels treat the replicas of one chain or of several."""
+        return MANY_REPLICAS if several and self.moves_together else ONE_REPLICA
+
+    def _groups(self, field: Field) -> list[slice]:
+        """Return groups of replicas that move together."""
+        count = len(field.replicas)
+        if count == 1 or not self.moves_together:
+            return [slice(n, n + 1) for n in range(count)]
+        each = bytes_of_trajectory(
+            field, sum(one.vectors for one in self.terms), self.scales.shifted
+        )
+        return divided(field, each, *self._group_limits)
+
+    def _dynamics(
+        self,
+        field: Field,
+        couplings: Sequence[Coupling],
+        randoms: Sequence[Random],
+        parts: Sequence[slice],
+    ) -> Iterator[MolecularDynamics]:
+        """Yield the dynamics of groups; those of a size share their memory."""
+        known: dict[int, MolecularDynamics] = {}
+        make, replicas = [one.make for one in self.terms], self._replicas(len(couplings) > 1)
+        for some in parts:
+            count = some.stop - some.start
+            links = field if len(couplings) == 1 else field.part(some.start, count)
+            given = links, couplings[some], randoms[some], make, replicas
+            known[count] = MolecularDynamics(*given, known.get(count))
+            yield known[count]
+
     def parts(
         self, field: Field, couplings: Sequence[Coupling], randoms: Sequence[Random]
     ) -> Iterator[UpdatePart]:
@@ -445,14 +416,12 @@ class HybridMonteCarlo(Algorithm):
         Those of the first chain are timed if one chain moves after the other.
         """
         steps, level = self._tuner(Tuning()).steps, gauge_level(self.levels)
-        moves, chains = self.scales.trajectory(self.values[LENGTH.name], steps), field.replicas
-        if parts := self._groups(field):
-            groups = list(self._dynamics(field, couplings, randoms, parts))
-            yield from replica_parts(field, randoms, moves, level, groups, self.terms)
-            return
-        first = chains[0], couplings[0], randoms[0]
-        for one in trajectory_parts(*first, moves, level, self.terms):
-            yield replace(one, calls=len(chains) * one.calls)
+        moves = self.scales.trajectory(self.values[LENGTH.name], steps)
+        parts = self._groups(field) if self.moves_together else [slice(0, 1)]
+        groups = list(self._dynamics(field, couplings, randoms, parts))
+        timed = sum(one.chains for one in groups)
+        for one in trajectory_parts(randoms[:timed], moves, level, groups, self.terms):
+            yield replace(one, calls=len(randoms) // timed * one.calls)
 
     def _tuner(self, tuning: Tuning) -> StepTuner:
         return StepTuner(
@@ -469,13 +438,17 @@ class HybridMonteCarlo(Algorithm):
         action = one.action / field.lattice.sites
         kinetic = one.kinetic / (field.lattice.links * field.group.dimension)
         forces = one.forces
-        names = [GaugeMonomial.name, *(term.name for term in self.terms)]
+        terms = self.terms
+        names = [GAUGE, *(term.title for term in terms)]
         sizes = [
             (forces.mean(name), forces.largest(name)) if forces else (0.0, 0.0) for name in names
         ]
-        found = zip(sizes[1:], one.iterations, one.measured, strict=True)
-        own = [(*size, count, *values) for size, count, values in found]
-        failed = [int(forces is None)] if own else []
+        found = zip(terms, sizes[1:], one.iterations, one.measured, strict=True)
+        own = [
+            (*size, *([count] if term.kind.solves else []), *values)
+            for term, size, count, values in found
+        ]
+        failed = [int(forces is None)] if self._solves else []
         return (
             one.change,
             int(one.accepted),

@@ -22,7 +22,7 @@ from gauge_mc.results import documented, result_field
 TRAJECTORY_COLUMNS = ("delta_h", "accepted", "steps", "action", "force", "largest_force")
 """Columns of the table of trajectories that are analysed."""
 
-CHOICES = ("integrator", "length", "levels", "quarks")
+CHOICES = ("integrator", "length", "levels", "quarks", "monomials")
 """Keys of the header that say what the trajectories are."""
 
 FAILED = "failed"

@@ -271,6 +271,17 @@ class Field(SlabField):
         """The size of the links of a replica in bytes, without halos."""
         return self.layouts[0].slice_bytes(self.group.components) * self.lattice.t
 
+    def empty_like(self) -> Field:
+        """Return an empty field of the same kind, with as many replicas and as deep halos.
+
+        Raises
+        ------
+        GaugeError
+            If a device has too little memory.
+        """
+        layout, kind = self.layouts[0], (self.lattice, self.group.name, self.precision)
+        return Field.empty(*kind, self.devices, layout.above, layout.replicas, layout.below)
+
     def repeated(self, count: int) -> Field:
         """Return an empty field of several replicas, each of the kind of this field.
 

@@ -29,6 +29,7 @@ from gauge_mc.run.thermalisation import SKIP
 from gauge_mc.updates.integrators import INTEGRATORS
 from gauge_mc.updates.levels import TimeScales, TrajectoryLevel, gauge_level
 from gauge_mc.updates.quarks import DynamicalQuarks, quark_terms
+from gauge_mc.updates.run_monomials import NamedMonomial, monomial_terms
 
 TRUSTED = 3.0
 """Deviation of <exp(-dH)> from 1 in errors from which on it is said."""
@@ -142,12 +143,14 @@ def terms_of(table: TrajectoryTable) -> tuple[ActionTerm, list[ActionTerm]]:
     """Return where the gauge action acts, and the terms of the action of quarks."""
     known = table.ensemble
     levels = TrajectoryLevel.several(known.get("levels", ""))
+    count, own = max(len(levels), 1), gauge_level(levels)
     quarks = DynamicalQuarks.several(known.get("quarks", ""))
-    terms, own = quark_terms(quarks, max(len(levels), 1)), gauge_level(levels)
+    named = NamedMonomial.several(known.get(NamedMonomial.option, ""))
+    terms = [*quark_terms(quarks, count), *monomial_terms(named, count)]
     acting = {own, *(one.level for one in terms)}
     scales = TimeScales.of(levels, INTEGRATORS[known["integrator"]], acting)
     forces = scales.forces(int(table.columns["steps"][-1]))
-    others = [ActionTerm(one.name, one.level, forces[one.level]) for one in terms]
+    others = [ActionTerm(one.title, one.level, forces[one.level]) for one in terms]
     return ActionTerm(GAUGE, own, forces[own]), others
 
 

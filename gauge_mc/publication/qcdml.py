@@ -45,6 +45,8 @@ def reason_for_none(parameters: Parameters) -> str:
         return f"QCDml describes files in the format {known}, and these are in {p.format}."
     if getattr(p.algorithm, "values", {}).get("quarks"):
         return "Quarks are not described in QCDml here."
+    if getattr(p.algorithm, "values", {}).get("monomials"):
+        return "Further terms of the action are not described in QCDml here."
     if not _element(p):
         return f"QCDml has no element for the action {p.action}."
     return ""

@@ -24,6 +24,7 @@ from pathlib import Path
 
 from gauge_mc import __version__
 from gauge_mc.actions import couplings
+from gauge_mc.algorithms import ALGORITHMS
 from gauge_mc.errors import (
     DamagedError,
     GaugeError,
@@ -53,7 +54,12 @@ RUNS = Path("runs")
 CONFIG = re.compile(r"[0-9]{7,}\.[^.]+")
 """Form of the name of a configuration."""
 
-LATER = {"action", "algorithm", *(one.name for one in couplings()), *UNSTATED}
+LATER = {
+    *("action", "algorithm"),
+    *(one.name for one in couplings()),
+    *(name for one in ALGORITHMS.values() for name in one.unstated),
+    *UNSTATED,
+}
 """Parameters that the run.toml of earlier versions do not have."""
 
 

@@ -23,8 +23,8 @@ from gauge_mc.groups import GROUPS, Group
 from gauge_mc.run.thermalisation import Skip, last_skipped
 from gauge_mc.scans.thermal_runs import (
     LEAST_MEASUREMENTS,
-    QUARKS,
     VARYING,
+    WEIGHTS,
     action_series,
     check_equal,
 )
@@ -222,7 +222,7 @@ def _read(
         header = _header(path)
         if header is None:
             continue
-        keys = (*(one for one in ensemble_keys() if one not in VARYING), QUARKS)
+        keys = (*(one for one in ensemble_keys() if one not in VARYING), *WEIGHTS)
         own = {one: header[one] for one in keys if one in header}
         check_equal(shared or own, own, path)
         shared = own

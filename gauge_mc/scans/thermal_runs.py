@@ -30,8 +30,8 @@ from gauge_mc.scans.scan import Scan
 LOOP_COLUMNS = ("re", "im", "abs")
 """Columns of the table of Polyakov loops."""
 
-QUARKS = "quarks"
-"""Key in headers of the quarks of a run."""
+WEIGHTS = ("quarks", "monomials")
+"""Keys of headers that say which terms the weight has besides the gauge action."""
 
 VARYING = ("beta", "lattice")
 """Keys of an ensemble that may differ between the runs of a study."""
@@ -100,7 +100,7 @@ def read_thermal_runs(folder: Path, skip: Skip = 0, extent: int | None = None) -
         lattice = Lattice.parse(loops.header["lattice"])
         if (extent and lattice.t != extent) or not len(loops):
             continue
-        keys = (*(one for one in ensemble_keys() if one not in VARYING), QUARKS)
+        keys = (*(one for one in ensemble_keys() if one not in VARYING), *WEIGHTS)
         own = {one: loops.header[one] for one in keys if one in loops.header}
         check_equal(shared or own, own, run)
         shared = own

@@ -1,31 +1,43 @@
-"""Trajectories of links and momenta in the forces of an action."""
+"""Trajectories of links and momenta in the forces of an action, of one chain or of several."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import Generic, NamedTuple, TypeVar
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import groupby
+from typing import NamedTuple
 
+import numpy as np
+
+from gauge_mc.actions import Coupling
+from gauge_mc.devices import Buffer
 from gauge_mc.devices.base import Launch, repeated
-from gauge_mc.devices.kernels import Kernel
+from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
+from gauge_mc.fields.field_strength import LargestValues
+from gauge_mc.fields.random_field import Random
+from gauge_mc.quarks.solvers import Failures
+from gauge_mc.quarks.vectors.spinors import SPINS
+from gauge_mc.updates.chain_steps import START, ChainSteps, ShiftedSteps, StageSteps, schedule
 from gauge_mc.updates.energy import Energy
-from gauge_mc.updates.integrators import Drift, Kick, Move
-from gauge_mc.updates.monomials import Force, Monomial
-from gauge_mc.updates.monomials.gauge import GaugeMonomial
-from gauge_mc.updates.quark_links import QuarkLinks
+from gauge_mc.updates.integrators import Move
+from gauge_mc.updates.momenta import Draw, begin_momenta
+from gauge_mc.updates.monomials import GAUGE, Force, Monomial
+from gauge_mc.updates.monomials.gauge import BegunKick, GaugeMonomial, StepsInMemory, begin_actions
+from gauge_mc.updates.replicas import MANY_REPLICAS, in_memory, keys_in_memory
+from gauge_mc.updates.term_links import TermLinks
 
+COPY_REPLICAS = Kernel("copy_replicas")
 DRIFT = Kernel("drift")
 
-MOST_PREPARED = 1024
-"""Number of moves whose launches are kept; trajectories repeat few of them."""
+INDEX = np.dtype(np.int32)
+"""Type of the numbers of replicas in memory."""
 
-Term = TypeVar("Term")
-
-Levels = Sequence[Sequence[Monomial]]
-"""The terms of the action on every level, the outermost first."""
+COPIES = 3
+"""Largest number of copies of the links that quarks need, in all precisions together."""
 
 
 class Forces(NamedTuple):
@@ -49,239 +61,465 @@ class Forces(NamedTuple):
         return max(one.largest for one in self.of[name])
 
 
-class ShiftedKick(NamedTuple, Generic[Term]):
-    """A kick with the force of shifted links; see `Kick.shift`."""
+@dataclass
+class ShiftedStage:
+    """Kicks with the force of shifted links, as calls."""
 
-    terms: Sequence[Term]
-    """The terms of the action whose force it is, and which shift the links."""
-    size: float
-    shift: float
+    steps: ShiftedSteps
+    moves: list[Launch]
+    kicks: list[Callable[[], BegunKick]]
 
 
-class KicksAndDrift(NamedTuple, Generic[Term]):
-    """Kicks at one time, and the drift after them."""
+@dataclass
+class TrajectoryStage:
+    """Kicks and drifts that are done at one time, as calls; see `StageSteps`."""
 
-    shifted: list[ShiftedKick[Term]]
-    """Kicks with the force of shifted links, which are done first."""
-    kicks: list[tuple[Term, float]]
-    """Terms of the action other than the gauge action, with the sizes of their kicks."""
-    gauge: float | None
-    """The kick of the gauge action, if there is one."""
-    drift: Drift | None
-    """The drift; None at the end of a trajectory that ends with kicks."""
+    steps: StageSteps
+    shifted: list[ShiftedStage]
+    last: list[Callable[[], BegunKick]]
+    moves: list[Launch]
+
+
+@dataclass
+class TrajectoryPlan:
+    """Prepared launches of a trajectory of every chain.
+
+    Attributes
+    ----------
+    ends : tuple of int
+        The field in which the links of every chain are at the end.
+    memory : StepsInMemory
+        Memory to which the arguments refer.
+    stages : list of TrajectoryStage
+        Kicks and drifts, one after the other.
+    """
+
+    ends: tuple[int, ...]
+    memory: StepsInMemory
+    stages: list[TrajectoryStage]
+
+
+class _Notes:
+    """Forces of trajectories that are under way.
+
+    Parameters
+    ----------
+    count : int
+        Number of chains.
+
+    Attributes
+    ----------
+    latest : dict of int to Force
+        The last force of every chain.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._found: list[dict[str, list[Force]]] = [{} for _ in range(count)]
+        self.latest: dict[int, Force] = {}
+        self._begun: list[BegunKick] = []
+
+    def take(self, name: str, forces: Mapping[int, Force]) -> None:
+        """Take note of the forces of a term."""
+        for n, one in forces.items():
+            self._found[n].setdefault(name, []).append(one)
+        self.latest.update(forces)
+
+    def begin(self, kicks: Iterable[Callable[[], BegunKick]]) -> None:
+        """Begin kicks of the gauge action, for which `wait` waits."""
+        self._begun = [one() for one in kicks]
+
+    def wait(self) -> None:
+        """Wait for kicks that have begun."""
+        for one in self._begun:
+            self.take(GAUGE, one())
+        self._begun = []
+
+    def forces(self, failures: Failures) -> list[Forces | None]:
+        """Return the forces of every chain; None if a solver has failed."""
+        self.wait()
+        return [
+            None if n in failures.errors else Forces(self.latest[n].kinetic, own)
+            for n, own in enumerate(self._found)
+        ]
 
 
 class MolecularDynamics:
     """Molecular dynamics of links and momenta, with the memory that they need.
 
-    This is two fields of links and one of algebra elements, which several fields of a kind share
-    one after the other, and another one of algebra elements for kicks with a shift.
+    This is two fields of links and one of algebra elements, another one for kicks with a shift, and
+    that of other terms than the gauge action. A chain alone may be divided over devices. Several
+    chains are replicas of a field: a launch moves all that do a step at the same time, each with
+    its own coupling and its own step, so that every chain has the bits that it has alone.
 
     Parameters
     ----------
-    like : Field
-        A field of one replica and of the kind of those that will move. It is not changed.
-    quark_links : QuarkLinks, optional
-        The links of quarks, which are updated when forces or actions of quarks need them.
+    field : Field
+        The links with which trajectories begin, one replica for every chain. They are changed by
+        `accept` only.
+    couplings : sequence of Coupling
+        The gauge action of every chain, whose kernels are the same.
+    randoms : sequence of Random
+        The random numbers of every chain.
+    make : sequence of callable
+        Functions that return the other terms of the action, given their links.
+    replicas : Choice, optional
+        See `GaugeMonomial`.
+    other : MolecularDynamics, optional
+        Dynamics of as many other chains, whose memory and terms are used in turn.
+
+    Attributes
+    ----------
+    gauge : GaugeMonomial
+        The gauge action.
 
     Raises
     ------
+    UsageError
+        If the actions do not declare their loops.
     GaugeError
         If a device has too little memory.
     """
 
-    def __init__(self, like: Field, quark_links: QuarkLinks | None = None) -> None:
-        layout = like.layouts[0]
-        kind = (like.lattice, like.group.name, like.precision, like.devices)
-        make = partial(Field.empty, *kind, above=layout.above, below=layout.below)
-        self._fields = [make(), make()]
-        self.momenta = AlgebraField.like(like)
-        self._shift: AlgebraField | None = None
-        self._now = 0
-        self._begin: Field | None = None
-        self._quark_links, self._taken = quark_links, False
-        self._prepared: dict[tuple[object, ...], list[Launch]] = {}
+    def __init__(
+        self,
+        field: Field,
+        couplings: Sequence[Coupling],
+        randoms: Sequence[Random],
+        make: Sequence[Callable[[TermLinks], Monomial]] = (),
+        replicas: Choice | None = None,
+        other: MolecularDynamics | None = None,
+    ) -> None:
+        self.gauge = GaugeMonomial(couplings, field, replicas)
+        self._randoms = tuple(randoms)
+        self._memory: _TrajectoryMemory = other._memory if other else _TrajectoryMemory(field, make)
+        self._fields = (*self._memory.fields, field)
+        several = self.gauge.replicas == MANY_REPLICAS
+        self._keys = keys_in_memory(field, randoms) if several else None
+        self._seen: tuple[int, ...] | None = None
 
     @property
-    def links(self) -> Field:
-        """The links now; at the beginning those of the field with which a trajectory starts."""
-        return self._begin or self._fields[self._now]
+    def momenta(self) -> AlgebraField:
+        """The momenta."""
+        return self._memory.momenta
 
-    def start(self, field: Field, depth: int) -> None:
-        """Begin with the links of a field, and update its halos to a depth in time slices.
+    @property
+    def terms(self) -> list[Monomial]:
+        """The terms of the action other than the gauge action."""
+        return self._memory.terms
 
-        The field must not change before the first drift, and trajectories do not change it.
-        """
-        field.exchange_halo(depth)
-        self._begin, self._now, self._taken = field, 0, False
+    @property
+    def chains(self) -> int:
+        """Number of chains."""
+        return len(self._randoms)
 
-    def update_quark_links(self) -> None:
-        """Let quarks see the links now, unless they do."""
-        if self._quark_links and not self._taken:
-            self._quark_links.take(self.links)
-        self._taken = True
+    @property
+    def start(self) -> tuple[int, ...]:
+        """The fields in which the links of all chains are at the beginning of a trajectory."""
+        return (START,) * self.chains
 
-    def begin(self, levels: Levels, moves: Iterable[Move]) -> Callable[[], Forces]:
-        """Begin a trajectory, which changes `links` and `momenta`.
+    def links(self, field: int) -> Field:
+        """Return a field of links by its number; see `TrajectoryPlan.ends`."""
+        return self._fields[field]
+
+    def begin_momenta(self) -> Callable[[], list[Draw]]:
+        """Begin to draw the momenta of all chains; see `begin_momenta`."""
+        return begin_momenta(self.momenta, self._randoms, self._keys)
+
+    def begin_actions(self, ends: Sequence[int]) -> Callable[[], list[Energy]]:
+        """Begin to compute the gauge action of every chain; return a call that waits for them.
 
         Parameters
         ----------
-        levels : sequence of sequence of Monomial
-            The terms of the action on every level. The last one that is a gauge action moves
-            the links.
-        moves : iterable of Kick or Drift
-            Kicks of levels that have terms, and drifts, among them a kick of the level of the gauge
-            action; see `gauge_mc.updates.levels.trajectory`.
+        ends : sequence of int
+            The field in which the links of every chain are.
+        """
+        couplings = self.gauge.couplings
+        begun = {now: begin_actions(self._fields[now], couplings, str(now)) for now in {*ends}}
+
+        def actions() -> list[Energy]:
+            found = {now: one() for now, one in begun.items()}
+            return [found[now][n] for n, now in enumerate(ends)]
+
+        return actions
+
+    def update_halos(self) -> None:
+        """Begin a trajectory: update the halos of the links, which may have changed."""
+        self._update_halo(START)
+        self._seen = None
+
+    def _update_halo(self, field: int) -> None:
+        links = self._fields[field]
+        if len(links.layouts) > 1:
+            links.exchange_halo(self.gauge.halo_depth)
+
+    def show(self, now: tuple[int, ...]) -> None:
+        """Let other terms see the links of every chain, given the fields in which they are."""
+        links = self._memory.term_links
+        if links is None or now == self._seen:
+            return
+        for source, group in groupby(range(len(now)), lambda n: now[n]):
+            for copy in self._copies(links.field, self._fields[source], [*group]):
+                copy()
+        links.refresh()
+        self._seen = now
+
+    def kick_all(self, term: Monomial, size: float) -> None:
+        """Do a kick of every chain with the force of a term, which sees the links."""
+        sizes = dict.fromkeys(range(self.chains), size)
+        term.kick(self._memory.force, self.momenta, sizes, Failures())
+
+    def plan(
+        self, levels: Sequence[Sequence[str]], trajectories: Sequence[Iterable[Move]]
+    ) -> TrajectoryPlan:
+        """Prepare the launches of trajectories.
+
+        Parameters
+        ----------
+        levels : sequence of sequence of str
+            Names of the terms of the action on every level, the outermost first.
+        trajectories : sequence of iterable of Kick or Drift
+            The trajectory of every chain, with a kick of the gauge action; see
+            `gauge_mc.updates.levels.trajectory`.
+        """
+        done, ends = schedule(levels, trajectories)
+        steps = [*dict.fromkeys(n for one in done for n in one.steps)]
+        memory = self.gauge.in_memory(self._fields[START], steps)
+        moves = {step: [*self._moves(step, memory)] for one in done for step in one.moves}
+        made = [
+            TrajectoryStage(
+                one,
+                [self._shifted_stage(own, memory) for own in one.shifted],
+                [self._kick(step, memory) for step in one.last],
+                [launch for step in one.moves for launch in moves[step]],
+            )
+            for one in done
+        ]
+        return TrajectoryPlan(ends, memory, made)
+
+    def begin(self, plan: TrajectoryPlan, failures: Failures) -> Callable[[], list[Forces | None]]:
+        """Begin trajectories; return a call that waits for the last kicks and returns the forces.
+
+        They change the momenta.
+
+        Parameters
+        ----------
+        plan : TrajectoryPlan
+            The trajectories.
+        failures : Failures
+            Chains without forces of other terms, to which those are added in which a solver fails.
 
         Returns
         -------
         callable
-            Waits for the last kick, and returns the forces and the kinetic energy after it. It must
-            be called before the next trajectory.
+            Returns the forces of every chain; None if a solver has failed. It must be called before
+            the next trajectory.
         """
-        gauge = [one for level in levels for one in level if isinstance(one, GaugeMonomial)][-1]
-        done = list(stages(levels, gauge, moves))
-        last = max(n for n, one in enumerate(done) if one.gauge is not None)
-        ends = not any(one.kicks or one.shifted for one in done[last + 1 :])
-        found: dict[str, list[Force]] = {}
-        begun: Callable[[], Force] | None = None
-        for n, stage in enumerate(done):
-            kicks, fused = list(stage.kicks), stage.gauge
-            if stage.gauge is not None and (n == last or not stage.drift):
-                kicks, fused = [*kicks, (gauge, stage.gauge)], None
-            for one in stage.shifted:
-                force = self._shifted_kick(gauge, one, found)
-            if stage.kicks:
-                self.update_quark_links()
-            for term, size in kicks:
-                if term is gauge and n == last and ends:
-                    begun = gauge.begin_kick(self.links, self.momenta, size)
-                    continue
-                force = term.kick(self.links, self.momenta, size)
-                found.setdefault(term.name, []).append(force)
-            if stage.drift:
-                self._drift(gauge, fused, stage.drift)
+        notes, terms, memory = (
+            _Notes(self.chains),
+            {one.title: one for one in self.terms},
+            self._memory,
+        )
+        for stage in plan.stages:
+            if len(failures.errors) == self.chains:
+                break
+            if stage.shifted or stage.steps.kicks:
+                notes.wait()
+            for shifted in stage.shifted:
+                self._kick_shifted(shifted, stage.steps.now, notes, failures)
+            if stage.steps.kicks:
+                self.show(stage.steps.now)
+            for name, sizes in stage.steps.kicks:
+                notes.take(name, terms[name].kick(memory.force, memory.momenta, sizes, failures))
+            if stage.last:
+                memory.largest.clear()
+                notes.begin(stage.last)
+            self._move(stage.moves, stage.steps.moves)
+        return lambda: notes.forces(failures)
 
-        def forces() -> Forces:
-            if begun is None:
-                return Forces(force.kinetic, found)
-            latest = begun()
-            found.setdefault(gauge.name, []).append(latest)
-            return Forces(latest.kinetic, found)
-
-        return forces
-
-    def _shifted_kick(
-        self, gauge: GaugeMonomial, kick: ShiftedKick[Monomial], found: dict[str, list[Force]]
-    ) -> Force:
-        """Do a kick with the force of shifted links, and return the last force.
+    def _kick_shifted(
+        self, stage: ShiftedStage, now: tuple[int, ...], notes: _Notes, failures: Failures
+    ) -> None:
+        """Do kicks with the force of shifted links.
 
         The shift is a drift with momenta that are the force. It goes to the field to which the
-        next drift would go. Forces of quarks are added to those that were found.
-        """
-        others = [one for one in kick.terms if one is not gauge]
-        if self._shift is None:
-            self._shift = AlgebraField.like(self.links)
-        self._shift.clear()
-        if others:
-            self.update_quark_links()
-        for term in others:
-            found.setdefault(term.name, []).append(term.kick(self.links, self._shift, kick.shift))
-        begin = self._begin, self._now
-        self._move_links(gauge, kick)
-        if others:
-            self._taken = False
-            self.update_quark_links()
-        for term in kick.terms:
-            force = term.kick(self.links, self.momenta, kick.size)
-            if term is not gauge:
-                found[term.name].append(force)
-        self._begin, self._now = begin
-        self._taken = False
-        return force
+        next drift would go. Forces of other terms than the gauge action are added to those that
+        were found.
 
-    def _move_links(self, gauge: GaugeMonomial, kick: ShiftedKick[Monomial]) -> None:
-        """Let `links` be those that a kick shifts, with the forces of quarks in `_shift`."""
-        source, target = self.links, self._fields[1 - self._now]
-        assert self._shift is not None
-        if gauge in kick.terms:
-            launches = gauge.kick_and_drift(source, target, self._shift, kick.shift, 1.0)
-        else:
-            target.copy(source)
-            launches = self._launches(Drift(1.0), target, self._shift)
+        Parameters
+        ----------
+        stage : ShiftedStage
+            The kicks.
+        now : tuple of int
+            The field in which the links of every chain are.
+        notes : object
+            Takes note of the forces of other terms.
+        failures : Failures
+            See `begin`.
+        """
+        steps, terms = stage.steps, [one for one in self.terms if one.title in stage.steps.terms]
+        memory = self._memory
+        memory.shift.clear()
+        if terms:
+            self.show(now)
+        for term in terms:
+            notes.take(term.title, term.kick(memory.force, memory.shift, steps.shifts, failures))
+        self._move(stage.moves, steps.moves)
+        if terms:
+            self.show(steps.shifted)
+        for term in terms:
+            notes.take(term.title, term.kick(memory.force, memory.momenta, steps.sizes, failures))
+        for begin in stage.kicks:
+            notes.latest.update(begin()())
+        self._seen = None
+
+    def accept(self, accepted: Sequence[bool], ends: Sequence[int]) -> None:
+        """Copy the links of accepted trajectories to those of the chains; others do not change.
+
+        Parameters
+        ----------
+        accepted : sequence of bool
+            Whether the trajectory of a chain is accepted.
+        ends : sequence of int
+            See `TrajectoryPlan.ends`.
+        """
+        links = self._fields[START]
+        if self.chains == 1:
+            if accepted[0]:
+                links.copy(self._fields[ends[0]])
+                self._update_halo(START)
+            return
+        slab, pairs = links.slabs[0], [*zip(accepted, ends, strict=True)]
+        for now, source in enumerate(self._memory.fields):
+            chosen = np.array([n for n, one in enumerate(pairs) if one == (True, now)], INDEX)
+            if chosen.size:
+                offset = now * self.chains * INDEX.itemsize
+                slab.device.write(self._accepted, offset, chosen.view(np.uint8))
+                slab.launch(
+                    COPY_REPLICAS,
+                    slab.whole(some=range(chosen.size)),
+                    source=source.slabs[0].buffer.address,
+                    target=slab.buffer.address,
+                    replicas=self._accepted.address + offset,
+                )
+
+    @cached_property
+    def _accepted(self) -> Buffer:
+        """Numbers of the chains whose trajectories are accepted, for each field of links."""
+        return in_memory(self._fields[START], np.zeros(2 * self.chains, INDEX))
+
+    def _move(self, launches: Iterable[Launch], steps: Iterable[ChainSteps]) -> None:
+        """Do drifts, and update the halos of the links, which other terms have not seen."""
         for launch in launches:
             launch()
-        self._begin, self._now = None, 1 - self._now
-        self.links.exchange_halo(gauge.halo_depth)
+        for field in {one.target for one in steps}:
+            self._update_halo(field)
+            self._seen = None
 
-    def _drift(self, gauge: GaugeMonomial, kick: float | None, drift: Drift) -> None:
-        """Do a drift, after a kick of the gauge action if there is one, and update the halos."""
-        if kick is None and self._begin:  # such a drift changes the links where they are
-            self._fields[self._now].copy(self._begin)
-            self._begin = None
-        source, target = self.links, self._fields[1 - self._now]
-        key = (gauge, source, kick, drift)
-        if key not in self._prepared:
-            if len(self._prepared) >= MOST_PREPARED:
-                self._prepared.clear()
-            self._prepared[key] = list(
-                self._launches(drift, source, self.momenta)
-                if kick is None
-                else gauge.kick_and_drift(source, target, self.momenta, kick, drift.size)
-            )
-        for launch in self._prepared[key]:
-            launch()
-        if kick is not None:
-            self._begin, self._now = None, 1 - self._now
-        self.links.exchange_halo(gauge.halo_depth)
-        self._taken = False
+    def _shifted_stage(self, steps: ShiftedSteps, memory: StepsInMemory) -> ShiftedStage:
+        """Return kicks with the force of shifted links as calls."""
+        shift = self._memory.shift
+        moves = [launch for one in steps.moves for launch in self._moves(one, memory, shift)]
+        return ShiftedStage(steps, moves, [self._kick(one, memory) for one in steps.kicks])
 
-    def _launches(self, drift: Drift, links: Field, algebra: AlgebraField) -> Iterator[Launch]:
-        for slab, momenta in zip(links.slabs, algebra.slabs, strict=True):
-            arguments = slab.arguments(
-                DRIFT,
-                slab.whole(),
-                links=slab.buffer.address,
-                momenta=momenta.buffer.address,
-                drift=drift.size,
-            )
-            yield from slab.kernel(DRIFT).launches(repeated([arguments], 1), [1])
+    def _kick(self, steps: ChainSteps, memory: StepsInMemory) -> Callable[[], BegunKick]:
+        """Return a call that begins kicks of some chains with the gauge force, which is wanted."""
+        own, address = self._memory, memory.addresses[steps]
+        given = self._fields[steps.source], own.momenta, steps, address, own.largest
+        return partial(self.gauge.begin_kick, *given)
+
+    def _moves(
+        self, steps: ChainSteps, memory: StepsInMemory, algebra: AlgebraField | None = None
+    ) -> Iterator[Launch]:
+        """Yield calls that do drifts of some chains, by default with their momenta."""
+        source, target = self._fields[steps.source], self._fields[steps.target]
+        momenta = algebra or self.momenta
+        if steps.kicked:
+            address = memory.addresses[steps]
+            yield from self.gauge.kick_and_drift(source, target, momenta, steps, address)
+            return
+        if source is not target:
+            yield from self._copies(target, source, [n for n, _ in steps.moves])
+        yield from self._bare_drifts(target, momenta, steps)
+
+    def _copies(self, target: Field, source: Field, numbers: Sequence[int]) -> Iterator[Launch]:
+        """Yield calls that copy the links of some chains, one for all neighbours."""
+        for some in _neighbours(numbers):
+            whole = len(some) == self.chains
+            pair = target, source
+            to, of = pair if whole else (one.part(some.start, len(some)) for one in pair)
+            yield partial(to.copy, of)
+
+    def _bare_drifts(
+        self, links: Field, algebra: AlgebraField, steps: ChainSteps
+    ) -> Iterator[Launch]:
+        """Yield calls that do drifts without a kick before, one for all neighbours with one size.
+
+        Integrators that begin with a drift have such at both ends of a trajectory.
+        """
+        for size in dict.fromkeys(step.drift for _, step in steps.moves):
+            for some in _neighbours([n for n, step in steps.moves if step.drift == size]):
+                for slab, own in zip(links.slabs, algebra.slabs, strict=True):
+                    arguments = slab.arguments(
+                        DRIFT,
+                        slab.whole(some=some),
+                        links=slab.buffer.address,
+                        momenta=own.buffer.address,
+                        drift=size,
+                    )
+                    yield from slab.kernel(DRIFT).launches(repeated([arguments], 1), [1])
 
 
-def stages(
-    levels: Sequence[Sequence[Term]], gauge: Term, moves: Iterable[Move]
-) -> Iterator[KicksAndDrift[Term]]:
-    """Yield the kicks of a trajectory with the drifts that follow them.
+def _neighbours(numbers: Iterable[int]) -> Iterator[range]:
+    """Yield the ranges of consecutive numbers among ascending ones."""
+    for _, group in groupby(enumerate(numbers), lambda one: one[1] - one[0]):
+        own = [n for _, n in group]
+        yield range(own[0], own[-1] + 1)
 
-    Kicks at one time commute. That of the gauge action is the last of them, because it and a drift
-    are one kernel.
+
+class _TrajectoryMemory:
+    """Memory of trajectories of some chains, and then of others.
 
     Parameters
     ----------
-    levels : sequence of sequence of object
-        The terms of the action on every level, the outermost first, or what stands for them.
-    gauge : object
-        The gauge action among them.
-    moves : iterable of Kick or Drift
-        The trajectory.
+    like : Field
+        The links, one replica for every chain.
+    make : sequence of callable
+        Functions that return the terms other than the gauge action, given their links.
     """
-    kicks: list[Kick] = []
 
-    def stage(drift: Drift | None) -> KicksAndDrift[Term]:
-        plain = [one for one in kicks if not one.shift]
-        acting = [(term, one.size) for one in plain for term in levels[one.level]]
-        own = [size for term, size in acting if term == gauge]
-        others = [one for one in acting if one[0] != gauge]
-        shifted = [
-            ShiftedKick(levels[one.level], one.size, one.shift) for one in kicks if one.shift
-        ]
-        return KicksAndDrift(shifted, others, own[0] if own else None, drift)
+    def __init__(self, like: Field, make: Sequence[Callable[[TermLinks], Monomial]]) -> None:
+        self.fields = like.empty_like(), like.empty_like()
+        self.momenta = AlgebraField.like(self.fields[0])
+        self.largest = LargestValues(self.fields[0])
+        self.term_links = TermLinks(like) if make else None
+        self.terms = [one(self.term_links) for one in make if self.term_links]
 
-    for one in moves:
-        if isinstance(one, Kick):
-            kicks.append(one)
-        else:
-            yield stage(one)
-            kicks = []
-    if kicks:
-        yield stage(None)
+    @cached_property
+    def force(self) -> AlgebraField:
+        """Forces of terms other than the gauge action, which are 0 between kicks."""
+        return AlgebraField.like(self.fields[0])
+
+    @cached_property
+    def shift(self) -> AlgebraField:
+        """Forces that shift links."""
+        return AlgebraField.like(self.fields[0])
+
+
+def bytes_of_trajectory(field: Field, vectors: int = 0, shifted: bool = False) -> int:
+    """Return the bytes of memory that the trajectory of a replica takes besides its links.
+
+    Parameters
+    ----------
+    field : Field
+        The links.
+    vectors : int
+        Number of vectors on the even or odd sites that quarks need; 0 without quarks.
+    shifted : bool
+        Whether there are kicks with the force of shifted links.
+    """
+    layout, group = field.layouts[0].of_replica, field.group
+    links, algebra = (2, 1 + shifted) if not vectors else (2 + COPIES, 2 + shifted)
+    components = links * group.components + algebra * group.algebra_components
+    sites = layout.lanes * layout.slots * layout.slices_in_memory  # of one parity
+    each = sites * 2 * SPINS * group.colours * layout.real.itemsize
+    return layout.field_bytes(components) + vectors * each

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
 from gauge_mc import defaults
 from gauge_mc.errors import UsageError
-from gauge_mc.files.columns import Column
 from gauge_mc.option_items import Items, OptionItem
 from gauge_mc.options import Option, merged
 from gauge_mc.quarks.diagonal import LARGEST, MU, TERMS
@@ -36,22 +35,10 @@ from gauge_mc.updates.levels import MOST_LEVELS
 from gauge_mc.updates.monomials import Monomial
 from gauge_mc.updates.monomials.determinant import Determinant
 from gauge_mc.updates.monomials.ratio import Ratio
-from gauge_mc.updates.monomials.rational import (
-    ACCURACY,
-    Rational,
-    ReplicaRational,
-    spectrum_columns,
-)
-from gauge_mc.updates.monomials.replica_quarks import (
-    ReplicaDeterminant,
-    ReplicaRatio,
-    ReplicaTerm,
-    ReplicaTwoFlavours,
-)
+from gauge_mc.updates.monomials.rational import ACCURACY, Rational
 from gauge_mc.updates.monomials.two_flavours import TwoFlavours
-from gauge_mc.updates.quark_links import QuarkLinks
-
-Term = TypeVar("Term", Monomial, ReplicaTerm)
+from gauge_mc.updates.run_monomials import RunMonomial
+from gauge_mc.updates.term_links import TermLinks
 
 REVERSIBLE = 1e-10
 """Largest residual of forces with which starts from earlier solutions are allowed."""
@@ -380,42 +367,7 @@ class DynamicalQuarks(OptionItem):
         return [min(n, max(count - 2, 0)) for n in range(masses)]
 
 
-VECTORS = 48
-"""Largest number of vectors that a term for two flavours needs; see `QuarkTerm`."""
-
-RATIONAL_VECTORS = 180
-"""The same for one flavour, with 40 poles, two vectors for each and these in two precisions."""
-
-
-class QuarkTerm(NamedTuple):
-    """A term of the action of quarks.
-
-    Attributes
-    ----------
-    name : str
-        Its name, after which columns are named.
-    level : int
-        The level of its force.
-    make : callable
-        Function that returns the monomial, given the links.
-    columns : tuple of Column
-        Columns of what it measures; see `Monomial.measured`.
-    together : callable or None
-        Function that returns the term for several chains, which then move together, given links
-        with as many replicas; None if they move one after the other.
-    vectors : int
-        Largest number of vectors on the even or odd sites that it needs, in double precision.
-    """
-
-    name: str
-    level: int
-    make: Callable[[QuarkLinks], Monomial]
-    columns: tuple[Column, ...] = ()
-    together: Callable[[QuarkLinks], ReplicaTerm] | None = None
-    vectors: int = VECTORS
-
-
-def quark_terms(quarks: Sequence[DynamicalQuarks], levels: int) -> list[QuarkTerm]:
+def quark_terms(quarks: Sequence[DynamicalQuarks], levels: int) -> list[RunMonomial]:
     """Return the terms of the action of all quarks.
 
     Parameters
@@ -430,7 +382,7 @@ def quark_terms(quarks: Sequence[DynamicalQuarks], levels: int) -> list[QuarkTer
     UsageError
         If a level does not exist.
     """
-    found: list[QuarkTerm] = []
+    found: list[RunMonomial] = []
     for n, one in enumerate(quarks, 1):
         if max(one.levels(levels)) >= levels:
             raise UsageError(
@@ -443,46 +395,24 @@ def quark_terms(quarks: Sequence[DynamicalQuarks], levels: int) -> list[QuarkTer
     return found
 
 
-def _terms(one: DynamicalQuarks, name: str, levels: int, number: int) -> Iterator[QuarkTerm]:
+def _terms(one: DynamicalQuarks, name: str, levels: int, number: int) -> Iterator[RunMonomial]:
     """Yield the terms of some quarks; `number` is that of the first pseudofermions."""
     masses, own = one.masses, one.levels(levels)
     together = solves_together(one.request)
     for k, pair in enumerate(pairwise(masses)):
         title = f"{name}_ratio{k + 1}"
-        ratio = one, pair, number + k, title
-        yield QuarkTerm(
-            title,
-            own[k],
-            partial(_ratio, Ratio, *ratio),
-            together=partial(_ratio, ReplicaRatio, *ratio) if together else None,
-        )
+        make = partial(_ratio, one, pair, number + k, title)
+        yield RunMonomial(title, own[k], Ratio, make, together)
     if has_link_term(one.mass):
         title = f"{name}_det"
-        yield QuarkTerm(
-            title,
-            own[-1],
-            partial(_determinant, Determinant, one, title),
-            together=partial(_determinant, ReplicaDeterminant, one, title),
-        )
+        yield RunMonomial(title, own[-1], Determinant, partial(_determinant, one, title))
     if one.is_rational:
-        rational = one, number, name
-        yield QuarkTerm(
-            name,
-            own[-1],
-            partial(_rational, Rational, *rational),
-            spectrum_columns(name),
-            partial(_rational, ReplicaRational, *rational),
-            RATIONAL_VECTORS * one.flavours,
-        )
+        make = partial(_rational, one, number, name)
+        yield RunMonomial(name, own[-1], Rational, make, flavours=one.flavours)
         return
     heaviest = number + len(masses) - 1
-    given = one, masses[-1], heaviest, name
-    yield QuarkTerm(
-        name,
-        own[-1],
-        partial(_two_flavours, TwoFlavours, *given),
-        together=partial(_two_flavours, ReplicaTwoFlavours, *given) if together else None,
-    )
+    make = partial(_two_flavours, one, masses[-1], heaviest, name)
+    yield RunMonomial(name, own[-1], TwoFlavours, make, together)
 
 
 def solves_together(request: QuarkSolver) -> bool:
@@ -501,30 +431,22 @@ def has_link_term(mass: Mapping[str, float]) -> bool:
     )
 
 
-def _determinant(
-    kind: Callable[[DiracOperator, int, str], Term],
-    one: DynamicalQuarks,
-    name: str,
-    links: QuarkLinks,
-) -> Term:
-    return kind(_operator(links, one, one.mass), one.flavours, name)
+def _determinant(one: DynamicalQuarks, name: str, links: TermLinks) -> Monomial:
+    return Determinant(_operator(links, one, one.mass), one.flavours, name)
 
 
 def _ratio(
-    kind: Callable[[DiracOperator, DiracOperator, QuarkSolver, int, str], Term],
     one: DynamicalQuarks,
     masses: tuple[dict[str, float], dict[str, float]],
     number: int,
     name: str,
-    links: QuarkLinks,
-) -> Term:
+    links: TermLinks,
+) -> Monomial:
     light, heavy = (_operator(links, one, mass) for mass in masses)
-    return kind(light, heavy, one.request, number, name)
+    return Ratio(light, heavy, one.request, number, name)
 
 
-def _rational(
-    kind: Callable[..., Term], one: DynamicalQuarks, number: int, name: str, links: QuarkLinks
-) -> Term:
+def _rational(one: DynamicalQuarks, number: int, name: str, links: TermLinks) -> Monomial:
     ends = (one.range[0], one.range[1]) if one.range else None
     phases = one.phases_if(links.field.devices.strict)
     operator = (
@@ -532,21 +454,16 @@ def _rational(
         if one.is_doublet
         else _operator(links, one, one.mass)
     )
-    return kind(operator, one.request, number, 1, ends, one.accuracy, name)
+    return Rational(operator, one.request, number, 1, ends, one.accuracy, name)
 
 
 def _two_flavours(
-    kind: Callable[[DiracOperator, QuarkSolver, int, str], Term],
-    one: DynamicalQuarks,
-    mass: dict[str, float],
-    number: int,
-    name: str,
-    links: QuarkLinks,
-) -> Term:
-    return kind(_operator(links, one, mass), one.request, number, name)
+    one: DynamicalQuarks, mass: dict[str, float], number: int, name: str, links: TermLinks
+) -> Monomial:
+    return TwoFlavours(_operator(links, one, mass), one.request, number, name)
 
 
-def _operator(links: QuarkLinks, one: DynamicalQuarks, mass: Mapping[str, float]) -> DiracOperator:
+def _operator(links: TermLinks, one: DynamicalQuarks, mass: Mapping[str, float]) -> DiracOperator:
     """Return the Dirac operator with a mass."""
     kappa = mass[KAPPA.name]
     more = {name: value for name, value in mass.items() if name != KAPPA.name}

@@ -23,11 +23,9 @@ from gauge_mc.quarks.overlap.quarks import Overlap
 from gauge_mc.quarks.vectors.spinors import SpinorField
 from gauge_mc.updates.heatbath import heatbath
 from gauge_mc.updates.integrators import INTEGRATORS
-from gauge_mc.updates.molecular_dynamics import MolecularDynamics
-from gauge_mc.updates.momenta import draw_momenta
-from gauge_mc.updates.monomials.gauge import GaugeMonomial
 from tests.reference import dirac, walls
 from tests.reference.fields import random_field
+from tests.updates.moving import Moving
 
 LATTICE = Lattice(4, 4, 4, 12)
 
@@ -73,12 +71,11 @@ def flow(devices: DeviceGroup, kind: str) -> bytes:
 def dynamics(devices: DeviceGroup, integrator: str) -> bytes:
     """Return the links after two trajectories."""
     field = links_on(devices)
-    moving, monomial = MolecularDynamics(field), GaugeMonomial(Coupling.of(2.3), field)
-    random = Random.for_field(field, seed=9)
-    moving.start(field, monomial.halo_depth)
+    moving = Moving(field, Coupling.of(2.3), Random.for_field(field, seed=9))
     for _ in range(2):
-        draw_momenta(moving.momenta, random)
-        moving.begin([[monomial]], INTEGRATORS[integrator].trajectory(0.2, 3))()
+        moving.draw()
+        moving.move(INTEGRATORS[integrator].trajectory(0.2, 3))
+        moving.go_on()
     return bytes(moving.links.to_numpy())
 
 

@@ -368,3 +368,16 @@ def test_names_and_texts_of_runs_contain_the_options():
     assert str(p.algorithm) == "hmc:integrator=omf4:length=0.5:steps=3"
     assert parameters(algorithm=str(p.algorithm)) == p
     assert p.algorithm.said == "hmc, integrator = omf4, τ = 0.5, steps = 3"
+
+
+def test_runs_that_do_not_state_monomials_have_none(tmp_path, fast_device):
+    """Those of versions without them, whose files state all else."""
+    run, p = Run(tmp_path / "run"), parameters(configs=1, thermalize=1, steps=3)
+    carry_out(run, p, fast_device)
+    text = run.toml.read_text()
+    run.toml.write_text(text.replace('monomials = ""\n', ""))
+    assert run.toml.read_text() != text
+    assert run.read()[0] == p
+    run.toml.write_text(text.replace('quarks = ""\n', ""))
+    with pytest.raises(GaugeError, match="no key quarks"):
+        run.read()

@@ -19,9 +19,9 @@ from gauge_mc.run.directory import Run
 from gauge_mc.run.display import describe
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.updates.monomials.two_flavours import TwoFlavours
-from gauge_mc.updates.moving_chain import FAILURES
-from gauge_mc.updates.quark_links import QuarkLinks
+from gauge_mc.updates.moving_chains import FAILURES
 from gauge_mc.updates.quarks import DynamicalQuarks, quark_terms
+from gauge_mc.updates.term_links import TermLinks
 from tests.run.sessions import carry_out, carry_out_batch, stop_after, written
 
 QUARKS = "wilson:kappa=0.12:heavier=kappa=0.1"
@@ -166,7 +166,7 @@ def test_masses_are_on_levels(text, levels, expected):
 def test_all_terms_draw_different_numbers():
     """A doublet draws two fields, after which those of the next terms follow."""
     field = Field.cold(Lattice(2, 2, 2, 4), "su2", "double", open_device_group("cpu:1"))
-    links, random = QuarkLinks(field), Random.for_field(field, seed=2)
+    links, random = TermLinks(field), Random.for_field(field, seed=2)
     random.step = 1
     quarks = "kappa=0.1:mu_sigma=0.5,kappa=0.1,kappa=0.11:flavours=1:range=0.1,4"
     made = [one.make(links) for one in quark_terms(DynamicalQuarks.several(quarks), 1)]
@@ -319,10 +319,11 @@ def test_failures_are_counted_in_a_row(tmp_path, best_device, monkeypatch):
     """Trajectories 2, 3, 5 and 6 fail, of which two in a row are allowed; stops do not matter."""
     draw = TwoFlavours.draw
 
-    def failing(self, links, random):
-        if random.step in (2, 3, 5, 6):
-            raise ConvergenceError("The residual is too large: choose a larger tolerance.")
-        draw(self, links, random)
+    def failing(self, randoms, failures):
+        if randoms[0].step in (2, 3, 5, 6):
+            reason = "The residual is too large: choose a larger tolerance."
+            failures.errors[0] = ConvergenceError(reason)
+        return draw(self, randoms, failures)
 
     monkeypatch.setattr(TwoFlavours, "draw", failing)
     p = parameters(failures=3, configs=7, steps=6, length=0.2)

@@ -31,6 +31,7 @@ PACKAGES = {
     "generator": "random",
     "group": "groups",
     "integrator": "updates.integrators",
+    "monomial": "updates.monomials",
     "observable": "observables",
     "operator": "quarks.operators",
     "plot": "plots",

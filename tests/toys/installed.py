@@ -26,6 +26,7 @@ from gauge_mc.random import GENERATORS
 from gauge_mc.smearing import SMEARINGS
 from gauge_mc.temporal_links import TEMPORAL_LINKS
 from gauge_mc.updates.integrators import INTEGRATORS
+from gauge_mc.updates.monomials import MONOMIALS
 
 TOYS = Path(__file__).resolve().parent
 PROJECT = tomllib.loads((TOYS / "pyproject.toml").read_text())["project"]
@@ -33,6 +34,7 @@ PROJECT = tomllib.loads((TOYS / "pyproject.toml").read_text())["project"]
 REGISTRIES = (
     ALGORITHMS,
     INTEGRATORS,
+    MONOMIALS,
     OBSERVABLES,
     FORMATS,
     GENERATORS,

@@ -15,10 +15,11 @@ from gauge_mc.updates.heatbath import heatbath
 from gauge_mc.updates.monomials.gauge import KICK, GaugeMonomial
 from gauge_mc.updates.overrelaxation import overrelax
 from gauge_mc.updates.replicas import ONE_REPLICA, couplings_in_memory
+from tests.updates.moving import gauge_kick
 
 
 def kick(field):
-    GaugeMonomial(Coupling.of(2.0), field).kick(field, AlgebraField.like(field), 0.1)
+    gauge_kick(GaugeMonomial([Coupling.of(2.0)], field), field, AlgebraField.like(field), 0.1)
 
 
 def replicas(field):

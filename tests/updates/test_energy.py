@@ -13,13 +13,12 @@ from gauge_mc.run.directory import Run
 from gauge_mc.updates.energy import Energy, exact_sum
 from gauge_mc.updates.integrators import INTEGRATORS
 from gauge_mc.updates.molecular_dynamics import MolecularDynamics
-from gauge_mc.updates.momenta import draw_momenta
-from gauge_mc.updates.monomials.gauge import GaugeMonomial
 from tests.reference.fields import trace
 from tests.reference.observables import plaquette_matrix
 from tests.run.sessions import carry_out
 from tests.run.test_hmc import parameters
 from tests.updates.links import start
+from tests.updates.moving import Moving
 
 LATTICE = Lattice(8, 8, 8, 8)
 BETA = 2.3
@@ -35,13 +34,11 @@ def in_80_bits(links):
 
 def test_a_local_difference_is_more_exact_than_that_of_totals(best_device):
     field = Field.from_slices(LATTICE, "su2", start(LATTICE, "su2"), "double", best_device)
-    dynamics, random = MolecularDynamics(field), Random.for_field(field, seed=3)
-    monomial = GaugeMonomial(Coupling.of(BETA), field)
-    dynamics.start(field, monomial.halo_depth)
-    draw_momenta(dynamics.momenta, random)
-    before, first = monomial.action(dynamics.links), in_80_bits(dynamics.links.to_numpy())
-    dynamics.begin([[monomial]], INTEGRATORS["leapfrog"].trajectory(0.02, 1))()
-    after, last = monomial.action(dynamics.links), in_80_bits(dynamics.links.to_numpy())
+    moving = Moving(field, Coupling.of(BETA), Random.for_field(field, seed=3))
+    moving.draw()
+    before, first = moving.action(), in_80_bits(moving.links.to_numpy())
+    moving.move(INTEGRATORS["leapfrog"].trajectory(0.02, 1))
+    after, last = moving.action(), in_80_bits(moving.links.to_numpy())
     change = float((last - first).sum())
     assert float(after) == pytest.approx(float(last.sum()), rel=1e-14)
     assert abs(change) > 1
@@ -88,12 +85,12 @@ def test_energies_of_other_blocks_are_refused():
 
 def test_the_action_is_computed_once_per_trajectory(tmp_path, best_device, monkeypatch):
     """That before a trajectory is known from the one before it, accepted or not."""
-    values, action = [], GaugeMonomial.begin_action
+    values, actions = [], MolecularDynamics.begin_actions
 
-    def counted(self, links):
-        values.append(action(self, links))
+    def counted(self, ends):
+        values.append(actions(self, ends))
         return values[-1]
 
-    monkeypatch.setattr(GaugeMonomial, "begin_action", counted)
+    monkeypatch.setattr(MolecularDynamics, "begin_actions", counted)
     carry_out(Run(tmp_path / "run"), parameters(steps=3, length=1.2), best_device)
     assert len(values) == 51

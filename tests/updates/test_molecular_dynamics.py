@@ -9,44 +9,33 @@ from gauge_mc import open_device_group
 from gauge_mc.actions import ACTIONS, Coupling
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.loops import PARALLELOGRAMS, PLAQUETTES, RECTANGLES
+from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.random import GENERATORS
 from gauge_mc.updates.integrators import INTEGRATORS, Drift, Kick
 from gauge_mc.updates.levels import TimeScales, TrajectoryLevel
-from gauge_mc.updates.molecular_dynamics import MolecularDynamics
 from gauge_mc.updates.momenta import draw_momenta
-from gauge_mc.updates.monomials.gauge import GaugeMonomial
+from gauge_mc.updates.monomials.gauge import gauge_actions
 from tests.reference.fields import random_field, trace
 from tests.reference.flow import algebra
-from tests.reference.molecular_dynamics import derivative, exponential, logarithm, rates
+from tests.reference.molecular_dynamics import derivative, exponential, rates
 from tests.reference.observables import transport
 from tests.reference.parallelograms import loops
 from tests.updates.every_action import BETA, TOY, coupling_of, every_action
 from tests.updates.links import start, unitarity_violation
+from tests.updates.monomials.trajectories import matrices
+from tests.updates.moving import GaugeTerm, Moving
 from tests.updates.test_integrators import DriftFirst
 
 LATTICE = Lattice(4, 6, 8, 4)
 SMALL = Lattice(4, 4, 4, 4)
-
-DRIFT = 0.05
-"""Size of the drift from which momenta are read. The largest are about 6."""
 
 DRAWS = 16
 """Number of drawn fields of momenta, which determine variances to 0.7 %."""
 
 SIGMAS = 5
 """Bound of deviations in units of their standard deviation."""
-
-
-def momenta_of(dynamics):
-    """The momenta as matrices: those that move links of 1."""
-    field = dynamics.links
-    cold = Field.cold(field.lattice, field.group.name, field.precision, field.devices)
-    dynamics.start(cold, 1)
-    for launch in dynamics._launches(Drift(DRIFT), dynamics.links, dynamics.momenta):
-        launch()
-    return logarithm(dynamics.links.to_numpy()) / DRIFT
 
 
 def generators(n):
@@ -77,12 +66,12 @@ def generators(n):
 )
 def test_momenta_are_normal_and_independent(group, rng_name, best_device):
     field = Field.cold(LATTICE, group, "double", best_device)
-    dynamics = MolecularDynamics(field)
+    momenta = AlgebraField.like(field)
     random = Random.for_field(field, rng_name, seed=11)
     found = []
     for random.step in range(1, DRAWS + 1):
-        drawn = draw_momenta(dynamics.momenta, random)
-        p = momenta_of(dynamics)
+        drawn = draw_momenta(momenta, random)
+        p = matrices(field, momenta)
         n = p.shape[-1]
         values = -2j * np.einsum("...ij,aji->...a", p, generators(n))
         assert np.abs(values.imag).max() < 1e-12
@@ -107,11 +96,11 @@ def test_momenta_are_normal_and_independent(group, rng_name, best_device):
 
 def test_numbers_for_the_acceptance_are_uniform_and_new_in_every_trajectory(best_device):
     field = Field.cold(Lattice(4, 4, 4, 4), "su2", "double", best_device)
-    dynamics, random = MolecularDynamics(field), Random.for_field(field, seed=5)
+    momenta, random = AlgebraField.like(field), Random.for_field(field, seed=5)
     found = []
     for _ in range(200):
         random.step += 1
-        found.append(draw_momenta(dynamics.momenta, random).uniform)
+        found.append(draw_momenta(momenta, random).uniform)
     ordered, count = np.sort(found), len(found)
     assert len({*found}) == count
     # Kolmogorov and Smirnov: exceeded once in 10^5.
@@ -154,14 +143,13 @@ def test_action_and_force_are_those_of_numpy(group, action, anisotropic, rng, be
     lattice = Lattice(2, 4, 4, 6) if coupling.action.halo_depth == 1 else Lattice(4, 4, 6, 4)
     links = random_field(lattice.extents, group, rng)
     field = Field.from_slices(lattice, group, links, "double", best_device)
-    dynamics, monomial = MolecularDynamics(field), GaugeMonomial(coupling, field)
-    dynamics.momenta.clear()
-    dynamics.start(field, monomial.halo_depth)
+    moving = Moving(field, coupling)
+    moving.momenta.clear()
     value = float(reference_action(coupling)(links.astype(np.clongdouble)))
-    assert float(monomial.action(dynamics.links)) == pytest.approx(value, rel=1e-13)
-    found = monomial.kick(dynamics.links, dynamics.momenta, 0.25)
+    assert float(moving.action()) == pytest.approx(value, rel=1e-13)
+    found = moving.kick(0.25)
     scale = 0.25
-    force = momenta_of(dynamics) / scale
+    force = matrices(field, moving.momenta) / scale
     # Sizes of the force, and the energy of the momenta.
     squares = -2 * trace(force @ force).real
     assert found.mean == pytest.approx(np.sqrt(squares.mean()), rel=1e-12)
@@ -185,17 +173,16 @@ def test_a_kick_and_a_drift_at_once_are_one_after_the_other(action, anisotropic,
     field = Field.from_slices(
         lattice, "su3", random_field(lattice.extents, "su3", rng), "double", best_device
     )
-    dynamics, monomial = MolecularDynamics(field), GaugeMonomial(coupling, field)
-    random, found = Random.for_field(field, seed=5), []
+    moving, found = Moving(field, coupling, Random.for_field(field, seed=5)), []
     for at_once in (True, False):
-        random.step = 1
-        dynamics.start(field, monomial.halo_depth)
-        draw_momenta(dynamics.momenta, random)
+        moving.random.step, moving.links = 1, field
+        moving.draw()
+        moves = [Kick(0.02), Drift(0.03), Kick(0.0)]
         if not at_once:
-            monomial.kick(dynamics.links, dynamics.momenta, 0.02)
-        dynamics._drift(monomial, 0.02 if at_once else None, Drift(0.03))
-        kinetic = monomial.kick(dynamics.links, dynamics.momenta, 0.0).kinetic
-        found.append((dynamics.links.to_numpy(), float(kinetic)))
+            moving.kick(0.02)
+            moves = [Kick(0.0), *moves[1:]]
+        kinetic = moving.move(moves).kinetic
+        found.append((moving.links.to_numpy(), float(kinetic)))
     (links, kinetic), (other, same) = found
     np.testing.assert_allclose(links, other, atol=1e-13)
     assert kinetic == pytest.approx(same, rel=1e-13)
@@ -205,30 +192,27 @@ ALL = [*INTEGRATORS, DriftFirst()]
 
 
 def thermalised(group, device, lattice=SMALL):
-    """A field, its dynamics, the monomial of the Wilson action, and random numbers."""
+    """Links that move with the Wilson action, from the same beginning."""
     beta = {"su2": 2.3, "su3": 5.7}[group]
     field = Field.from_slices(lattice, group, start(lattice, group), "double", device)
-    random = Random.for_field(field, seed=3)
-    dynamics, monomial = MolecularDynamics(field), GaugeMonomial(Coupling.of(beta), field)
-    return field, dynamics, monomial, random
+    return Moving(field, Coupling.of(beta), Random.for_field(field, seed=3))
 
 
-def change_of_energy(field, dynamics, monomial, random, moves):
-    """Carry out a trajectory with the momenta of the random numbers."""
-    dynamics.start(field, monomial.halo_depth)
-    kinetic = draw_momenta(dynamics.momenta, random).kinetic
-    before = monomial.action(dynamics.links)
-    force = dynamics.begin([[monomial]], moves)()
-    return (force.kinetic + monomial.action(dynamics.links)).minus(kinetic + before)
+def change_of_energy(moving, moves):
+    """Carry out a trajectory from the beginning, with the momenta of the random numbers."""
+    moving.links = moving.field
+    kinetic, before = moving.draw().kinetic, moving.action()
+    force = moving.move(moves)
+    return (force.kinetic + moving.action()).minus(kinetic + before)
 
 
 @pytest.mark.parametrize("integrator", ALL, ids=lambda one: getattr(one, "name", one))
 @pytest.mark.parametrize("group", ["su2", "su3"])
 def test_the_energy_changes_with_a_power_of_the_step(group, integrator, fast_device):
-    parts = thermalised(group, fast_device)
+    moving = thermalised(group, fast_device)
     one = INTEGRATORS[integrator] if isinstance(integrator, str) else integrator
     length, coarse = 0.4, 8
-    changes = [change_of_energy(*parts, one.trajectory(length, n)) for n in (coarse, 2 * coarse)]
+    changes = [change_of_energy(moving, one.trajectory(length, n)) for n in (coarse, 2 * coarse)]
     # Corrections are of the relative order (frequency * step)^2 / 10, with frequencies of up to 4.
     # Energies of some thousands are rounded to 1e-12.
     assert abs(changes[1]) > 1e-10
@@ -238,18 +222,18 @@ def test_the_energy_changes_with_a_power_of_the_step(group, integrator, fast_dev
 @pytest.mark.parametrize("integrator", ALL, ids=lambda one: getattr(one, "name", one))
 @pytest.mark.parametrize("group", ["su2", "su3"])
 def test_trajectories_are_reversible(group, integrator, best_device):
-    field, dynamics, monomial, random = thermalised(group, best_device)
+    moving = thermalised(group, best_device)
     one = INTEGRATORS[integrator] if isinstance(integrator, str) else integrator
-    begin = field.to_numpy()
+    begin = moving.field.to_numpy()
     moves = one.trajectory(1.0, 10)
-    dynamics.start(field, monomial.halo_depth)
-    kinetic = draw_momenta(dynamics.momenta, random).kinetic
-    dynamics.begin([[monomial]], moves)()
-    away = dynamics.links.to_numpy()
+    kinetic = moving.draw().kinetic
+    moving.move(moves)
+    away = moving.links.to_numpy()
     assert np.abs(away - begin).max() > 0.1
     # Backwards in time is with negative kicks and drifts.
-    back = dynamics.begin([[monomial]], [backwards(move) for move in moves])()
-    assert np.abs(dynamics.links.to_numpy() - begin).max() < 1e-11
+    moving.go_on()
+    back = moving.move([backwards(move) for move in moves])
+    assert np.abs(moving.links.to_numpy() - begin).max() < 1e-11
     assert float(back.kinetic) == pytest.approx(float(kinetic), rel=1e-11)
 
 
@@ -258,15 +242,14 @@ def test_trajectories_leave_their_start_alone_and_one_another(best_device, rng):
     lattice, level = Lattice(4, 4, 2, 4), [Kick(0.1), Drift(0.1), Kick(0.1)]
     starts = [random_field(lattice.extents, "su2", rng) for _ in range(2)]
     fields = [Field.from_slices(lattice, "su2", one, "double", best_device) for one in starts]
-    shared, monomial = MolecularDynamics(fields[0]), GaugeMonomial(Coupling.of(BETA), fields[0])
+    shared = [Moving(one, Coupling.of(BETA)) for one in fields]
     for moves in (level, [Drift(0.2), *level], [*level, Drift(0.1), Kick(0.1)], level):
-        for field, links in zip(fields, starts, strict=True):
+        for used, field, links in zip(shared, fields, starts, strict=True):
             found = []
-            for dynamics in (shared, MolecularDynamics(field)):
-                dynamics.momenta.clear()
-                dynamics.start(field, 1)
-                dynamics.begin([[monomial]], moves)()
-                found.append(dynamics.links.to_numpy())
+            for moving in (used, Moving(field, Coupling.of(BETA))):
+                moving.momenta.clear()
+                moving.move(moves)
+                found.append(moving.links.to_numpy())
             assert np.array_equal(*found)
             np.testing.assert_allclose(field.to_numpy(), links, atol=1e-14)
             assert np.abs(found[0] - links).max() > 1e-3
@@ -280,16 +263,14 @@ def backwards(move):
 def test_a_kick_with_a_shift_has_the_force_of_shifted_links(best_device, rng):
     lattice, (size, shift) = Lattice(4, 6, 4, 8), (0.03, 0.02)
     links = random_field(lattice.extents, "su3", rng)
-    field = Field.from_slices(lattice, "su3", links, "double", best_device)
-    dynamics, monomial = MolecularDynamics(field), GaugeMonomial(Coupling.of(BETA), field)
 
     def force(links, moves):
         one = Field.from_slices(lattice, "su3", links, "double", best_device)
-        dynamics.momenta.clear()
-        dynamics.start(one, 1)
-        dynamics.begin([[monomial]], moves)()
-        assert np.array_equal(dynamics.links.to_numpy(), one.to_numpy())
-        return momenta_of(dynamics)
+        moving = Moving(one, Coupling.of(BETA))
+        moving.momenta.clear()
+        moving.move(moves)
+        assert np.array_equal(moving.links.to_numpy(), one.to_numpy())
+        return matrices(one, moving.momenta)
 
     plain = force(links, [Kick(1e-2)]) / 1e-2
     shifted = exponential((shift * plain).astype(np.clongdouble)) @ links
@@ -308,19 +289,22 @@ def split(scales, steps, device, return_=False):
 
     With `return_` the way back is added, and the links are compared with those before.
     """
-    field, dynamics, _, random = thermalised("su2", device)
-    outer, inner = (GaugeMonomial(Coupling.of(beta), field) for beta in SPLIT)
-    outer.name = "outer"
-    levels = [[outer], [inner]]
-    dynamics.start(field, 1)
-    kinetic = draw_momenta(dynamics.momenta, random).kinetic
-    before = outer.action(dynamics.links) + inner.action(dynamics.links)
+    field = thermalised("su2", device).field
+    outer, inner = (Coupling.of(beta) for beta in SPLIT)
+    given = Random.for_field(field, seed=3), [lambda own: GaugeTerm(own.field, "outer", outer)]
+    moving = Moving(field, inner, *given)
+
+    def action():
+        return gauge_actions(moving.links, [outer])[0] + moving.action()
+
+    levels = [["outer"], ["gauge"]]
+    kinetic, before = moving.draw().kinetic, action()
     moves = scales.trajectory(1.0, steps)
-    found = dynamics.begin(levels, moves)()
+    found = moving.move(moves, levels)
     if return_:
-        dynamics.begin(levels, [backwards(one) for one in moves])()
-    after = outer.action(dynamics.links) + inner.action(dynamics.links)
-    return (found.kinetic + after).minus(kinetic + before), dynamics.links.to_numpy(), found
+        moving.go_on()
+        moving.move([backwards(one) for one in moves], levels)
+    return (found.kinetic + action()).minus(kinetic + before), moving.links.to_numpy(), found
 
 
 def two_levels(outer, inner, steps):
@@ -334,10 +318,10 @@ def test_levels_with_the_same_steps_are_one_level(best_device):
     """Kicks commute with each other, so that those of both levels are those of the sum."""
     scales = two_levels("leapfrog", "leapfrog", 1)
     change, links, found = split(scales, 12, best_device)
-    _, dynamics, *_ = parts = thermalised("su2", best_device)
+    moving = thermalised("su2", best_device)
     moves = INTEGRATORS["leapfrog"].trajectory(1.0, 12)
-    assert change == pytest.approx(change_of_energy(*parts, moves), rel=1e-9)
-    np.testing.assert_allclose(links, dynamics.links.to_numpy(), atol=1e-12)
+    assert change == pytest.approx(change_of_energy(moving, moves), rel=1e-9)
+    np.testing.assert_allclose(links, moving.links.to_numpy(), atol=1e-12)
     assert [len(found.of[name]) for name in ("outer", "gauge")] == [13, 1]
 
 
@@ -364,7 +348,7 @@ def test_the_energy_changes_with_the_step_of_the_outer_level(outer, inner, fast_
 @pytest.mark.parametrize("integrators", [("omf2", "omf4"), ("force-gradient", "force-gradient")])
 def test_nested_trajectories_are_reversible(integrators, best_device):
     scales = two_levels(*integrators, 3)
-    begin = thermalised("su2", best_device)[0].to_numpy()
+    begin = thermalised("su2", best_device).field.to_numpy()
     assert np.abs(split(scales, 4, best_device)[1] - begin).max() > 0.1
     _, links, _ = split(scales, 4, best_device, return_=True)
     assert np.abs(links - begin).max() < 1e-11
@@ -376,25 +360,24 @@ def test_the_gauge_action_may_be_on_any_level(level, best_device):
     scales = TimeScales.of(
         (TrajectoryLevel("leapfrog", 0), TrajectoryLevel("omf2", 3)), INTEGRATORS["omf2"], {level}
     )
-    field, dynamics, monomial, random = thermalised("su2", best_device)
+    moving = thermalised("su2", best_device)
     levels = [[], []]
-    levels[level] = [monomial]
-    dynamics.start(field, 1)
-    draw_momenta(dynamics.momenta, random)
-    found = dynamics.begin(levels, scales.trajectory(0.5, 4))()
-    _, other, *_ = parts = thermalised("su2", best_device)
+    levels[level] = ["gauge"]
+    moving.draw()
+    found = moving.move(scales.trajectory(0.5, 4), levels)
+    other = thermalised("su2", best_device)
     name, steps = (("leapfrog", 4), ("omf2", 12))[level]
-    change_of_energy(*parts, INTEGRATORS[name].trajectory(0.5, steps))
-    np.testing.assert_allclose(dynamics.links.to_numpy(), other.links.to_numpy(), atol=1e-12)
+    change_of_energy(other, INTEGRATORS[name].trajectory(0.5, steps))
+    np.testing.assert_allclose(moving.links.to_numpy(), other.links.to_numpy(), atol=1e-12)
     assert found.of.keys() == {"gauge"}
 
 
 @pytest.mark.longer
 def test_links_stay_in_the_group_however_many_steps_there_are(best_device):
     """Rounding errors would add up to some 1e-14 if rows were not normalised after every drift."""
-    _, dynamics, *_ = parts = thermalised("su3", best_device)
-    change_of_energy(*parts, INTEGRATORS["leapfrog"].trajectory(4.0, 400))
-    assert unitarity_violation(dynamics.links.to_numpy()) < 16 * np.finfo(float).eps
+    moving = thermalised("su3", best_device)
+    change_of_energy(moving, INTEGRATORS["leapfrog"].trajectory(4.0, 400))
+    assert unitarity_violation(moving.links.to_numpy()) < 16 * np.finfo(float).eps
 
 
 @pytest.mark.slow
@@ -409,16 +392,13 @@ def test_slabs_have_the_bits_of_the_whole(name, devices, integrator, rng):
     coupling = coupling_of(ACTIONS[name])
     for group in (None, open_device_group(devices)):
         field = Field.from_slices(lattice, "su3", links, "double", group)
-        dynamics, monomial = MolecularDynamics(field), GaugeMonomial(coupling, field)
-        random = Random.for_field(field, seed=9)
-        dynamics.start(field, monomial.halo_depth)
-        drawn = draw_momenta(dynamics.momenta, random)
-        before = monomial.action(dynamics.links)
-        force = dynamics.begin([[monomial]], INTEGRATORS[integrator].trajectory(0.2, 3))()
-        after = monomial.action(dynamics.links)
+        moving = Moving(field, coupling, Random.for_field(field, seed=9))
+        drawn, before = moving.draw(), moving.action()
+        force = moving.move(INTEGRATORS[integrator].trajectory(0.2, 3))
+        after = moving.action()
         energies = (drawn.kinetic, before, force.kinetic, after)
-        sizes = force.mean(monomial.name), force.largest(monomial.name)
-        rest = (drawn.uniform, *sizes, dynamics.links.to_numpy().tobytes())
+        sizes = force.mean("gauge"), force.largest("gauge")
+        rest = (drawn.uniform, *sizes, moving.links.to_numpy().tobytes())
         found.append((*(one.parts.tobytes() for one in energies), *rest))
     assert found[0] == found[1]
 
@@ -427,11 +407,11 @@ def test_slabs_have_the_bits_of_the_whole(name, devices, integrator, rng):
 @pytest.mark.parametrize("name", sorted(GENERATORS))
 def test_momenta_depend_on_the_step_and_the_seed(name):
     field = Field.cold(SMALL, "su2", "double")
-    dynamics, energies = MolecularDynamics(field), []
+    momenta, energies = AlgebraField.like(field), []
     for seed, step in ((1, 1), (1, 2), (2, 1)):
         random = Random.for_field(field, name, seed=seed)
         random.step = step
         if step == 2 and random.states:
-            draw_momenta(dynamics.momenta, random)  # which advances the states
-        energies.append(draw_momenta(dynamics.momenta, random))
+            draw_momenta(momenta, random)  # which advances the states
+        energies.append(draw_momenta(momenta, random))
     assert len({*energies}) == 3

@@ -9,9 +9,9 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import ChainError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.updates import moving_chain
-from gauge_mc.updates.quark_links import QuarkLinks
-from gauge_mc.updates.replica_dynamics import bytes_of_trajectory
+from gauge_mc.updates import moving_chains
+from gauge_mc.updates.molecular_dynamics import bytes_of_trajectory
+from gauge_mc.updates.term_links import TermLinks
 
 LATTICE = Lattice(4, 2, 2, 6)
 STEPS = (2, 3, 2, 4)
@@ -125,7 +125,7 @@ def test_chains_without_quarks_have_no_numbers_of_failures(levels, best_device):
     for _ in range(2):
         assert together.update() == alone.update()
         assert together.state() == alone.state()
-    assert not any(moving_chain.FAILURES in one for one in together.state()[1])
+    assert not any(moving_chains.FAILURES in one for one in together.state()[1])
 
 
 LEAVING = "kappa=0.15:flavours=1:range=0.2,2.39,kappa=0.1"
@@ -153,7 +153,7 @@ def test_chains_fail_alone(quarks, rng_name, best_device):
     assert 0 < np.sum(failed) < np.size(failed)
     for numbers, own in zip(together.state()[1], np.transpose(failed).tolist(), strict=True):
         in_a_row = next((n for n, one in enumerate(own[::-1]) if not one), len(own))
-        assert numbers[moving_chain.FAILURES] == in_a_row
+        assert numbers[moving_chains.FAILURES] == in_a_row
 
 
 @pytest.mark.longer
@@ -218,7 +218,8 @@ def test_groups_change_no_bits(size, best_device, monkeypatch):
 def test_groups_of_one_chain_share_the_memory_of_one(best_device, monkeypatch):
     monkeypatch.setattr(hmc, "divided", lambda *_: [slice(n, n + 1) for n in range(4)])
     made = []
-    monkeypatch.setattr(hmc, "QuarkLinks", lambda like: made.append(like) or QuarkLinks(like))
+    make = "gauge_mc.updates.molecular_dynamics.TermLinks"
+    monkeypatch.setattr(make, lambda like: made.append(like) or TermLinks(like))
     one_by_one = Chains(best_device, {"quarks": "kappa=0.13"})
     assert len(made) == 1
     assert (

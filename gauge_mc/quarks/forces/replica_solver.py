@@ -7,9 +7,9 @@ its own coefficients, true residuals and end, so that its bits are those of
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TypeVar
 
 import numpy as np
@@ -105,11 +105,58 @@ class ReplicaQuarkSystem:
         self._vectors.pairs.complete()
         return found
 
+    solve_half = solve
+
+    def forget(self) -> None:
+        """Begin a new trajectory: there are no solutions from which starts are extrapolated."""
+
     def _solver(self, inner: str) -> _ReplicaGradients:
         """Return the solver that iterates in a precision, with its memory."""
         if inner not in self._solvers:
             self._solvers[inner] = _ReplicaGradients(self._residual, self.reduced(inner), inner)
         return self._solvers[inner]
+
+
+class OneQuarkSystem:
+    """The solutions of `QuarkSystem` on one lattice, with the methods of `ReplicaQuarkSystem`.
+
+    The lattice may be divided, and the solver and its history are any that there are.
+
+    Parameters
+    ----------
+    operator, request
+        See `gauge_mc.quarks.forces.normal.QuarkSystem`.
+    """
+
+    def __init__(self, operator: HoppingOperator, request: QuarkSolver) -> None:
+        self._system = one = QuarkSystem(operator, request)
+        self.phi, self.x, self.y = one.phi, one.x, one.y
+        self.reduced, self.forget = one.reduced, one.forget
+
+    def solve(self, tolerance: float, wanted: Mask) -> ReplicaProgress:
+        """Compute X and Y on all sites, from earlier solutions if there is a history."""
+        return self._found(wanted, partial(self._system.solve, tolerance, extrapolated=True))
+
+    def solve_half(self, tolerance: float, wanted: Mask) -> ReplicaProgress:
+        """Compute Y on the even sites."""
+        return self._found(wanted, partial(self._system.solve_half, tolerance))
+
+    def _found(self, wanted: Mask, solve: Callable[[], int]) -> ReplicaProgress:
+        found = ReplicaProgress.begin(1)
+        if wanted.any():
+            try:
+                found.iterations[0] = solve()
+            except ConvergenceError as error:
+                found.errors[0] = error
+        return found
+
+
+def quark_system(
+    operator: HoppingOperator, request: QuarkSolver
+) -> ReplicaQuarkSystem | OneQuarkSystem:
+    """Return the solutions of an operator on one lattice, or on several replicas of it."""
+    several = operator.field.layouts[0].replicas > 1
+    return (ReplicaQuarkSystem if several else OneQuarkSystem)(operator, request)
 
 
 class _Normal:

@@ -1,14 +1,35 @@
-"""Monomials: the terms of the action in whose force the momenta of hybrid Monte Carlo move."""
+"""Monomials: the terms of the action in whose force the momenta of hybrid Monte Carlo move.
+
+Each monomial has a module of its name, with a subclass of `Monomial` that is registered in
+`MONOMIALS`. A run has the gauge action, the monomials of its quarks, and those that it names.
+"""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
+
+from gauge_mc.devices.kernels import Kernel
 from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
+from gauge_mc.fields.field_strength import LargestValues
 from gauge_mc.fields.random_field import Random
-from gauge_mc.updates.energy import Energy
+from gauge_mc.fields.sums import SlabSums
+from gauge_mc.files.columns import Column
+from gauge_mc.options import Option
+from gauge_mc.quarks.solvers import Failures, Mask, ReplicaProgress
+from gauge_mc.registry import Registry
+from gauge_mc.updates.energy import Energy, exact_sum, replica_sums
+
+ADD_FORCE = Kernel("add_force")
+
+GAUGE = "gauge"
+"""Name of the gauge action among the terms of a run."""
 
 
 class Force(NamedTuple):
@@ -30,34 +51,167 @@ class Force(NamedTuple):
 
 
 class Monomial(ABC):
-    """A term of the action.
+    """A term of the action, for one chain or for several.
+
+    Parameters
+    ----------
+    field : Field
+        The links on which the term depends, one replica for every chain, which
+        `gauge_mc.updates.term_links.TermLinks` updates, with their halos.
+    title : str
+        Name of the term, which no other one of the run has; columns of the table are named after
+        it.
+    **values : object
+        Values of its options.
 
     Attributes
     ----------
-    name : str
-        Its name, which no other term of the run has; columns of the table are named after it.
+    iterations : ndarray of int64, shape (chains,)
+        Iterations of solvers of every chain since `draw`.
     """
 
-    name: str
+    name: ClassVar[str]
+    """Name by which the user chooses the monomial."""
+    summary: ClassVar[str]
+    """Short description, for help texts and the reference documentation."""
+    options: ClassVar[tuple[Option, ...]] = ()
+    """Its options. One without a usual value must be given."""
+    columns: ClassVar[tuple[Column, ...]] = ()
+    """Columns of what it measures, in addition to those of all terms; see `measured`."""
+    chosen_by: ClassVar[str] = "monomials"
+    """Option of a run that chooses it."""
+    solves: ClassVar[bool] = False
+    """Whether it has solvers, which may fail."""
+    vectors: ClassVar[int] = 1
+    """Largest number of vectors on the even or odd sites, in double precision, for which a chain
+    needs memory."""
+
+    def __init__(self, field: Field, title: str, **values: Any) -> None:
+        self.field, self.title, self.values = field, title, values
+        self.iterations = np.zeros(self.chains, np.int64)
+        self._largest = LargestValues(field)
 
     @property
-    def iterations(self) -> int:
-        """Number of iterations of solvers since this was last asked; 0 if there are none."""
-        return 0
+    def chains(self) -> int:
+        """Number of chains."""
+        return self.field.layouts[0].replicas
 
-    @property
-    def measured(self) -> tuple[float, ...]:
-        """Values of the columns that the term has in addition to those of all terms."""
+    def draw(self, randoms: Sequence[Random], failures: Failures) -> list[Energy]:
+        """Draw the fields on which the term depends besides the links, if there are any.
+
+        Parameters
+        ----------
+        randoms : sequence of Random
+            The random numbers of every chain.
+        failures : Failures
+            Chains for which nothing is drawn, to which those are added in which a solver fails.
+
+        Returns
+        -------
+        list of Energy
+            The value of the term for every chain; it is arbitrary if a solver has failed.
+        """
+        self.iterations[:] = 0
+        return self._draw(randoms, failures)
+
+    def _draw(self, randoms: Sequence[Random], failures: Failures) -> list[Energy]:
+        """Draw fields; see `draw`. By default the term depends on the links only."""
+        return self.actions(failures)
+
+    @abstractmethod
+    def actions(self, failures: Failures) -> list[Energy]:
+        """Return the value of the term for every chain; it is arbitrary if a solver has failed."""
+
+    @abstractmethod
+    def add_force(self, force: AlgebraField, wanted: Mask, failures: Failures) -> None:
+        """Add the forces F of some chains; what is added to those of others is arbitrary.
+
+        With it dU/dt = P U and dP/dt = F(U) conserve -Tr P^2 + S(U).
+        """
+
+    def _left(self, failures: Failures) -> Mask:
+        """Return the chains in which no solver has failed."""
+        return failures.left(np.ones(self.chains, np.bool_))
+
+    def _take(self, found: ReplicaProgress, wanted: Mask, failures: Failures) -> None:
+        """Count iterations of solutions, and take note of those that there are not."""
+        failures.errors.update(found.errors)
+        self.iterations += np.where(failures.left(wanted), found.iterations, 0)
+
+    def measured(self, chain: int) -> tuple[float, ...]:
+        """Return values of `columns` for a chain."""
         return ()
 
-    @abstractmethod
-    def draw(self, links: Field, random: Random) -> None:
-        """Draw the fields on which the term depends besides the links, if there are any."""
+    def kick(
+        self,
+        force: AlgebraField,
+        momenta: AlgebraField,
+        sizes: Mapping[int, float],
+        failures: Failures,
+    ) -> dict[int, Force]:
+        """Change the momenta of some chains, P <- P + size F(U).
 
-    @abstractmethod
-    def action(self, links: Field) -> Energy:
-        """Return the value of the term."""
+        Parameters
+        ----------
+        force : AlgebraField
+            Memory for the forces, which are 0 before and after.
+        momenta : AlgebraField
+            The momenta.
+        sizes : mapping of int to float
+            The sizes of the kicks by the number of the chain.
+        failures : Failures
+            Chains without force, to which those are added in which a solver fails.
 
-    @abstractmethod
-    def kick(self, links: Field, momenta: AlgebraField, size: float) -> Force:
-        """Change the momenta, P <- P + size F(U), and return what the force is like."""
+        Returns
+        -------
+        dict of int to Force
+            The size of the forces and the kinetic energy, by the number of the chain.
+        """
+        wanted = np.zeros(self.chains, np.bool_)
+        wanted[[*sizes]] = True
+        wanted = failures.left(wanted)
+        found: dict[int, Force] = {}
+        if not wanted.any():
+            return found
+        self.add_force(force, wanted, failures)
+        self._largest.clear()
+        acting = failures.left(wanted)
+        for some, size in _alike(acting, sizes):
+            found |= self._add(force, momenta, some, size)
+        if not acting.all():
+            force.clear()
+        return found
+
+    def _add(
+        self, force: AlgebraField, momenta: AlgebraField, some: range, size: float
+    ) -> dict[int, Force]:
+        """Do the kicks of consecutive chains, whose sizes are the same."""
+        sums = [SlabSums(one, 2, 1, one.whole(some=some), wide=True) for one in momenta.slabs]
+        for n, one in enumerate(sums):
+            one.launch(
+                ADD_FORCE,
+                {
+                    "momenta": one.slab.buffer.address,
+                    "force": force.slabs[n].buffer.address,
+                    "size": size,
+                    "largest": self._largest.address(n),
+                },
+            )
+        own = replica_sums(momenta.devices, sums, len(some))
+        largest = self._largest.by_slice().reshape(self.chains, -1)
+        found = {}
+        for n, (kinetic, squares) in zip(some, np.moveaxis(own, -1, 1), strict=True):
+            mean = math.sqrt(exact_sum(squares) / self.field.lattice.links)
+            found[n] = Force(Energy.of(kinetic), mean, float(largest[n].max()))
+        return found
+
+
+def _alike(wanted: Mask, sizes: Mapping[int, float]) -> Iterator[tuple[range, float]]:
+    """Yield consecutive chains whose kicks have the same size, with this size."""
+    numbers = enumerate(np.flatnonzero(wanted).tolist())
+    for (_, size), group in groupby(numbers, lambda one: (one[1] - one[0], sizes[one[1]])):
+        own = [n for _, n in group]
+        yield range(own[0], own[-1] + 1), size
+
+
+MONOMIALS: Registry[type[Monomial]] = Registry("monomial", __name__, Monomial)

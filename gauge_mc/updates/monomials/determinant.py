@@ -6,17 +6,17 @@ import math
 
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.algebra_field import AlgebraField
-from gauge_mc.fields.field import Field
-from gauge_mc.fields.random_field import Random
 from gauge_mc.quarks.forces.derivative import DiagonalDerivative, log_determinants
 from gauge_mc.quarks.matrices.hermitian import FORMS, HERMITIAN
 from gauge_mc.quarks.operators import DiracOperator
+from gauge_mc.quarks.solvers import Failures, Mask
 from gauge_mc.quarks.vectors.spinors import SPINS
 from gauge_mc.updates.energy import Energy, replica_sums
-from gauge_mc.updates.monomials.quark_forces import QuarkMonomial
+from gauge_mc.updates.monomials import MONOMIALS, Monomial
 
 
-class Determinant(QuarkMonomial):
+@MONOMIALS.register
+class Determinant(Monomial):
     """S = -(flavours / 2) ln det (A A^dagger) on the odd sites, for flavours with det M each.
 
     It accompanies the pseudofermions for Mh, the operator on the even sites, because
@@ -28,8 +28,8 @@ class Determinant(QuarkMonomial):
         The operator M, on links that are updated before a method is called.
     flavours : int
         Number of flavours.
-    name : str
-        Name of the monomial.
+    title : str
+        See `Monomial`.
 
     Raises
     ------
@@ -37,10 +37,16 @@ class Determinant(QuarkMonomial):
         If A is not composed of terms.
     """
 
+    name = "determinant"
+    summary = "determinant of the diagonal part of a Dirac operator on the odd sites"
+    chosen_by = "quarks"
+    solves = True
+    vectors = 48
+
     def __init__(
-        self, operator: DiracOperator, flavours: int = 2, name: str = "determinant"
+        self, operator: DiracOperator, flavours: int = 2, title: str = "determinant"
     ) -> None:
-        super().__init__(operator.field, name)
+        super().__init__(operator.field, title)
         if operator.diagonal not in FORMS:
             raise UsageError(
                 f"The determinant of the diagonal part of the operator {operator.name} is not "
@@ -48,16 +54,8 @@ class Determinant(QuarkMonomial):
             )
         self._operator, self._flavours = operator, flavours
 
-    def draw(self, links: Field, random: Random) -> None:
-        """Draw nothing: the term depends on the links only."""
-
-    def action(self, links: Field) -> Energy:
-        """Return the value of the term, as the contributions of blocks of sites."""
-        (found,) = self.actions()
-        return found
-
-    def actions(self) -> list[Energy]:
-        """Return the value of the term on every replica of the links."""
+    def actions(self, failures: Failures) -> list[Energy]:
+        """Return the value of the term for every chain, as the contributions of blocks of sites."""
         part, weight = self._operator.hermitian, -self._flavours / 2
         devices, replicas = self.field.devices, self.field.layouts[0].replicas
         if self._operator.diagonal == HERMITIAN:
@@ -66,8 +64,8 @@ class Determinant(QuarkMonomial):
         numbers = self.field.lattice.sites // 2 * SPINS * self.field.group.colours
         return [Energy.of(weight * numbers * math.log1p(part.mass**2))] * replicas
 
-    def add_force(self, force: AlgebraField) -> None:
-        """Add the force; see `QuarkMonomial.add_force`."""
+    def add_force(self, force: AlgebraField, wanted: Mask, failures: Failures) -> None:
+        """Add the forces of all chains."""
         if self._operator.diagonal == HERMITIAN:
             derivative = DiagonalDerivative.of(self.field)
             blocks = derivative.of_determinant(self._operator.hermitian, -self._flavours)

@@ -4,31 +4,43 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.actions import Action, Coupling
+from gauge_mc.devices import Buffer
 from gauge_mc.devices.base import Launch, repeated
-from gauge_mc.devices.kernels import Kernel
+from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.slab import Slab
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_strength import LargestValues
-from gauge_mc.fields.random_field import Random
 from gauge_mc.fields.sums import SlabSums
-from gauge_mc.updates.energy import Energy, block_sums, exact_sum, replica_sums
-from gauge_mc.updates.monomials import Force, Monomial
-from gauge_mc.updates.replicas import ONE_REPLICA
+from gauge_mc.quarks.solvers import Failures, Mask
+from gauge_mc.updates.chain_steps import ChainSteps, KickAndDrift
+from gauge_mc.updates.energy import Energy, exact_sum, replica_sums
+from gauge_mc.updates.monomials import GAUGE, MONOMIALS, Force, Monomial
+from gauge_mc.updates.replicas import MANY_REPLICAS, ONE_REPLICA, couplings_in_memory, in_memory
 
 KICK = Kernel("kick")
 KICK_AND_DRIFT = Kernel("kick_and_drift")
 
-ALONE = {"moves": None, "actions": None}
-"""Arguments of both kernels for a field of one replica."""
+BegunKick = Callable[[], Mapping[int, Force]]
+"""Waits for kicks that have begun, and returns forces by the number of the chain."""
+
+
+class StepsInMemory(NamedTuple):
+    """Steps of chains as kernels read them."""
+
+    memory: Buffer | None
+    """The memory; None if they are arguments of the kernels."""
+    addresses: Mapping[ChainSteps, int | None]
+    """Addresses in it."""
 
 
 def check_action(action: Action, like: Field) -> None:
@@ -121,108 +133,175 @@ def gauge_force(sums: NDArray[np.float64], largest: NDArray[np.float64], lattice
     return Force(Energy.of(sums[..., 0]), mean, float(largest.max()))
 
 
+@MONOMIALS.register
 class GaugeMonomial(Monomial):
-    """A gauge action, of any kind that declares its loops.
+    """The gauge action of one chain or of several, of any kind that declares its loops.
+
+    That of a run also moves the links: a kick and the drift after it are one kernel. A launch moves
+    all chains that do a step at the same time, each with its own coupling and its own step, so that
+    every chain has the bits that it has alone.
 
     Parameters
     ----------
-    coupling : Coupling
-        The gauge action with its couplings.
+    couplings : sequence of Coupling
+        The gauge action of every chain, whose kernels are the same.
     like : Field
-        A field of the same kind as those to which the monomial is applied.
+        A field of the kind of those that move, with one replica for every chain.
+    replicas : Choice, optional
+        How the kernels treat replicas; by default as there are one or several.
+    title : str
+        See `Monomial`.
 
     Raises
     ------
     UsageError
-        If the action does not declare its loops, or the halos are not deep enough for it.
+        If an action does not declare its loops, or the halos are not deep enough for it.
     """
 
-    name = "gauge"
+    name = GAUGE
+    summary = "gauge action, of any kind"
+    chosen_by = "action"
 
-    def __init__(self, coupling: Coupling, like: Field) -> None:
-        action = coupling.action
-        check_action(action, like)
-        self.coupling, self.halo_depth = coupling, action.halo_depth
-        self._choice = action.choice
-        self._largest = LargestValues(like)
+    def __init__(
+        self,
+        couplings: Sequence[Coupling],
+        like: Field,
+        replicas: Choice | None = None,
+        title: str = GAUGE,
+    ) -> None:
+        super().__init__(like, title)
+        for one in couplings:
+            check_action(one.action, like)
+        self.couplings, first = tuple(couplings), couplings[0]
+        several = MANY_REPLICAS if len(couplings) > 1 else ONE_REPLICA
+        self.replicas, self.halo_depth = replicas or several, first.action.halo_depth
+        self._choices = first.action.choice, self.replicas
+        self._coefficients = first.coefficients(like.group)
+        self._actions: Buffer | None = None
+        if self.replicas == MANY_REPLICAS:
+            self._actions = couplings_in_memory(like, KICK, self._choices, couplings)
 
-    def draw(self, links: Field, random: Random) -> None:
-        """Draw nothing: the action depends on the links only."""
+    def actions(self, failures: Failures) -> list[Energy]:
+        """Return the action of every chain."""
+        return gauge_actions(self.field, self.couplings)
 
-    def action(self, links: Field) -> Energy:
-        """Return the action of a field whose halos are up to date; 0 if all links are 1."""
-        return self.begin_action(links)()
+    def add_force(self, force: AlgebraField, wanted: Mask, failures: Failures) -> None:
+        """Add the forces of all chains, as kicks of size 1."""
+        each = tuple((n, KickAndDrift(1.0, 0.0)) for n in range(self.chains))
+        steps = ChainSteps(0, 0, True, each)
+        memory = self.in_memory(self.field, [steps])
+        address = memory.addresses[steps]
+        self.begin_kick(self.field, force, steps, address, self._largest)()
 
-    def begin_action(self, links: Field) -> Callable[[], Energy]:
-        """Begin to compute the action, and return a call that waits for it; see `begin_actions`."""
-        actions = begin_actions(links, [self.coupling])
-        return lambda: actions()[0]
+    def in_memory(self, like: Field, moving: Sequence[ChainSteps]) -> StepsInMemory:
+        """Return the steps of chains in the memory of the device, if kernels read them there."""
+        addresses: dict[ChainSteps, int | None] = dict.fromkeys(moving)
+        if self.replicas == ONE_REPLICA:
+            return StepsInMemory(None, addresses)
+        kind: Any = KICK.part("ReplicaMove", like.slabs[0].variant(*self._choices))
+        kicked = [one for one in moving if one.kicked]
+        moves = [
+            kind(kick=step.kick, drift=step.drift, replica=n, unused=0)
+            for one in kicked
+            for n, step in one.moves
+        ]
+        memory = in_memory(like, np.frombuffer((kind * len(moves))(*moves), np.uint8))
+        place = memory.address
+        for one in kicked:
+            addresses[one] = place
+            place += len(one.moves) * ctypes.sizeof(kind)
+        return StepsInMemory(memory, addresses)
 
-    def kick(self, links: Field, momenta: AlgebraField, size: float) -> Force:
-        """Change the momenta; see `Monomial.kick`."""
-        return self.begin_kick(links, momenta, size)()
+    def begin_kick(
+        self,
+        links: Field,
+        momenta: AlgebraField,
+        steps: ChainSteps,
+        address: int | None,
+        largest: LargestValues,
+    ) -> BegunKick:
+        """Begin kicks of some chains whose force is wanted, and return a call that waits for it.
 
-    def begin_kick(self, links: Field, momenta: AlgebraField, size: float) -> Callable[[], Force]:
-        """Begin to change the momenta, and return a call that waits for the force.
+        There is no other kick of chains whose links are in the same field before its end.
 
-        It must be called before the next kick of a gauge action on the device.
+        Parameters
+        ----------
+        links : Field
+            The links, whose halos are up to date.
+        momenta : AlgebraField
+            The momenta, which the kicks change.
+        steps : ChainSteps
+            The chains and the sizes of their kicks.
+        address : int, optional
+            Their address; see `in_memory`.
+        largest : LargestValues
+            Memory for the largest forces, which are 0.
         """
-        self._largest.clear()
-        choices = (self._choice, ONE_REPLICA)
+        numbers = [n for n, _ in steps.moves]
+        scratch = f"{KICK.name} {steps.source}"
         sums = [
-            SlabSums(slab, 2, 1, choices=choices, scratch=KICK.name, wide=True)
+            SlabSums(
+                slab, 2, 1, first(slab, len(numbers)), False, self._choices, scratch, wide=True
+            )
             for slab in links.slabs
         ]
         for n, one in enumerate(sums):
-            one.launch(
-                KICK,
-                {
-                    "links": one.slab.buffer.address,
-                    "momenta": momenta.slabs[n].buffer.address,
-                    "kick": size,
-                    "largest": self._largest.address(n),
-                    "action": self._coefficients(KICK, one.slab),
-                    **ALONE,
-                },
-            )
+            given = self._arguments(KICK, one.slab, momenta.slabs[n], steps, address)
+            own = {"links": one.slab.buffer.address, "largest": largest.address(n)}
+            one.launch(KICK, {**given, **own})
 
-        def force() -> Force:
-            found, largest = block_sums(links.devices, sums), self._largest.by_slice()
-            return gauge_force(found, largest, links.lattice)
+        def wait() -> Mapping[int, Force]:
+            found = replica_sums(links.devices, sums, len(numbers))
+            values = largest.by_slice().reshape(len(self.couplings), -1)
+            pairs = zip(found, numbers, strict=True)
+            return {n: gauge_force(own, values[n], links.lattice) for own, n in pairs}
 
-        return force
+        return wait
 
     def kick_and_drift(
-        self, source: Field, target: Field, momenta: AlgebraField, kick: float, drift: float
+        self,
+        source: Field,
+        target: Field,
+        momenta: AlgebraField,
+        steps: ChainSteps,
+        address: int | None,
     ) -> Iterator[Launch]:
-        """Yield calls that do a kick and then a drift, apart from the halo exchange.
+        """Yield calls that do kicks and then drifts of some chains, without the halo exchange.
 
         Parameters
         ----------
         source, target : Field
             The links before and after the drift, which are different fields.
-        momenta : AlgebraField
-            The momenta, which the kick changes.
-        kick, drift : float
-            Sizes of the kick and of the drift.
+        momenta, steps, address
+            See `begin_kick`.
         """
         for slab, other, own in zip(source.slabs, target.slabs, momenta.slabs, strict=True):
             arguments = slab.arguments(
                 KICK_AND_DRIFT,
-                slab.whole(),
-                self._choice,
-                ONE_REPLICA,
+                first(slab, len(steps.moves)),
+                *self._choices,
                 source=slab.buffer.address,
                 target=other.buffer.address,
-                momenta=own.buffer.address,
-                kick=kick,
-                drift=drift,
-                action=self._coefficients(KICK_AND_DRIFT, slab),
-                **ALONE,
+                drift=steps.moves[0][1].drift,
+                **self._arguments(KICK_AND_DRIFT, slab, own, steps, address),
             )
-            kernel = slab.kernel(KICK_AND_DRIFT, self._choice, ONE_REPLICA)
+            kernel = slab.kernel(KICK_AND_DRIFT, *self._choices)
             yield from kernel.launches(repeated([arguments], 1), [1])
 
-    def _coefficients(self, kernel: Kernel, slab: Slab) -> ctypes.Structure:
-        kind = kernel.part("ACTION::Coefficients", slab.variant(self._choice, ONE_REPLICA))
-        return kind(**self.coupling.coefficients(slab.group))
+    def _arguments(
+        self, kernel: Kernel, slab: Slab, momenta: Slab, steps: ChainSteps, address: int | None
+    ) -> dict[str, Any]:
+        """Return the arguments that both kernels have; many chains read theirs from memory."""
+        kind = kernel.part("ACTION::Coefficients", slab.variant(*self._choices))
+        return {
+            "momenta": momenta.buffer.address,
+            "kick": steps.moves[0][1].kick,
+            "action": kind(**self._coefficients),
+            "moves": address,
+            "actions": self._actions.address if self._actions else None,
+        }
+
+
+def first(slab: Slab, count: int) -> ctypes.Structure:
+    """Return the work of a launch on as many lattices, which kernels map to replicas."""
+    return slab.whole(some=range(count))

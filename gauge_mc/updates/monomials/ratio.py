@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from gauge_mc.fields.algebra_field import AlgebraField
-from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.quarks.forces.normal import OddSites, QuarkSolver, QuarkSystem
-from gauge_mc.quarks.forces.pseudofermions import draw_vectors
+from gauge_mc.quarks.forces.normal import OddSites, QuarkSolver
+from gauge_mc.quarks.forces.replica_solver import quark_system
 from gauge_mc.quarks.matrices.linear import EVEN
 from gauge_mc.quarks.operators import DiracOperator
+from gauge_mc.quarks.solvers import Failures, Mask
 from gauge_mc.quarks.vectors.algebra import Combine
 from gauge_mc.quarks.vectors.spinors import SpinorField
 from gauge_mc.updates.energy import Energy
-from gauge_mc.updates.monomials.quark_forces import QuarkMonomial, local_norm
+from gauge_mc.updates.monomials import MONOMIALS, Monomial
+from gauge_mc.updates.pseudofermions import draw_all, local_norms
 
 
-class Ratio(QuarkMonomial):
+@MONOMIALS.register
+class Ratio(Monomial):
     """S = |Mh1^-1 Mh2 phi|^2 on the even sites, for det(Mh1 Mh1^dagger) / det(Mh2 Mh2^dagger).
 
     Together with `TwoFlavours` of the heavier mass it replaces that of the lighter one.
@@ -31,9 +34,15 @@ class Ratio(QuarkMonomial):
         How the solutions are computed.
     number : int
         Number of the field of pseudofermions among those of the run, from 0.
-    name : str
-        Name of the monomial.
+    title : str
+        See `Monomial`.
     """
+
+    name = "ratio"
+    summary = "ratio of the determinants of two masses of two flavours"
+    chosen_by = "quarks"
+    solves = True
+    vectors = 48
 
     def __init__(
         self,
@@ -41,13 +50,13 @@ class Ratio(QuarkMonomial):
         heavy: DiracOperator,
         request: QuarkSolver,
         number: int,
-        name: str = "ratio",
+        title: str = "ratio",
     ) -> None:
-        super().__init__(light.field, name)
+        super().__init__(light.field, title)
         self._light, self._heavy = light, heavy
         self._request, self._number = request, number
-        self._system = QuarkSystem(light, request)
-        self._drawing = QuarkSystem(heavy, replace(request, history=0))
+        self._system = quark_system(light, request)
+        self._drawing = quark_system(heavy, replace(request, history=0))
         self._eta = SpinorField.empty(light.field, parity=EVEN)
         # phi and X on all sites, whose odd parts are those of the heavy operator.
         self._phi, self._x = (SpinorField.empty(light.field) for _ in range(2))
@@ -57,33 +66,33 @@ class Ratio(QuarkMonomial):
         self._copy_phi = Combine(self._phi, self._drawing.y, parity=EVEN)
         self._multiply_eta = self._system.reduced().apply(self._drawing.phi, self._eta)
         self._multiply_phi = self._drawing.reduced().apply(self._system.phi, self._phi)
-        self._drawn_at = -1
 
-    def draw(self, links: Field, random: Random) -> None:
-        """Draw phi = Mh2^-1 Mh1 eta, for normal random vectors eta."""
-        draw_vectors(self._eta, random, self._number)
+    def _draw(self, randoms: Sequence[Random], failures: Failures) -> list[Energy]:
+        """Draw phi = Mh2^-1 Mh1 eta, for normal random vectors eta; see `Monomial.draw`."""
+        wanted = draw_all(self._eta, randoms, self._number, failures)
         self._multiply_eta()
-        self._iterations += self._drawing.solve_half(self._request.action_tolerance)
+        found = self._drawing.solve_half(self._request.action_tolerance, wanted)
+        self._take(found, wanted, failures)
         self._copy_phi(0, 1)
         self._system.forget()
-        self._drawn_at = self._light.refreshed
+        return local_norms(self._eta)
 
-    def action(self, links: Field) -> Energy:
-        """Return |Mh1^-1 Mh2 phi|^2, which is |eta|^2 on the links for which phi was drawn."""
-        if self._light.refreshed == self._drawn_at:
-            return local_norm(self._eta)
+    def actions(self, failures: Failures) -> list[Energy]:
+        """Return |Mh1^-1 Mh2 phi|^2; see `Monomial.actions`."""
         self._multiply_phi()
-        self._iterations += self._system.solve_half(self._request.action_tolerance)
-        return local_norm(self._system.y)
+        wanted = self._left(failures)
+        found = self._system.solve_half(self._request.action_tolerance, wanted)
+        self._take(found, wanted, failures)
+        return local_norms(self._system.y)
 
-    def add_force(self, force: AlgebraField) -> None:
-        """Add the force; see `QuarkMonomial.add_force`.
+    def add_force(self, force: AlgebraField, wanted: Mask, failures: Failures) -> None:
+        """Add the forces; see `Monomial.add_force`.
 
         dS is 2 Re X^dagger (dMh2 phi - dMh1 Y) with Y = Mh1^-1 Mh2 phi and X = Mh1^-dagger Y.
         """
         self._multiply_phi()
         system = self._system
-        self._iterations += system.solve(self._request.force_tolerance, extrapolated=True)
+        self._take(system.solve(self._request.force_tolerance, wanted), wanted, failures)
         self._light.add_force(force, system.x, system.y, [1.0])
         self._copy_x(0, 1)
         self._lift_x()

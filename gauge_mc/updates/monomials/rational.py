@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 
 import numpy as np
 
 from gauge_mc.errors import ConvergenceError, UsageError
 from gauge_mc.fields.algebra_field import AlgebraField
-from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.files.columns import Column
 from gauge_mc.quarks.forces.normal import NormalOperator, NormalPairs, QuarkSolver
@@ -23,12 +21,8 @@ from gauge_mc.quarks.vectors.algebra import Combine
 from gauge_mc.quarks.vectors.spinors import SpinorField
 from gauge_mc.rounded import square
 from gauge_mc.updates.energy import Energy
-from gauge_mc.updates.monomials.quark_forces import QuarkMonomial, local_norms
-from gauge_mc.updates.monomials.replica_quarks import (
-    ReplicaTerm,
-    draw_all,
-    everywhere,
-)
+from gauge_mc.updates.monomials import MONOMIALS, Monomial
+from gauge_mc.updates.pseudofermions import draw_all, local_norms
 
 ACCURACY = 1e-12
 """Default of the relative error of the rational function of the action."""
@@ -46,7 +40,8 @@ TOGETHER = 4
 """Number of poles whose forces are computed together, which memory is needed for."""
 
 
-class Rational(QuarkMonomial):
+@MONOMIALS.register
+class Rational(Monomial):
     """S = |R(Mh Mh^dagger) phi|^2 on the even sites with R(x) ~ x^(-f/4), for |det Mh|^f.
 
     f is the number of flavours; one flavour needs the weight det M = det A_oo det Mh, so that
@@ -84,100 +79,8 @@ class Rational(QuarkMonomial):
         ends for any links, and begins at `RATIO` times that.
     accuracy : float
         Largest relative error of R.
-    name : str
-        Name of the monomial.
-
-    Attributes
-    ----------
-    term : ReplicaRational
-        The term for one chain.
-    spectrum : SpectrumEnds or None
-        The ends of the spectrum of Mh Mh^dagger when they were last measured.
-
-    Raises
-    ------
-    UsageError
-        If a value is invalid.
-    """
-
-    def __init__(
-        self,
-        operator: DiracOperator,
-        request: QuarkSolver,
-        number: int,
-        flavours: float = 1,
-        ends: tuple[float, float] | None = None,
-        accuracy: float = ACCURACY,
-        name: str = "rational",
-    ) -> None:
-        super().__init__(operator.field, name)
-        given = operator, request, number, flavours, ends, accuracy, name
-        self._operator, self.term = operator, ReplicaRational(*given)
-        self._drawn: tuple[int, Energy] | None = None
-
-    @property
-    def phi(self) -> SpinorField:
-        """The pseudofermions."""
-        return self.term.phi
-
-    @property
-    def spectrum(self) -> SpectrumEnds | None:
-        """The ends of the spectrum; see `Rational`."""
-        return self.term.spectra[0]
-
-    def draw(self, links: Field, random: Random) -> None:
-        """Draw phi = R^-1 eta, for normal random vectors eta.
-
-        Raises
-        ------
-        ConvergenceError
-            If the spectrum leaves the range, or solutions are not found.
-        """
-        with self._solving() as failures:
-            (found,) = self.term.draw([random], failures)
-        self._drawn = self._operator.refreshed, found
-
-    def action(self, links: Field) -> Energy:
-        """Return |R phi|^2, which is |eta|^2 on the links for which phi was drawn.
-
-        Raises
-        ------
-        ConvergenceError
-            If the spectrum leaves the range, or solutions are not found.
-        """
-        if self._drawn and self._drawn[0] == self._operator.refreshed:
-            return self._drawn[1]
-        with self._solving() as failures:
-            (found,) = self.term.actions(failures)
-        return found
-
-    @property
-    def measured(self) -> tuple[float, ...]:
-        """The ends of the spectrum when they were last measured, and 0 if they were not."""
-        return self.term.measured(0)
-
-    def add_force(self, force: AlgebraField) -> None:
-        """Add the force; see `QuarkMonomial.add_force`."""
-        with self._solving() as failures:
-            self.term.add_force(force, everywhere(1), failures)
-
-    @contextmanager
-    def _solving(self) -> Iterator[Failures]:
-        """Count the iterations of solutions, and refuse to go on without one."""
-        failures = Failures()
-        yield failures
-        self._iterations += int(self.term.iterations[0])
-        self.term.iterations[:] = 0
-        failures.check()
-
-
-class ReplicaRational(ReplicaTerm):
-    """The term of `Rational` for several chains.
-
-    Parameters
-    ----------
-    operator, request, number, flavours, ends, accuracy, name
-        See `Rational`.
+    title : str
+        See `Monomial`.
 
     Attributes
     ----------
@@ -196,6 +99,20 @@ class ReplicaRational(ReplicaTerm):
         If a value is invalid.
     """
 
+    name = "rational"
+    summary = "pseudofermions of one flavour, or of a doublet, with a rational function"
+    chosen_by = "quarks"
+    solves = True
+    vectors = 180  # 40 poles, two vectors for each and these in two precisions
+    columns = (
+        Column(
+            "smallest_eigenvalue",
+            float,
+            "Smallest eigenvalue of Mh Mh^dagger at the end of the trajectory.",
+        ),
+        Column("largest_eigenvalue", float, "Largest eigenvalue of Mh Mh^dagger."),
+    )
+
     def __init__(
         self,
         operator: DiracOperator,
@@ -204,9 +121,9 @@ class ReplicaRational(ReplicaTerm):
         flavours: float = 1,
         ends: tuple[float, float] | None = None,
         accuracy: float = ACCURACY,
-        name: str = "rational",
+        title: str = "rational",
     ) -> None:
-        super().__init__(operator.field, name)
+        super().__init__(operator.field, title)
         if not LEAST_FLAVOURS <= flavours <= MOST_FLAVOURS:
             raise UsageError(
                 f"The number of flavours is {flavours:g}; give one from {LEAST_FLAVOURS} to "
@@ -236,13 +153,13 @@ class ReplicaRational(ReplicaTerm):
         return NormalOperator(self._operator.reduced(True, precision))
 
     def _draw(self, randoms: Sequence[Random], failures: Failures) -> list[Energy]:
-        """Draw phi = R^-1 eta, for normal random vectors eta; see `ReplicaTerm.draw`."""
+        """Draw phi = R^-1 eta, for normal random vectors eta; see `Monomial.draw`."""
         draw_all(self._eta, randoms, self._number, failures)
         self._multiply(self.phi, self.inverse_root, self._eta, failures)
         return local_norms(self._eta)
 
     def actions(self, failures: Failures) -> list[Energy]:
-        """Return |R phi|^2; see `ReplicaTerm.actions`."""
+        """Return |R phi|^2; see `Monomial.actions`."""
         self._multiply(self._z, self.root, self.phi, failures)
         return local_norms(self._z)
 
@@ -252,7 +169,7 @@ class ReplicaRational(ReplicaTerm):
         return (found.smallest, found.largest) if found else (0.0, 0.0)
 
     def add_force(self, force: AlgebraField, wanted: Mask, failures: Failures) -> None:
-        """Add the forces; see `ReplicaTerm.add_force`.
+        """Add the forces; see `Monomial.add_force`.
 
         A pole contributes residue times phi^dagger X with X = (Mh Mh^dagger + shift)^-1 phi, so
         that dS is the sum over all poles of -2 residue Re X^dagger (dM) Y with Y = Mh^dagger X.
@@ -277,7 +194,7 @@ class ReplicaRational(ReplicaTerm):
         failures: Failures,
     ) -> None:
         """Set a vector to a function of Mh Mh^dagger times another one."""
-        wanted = failures.left(everywhere(self.chains))
+        wanted = self._left(failures)
         tolerance = self._request.action_tolerance
         solutions = self._solutions(b, function, tolerance, wanted, failures)
         Combine(target, b)(0, function.constant)
@@ -309,21 +226,9 @@ class ReplicaRational(ReplicaTerm):
         low, high = min(lower, found.smallest / MARGIN), max(upper, found.largest * MARGIN)
         failures.errors[chain] = ConvergenceError(
             f"The eigenvalues of Mh Mh^dagger are from {found.smallest:.3g} to "
-            f"{found.largest:.3g}, but the rational function of {self.name} is for {lower:.3g} to "
+            f"{found.largest:.3g}, but the rational function of {self.title} is for {lower:.3g} to "
             f"{upper:.3g}: choose a range such as {low:.1g} to {high:.2g}."
         )
-
-
-def spectrum_columns(term: str) -> tuple[Column, ...]:
-    """Return the columns of what a term with this name has measured."""
-    return (
-        Column(
-            f"smallest_eigenvalue_{term}",
-            float,
-            "Smallest eigenvalue of Mh Mh^dagger at the end of the trajectory.",
-        ),
-        Column(f"largest_eigenvalue_{term}", float, "Largest eigenvalue of Mh Mh^dagger."),
-    )
 
 
 def default_ends(operator: DiracOperator) -> tuple[float, float]:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gauge_mc.fields.algebra_field import AlgebraField
-from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.quarks.forces.normal import QuarkSolver, QuarkSystem
-from gauge_mc.quarks.forces.pseudofermions import draw_vectors
+from gauge_mc.quarks.forces.normal import QuarkSolver
+from gauge_mc.quarks.forces.replica_solver import quark_system
 from gauge_mc.quarks.matrices.linear import EVEN
 from gauge_mc.quarks.operators import DiracOperator
+from gauge_mc.quarks.solvers import Failures, Mask
 from gauge_mc.quarks.vectors.spinors import SpinorField
 from gauge_mc.updates.energy import Energy
-from gauge_mc.updates.monomials.quark_forces import QuarkMonomial, local_norm
+from gauge_mc.updates.monomials import MONOMIALS, Monomial
+from gauge_mc.updates.pseudofermions import draw_all, local_norms
 
 
-class TwoFlavours(QuarkMonomial):
+@MONOMIALS.register
+class TwoFlavours(Monomial):
     """S = phi^dagger (Mh Mh^dagger)^-1 phi on the even sites, for det(Mh Mh^dagger).
 
     Mh = A_ee - kappa^2 D_eo A_oo^-1 D_oe, so that |det M|^2 is |det A_oo|^2 det(Mh Mh^dagger).
@@ -29,40 +33,45 @@ class TwoFlavours(QuarkMonomial):
         How the solutions are computed.
     number : int
         Number of the field of pseudofermions among those of the run, from 0.
-    name : str
-        Name of the monomial.
+    title : str
+        See `Monomial`.
     """
+
+    name = "two-flavours"
+    summary = "pseudofermions of two flavours of one mass"
+    chosen_by = "quarks"
+    solves = True
+    vectors = 48
 
     def __init__(
         self,
         operator: DiracOperator,
         request: QuarkSolver,
         number: int,
-        name: str = "two_flavours",
+        title: str = "two_flavours",
     ) -> None:
-        super().__init__(operator.field, name)
+        super().__init__(operator.field, title)
         self._operator, self._request, self._number = operator, request, number
-        self._system = QuarkSystem(operator, request)
+        self._system = quark_system(operator, request)
         self._eta = SpinorField.empty(operator.field, parity=EVEN)
         self._multiply = self._system.reduced().apply(self._system.phi, self._eta)
-        self._drawn_at = -1
 
-    def draw(self, links: Field, random: Random) -> None:
-        """Draw phi = Mh eta, for normal random vectors eta."""
-        draw_vectors(self._eta, random, self._number)
+    def _draw(self, randoms: Sequence[Random], failures: Failures) -> list[Energy]:
+        """Draw phi = Mh eta, for normal random vectors eta; see `Monomial.draw`."""
+        draw_all(self._eta, randoms, self._number, failures)
         self._multiply()
         self._system.forget()
-        self._drawn_at = self._operator.refreshed
+        return local_norms(self._eta)
 
-    def action(self, links: Field) -> Energy:
-        """Return |Mh^-1 phi|^2, which is |eta|^2 on the links for which phi was drawn."""
-        if self._operator.refreshed == self._drawn_at:
-            return local_norm(self._eta)
-        self._iterations += self._system.solve_half(self._request.action_tolerance)
-        return local_norm(self._system.y)
+    def actions(self, failures: Failures) -> list[Energy]:
+        """Return |Mh^-1 phi|^2; see `Monomial.actions`."""
+        wanted = self._left(failures)
+        found = self._system.solve_half(self._request.action_tolerance, wanted)
+        self._take(found, wanted, failures)
+        return local_norms(self._system.y)
 
-    def add_force(self, force: AlgebraField) -> None:
-        """Add the force; see `QuarkMonomial.add_force`."""
+    def add_force(self, force: AlgebraField, wanted: Mask, failures: Failures) -> None:
+        """Add the forces; see `Monomial.add_force`."""
         system = self._system
-        self._iterations += system.solve(self._request.force_tolerance, extrapolated=True)
+        self._take(system.solve(self._request.force_tolerance, wanted), wanted, failures)
         self._operator.add_force(force, system.x, system.y, [1.0])

@@ -10,11 +10,10 @@ from gauge_mc.fields.field import Field
 from gauge_mc.quarks.diagonal import DiagonalTerm
 from gauge_mc.quarks.operators import DiracOperator
 from gauge_mc.quarks.operators.wilson import PlainWilson
+from gauge_mc.quarks.solvers import Failures
 from gauge_mc.quarks.vectors.spinors import SpinorField
-from gauge_mc.updates.molecular_dynamics import MolecularDynamics
 from gauge_mc.updates.monomials.determinant import Determinant
-from gauge_mc.updates.monomials.quark_forces import ForceField
-from gauge_mc.updates.quark_links import QuarkLinks
+from gauge_mc.updates.term_links import TermLinks
 from tests.domain.conftest import GPUS, open_group
 from tests.reference import pseudofermions as reference
 from tests.reference.dirac import dense, hopping
@@ -22,7 +21,8 @@ from tests.reference.fields import dagger, gauge_transform, parity, random_field
 from tests.reference.flow import algebra
 from tests.reference.molecular_dynamics import derivative, rates
 from tests.reference.pseudofermions import Quark
-from tests.updates.test_molecular_dynamics import DRIFT, momenta_of
+from tests.updates.monomials.trajectories import SIZE as DRIFT
+from tests.updates.monomials.trajectories import OneChain, empty_momenta, matrices
 
 PHASES = (np.exp(0.3j), 1, np.exp(-0.7j), -1)
 CLOVER = Quark(0.12, PHASES, 0.0, 1.7)
@@ -39,27 +39,23 @@ class Determinants:
     def __init__(self, links, group, device, quark, flavours=2):
         lattice = Lattice(*links.shape[3::-1])
         self.field = Field.from_slices(lattice, group, links, "double", device)
-        self.links = QuarkLinks(self.field)
+        self.links = TermLinks(self.field)
         values = {"csw": quark.csw, "mu": quark.mu} if quark.csw else {"mu": quark.mu}
         name = "wilson-clover" if quark.csw else "twisted-mass"
         self.operator = self.links.operator(name, quark.kappa, quark.phases, **values)
-        self.monomial = Determinant(self.operator, flavours)
-        self.dynamics = MolecularDynamics(self.field)
+        self.monomial = OneChain(Determinant(self.operator, flavours))
 
     def action(self):
         """The value of the action."""
-        return self.monomial.action(self.field)
+        return self.monomial.action()
 
     def force(self, *more):
         """The force of the monomial, and of the arguments of `DiracOperator.add_force`."""
-        memory, momenta = ForceField.of(self.monomial.field), self.dynamics.momenta
-        for slab in momenta.slabs:
-            slab.device.write(slab.buffer, 0, np.zeros(slab.buffer.nbytes, np.uint8))
-        self.monomial.add_force(memory.force)
+        momenta = empty_momenta(self.field)
         if more:
-            self.operator.add_force(memory.force, *more)
-        memory.kick(momenta, SIZE)
-        return momenta_of(self.dynamics) / SIZE
+            self.operator.add_force(self.monomial.memory, *more)
+        self.monomial.kick(momenta, SIZE)
+        return matrices(self.field, momenta) / SIZE
 
 
 def direction(links, rng):
@@ -178,8 +174,9 @@ def test_what_is_refused(best_device):
         def __init__(self):
             self.coefficients = {"factor": 0.1}
 
+    term = Determinant(DiracOperator(field, 0.1, -1, Unknown()))
     with pytest.raises(UsageError, match="force of the term unknown is not known"):
-        Determinant(DiracOperator(field, 0.1, -1, Unknown())).add_force(AlgebraField.like(field))
+        term.add_force(AlgebraField.like(field), np.ones(1, bool), Failures())
 
     class Other(PlainWilson):
         name = "other"

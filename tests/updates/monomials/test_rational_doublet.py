@@ -9,7 +9,7 @@ from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.quarks.forces.normal import QuarkSolver
 from gauge_mc.updates.monomials.rational import Rational
-from gauge_mc.updates.quark_links import QuarkLinks
+from gauge_mc.updates.term_links import TermLinks
 from tests.domain.conftest import GPUS, open_group
 from tests.reference import doublet as reference
 from tests.reference.fields import random_field
@@ -17,7 +17,7 @@ from tests.reference.flow import exponential
 from tests.reference.molecular_dynamics import rates
 from tests.reference.pseudofermions import even_sites
 from tests.updates.monomials.test_rational import direction
-from tests.updates.monomials.trajectories import Trajectory, empty_momenta, matrices
+from tests.updates.monomials.trajectories import OneChain, Trajectory, empty_momenta, matrices
 
 PHASES = (1, np.exp(0.4j), 1, -1)
 KAPPA = 0.12
@@ -37,21 +37,21 @@ class Doublet:
     def __init__(self, links, device, lattice=LATTICE, solver=EXACT, ends=ENDS, mus=MUS):
         group = f"su{links.shape[-1]}"
         self.field = Field.from_slices(lattice, group, links, "double", device)
-        self.links = QuarkLinks(self.field)
+        self.links = TermLinks(self.field)
         operator = self.links.doublet(KAPPA, *mus, PHASES)
-        self.monomial = Rational(operator, solver, 0, ends=ends)
+        self.monomial = OneChain(Rational(operator, solver, 0, ends=ends))
         self.random = Random.for_field(self.field, seed=3)
         self.random.step = 1
 
     def draw(self):
         """Draw pseudofermions, and return them as a vector on the even sites."""
-        self.monomial.draw(self.field, self.random)
-        return self.monomial.phi.to_numpy().reshape(-1)[chosen(self.field.to_numpy())]
+        self.monomial.draw(self.random)
+        return self.monomial.term.phi.to_numpy().reshape(-1)[chosen(self.field.to_numpy())]
 
     def action(self):
         """The value of the action on the links now."""
         self.links.take(self.field)
-        return float(self.monomial.action(self.field))
+        return float(self.monomial.action())
 
 
 def chosen(links):
@@ -82,11 +82,11 @@ def test_action_and_force_of_the_root_of_a_dense_matrix(colours, best_device, rn
     quarks = Doublet(links, best_device)
     phi = quarks.draw()
     value = root_action(links, phi)
-    assert float(quarks.monomial.action(quarks.field)) == pytest.approx(value, rel=1e-10)
+    assert float(quarks.monomial.drawn) == pytest.approx(value, rel=1e-10)
     assert quarks.action() == pytest.approx(value, rel=1e-10)
 
     momenta = empty_momenta(quarks.field)
-    quarks.monomial.kick(quarks.field, momenta, 0.25)
+    quarks.monomial.kick(momenta, 0.25)
     towards = direction(links, rng)
     changes = rates(matrices(quarks.field, momenta) / 0.25, towards)
     # Differences of eighth order; rounding leaves 1e-15 of the action / step.
@@ -111,9 +111,9 @@ def test_weights_are_determinants_of_both_flavours(best_device, rng):
     for quarks.random.step in range(1, WEIGHTS + 1):
         quarks.links.take(fields[0])
         quarks.draw()
-        before = float(quarks.monomial.action(fields[0]))
+        before = float(quarks.monomial.drawn)
         quarks.links.take(fields[1])
-        actions.append((before, float(quarks.monomial.action(fields[1]))))
+        actions.append((before, float(quarks.monomial.action())))
     drawn, after = np.transpose(actions)
     components = 2 * 4 * 2 * lattice.sites // 2
     assert abs(drawn.mean() - components) < 4 * np.sqrt(components / WEIGHTS)
@@ -145,11 +145,11 @@ def test_slabs_give_the_same_bytes(kind, rng):
         devices = open_group(kind, slices)
         quarks = Doublet(links, devices, lattice, QuarkSolver(force_tolerance=1e-5))
         phi = quarks.draw()
-        begin = quarks.monomial.action(quarks.field).parts
+        begin = quarks.monomial.drawn.parts
         trajectory = Trajectory(quarks.links, quarks.field, quarks.monomial, quarks.random)
         trajectory.leapfrog(0.2, 2)
         parts = (phi, begin, trajectory.action().parts, quarks.field.to_numpy())
-        found.append([one.tobytes() for one in parts] + [quarks.monomial.spectrum])
+        found.append([one.tobytes() for one in parts] + [quarks.monomial.term.spectra[0]])
         devices.close()
     assert found[0] == found[1]
 

@@ -1,6 +1,7 @@
 """Hybrid Monte Carlo with quarks against quenched ensembles that determinants reweight exactly."""
 
 import math
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -13,15 +14,14 @@ from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.quarks.forces.normal import QuarkSolver
 from gauge_mc.updates.integrators import INTEGRATORS
+from gauge_mc.updates.levels import TimeScales
 from gauge_mc.updates.molecular_dynamics import MolecularDynamics
-from gauge_mc.updates.momenta import draw_momenta
-from gauge_mc.updates.monomials import Monomial
 from gauge_mc.updates.monomials.determinant import Determinant
-from gauge_mc.updates.monomials.gauge import GaugeMonomial
 from gauge_mc.updates.monomials.ratio import Ratio
 from gauge_mc.updates.monomials.rational import Rational
 from gauge_mc.updates.monomials.two_flavours import TwoFlavours
-from gauge_mc.updates.quark_links import QuarkLinks
+from gauge_mc.updates.moving_chains import MovingChains
+from gauge_mc.updates.steps import StepTuner
 from tests.reference.reweighting import (
     AVERAGES,
     BETAS,
@@ -57,25 +57,6 @@ THREE_COLOURS = [*((name, False) for name in CASES if name != "doublet"), ("wils
 """Cases of SU(3), and whether there is a ratio of masses."""
 
 
-class Updated(Monomial):
-    """A monomial of quarks that takes over the links by itself."""
-
-    def __init__(self, term, quarks):
-        self.term, self.quarks, self.name = term, quarks, term.name
-
-    def draw(self, links, random):
-        self.quarks.take(links)
-        self.term.draw(links, random)
-
-    def action(self, links):
-        self.quarks.take(links)
-        return self.term.action(links)
-
-    def kick(self, links, momenta, size):
-        self.quarks.take(links)
-        return self.term.kick(links, momenta, size)
-
-
 def terms(case, group, quarks, ratio):
     """The monomials of a case: with a ratio there are two pseudofermions instead of one."""
     quark = QUARKS[CASES[case][0]]
@@ -101,27 +82,25 @@ def terms(case, group, quarks, ratio):
 def chain(case, group, device, trajectories, ratio=False, seed=3):
     """The averages and the changes of the energy of trajectories after a tenth of them."""
     field = Field.hot(LATTICE, group, "double", device, seed=seed)
-    random, quarks = Random.for_field(field, seed=seed), QuarkLinks(field)
-    dynamics = MolecularDynamics(field)
-    gauge = GaugeMonomial(Coupling.of(BETAS[group]), field)
-    acting = [gauge, *(Updated(one, quarks) for one in terms(case, group, quarks, ratio))]
-    moves = INTEGRATORS["omf2"].trajectory(1.0, STEPS[group])
+    random, made = Random.for_field(field, seed=seed), []
+
+    def term(number, links):
+        made[:] = made or terms(case, group, links, ratio)
+        return made[number]
+
+    count = 1 if QUARKS[CASES[case][0]].operator == "doublet" else 3 if ratio else 2
+    make = [partial(term, n) for n in range(count)]
+    dynamics = MolecularDynamics(field, [Coupling.of(BETAS[group])], [random], make)
+    tuner = StepTuner({}, trajectories // 5, STEPS[group], 0.8, 2, 1)
+    levels = [["gauge", *(one.name for one in dynamics.terms)]]
+    scales = TimeScales.of((), INTEGRATORS["omf2"], {0})
+    moving = MovingChains(dynamics, levels, scales, 1.0, [random], [tuner], [{}], 1)
     rows, changes = [], []
-    for random.step in range(1, trajectories + 1):
-        dynamics.start(field, gauge.halo_depth)
-        drawn = draw_momenta(dynamics.momenta, random)
-        for one in acting:
-            one.draw(dynamics.links, random)
-        before = [drawn.kinetic, *(one.action(dynamics.links) for one in acting)]
-        forces = dynamics.begin([acting], moves)()
-        after = [forces.kinetic, *(one.action(dynamics.links) for one in acting)]
-        change = math.fsum(new.minus(old) for new, old in zip(after, before, strict=True))
-        if 10 * random.step <= trajectories or drawn.uniform < math.exp(-max(change, 0.0)):
-            field.copy(dynamics.links)
-            field.exchange_halo(gauge.halo_depth)
-        if 10 * random.step > trajectories:
+    for step in range(1, trajectories + 1):
+        (found,) = moving.update()
+        if 10 * step > trajectories:
             rows.append(averages(field))
-            changes.append(change)
+            changes.append(found.change)
     return np.array(rows), np.array(changes)
 
 

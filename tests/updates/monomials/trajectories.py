@@ -4,6 +4,7 @@ import numpy as np
 
 from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
+from gauge_mc.quarks.solvers import Failures
 from gauge_mc.updates.molecular_dynamics import DRIFT
 from gauge_mc.updates.momenta import draw_momenta
 from tests.reference.molecular_dynamics import logarithm
@@ -35,16 +36,60 @@ def matrices(field, momenta):
     return logarithm(cold.to_numpy()) / SIZE
 
 
+class OneChain:
+    """A monomial of one chain, which refuses to go on without a solution.
+
+    Parameters
+    ----------
+    term : Monomial
+        The monomial, on links that are updated before a method is called.
+
+    Attributes
+    ----------
+    drawn : Energy
+        The action when pseudofermions were drawn.
+    """
+
+    def __init__(self, term):
+        self.term = term
+        self.memory = empty_momenta(term.field)
+
+    @property
+    def iterations(self):
+        """Iterations of solvers since pseudofermions were drawn."""
+        return int(self.term.iterations[0])
+
+    def draw(self, random):
+        """Draw pseudofermions."""
+        failures = Failures()
+        (self.drawn,) = self.term.draw([random], failures)
+        failures.check()
+
+    def action(self):
+        """The value of the action."""
+        failures = Failures()
+        (found,) = self.term.actions(failures)
+        failures.check()
+        return found
+
+    def kick(self, momenta, size):
+        """A kick, and its force."""
+        failures = Failures()
+        found = self.term.kick(self.memory, momenta, {0: size}, failures)
+        failures.check()
+        return found[0]
+
+
 class Trajectory:
     """The molecular dynamics of a monomial of quarks alone.
 
     Parameters
     ----------
-    links : QuarkLinks
+    links : TermLinks
         The links of the monomial.
     field : Field
         The links that move.
-    monomial : Monomial
+    monomial : OneChain
         The monomial.
     random : Random
         The numbers that the momenta are drawn with.
@@ -58,12 +103,12 @@ class Trajectory:
     def action(self):
         """The action of the links now."""
         self.links.take(self.field)
-        return self.monomial.action(self.field)
+        return self.monomial.action()
 
     def kick(self, size):
         """A kick, which sets the kinetic energy."""
         self.links.take(self.field)
-        force = self.monomial.kick(self.field, self.momenta, size)
+        force = self.monomial.kick(self.momenta, size)
         self.kinetic = force.kinetic
         return force
 

@@ -1,4 +1,4 @@
-"""The links on which quarks propagate in trajectories."""
+"""The links that terms of the action see in trajectories."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UnknownNameError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.quarks.forces.normal import QuarkSolver, QuarkSystem
-from gauge_mc.updates.quark_links import QuarkLinks
+from gauge_mc.updates.term_links import TermLinks
 from tests.reference.dirac import random_spinor
 from tests.reference.fields import random_field
 
@@ -30,19 +30,19 @@ def test_operators_see_new_links(rng, best_device):
         )
         for _ in range(2)
     )
-    links = QuarkLinks(first)
+    links = TermLinks(first)
     system, before, _ = solution(links, phi)
     links.take(other)
     _, after, count = solution(links, phi, system)
     assert not np.array_equal(before, after)
     # The bytes and the iterations are those of new operators, in every precision.
-    _, expected, expected_count = solution(QuarkLinks(other), phi)
+    _, expected, expected_count = solution(TermLinks(other), phi)
     assert np.array_equal(after, expected)
     assert count == expected_count
 
 
 def test_an_operator_is_made_once(best_device):
-    links = QuarkLinks(Field.cold(LATTICE, "su3", "double", best_device))
+    links = TermLinks(Field.cold(LATTICE, "su3", "double", best_device))
     one = links.operator("wilson", 0.13)
     assert links.operator("wilson", 0.13, -1) is one
     assert links.operator("wilson", 0.13, [1, 1, 1, -1]) is one
@@ -54,8 +54,8 @@ def test_an_operator_is_made_once(best_device):
 
 def test_what_is_refused():
     with pytest.raises(UsageError, match="choose --precision double"):
-        QuarkLinks(Field.cold(LATTICE, "su3", "single"))
-    links = QuarkLinks(Field.cold(LATTICE, "su3", "double"))
+        TermLinks(Field.cold(LATTICE, "su3", "single")).operator("wilson", 0.13)
+    links = TermLinks(Field.cold(LATTICE, "su3", "double"))
     with pytest.raises(UnknownNameError, match="no"):
         links.operator("no", 0.13)
     with pytest.raises(UsageError, match="kappa is nan"):

@@ -1,4 +1,4 @@
-"""The links on which quarks propagate in hybrid Monte Carlo, and their Dirac operators."""
+"""The links that terms of the action see in hybrid Monte Carlo, and their Dirac operators."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gauge_mc.registry import in_words
 PRECISION = "double"
 
 
-class QuarkLinks:
+class TermLinks:
     """A copy of the links in one place of memory, on which prepared operators rely.
 
     Parameters
@@ -30,17 +30,13 @@ class QuarkLinks:
 
     Raises
     ------
-    UsageError
-        If its links are not in double precision.
     GaugeError
         If a device has too little memory.
     """
 
     def __init__(self, like: Field) -> None:
-        if like.precision != PRECISION:
-            raise UsageError(inexact(like.precision))
-        kind, replicas = (like.lattice, like.group.name, PRECISION, like.devices), like.replicas
-        self.field = Field.empty(*kind, replicas=len(replicas))
+        kind = like.lattice, like.group.name, like.precision, like.devices
+        self.field = Field.empty(*kind, replicas=len(like.replicas))
         self._operators: dict[tuple[object, ...], DiracOperator] = {}
         self.take(like)
 
@@ -79,8 +75,11 @@ class QuarkLinks:
         Raises
         ------
         UsageError
-            If a value is invalid, or the force of the operator is not known.
+            If a value is invalid, the force of the operator is not known, or the links are not in
+            double precision.
         """
+        if self.field.precision != PRECISION:
+            raise UsageError(inexact(self.field.precision))
         phases = Boundary.of(boundary).phases
         key = (name, kappa, phases, *sorted(parameters.items()))
         if key not in self._operators:

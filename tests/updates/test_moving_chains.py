@@ -1,4 +1,4 @@
-"""Trajectories of several replicas at once: each is what it is alone, in few launches."""
+"""Trajectories of several chains at once: each is what it is alone, in few launches."""
 
 import numpy as np
 import pytest
@@ -9,14 +9,12 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.quarks.solvers import Failures
-from gauge_mc.updates import moving_replicas
+from gauge_mc.updates import moving_chains
 from gauge_mc.updates.integrators import INTEGRATORS, Drift, Integrator, Kick
-from gauge_mc.updates.molecular_dynamics import MolecularDynamics
-from gauge_mc.updates.momenta import draw_momenta
-from gauge_mc.updates.monomials.gauge import GaugeMonomial
-from gauge_mc.updates.replica_dynamics import ReplicaDynamics, bytes_of_trajectory
+from gauge_mc.updates.molecular_dynamics import MolecularDynamics, bytes_of_trajectory
 from tests.reference.fields import random_field
 from tests.reference.updates import anisotropic_action
+from tests.updates.moving import Moving
 from tests.updates.test_integrators import DriftFirst
 
 LATTICE = Lattice(4, 2, 8, 4)
@@ -93,32 +91,26 @@ def test_replicas_move_as_each_does_alone(
     one = INTEGRATORS[integrator] if isinstance(integrator, str) else integrator
     trajectories = [one.trajectory(0.3, steps) for steps in STEPS]
 
-    dynamics = ReplicaDynamics(field, couplings, moved)
+    dynamics = MolecularDynamics(field, couplings, moved)
     for _ in range(2):  # the second time from the same links, with other momenta
-        plan = dynamics.plan([[GaugeMonomial.name]], trajectories)
-        dynamics.start(field)
-        draw, before = dynamics.begin_momenta(), dynamics.begin_actions()()
+        plan = dynamics.plan([["gauge"]], trajectories)
+        dynamics.update_halos()
+        draw, before = dynamics.begin_momenta(), dynamics.begin_actions(dynamics.start)()
         moving, after = dynamics.begin(plan, Failures()), dynamics.begin_actions(plan.ends)
         found = [draw(), before, moving(), after()]
-        ended = [dynamics._fields[end].replicas[n] for n, end in enumerate(plan.ends)]
+        ended = [dynamics.links(end).replicas[n] for n, end in enumerate(plan.ends)]
         for n, random in enumerate(alone):
-            single, monomial = (
-                MolecularDynamics(singles[n]),
-                GaugeMonomial(couplings[n], singles[n]),
-            )
-            single.start(singles[n], monomial.halo_depth)
-            drawn = draw_momenta(single.momenta, random)
-            before = monomial.action(single.links)
-            forces = single.begin([[monomial]], trajectories[n])()
-            after = monomial.action(single.links)
-            expected = bits(drawn, before, forces, after, single.links)
+            single = Moving(singles[n], couplings[n], random)
+            drawn, before = single.draw(), single.action()
+            forces = single.move(trajectories[n])
+            expected = bits(drawn, before, forces, single.action(), single.links)
             assert bits(*(part[n] for part in found), ended[n]) == expected
         assert not np.isfinite(float(found[3][-1]))
         for random in (*alone, *moved):
             random.step += 1
 
     accepted = [True, False, True, False]
-    dynamics.accept(field, accepted, plan.ends)
+    dynamics.accept(accepted, plan.ends)
     for n, (taken, replica) in enumerate(zip(accepted, field.replicas, strict=True)):
         expected = ended[n] if taken else singles[n]
         pairs = zip(replica.packed_slices(), expected.packed_slices(), strict=True)
@@ -135,9 +127,9 @@ def test_actions_of_replicas_are_those_of_their_couplings(rng, best_device):
     ]
     field = replicas_of(singles)
     _, moved = generators_for(field, singles, "philox")
-    dynamics = ReplicaDynamics(field, couplings, moved)
-    dynamics.start(field)
-    for found, one, coupling in zip(dynamics.begin_actions()(), links, couplings, strict=True):
+    dynamics = MolecularDynamics(field, couplings, moved)
+    actions = dynamics.begin_actions(dynamics.start)()
+    for found, one, coupling in zip(actions, links, couplings, strict=True):
         expected = coupling.beta * anisotropic_action(one, 0.0, coupling.action.anisotropy)
         assert float(found) == pytest.approx(expected, rel=1e-13)
 
@@ -230,6 +222,6 @@ def test_replicas_are_divided_by_what_a_device_can_take(monkeypatch, busy, free,
     monkeypatch.setattr(device, "free_bytes", lambda: int(free * each))
     sites = busy * LATTICE.sites
     monkeypatch.setattr(type(BACKENDS["cpu"]), "busy_sites", sites)
-    groups = moving_replicas.divided(field, each, most=most)
+    groups = moving_chains.divided(field, each, most=most)
     assert [len(range(5)[one]) for one in groups] == expected
     assert [n for one in groups for n in range(5)[one]] == [*range(5)]

@@ -1,4 +1,4 @@
-"""Chains of equal lattices that move along their trajectories together."""
+"""Chains that move along their trajectories together, each of which is accepted or rejected."""
 
 from __future__ import annotations
 
@@ -6,20 +6,60 @@ import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from gauge_mc.devices import BACKENDS
+from gauge_mc.errors import ChainError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.quarks.solvers import Failures
-from gauge_mc.updates.energy import Energy, total
+from gauge_mc.updates.energy import Energy, acceptance, total
 from gauge_mc.updates.levels import TimeScales
+from gauge_mc.updates.molecular_dynamics import Forces, MolecularDynamics, TrajectoryPlan
 from gauge_mc.updates.momenta import Draw
-from gauge_mc.updates.moving_chain import FAILURES, Outcome, check_failures, decided
-from gauge_mc.updates.replica_dynamics import ReplicaDynamics, TrajectoryPlan
 from gauge_mc.updates.steps import StepTuner
 
 MEMORY_SHARE = 0.5
 """Fraction of the free memory of a device that trajectories may take."""
+
+FAILURES = "failures"
+"""Key of the number of trajectories in a row in which a solver has failed, in checkpoints."""
+
+
+class Outcome(NamedTuple):
+    """The result of a trajectory: whether it was accepted, its energy, and its forces.
+
+    Attributes
+    ----------
+    change : float
+        Change of the energy; 0 if a solver has failed.
+    accepted : bool
+        Whether its links are now those of the chain.
+    probability : float
+        Probability with which it was accepted.
+    steps : int
+        Number of steps of the outermost level.
+    action : float
+        The gauge action of the links after the update.
+    kinetic : float
+        Kinetic energy at the end of the trajectory; at its beginning if a solver has failed.
+    forces : Forces or None
+        The forces; None if a solver has failed.
+    iterations : list of int
+        Numbers of iterations of the terms other than the gauge action.
+    measured : list of tuple of float
+        What these terms have measured; see `Monomial.measured`.
+    """
+
+    change: float
+    accepted: bool
+    probability: float
+    steps: int
+    action: float
+    kinetic: float
+    forces: Forces | None
+    iterations: list[int]
+    measured: list[tuple[float, ...]]
 
 
 def divided(links: Field, each: int, share: float = 1.0, most: float = math.inf) -> list[slice]:
@@ -47,8 +87,34 @@ def divided(links: Field, each: int, share: float = 1.0, most: float = math.inf)
     return [slice(first, min(first + size, count)) for first in range(0, count, size)]
 
 
+def decided(change: float, uniform: float, step: int, tuner: StepTuner) -> tuple[float, bool]:
+    """Decide about a trajectory, and let the number of steps be chosen from it.
+
+    Parameters
+    ----------
+    change : float
+        Change of the energy.
+    uniform : float
+        A random number between 0 and 1.
+    step : int
+        Number of trajectories since the start of the chain, this one included.
+    tuner : StepTuner
+        Chooses the number of steps.
+
+    Returns
+    -------
+    tuple of float and bool
+        The probability with which the trajectory is accepted, and whether it is.
+    """
+    probability = acceptance(change)
+    # Far from equilibrium the energy may change so much that nothing would ever be accepted.
+    always = 2 * step <= tuner.updates and math.isfinite(change)
+    tuner.take(change, step)
+    return probability, always or uniform < probability
+
+
 @dataclass
-class MovingReplicas:
+class MovingChains:
     """Chains whose launches are those of all of them.
 
     Each chain has its own number of steps and of iterations of solvers, and its trajectories are
@@ -56,10 +122,8 @@ class MovingReplicas:
 
     Attributes
     ----------
-    links : Field
-        The links of the chains, one replica each.
-    dynamics : ReplicaDynamics
-        Memory for trajectories of all chains.
+    dynamics : MolecularDynamics
+        The links of the chains, and memory for their trajectories.
     levels : sequence of sequence of str
         Names of the terms of the action by the level on which they act, the outermost level first.
     scales : TimeScales
@@ -81,8 +145,7 @@ class MovingReplicas:
         Why a solver of a chain has failed the last time.
     """
 
-    links: Field
-    dynamics: ReplicaDynamics
+    dynamics: MolecularDynamics
     levels: Sequence[Sequence[str]]
     scales: TimeScales
     length: float
@@ -95,7 +158,9 @@ class MovingReplicas:
     _plans: dict[tuple[int, ...], TrajectoryPlan] = dataclasses.field(default_factory=dict)
 
     def check(self) -> None:
-        """End a chain in which solvers have failed too often; see `MovingChain.check`.
+        """End a chain in which solvers have failed too often in a row.
+
+        The next session tries as many trajectories again.
 
         Raises
         ------
@@ -103,7 +168,13 @@ class MovingReplicas:
             If this is so. No chain has changed.
         """
         for n, numbers in enumerate(self.numbers):
-            check_failures(numbers, self.failures, self.reasons.get(n, ""))
+            if numbers.get(FAILURES, 0) >= self.failures:
+                numbers[FAILURES] = 0
+                reason = self.reasons.get(n, "")
+                raise ChainError(
+                    f"Solvers have failed in {self.failures} trajectories in a row, the last time "
+                    f"because {reason[:1].lower()}{reason[1:]}"
+                )
 
     def update(self) -> list[Outcome]:
         """Do one trajectory of every chain, and accept or reject each."""
@@ -111,12 +182,12 @@ class MovingReplicas:
         for random in self.randoms:
             random.step += 1
         plan = self._plan(tuple(one.steps for one in self.tuners))
-        dynamics.start(self.links)
+        dynamics.update_halos()
         # Sums of kernels are fetched at the end, so that the device need not wait in between.
         draw = dynamics.begin_momenta()
-        before = self.actions or dynamics.begin_actions()()
+        before = self.actions or dynamics.begin_actions(dynamics.start)()
         outcomes, after = self._move(plan, draw, before)
-        dynamics.accept(self.links, [one.accepted for one in outcomes], plan.ends)
+        dynamics.accept([one.accepted for one in outcomes], plan.ends)
         self.actions = [
             new if one.accepted else old
             for one, new, old in zip(outcomes, after, before, strict=True)
@@ -128,11 +199,13 @@ class MovingReplicas:
     ) -> tuple[list[Outcome], list[Energy]]:
         """Do a trajectory of every chain; return the outcomes and the gauge actions at the end."""
         dynamics, terms, failures = self.dynamics, self.dynamics.terms, Failures()
-        dynamics.take([0] * len(before))
+        dynamics.show(dynamics.start)
         others_before = [one.draw(self.randoms, failures) for one in terms]
         moving, actions = dynamics.begin(plan, failures), dynamics.begin_actions(plan.ends)
-        dynamics.take(plan.ends)
-        others_after = [one.actions(failures) for one in terms]
+        others_after = []
+        if len(failures.errors) < len(before):
+            dynamics.show(plan.ends)
+            others_after = [one.actions(failures) for one in terms]
         drawn, forces, after = draw(), moving(), actions()
         outcomes = []
         for n, own in enumerate(forces):

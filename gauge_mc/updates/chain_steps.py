@@ -1,0 +1,223 @@
+"""Trajectories of one chain or several, in steps that are done at the same time.
+
+Links begin in the field of the chains, which does not change. They move in two others, 0 and 1, and
+every drift after a kick of the gauge action takes them to the one in which they are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
+from typing import NamedTuple
+
+from gauge_mc.updates.integrators import Drift, Kick, Move
+from gauge_mc.updates.monomials import GAUGE
+
+START = 2
+"""Number of the field of the chains."""
+
+
+class ShiftedKick(NamedTuple):
+    """A kick with the force of shifted links; see `Kick.shift`."""
+
+    terms: Sequence[str]
+    """Names of the terms of the action whose force it is, and which shift the links."""
+    size: float
+    shift: float
+
+
+class KicksAndDrift(NamedTuple):
+    """Kicks at one time, and the drift after them."""
+
+    shifted: list[ShiftedKick]
+    """Kicks with the force of shifted links, which are done first."""
+    kicks: list[tuple[str, float]]
+    """Names of other terms than the gauge action, with the sizes of their kicks."""
+    gauge: float | None
+    """The kick of the gauge action, if there is one."""
+    drift: Drift | None
+    """The drift; None at the end of a trajectory that ends with kicks."""
+
+
+class KickAndDrift(NamedTuple):
+    """A kick, if there is one, and the drift after it."""
+
+    kick: float | None
+    drift: float
+
+
+class ChainSteps(NamedTuple):
+    """Chains that do a step at the same time, as a kernel sees them."""
+
+    source: int
+    """The field in which their links are before the step."""
+    target: int
+    """The field in which they are then. A drift without a kick changes them where they are, after
+    they have been copied from another field.
+    """
+    kicked: bool
+    """Whether there is a kick before the drift."""
+    moves: tuple[tuple[int, KickAndDrift], ...]
+    """The numbers of the chains, and their steps."""
+
+
+class ShiftedSteps(NamedTuple):
+    """Kicks of the terms of a level with the force of shifted links; see `Kick.shift`."""
+
+    terms: tuple[str, ...]
+    """Names of the terms other than the gauge action."""
+    shifts: dict[int, float]
+    """Shifts by the number of the chain."""
+    sizes: dict[int, float]
+    """Sizes of the kicks."""
+    shifted: tuple[int, ...]
+    """The field in which the links of every chain are then."""
+    moves: list[ChainSteps]
+    """Steps that shift the links, with forces in place of the momenta."""
+    kicks: list[ChainSteps]
+    """Kicks of the gauge action, if it is one of the terms."""
+
+
+class StageSteps(NamedTuple):
+    """Kicks of other terms, last kicks of the gauge action, and drifts at one time."""
+
+    now: tuple[int, ...]
+    """The field in which the links of every chain are."""
+    shifted: list[ShiftedSteps]
+    """Kicks with the force of shifted links, which are done first."""
+    kicks: list[tuple[str, dict[int, float]]]
+    """Names of terms other than the gauge action, with their kicks by the number of the chain."""
+    last: list[ChainSteps]
+    """Kicks of the gauge action whose force is wanted."""
+    moves: list[ChainSteps]
+    """Drifts, most of them after a kick of the gauge action."""
+
+    @property
+    def steps(self) -> list[ChainSteps]:
+        """All kicks of the gauge action, and all drifts."""
+        shifted = [step for one in self.shifted for step in (*one.moves, *one.kicks)]
+        return [*shifted, *self.last, *self.moves]
+
+
+def schedule(
+    levels: Sequence[Sequence[str]], trajectories: Sequence[Iterable[Move]]
+) -> tuple[list[StageSteps], tuple[int, ...]]:
+    """Return what several trajectories do at the same time, and the fields where they end.
+
+    All begin at the same time, and do their last kick of the gauge action at the same time, before
+    which those with fewer steps wait.
+
+    Parameters
+    ----------
+    levels : sequence of sequence of str
+        Names of the terms of the action on every level, the outermost first.
+    trajectories : sequence of iterable of Kick or Drift
+        The trajectory of every chain.
+    """
+    each = [[*stages(levels, one)] for one in trajectories]
+    before = [max(n for n, one in enumerate(own) if one.gauge is not None) for own in each]
+    last = max(before)
+    waiting = [
+        [*own[:count], *[None] * (last - count), *own[count:]]
+        for own, count in zip(each, before, strict=True)
+    ]
+    order = [name for level in levels for name in level]
+    now, found = [START] * len(each), []
+    for n, at_once in enumerate(zip_longest(*waiting)):
+        kicks: dict[str, dict[int, float]] = {}
+        ending: dict[int, list[tuple[int, KickAndDrift]]] = {}
+        moves: dict[tuple[int, int, bool], list[tuple[int, KickAndDrift]]] = {}
+        shifts: dict[tuple[str, ...], dict[int, ShiftedKick]] = {}
+        start = tuple(now)
+        for number, stage in enumerate(at_once):
+            if stage is None:
+                continue
+            for own in stage.shifted:
+                shifts.setdefault(tuple(own.terms), {})[number] = own
+            for name, size in stage.kicks:
+                kicks.setdefault(name, {})[number] = size
+            kick = None if n == last else stage.gauge
+            if n == last and stage.gauge is not None:
+                alone = KickAndDrift(stage.gauge, 0.0)
+                ending.setdefault(now[number], []).append((number, alone))
+            if stage.drift:
+                field, kicked = now[number], kick is not None
+                target = other(field) if kicked else field % START
+                step = number, KickAndDrift(kick, stage.drift.size)
+                moves.setdefault((field, target, kicked), []).append(step)
+                now[number] = target
+        found.append(
+            StageSteps(
+                start,
+                [_shifted_steps(names, own, start) for names, own in shifts.items()],
+                [(name, kicks[name]) for name in order if name in kicks],
+                [ChainSteps(field, field, True, tuple(own)) for field, own in ending.items()],
+                [ChainSteps(*key, tuple(own)) for key, own in moves.items()],
+            )
+        )
+    return found, tuple(now)
+
+
+def _shifted_steps(
+    names: tuple[str, ...], kicks: Mapping[int, ShiftedKick], now: tuple[int, ...]
+) -> ShiftedSteps:
+    """Return kicks of the terms of a level, by the number of the chain.
+
+    The shifted links are in the field to which the next drift would go.
+    """
+    gauge = GAUGE in names
+    moves, last = [], []
+    for field in sorted({now[n] for n in kicks}):
+        own = {n: one for n, one in kicks.items() if now[n] == field}
+        steps = [(n, KickAndDrift(one.shift if gauge else None, 1.0)) for n, one in own.items()]
+        moves.append(ChainSteps(field, other(field), gauge, tuple(steps)))
+        alone = tuple((n, KickAndDrift(one.size, 0.0)) for n, one in own.items())
+        last += [ChainSteps(other(field), other(field), True, alone)] if gauge else []
+    return ShiftedSteps(
+        tuple(one for one in names if one != GAUGE),
+        {n: one.shift for n, one in kicks.items()},
+        {n: one.size for n, one in kicks.items()},
+        tuple(other(field) if n in kicks else field for n, field in enumerate(now)),
+        moves,
+        last,
+    )
+
+
+def other(field: int) -> int:
+    """Return the field to which links go from another one."""
+    return 0 if field == 1 else 1
+
+
+def stages(levels: Sequence[Sequence[str]], moves: Iterable[Move]) -> Iterator[KicksAndDrift]:
+    """Yield the kicks of a trajectory with the drifts that follow them.
+
+    Kicks at one time commute. That of the gauge action is the last of them, because it and a drift
+    are one kernel.
+
+    Parameters
+    ----------
+    levels : sequence of sequence of str
+        Names of the terms of the action on every level, the outermost first.
+    moves : iterable of Kick or Drift
+        The trajectory.
+    """
+    kicks: list[Kick] = []
+
+    def stage(drift: Drift | None) -> KicksAndDrift:
+        plain = [one for one in kicks if not one.shift]
+        acting = [(term, one.size) for one in plain for term in levels[one.level]]
+        own = [size for term, size in acting if term == GAUGE]
+        others = [one for one in acting if one[0] != GAUGE]
+        shifted = [
+            ShiftedKick(levels[one.level], one.size, one.shift) for one in kicks if one.shift
+        ]
+        return KicksAndDrift(shifted, others, own[0] if own else None, drift)
+
+    for one in moves:
+        if isinstance(one, Kick):
+            kicks.append(one)
+        else:
+            yield stage(one)
+            kicks = []
+    if kicks:
+        yield stage(None)
