@@ -13,6 +13,7 @@ from gauge_mc.errors import ChainError, ConvergenceError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.files.table import read_heading, read_table
+from gauge_mc.quarks.solvers import Failures
 from gauge_mc.run.cards import check_card
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
@@ -95,7 +96,7 @@ def test_tables_say_what_each_term_does(tmp_path, best_device):
     run, p = Run(tmp_path / "run"), parameters(configs=2)
     carry_out(run, p, best_device)
     found = rows(run)
-    names = [one.name for one in p.algorithm.terms]
+    names = [one.title for one in p.algorithm.terms]
     assert names == ["quarks1_ratio1", "quarks1"]
     assert [*found][-7:] == [
         "failed",
@@ -110,7 +111,7 @@ def test_tables_say_what_each_term_does(tmp_path, best_device):
     carry_out(Run(tmp_path / "glue"), parameters(quarks="", levels=""), best_device)
     older = read_heading(Run(tmp_path / "glue").table("hmc"))[0]
     assert {"steps", "acceptance"} <= older.keys()  # and nothing that was not there before
-    assert not {"quarks", "levels", "failures"} & older.keys()
+    assert not {"quarks", "levels", "monomials", "failures"} & older.keys()
     glue = ALGORITHMS["hmc"]
     assert "failed" not in glue.columns.names
     assert glue.columns.names == p.algorithm.columns.names[: len(glue.columns)]
@@ -159,7 +160,7 @@ def test_cards_have_tables_of_quarks(tmp_path):
 def test_masses_are_on_levels(text, levels, expected):
     terms = quark_terms(DynamicalQuarks.several(text), levels)
     assert [one.level for one in terms] == expected
-    assert len({one.name for one in terms}) == len(terms)
+    assert len({one.title for one in terms}) == len(terms)
 
 
 @pytest.mark.slow
@@ -170,13 +171,12 @@ def test_all_terms_draw_different_numbers():
     random.step = 1
     quarks = "kappa=0.1:mu_sigma=0.5,kappa=0.1,kappa=0.11:flavours=1:range=0.1,4"
     made = [one.make(links) for one in quark_terms(DynamicalQuarks.several(quarks), 1)]
+    failures = Failures()
     for one in made:
-        one.draw(field, random)
+        one.draw([random], failures)
+    failures.check()
     drawn = np.concatenate(
-        [
-            getattr(one, "term", one)._eta.to_numpy().reshape(-1, field.lattice.sites * 8)
-            for one in made
-        ]
+        [one._eta.to_numpy().reshape(-1, field.lattice.sites * 8) for one in made]
     )
     assert len(drawn) == 4
     products = np.abs(drawn.conj() @ drawn.T)

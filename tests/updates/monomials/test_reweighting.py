@@ -92,7 +92,7 @@ def chain(case, group, device, trajectories, ratio=False, seed=3):
     make = [partial(term, n) for n in range(count)]
     dynamics = MolecularDynamics(field, [Coupling.of(BETAS[group])], [random], make)
     tuner = StepTuner({}, trajectories // 5, STEPS[group], 0.8, 2, 1)
-    levels = [["gauge", *(one.name for one in dynamics.terms)]]
+    levels = [["gauge", *(one.title for one in dynamics.terms)]]
     scales = TimeScales.of((), INTEGRATORS["omf2"], {0})
     moving = MovingChains(dynamics, levels, scales, 1.0, [random], [tuner], [{}], 1)
     rows, changes = [], []
