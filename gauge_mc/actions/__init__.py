@@ -145,6 +145,8 @@ class Action(Configurable, ABC):
     """Element of ILDG's QCDml for the action on isotropic lattices; empty if there is none."""
     anisotropic_qcdml: str = ""
     """The same for anisotropic lattices."""
+    qcdml_options: tuple[str, ...] = ()
+    """Names of the options besides the anisotropy that this element states."""
     kind = "action"
     scales: tuple[LengthScale, ...] = ()
     """Lengths as functions of beta, for isotropic lattices."""

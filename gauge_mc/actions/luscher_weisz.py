@@ -43,6 +43,7 @@ class LuscherWeisz(Action):
 
     name = "luscher-weisz"
     qcdml = "tpLuescherWeiszGluonAction"
+    qcdml_options = (U0.name,)
     header = "action/luscher_weisz.h"
     cpp = "LuscherWeisz"
     colouring = CUBES

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from gauge_mc import __version__
+from gauge_mc.actions import ANISOTROPY
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.domain.loops import PARALLELOGRAMS, PLAQUETTES, RECTANGLES
 from gauge_mc.errors import GaugeError
@@ -169,8 +170,15 @@ def _pieces(read: Callable[[int], bytes], size: int) -> Iterable[bytes]:
 
 
 def _element(parameters: Parameters) -> str:
-    """Return the element of the action; nothing if QCDml has none."""
+    """Return the element of the action; nothing if QCDml has none.
+
+    An action that is derived from another one does not have its element, and neither has one with
+    an option that the element does not state.
+    """
     action = parameters.action
+    unstated = {one.name for one in action.changed} - {ANISOTROPY.name, *action.qcdml_options}
+    if unstated or "qcdml" not in vars(type(action)):
+        return ""
     return action.qcdml if action.anisotropy == 1 else action.anisotropic_qcdml
 
 

@@ -13,17 +13,21 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from gauge_mc import publish
+from gauge_mc.actions import ACTIONS
+from gauge_mc.actions.wilson import Wilson
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.errors import UNCHECKED, DamagedError, GaugeError, UsageError
 from gauge_mc.inspection.verify import verify
+from gauge_mc.options import Option
 from gauge_mc.publication import checks
 from gauge_mc.publication import publish as publishing
 from gauge_mc.publication.checks import check_chain, make_again
 from gauge_mc.publication.crate import published_files
 from gauge_mc.publication.publisher import Author
-from gauge_mc.publication.qcdml import posix_checksum
+from gauge_mc.publication.qcdml import posix_checksum, reason_for_none
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
+from gauge_mc.run.parameters import Parameters
 from tests.calls import call, call_apart, make_run
 
 pytestmark = pytest.mark.kernels
@@ -270,6 +274,32 @@ def test_what_qcdml_does_not_know_is_said(tmp_path, values, sentence):
     assert sentence in (tmp_path / "data/README.md").read_text()
     assert not (tmp_path / "data/ensemble.xml").exists()
     assert bad(tmp_path / "data") == {}
+
+
+def test_an_action_is_not_published_under_the_name_of_another_one():
+    """One with an option that QCDml does not state, or that is derived from another action."""
+
+    class Weighted(Wilson):
+        name = "weighted"
+        qcdml = Wilson.qcdml
+        options = (*Wilson.options, Option("weight", float, "Weight.", usual=1.0))
+
+    class Derived(Wilson):
+        name = "derived"
+
+    for kind in (Weighted, Derived):
+        ACTIONS.register(kind())
+    try:
+        chosen = ("weighted", "weighted:weight=2", "derived", "wilson", "luscher-weisz:u0=0.9")
+        reasons = [
+            reason_for_none(Parameters.from_values({"action": one, "group": "su3"}))
+            for one in chosen
+        ]
+    finally:
+        for kind in (Weighted, Derived):
+            ACTIONS.remove(kind.name)
+    assert [bool(one) for one in reasons] == [False, True, True, False, False]
+    assert reasons[1] == "QCDml has no element for the action weighted:weight=2.0."
 
 
 def test_what_is_refused(run, folder, tmp_path):
