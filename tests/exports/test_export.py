@@ -149,7 +149,7 @@ def test_the_header_of_a_table_says_what_its_observable_is(other, tmp_path, pyer
     assert element.value == pytest.approx(np.mean(SWEEPS) + 0.12)
 
 
-def test_the_ending_of_the_file_chooses_the_writer(other, tmp_path):
+def test_the_ending_of_the_file_chooses_the_writer(other, tmp_path, pyerrors):
     names = ["energy", "off_axis", "plaquette", "tensor"]
     for number, ending in enumerate((".h5", ".json.gz", ".h5")):
         out = tmp_path / f"x.{number}{ending}"
@@ -224,11 +224,6 @@ def bad(run, tmp_path_factory):
         (["run", "none/out.json.gz"], "There is no folder none", 2),
         (["unmeasured", "out.h5"], "has no tables", 1),
         (["damaged", "out.h5"], "damaged", 1),
-        (["disordered", "out.json.gz"], "plaquette.csv is damaged", 1),
-        (["foreign", "out.json.gz"], "plaquette.csv is damaged", 1),
-        (["alien", "out.json.gz"], "wilson_loops.csv is damaged", 1),
-        (["torn", "out.json.gz"], "wilson_loops.csv is damaged", 1),
-        (["uneven", "out.json.gz"], "tensor.csv is damaged", 1),
     ],
 )
 def test_what_cannot_be_exported(bad, monkeypatch, words, sentence, code):
@@ -236,6 +231,24 @@ def test_what_cannot_be_exported(bad, monkeypatch, words, sentence, code):
     before = sorted(os.listdir(bad))
     shown, found = call("export", *words)
     assert (sentence in shown, found) == (True, code)
+    assert sorted(os.listdir(bad)) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "table"),
+    [
+        ("disordered", "plaquette"),
+        ("foreign", "plaquette"),
+        ("alien", "wilson_loops"),
+        ("torn", "wilson_loops"),
+        ("uneven", "tensor"),
+    ],
+)
+def test_tables_that_are_no_series(bad, monkeypatch, pyerrors, name, table):
+    monkeypatch.chdir(bad)
+    before = sorted(os.listdir(bad))
+    shown, found = call("export", name, "out.json.gz")
+    assert (f"{table}.csv is damaged" in shown, found) == (True, 1)
     assert sorted(os.listdir(bad)) == before
 
 

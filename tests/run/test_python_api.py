@@ -219,6 +219,9 @@ def test_tables_of_functions_are_exported(whole, folder):
             assert dict(file[name].attrs) == table.header
             for column, values in table.columns.items():
                 assert np.array_equal(file[name][column], values)
+
+
+def test_series_of_functions_are_exported(whole, folder, pyerrors):
     assert "slices" in export(whole, folder / "run.json.gz")
 
 

@@ -60,7 +60,7 @@ def test_text_tables_and_objects_are_the_same():
         {"monomial": "pretended-weights"},
     ]
     assert read == NamedMonomial.several(tables)
-    assert NamedMonomial.text(read) == text
+    assert str(read) == text
     assert [one.own_values for one in read] == [{"stiffness": 2.0, "kinds": 1}, {"heaviness": 1.0}]
 
 
