@@ -458,6 +458,17 @@ ALLOWED = {
     ("scan", "inspection/status.py"),
     ("scan", "scans/carry_out.py"),
     ("scan", "scans/display.py"),
+    # Kinds of fields and of actions in headers and in QCDml, and the name of the gauge action among
+    # the terms of all runs.
+    ("gauge", "analysis/trajectories.py"),
+    ("gauge", "formats/ildg.py"),
+    ("gauge", "publication/qcdml.py"),
+    ("gauge", "updates/monomials/__init__.py"),
+    # Columns with ratios of other things.
+    ("ratio", "cli/bench.py"),
+    ("ratio", "fits/overlap_spectrum.py"),
+    ("ratio", "fits/thermodynamics.py"),
+    ("ratio", "plots/thermodynamics.py"),
 }
 """Names in modules that are not their own, and why."""
 
@@ -469,6 +480,10 @@ FRIENDS = (
     "plots/",
     "exports/",
     "quarks/operators/",
+    # Hybrid Monte Carlo has the gauge action and the monomials of its quarks, whatever else it has.
+    "algorithms/hmc.py",
+    "run/tempering.py",
+    "updates/",
 )
 """Packages whose modules may import from each other. Dirac operators are composed of terms."""
 

@@ -84,13 +84,13 @@ class Bench:
 
     @property
     def heading(self) -> tuple[str, str, str]:
-        """What every result begins with; see `BenchResult`."""
+        """Return the fields with which every result begins; see `BenchResult`."""
         return self.devices.name, self.group, str(self.lattice)
 
 
 @dataclass(frozen=True)
 class BenchResult:
-    """What all benchmarks of one group on one lattice say first."""
+    """The group, the lattice and the precision with which all benchmarks begin."""
 
     device: str = result_field("Names of the devices.")
     group: str = result_field("Gauge group.")

@@ -22,8 +22,8 @@ from gauge_mc.fields.sums import BLOCK, DeferredSums
 from gauge_mc.files.columns import SWEEP, TableColumns
 from gauge_mc.files.table import TableData
 from gauge_mc.groups import Group
-from gauge_mc.observables.parts.choices import Chosen
-from gauge_mc.observables.parts.costs import Costed
+from gauge_mc.observables.parts.choices import ChoiceParts
+from gauge_mc.observables.parts.costs import CostParts
 from gauge_mc.observables.parts.recording import (
     ImmediateRecorder,
     Measurer,
@@ -34,12 +34,12 @@ from gauge_mc.observables.parts.recording import (
     SumRecorder,
     measure_repeatedly,
 )
-from gauge_mc.observables.parts.summaries import DerivedQuantity, Summarised
+from gauge_mc.observables.parts.summaries import DerivedQuantity, SummaryParts
 from gauge_mc.observables.parts.tables import (
     OF_TABLE,
     Columns,
     SecondaryTable,
-    Tabled,
+    TableParts,
     TimeSeries,
 )
 from gauge_mc.options import merged
@@ -80,12 +80,12 @@ AGAIN_SUFFIX = "_at"
 """Suffix of the name of a table measured on configurations that were made for it and not kept."""
 
 
-class Observable(Chosen, Tabled, Summarised, Costed):
+class Observable(ChoiceParts, TableParts, SummaryParts, CostParts):
     """An observable that is measured on fields, with the values of its options.
 
     Most observables declare a name, a summary, columns and a normalisation, and define `measure`,
-    which returns one record of numbers. All else has defaults: options in `Chosen`, the table in
-    `Tabled`, what is shown in `Summarised`, kernels and benchmarks in `Costed`.
+    which returns one record of numbers. All else has defaults: options in `ChoiceParts`, the table
+    in `TableParts`, what is shown in `SummaryParts`, kernels and benchmarks in `CostParts`.
     """
 
     name: ClassVar[str]

@@ -11,7 +11,14 @@ from gauge_mc.fits.anisotropy import AnisotropyFit
 from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS
 from gauge_mc.plots.figures.looks import GREY, look
-from gauge_mc.plots.figures.pictures import Drawing, Frame, Key, Mark, Picture, Points
+from gauge_mc.plots.figures.pictures import (
+    Frame,
+    KeyEntry,
+    Mark,
+    Picture,
+    Sketch,
+    Symbols,
+)
 from gauge_mc.plots.runs.table_plot import TablePlot
 
 LARGEST_ERROR = 0.25
@@ -37,14 +44,14 @@ class AnisotropyPlot(TablePlot):
             along_t = [(one.t / xi.value, one.value) for one in found.time if one.x == x]
             in_space = [(one.t, one.value) for one in found.space if one.x == x]
             ratios += [*_known(along_t, hollow), *_known(in_space, full)]
-            ratios.append(Key(style=full, text=f"$x={x}$"))
+            ratios.append(KeyEntry(style=full, text=f"$x={x}$"))
             points += _known(
                 [(one.y + 0.06 * i, one.xi) for one in found.points if one.x == x], full
             )
         band: dict[str, Any] = {"color": GREY, "alpha": 0.4}
         ends = xi.value - xi.error, xi.value + xi.error
-        points.append(Drawing(lambda axes: axes.axhspan(*ends, zorder=0, **band)))
-        ratios.append(Key(style={**band, "linewidth": 6}, text=rf"$\xi={xi}$"))
+        points.append(Sketch(lambda axes: axes.axhspan(*ends, zorder=0, **band)))
+        ratios.append(KeyEntry(style={**band, "linewidth": 6}, text=rf"$\xi={xi}$"))
         label = r"$\ln R_s(x,y)$ (full), $\ln R_t(x,\xi y)$ (hollow)"
         frames = Frame(ratios, "", label), Frame(points, "$y$", r"$\xi(x,y)$")
         layout = {"nrows": 2, "sharex": True, "height_ratios": (3, 2)}
@@ -54,7 +61,7 @@ class AnisotropyPlot(TablePlot):
 PLOTS.register(AnisotropyPlot())
 
 
-def _known(values: Sequence[tuple[float, Estimate]], style: Mapping[str, Any]) -> list[Points]:
+def _known(values: Sequence[tuple[float, Estimate]], style: Mapping[str, Any]) -> list[Symbols]:
     """Return points of the values that are known well enough to be drawn, if there are any."""
     known = [(x, one) for x, one in values if one.error < LARGEST_ERROR * abs(one.value)]
-    return [Points.of([x for x, _ in known], [one for _, one in known], style)] if known else []
+    return [Symbols.of([x for x, _ in known], [one for _, one in known], style)] if known else []

@@ -20,13 +20,13 @@ from gauge_mc.plots.figures.labels import minus, typeset
 from gauge_mc.plots.figures.looks import look
 from gauge_mc.plots.figures.pictures import (
     HOLLOW,
-    Curve,
     Frame,
-    Key,
-    Level,
+    Guide,
+    KeyEntry,
     Mark,
     Picture,
-    Points,
+    Stroke,
+    Symbols,
 )
 from gauge_mc.plots.mesons import symbol
 from gauge_mc.plots.runs.labels import labels_of, one_run
@@ -87,13 +87,13 @@ def chiral_picture(fits: Sequence[ChiralFit]) -> Picture:
         marks = [mark for n, one in enumerate(group, order) for mark in _marks(one, n)]
         order += len(group)
         if group and vanishing:
-            marks.append(Level(0, style={"color": "0.4", "linewidth": 0.8, "zorder": 0}))
+            marks.append(Guide(0, style={"color": "0.4", "linewidth": 0.8, "zorder": 0}))
             names = dict.fromkeys(QUARKS[one.quantity] for one in group)
             abscissa = r"$a\,m$" if group[0].m_c else r"$1/\kappa$"
             frames.append(Frame(marks, abscissa, ", ".join(f"${name}$" for name in names)))
         elif group:
             frames.append(Frame(marks, r"$(a\,m_\pi)^2$", r"$a\,m$"))
-    key = Key(style=HOLLOW, text="hollow: chiral limit")
+    key = KeyEntry(style=HOLLOW, text="hollow: chiral limit")
     frames[-1] = replace(frames[-1], marks=[*frames[-1].marks, key])
     height = HEAD + FRAME * len(frames)
     return Picture(frames, height, columns=2, layout={"nrows": len(frames)})
@@ -109,15 +109,15 @@ def _marks(fit: ChiralFit, order: int) -> list[Mark]:
     hollow = {**own, "markerfacecolor": "white"}
     if zero:
         scatter = fit.kappa_c.error / fit.kappa_c.value**2 if fit.kappa_c else zero.error
-        end = Points([limit], [0.0], None, style={**hollow, "xerr": [scatter]})
+        end = Symbols([limit], [0.0], None, style={**hollow, "xerr": [scatter]})
         name = r"\kappa_c" if fit.kappa_c else "m_c"
         text = rf"${QUARKS[fit.quantity]}$: ${name}={minus(zero)}$"
     else:
-        end = Points.of([0.0], [fit.intercept], hollow)
+        end = Symbols.of([0.0], [fit.intercept], hollow)
         text = rf"$a\,m_{{{symbol(fit.quantity)}}}\to{minus(fit.intercept)}$"
     twisted = rf"$\mu={fit.mu:g}$, " if fit.mu else ""
     return [
-        Points(x, value, error, style=own, text=f"{text}, {twisted}{typeset(fit.source)}"),
-        Curve(ends, fit.intercept.value + fit.slope.value * ends, style={"color": own["color"]}),
+        Symbols(x, value, error, style=own, text=f"{text}, {twisted}{typeset(fit.source)}"),
+        Stroke(ends, fit.intercept.value + fit.slope.value * ends, style={"color": own["color"]}),
         end,
     ]

@@ -19,7 +19,7 @@ from gauge_mc.fits.mesons import MesonFit
 from gauge_mc.fits.shared.tables import find_table_by_columns
 from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS, Plot
-from gauge_mc.plots.figures.pictures import BandKey, Curve, Mark, Picture, Points
+from gauge_mc.plots.figures.pictures import BandEntry, Mark, Picture, Stroke, Symbols
 from gauge_mc.plots.mesons import (
     HADRONS,
     ErrorBars,
@@ -94,7 +94,9 @@ def effective_masses_picture(fits: Sequence[MassSeries], chosen: Sequence[str] =
     """
     found = frames_of(fits, _points, chosen)
     frames = {rf"$a\,m_{{{symbol(name)}}}$": pairs for name, pairs in found.items()}
-    return picture_of_frames(frames, _marks, key=[BandKey(text="fitted mass, at the t of the fit")])
+    return picture_of_frames(
+        frames, _marks, key=[BandEntry(text="fitted mass, at the t of the fit")]
+    )
 
 
 def _points(correlator: Correlator) -> ErrorBars:
@@ -113,7 +115,7 @@ def _marks(
 ) -> Iterator[Mark]:
     """Yield an effective mass, and the fitted mass if there is one."""
     t, value, error = np.transpose(_points(series.correlators[state]))
-    yield Points(t + shift, value, error, style=own)
+    yield Symbols(t + shift, value, error, style=own)
     if state in series.masses:
         fit = series.masses[state][0]
-        yield Curve.plateau((fit.t_min, fit.t_max), fit.mass, {"color": own["color"]})
+        yield Stroke.plateau((fit.t_min, fit.t_max), fit.mass, {"color": own["color"]})

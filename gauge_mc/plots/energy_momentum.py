@@ -12,7 +12,7 @@ from gauge_mc.groups import GROUPS
 from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS
 from gauge_mc.plots.figures.looks import GREY, look
-from gauge_mc.plots.figures.pictures import Frame, Level, Mark, Picture, Points
+from gauge_mc.plots.figures.pictures import Frame, Guide, Mark, Picture, Symbols
 from gauge_mc.plots.runs.table_plot import ScanFigure
 
 
@@ -32,12 +32,12 @@ class EnergyMomentumPlot(ScanFigure):
             small = {"color": own["color"], "marker": ".", "linewidth": 0.8}
             large = {**own, "markersize": 5}
             text = rf"$\beta={one.beta:.12g}$"
-            entropy += [Points.of(x, one.entropy_at, small)]
-            entropy += [Points.of([0], [one.entropy], large, text)]
-            anomaly += [Points.of(x, one.anomaly_at, small)]
-            anomaly += [Points.of([0], [one.anomaly], large)]
+            entropy += [Symbols.of(x, one.entropy_at, small)]
+            entropy += [Symbols.of([0], [one.entropy], large, text)]
+            anomaly += [Symbols.of(x, one.anomaly_at, small)]
+            anomaly += [Symbols.of([0], [one.anomaly], large)]
         dashed = {"color": GREY, "linewidth": 1, "linestyle": "--"}
-        entropy.append(Level(4 * found.ideal_pressure, style=dashed, text="ideal gas"))
+        entropy.append(Guide(4 * found.ideal_pressure, style=dashed, text="ideal gas"))
         frames = [
             Frame(entropy, r"$t\,T^2$", "$s/T^3$"),
             Frame(anomaly, r"$t\,T^2$", r"$(\varepsilon-3p)/T^4$"),

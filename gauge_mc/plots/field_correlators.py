@@ -18,7 +18,7 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS
 from gauge_mc.plots.figures.looks import look
-from gauge_mc.plots.figures.pictures import Frame, Picture, Points
+from gauge_mc.plots.figures.pictures import Frame, Picture, Symbols
 from gauge_mc.plots.runs.table_plot import TablePlot
 from gauge_mc.run.thermalisation import SKIP
 
@@ -63,7 +63,7 @@ PLOTS.register(FieldCorrelatorsPlot())
 
 def _curves(
     points: Sequence[FieldCorrelatorPoint], times: Sequence[float], name: str, named: bool = True
-) -> list[Points]:
+) -> list[Symbols]:
     """Return the points whose leading order is known, by flow time, which the legend may name."""
     curves = []
     for n, t in enumerate(times):
@@ -71,5 +71,5 @@ def _curves(
         style = {**look(n), "linestyle": "-", "linewidth": 0.8, "markersize": 4}
         text = rf"$\sqrt{{8t}}={np.sqrt(8 * t):.2f}\,a$" if named else ""
         values = [getattr(one, name) for one in own]
-        curves.append(Points.of([one.scaled for one in own], values, style, text))
+        curves.append(Symbols.of([one.scaled for one in own], values, style, text))
     return curves

@@ -20,13 +20,13 @@ from gauge_mc.plots.figures.labels import minus
 from gauge_mc.plots.figures.looks import COLOURS, GREY
 from gauge_mc.plots.figures.pictures import (
     Abscissa,
-    Curve,
-    Drawing,
     Frame,
-    Key,
-    Level,
+    Guide,
+    KeyEntry,
     Mark,
     Picture,
+    Sketch,
+    Stroke,
 )
 from gauge_mc.plots.runs.table_plot import TablePlot
 from gauge_mc.run.thermalisation import SKIP
@@ -58,8 +58,8 @@ class FlowPlot(TablePlot):
         flow = read_flow(table, options.get(SKIP.name, 0))
         curves = {name: FlowCurve.of(flow, name, corrected) for name in ENERGIES}
         dotted = {"color": GREY, "linestyle": ":"}
-        level = Level(target, style={**dotted, "linewidth": 1.0, "zorder": 0})
-        upper: list[Mark] = [level, Key(style=dotted, text=f"target {target:g}")]
+        level = Guide(target, style={**dotted, "linewidth": 1.0, "zorder": 0})
+        upper: list[Mark] = [level, KeyEntry(style=dotted, text=f"target {target:g}")]
         lower: list[Mark] = [level]
         for i, (name, curve) in enumerate(curves.items()):
             look = {"color": COLOURS[i], "linestyle": DASHES[i]}
@@ -106,11 +106,13 @@ def _crossing(find: Callable[[], Crossing]) -> Crossing | None:
         return None
 
 
-def _curve(curve: FlowCurve, points: Sequence[Estimate], look: dict[str, Any], order: int) -> Curve:
+def _curve(
+    curve: FlowCurve, points: Sequence[Estimate], look: dict[str, Any], order: int
+) -> Stroke:
     """Return the spline of a curve, with its error."""
     fine = np.linspace(curve.t[0], curve.t[-1], 600)
     error = np.interp(fine, curve.t, [one.error for one in points])
-    return Curve(fine, fine**order * curve.mean(fine, order), error, style=look)
+    return Stroke(fine, fine**order * curve.mean(fine, order), error, style=look)
 
 
 def _scale(
@@ -137,5 +139,5 @@ def _scale(
         The scale.
     """
     text = f"{name}: {symbol}={minus(shown.estimate)}$" if shown else f"{name}: not reached"
-    named = Drawing(lambda axes: axes.plot([], [], **look, label=text))
+    named = Sketch(lambda axes: axes.plot([], [], **look, label=text))
     return [*([Abscissa(crossing.estimate, target, 0.2, style=look)] if crossing else []), named]

@@ -25,7 +25,14 @@ from gauge_mc.plots import PLOTS
 from gauge_mc.plots.figures.curves import integer_ticks
 from gauge_mc.plots.figures.labels import minus
 from gauge_mc.plots.figures.looks import look
-from gauge_mc.plots.figures.pictures import Curve, Drawing, Frame, Key, Mark, Picture
+from gauge_mc.plots.figures.pictures import (
+    Frame,
+    KeyEntry,
+    Mark,
+    Picture,
+    Sketch,
+    Stroke,
+)
 from gauge_mc.plots.figures.series import (
     ZERO,
     History,
@@ -77,15 +84,15 @@ class HmcPlot(TablePlot):
         weights = rf"$\langle e^{{-\Delta H}}\rangle={minus(weight)}$"
         series = [
             ZERO,
-            Curve(sweeps, change, style=style),
-            Curve(sweeps[rejected], change[rejected], style=crosses),
-            Key(style=style, text=energies),
-            Key(style=crosses, text=f"rejected; acceptance {acceptance}"),
-            Key(style={"linestyle": "none"}, text=weights),
+            Stroke(sweeps, change, style=style),
+            Stroke(sweeps[rejected], change[rejected], style=crosses),
+            KeyEntry(style=style, text=energies),
+            KeyEntry(style=crosses, text=f"rejected; acceptance {acceptance}"),
+            KeyEntry(style={"linestyle": "none"}, text=weights),
         ]
         beside: list[Mark] = [
-            Drawing(lambda axes: axes.sharey(axes.figure.axes[0])),
-            Drawing(partial(draw_distribution, history=History("", sweeps, change), look=look(0))),
+            Sketch(lambda axes: axes.sharey(axes.figure.axes[0])),
+            Sketch(partial(draw_distribution, history=History("", sweeps, change), look=look(0))),
         ]
         if mean.value > 0:
             words = r"normal distribution of variance $2\,\langle\Delta H\rangle$"
@@ -126,19 +133,19 @@ def _lower_frames(table: TrajectoryTable) -> list[Frame]:
     series, and room for the names of the terms beside it.
     """
     done = ~table.failed
-    share = Drawing(lambda axes: axes.sharex(axes.figure.axes[0]))
+    share = Sketch(lambda axes: axes.sharex(axes.figure.axes[0]))
     forces, iterations, ends = (list[Mark]([share]) for _ in range(3))
     names = list[Mark]()
     endings = {GAUGE: "", **{name: f"_{name}" for name in table.terms}}
     for place, (name, ending) in enumerate(endings.items()):
         style = series_line(look(place)["color"])
 
-        def curve(kind: str, of: Any = done, style: Any = style, ending: str = ending) -> Curve:
+        def curve(kind: str, of: Any = done, style: Any = style, ending: str = ending) -> Stroke:
             values = table.columns[f"{kind}{ending}"]
-            return Curve(table.sweeps[of], values[of], style=style)
+            return Stroke(table.sweeps[of], values[of], style=style)
 
         forces.append(curve(FORCE))
-        names.append(Curve([], [], style={**style, "label": name}))
+        names.append(Stroke([], [], style={**style, "label": name}))
         if table.columns.get(f"{ITERATIONS}{ending}", np.zeros(1)).any():
             iterations.append(curve(ITERATIONS, slice(None)))
         ends += [curve(kind) for kind in (SMALLEST, LARGEST) if f"{kind}{ending}" in table.columns]

@@ -22,7 +22,14 @@ from gauge_mc.plots import PLOTS
 from gauge_mc.plots.figures.curves import integer_ticks
 from gauge_mc.plots.figures.labels import typeset
 from gauge_mc.plots.figures.looks import GREY, WIDTH, look
-from gauge_mc.plots.figures.pictures import Curve, Frame, Key, Mark, Picture, Points
+from gauge_mc.plots.figures.pictures import (
+    Frame,
+    KeyEntry,
+    Mark,
+    Picture,
+    Stroke,
+    Symbols,
+)
 from gauge_mc.plots.runs.table_plot import TablePlot
 from gauge_mc.quoting import shortened
 
@@ -30,7 +37,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Marks = Callable[[MassSeries, HadronState, dict[str, Any], float], Iterable[Mark]]
-"""What is drawn of a hadron; see `picture_of_frames`."""
+"""The content of a frame of a hadron; see `picture_of_frames`."""
 
 ErrorBars = list[tuple[int, float, float]]
 """Times, values and errors."""
@@ -159,7 +166,7 @@ def picture_of_frames(
     frames: Mapping[str, Sequence[tuple[MassSeries, HadronState]]],
     marks: Marks,
     scale: str = "linear",
-    key: Sequence[Key] = (),
+    key: Sequence[KeyEntry] = (),
 ) -> Picture:
     """Return a frame for each hadron, in rows and columns; a colour stands for quarks and a source.
 
@@ -172,7 +179,7 @@ def picture_of_frames(
         its shift along t.
     scale : str
         Scale of the axes, as Matplotlib names it.
-    key : sequence of Key
+    key : sequence of KeyEntry
         Entries of the legend that explain the fits, if there are any.
 
     Raises
@@ -186,7 +193,9 @@ def picture_of_frames(
     looks = {name: look(i) for i, name in enumerate(names)}
     step = min(SHIFT, MOST_SHIFT / len(names))
     shifts = {name: step * (i - (len(names) - 1) / 2) for i, name in enumerate(names)}
-    legend = [Key(style={**own, "linestyle": "none"}, text=name) for name, own in looks.items()]
+    legend = [
+        KeyEntry(style={**own, "linestyle": "none"}, text=name) for name, own in looks.items()
+    ]
     if any(state in series.masses for pairs in frames.values() for series, state in pairs):
         legend += key
     columns = columns_of(len(frames))
@@ -239,7 +248,7 @@ def correlators_picture(series: MassSeries, chosen: Sequence[str] = ()) -> Pictu
     found = frames_of([series], _points, chosen)
     frames = {f"$C_{{{symbol(name)}}}(t)$": pairs for name, pairs in found.items()}
     key = [
-        Key(style={"color": GREY, "linewidth": 1.5, "linestyle": dashes}, text=text)
+        KeyEntry(style={"color": GREY, "linewidth": 1.5, "linestyle": dashes}, text=text)
         for text, dashes in (("fit", "-"), ("its continuation", "--"))
     ]
     return picture_of_frames(frames, _marks, "log", key)
@@ -258,7 +267,7 @@ def _marks(
     """Yield a correlator and its fit, if there is one."""
     correlator = series.correlators[state]
     at, value, error = np.transpose(_points(correlator))
-    yield Points(at + shift, value, error, style=own)
+    yield Symbols(at + shift, value, error, style=own)
     if state not in series.masses:
         return
     fit, _ = series.masses[state]
@@ -266,4 +275,4 @@ def _marks(
     for low, high, dashes in ((1, fit.t_min, "--"), (fit.t_min, fit.t_max, "-")):
         t = np.linspace(low, high, 100)
         curve = np.abs(correlator.curve(t)(parameters)[0])
-        yield Curve(t + shift, curve, style={"color": own["color"], "linestyle": dashes})
+        yield Stroke(t + shift, curve, style={"color": own["color"], "linestyle": dashes})

@@ -24,7 +24,7 @@ from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS
 from gauge_mc.plots.figures.labels import minus
 from gauge_mc.plots.figures.looks import look
-from gauge_mc.plots.figures.pictures import Curve, Drawing, Frame, Mark, Picture
+from gauge_mc.plots.figures.pictures import Frame, Mark, Picture, Sketch, Stroke
 from gauge_mc.plots.runs.labels import labels_of, one_run
 from gauge_mc.plots.runs.table_plot import TablePlot
 
@@ -99,7 +99,7 @@ def _bars(values: Any, shift: float, number: int, text: str) -> Mark:
         axes.bar(integers + shift, counts, BAR, **own)
         return load("matplotlib.patches").Patch(**own)
 
-    return Drawing(draw, text=text)
+    return Sketch(draw, text=text)
 
 
 def _cumulative(table: SpectrumTable, end: float) -> list[Mark]:
@@ -111,8 +111,8 @@ def _cumulative(table: SpectrumTable, end: float) -> list[Mark]:
             fractions = np.arange(1, own.size + 1) / own.size
             style = {"color": look(nu + 2)["color"], "drawstyle": "steps-post"}
             text = rf"$\lambda_1$, $|\mathrm{{index}}|={nu}$"
-            marks.append(Curve([0, *own, end], [0, *fractions, 1], style=style, text=text))
+            marks.append(Stroke([0, *own, end], [0, *fractions, 1], style=style, text=text))
     said = f"no $|\\mathrm{{index}}|$ with {LEAST_IN_A_SECTOR} configurations"
     centred: dict[str, Any] = {"ha": "center", "va": "center"}
-    nothing = Drawing(lambda axes: axes.text(0.5, 0.5, said, transform=axes.transAxes, **centred))
+    nothing = Sketch(lambda axes: axes.text(0.5, 0.5, said, transform=axes.transAxes, **centred))
     return marks or [nothing]

@@ -32,13 +32,13 @@ from gauge_mc.plots.figures.labels import minus, typeset
 from gauge_mc.plots.figures.looks import look
 from gauge_mc.plots.figures.pictures import (
     HOLLOW,
-    Curve,
-    Drawing,
     Frame,
-    Level,
+    Guide,
     Mark,
     Picture,
-    Points,
+    Sketch,
+    Stroke,
+    Symbols,
 )
 from gauge_mc.plots.runs.cautions import caution
 from gauge_mc.plots.runs.labels import labels_of
@@ -129,8 +129,8 @@ class PotentialPlot(PlotOfPotentials):
             largest = [np.abs(_residuals(one)[_in_window(one)]).max() + 1.0 for _, one in fits]
             limit = max(LEAST_LIMIT, 1.1 * max(largest))
             lower += [mark for i, one in fits for mark in _outside(one, look(i), limit)]
-            lower.append(Drawing(lambda axes: axes.axhspan(-1, 1, color="0.9", zorder=-2)))
-            lower.append(Level(0, style={"color": "0.4", "linewidth": 0.8, "zorder": -1}))
+            lower.append(Sketch(lambda axes: axes.axhspan(-1, 1, color="0.9", zorder=-2)))
+            lower.append(Guide(0, style={"color": "0.4", "linewidth": 0.8, "zorder": -1}))
             frames.append(Frame(lower, "$R/a$", "residual/error", {"ylim": (-limit, limit)}))
         return Picture(
             frames,
@@ -245,11 +245,11 @@ def _configurations(table: Path) -> int:
         return len({row.partition(b",")[0] for row in rows})
 
 
-def _points(result: StaticPotential, look: dict[str, Any], label: str) -> Points:
+def _points(result: StaticPotential, look: dict[str, Any], label: str) -> Symbols:
     """Return V(R) without a trusted fit."""
     style = {**look, "markerfacecolor": "white", "zorder": 3, "label": label}
     found = [one.potential for one in result.points]
-    return Points.of([one.distance for one in result.points], found, style)
+    return Symbols.of([one.distance for one in result.points], found, style)
 
 
 def _in_window(result: StaticPotential) -> NDArray[np.bool_]:
@@ -260,12 +260,12 @@ def _in_window(result: StaticPotential) -> NDArray[np.bool_]:
 
 def _parted(
     result: StaticPotential, value: NDArray[Any], error: NDArray[Any], look: dict[str, Any]
-) -> Iterator[Points]:
+) -> Iterator[Symbols]:
     """Yield the points that were fitted, and the others, which are hollow."""
     r, fitted = np.array([one.distance for one in result.points]), _in_window(result)
     for some, face in ((fitted, look["color"]), (~fitted, "white")):
         style = {**look, "markerfacecolor": face, "zorder": 3}
-        yield Points(r[some], value[some], error[some], style=style)
+        yield Symbols(r[some], value[some], error[some], style=style)
 
 
 def _potential(result: StaticPotential, look: dict[str, Any], label: str) -> Iterator[Mark]:
@@ -275,8 +275,8 @@ def _potential(result: StaticPotential, look: dict[str, Any], label: str) -> Ite
     first = 0.9 * result.points[0].distance
     for low, high, dashes in ((first, fit.r_min, "--"), (fit.r_min, fit.r_max, "-")):
         x = np.linspace(low, high, 200)
-        yield Curve(x, *fit.potential(x), style={"color": look["color"], "linestyle": dashes})
-    yield Points([], [], [], style={**look, "linestyle": "-", "label": label})
+        yield Stroke(x, *fit.potential(x), style={"color": look["color"], "linestyle": dashes})
+    yield Symbols([], [], [], style={**look, "linestyle": "-", "label": label})
 
 
 def _residuals(result: StaticPotential) -> NDArray[np.float64]:
@@ -287,13 +287,13 @@ def _residuals(result: StaticPotential) -> NDArray[np.float64]:
     return np.asarray((fit.continuum(result.points) - fit.potential(r)[0]) / error)
 
 
-def _outside(result: StaticPotential, look: dict[str, Any], limit: float) -> Iterator[Curve]:
+def _outside(result: StaticPotential, look: dict[str, Any], limit: float) -> Iterator[Stroke]:
     """Yield arrows at the edge for residuals outside the frame, of points that were not fitted."""
     for one, residual in zip(result.points, _residuals(result), strict=True):
         if abs(residual) > limit:
             side = math.copysign(1, residual)
             style = {**HOLLOW, "color": look["color"], "marker": "^" if side > 0 else "v"}
-            yield Curve([one.distance], [0.9 * side * limit], style=style)
+            yield Stroke([one.distance], [0.9 * side * limit], style=style)
 
 
 def _add_physical_axis(axes: Axes, spacing: float) -> None:

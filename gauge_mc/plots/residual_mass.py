@@ -23,7 +23,7 @@ from gauge_mc.plots import PLOTS
 from gauge_mc.plots.figures.curves import integer_ticks
 from gauge_mc.plots.figures.labels import minus, typeset
 from gauge_mc.plots.figures.looks import look
-from gauge_mc.plots.figures.pictures import Curve, Frame, Mark, Picture, Points
+from gauge_mc.plots.figures.pictures import Frame, Mark, Picture, Stroke, Symbols
 from gauge_mc.plots.runs.table_plot import TablePlot
 from gauge_mc.run.thermalisation import SKIP
 
@@ -81,9 +81,9 @@ def residual_mass_picture(table: ResidualTable, fitted: ResidualMasses) -> Pictu
         plateau = []
         if fit.m_res and fit.t_min is not None and fit.t_max is not None:
             line = {"color": look(n)["color"]}
-            plateau = [Curve.plateau((fit.t_min, fit.t_max), fit.m_res, line)]
+            plateau = [Stroke.plateau((fit.t_min, fit.t_max), fit.m_res, line)]
             text += rf": $a\,m_\mathrm{{res}}={minus(fit.m_res)}$"
         t = 1 + np.arange(len(found)) + SHIFT * n
-        marks += [Points.of(t, found, look(n), text), *plateau]
+        marks += [Symbols.of(t, found, look(n), text), *plateau]
     frame = Frame(marks, "$t/a$", r"$a\,m_\mathrm{res}(t)$", finish=integer_ticks)
     return Picture([frame], 3.6, columns=2)

@@ -14,7 +14,15 @@ from gauge_mc.plots import PLOTS
 from gauge_mc.plots.figures.curves import require
 from gauge_mc.plots.figures.labels import typeset
 from gauge_mc.plots.figures.looks import GREY, look
-from gauge_mc.plots.figures.pictures import HOLLOW, Curve, Frame, Key, Mark, Picture, Points
+from gauge_mc.plots.figures.pictures import (
+    HOLLOW,
+    Frame,
+    KeyEntry,
+    Mark,
+    Picture,
+    Stroke,
+    Symbols,
+)
 from gauge_mc.plots.potential import PlotOfPotentials, Runs
 
 HEADROOM = 0.15
@@ -51,19 +59,19 @@ class ScalingPlot(PlotOfPotentials):
             on_axis = np.array([one.path == AXIS for one in result.points])
             for some, face in ((on_axis, own["color"]), (~on_axis, "white")):
                 inner = {**own, "capsize": 0, "markerfacecolor": face, "zorder": 2}
-                marks.append(Points(x[some], y[some], error[some], style=inner))
+                marks.append(Symbols(x[some], y[some], error[some], style=inner))
             hollow |= not on_axis.all()
             text = f"{typeset(label)}:  $r_0/a={fit.r0}$"
-            marks.append(Key(style={**own, "linestyle": "none"}, text=text))
+            marks.append(KeyEntry(style={**own, "linestyle": "none"}, text=text))
             least, largest = min(least, float(x.min())), max(largest, float(x.max()))
             values += y.tolist()
         fine = np.linspace(least, 1.05 * largest, 300)
         slope = FORCES["r0"] + LUSCHER
         string = slope * (fine - 1) + LUSCHER * (1 / fine - 1)
         text = r"string with $B=-\pi/12$, no parameter"
-        marks.append(Curve(fine, string, style={"color": GREY, "zorder": 1}, text=text))
+        marks.append(Stroke(fine, string, style={"color": GREY, "zorder": 1}, text=text))
         if hollow:
-            marks.append(Key(style=HOLLOW, text="hollow: off axis"))
+            marks.append(KeyEntry(style=HOLLOW, text="hollow: off axis"))
         margin = HEADROOM * (max(values) - min(values))
         ends = {"xlim": (0, 1.05 * largest), "ylim": (min(values) - margin, max(values) + margin)}
         return Picture([Frame(marks, "$R/r_0$", r"$r_0\,[V(R)-V(r_0)]$", ends)], 4.6, columns=2)

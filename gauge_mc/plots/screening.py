@@ -19,7 +19,14 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS
 from gauge_mc.plots.figures.looks import look
-from gauge_mc.plots.figures.pictures import Curve, Drawing, Frame, Mark, Picture, Points
+from gauge_mc.plots.figures.pictures import (
+    Frame,
+    Mark,
+    Picture,
+    Sketch,
+    Stroke,
+    Symbols,
+)
 from gauge_mc.plots.runs.table_plot import TablePlot
 from gauge_mc.run.thermalisation import SKIP
 
@@ -49,7 +56,7 @@ class ScreeningPlot(TablePlot):
             points = [one for one in found.points if one.part == mass.part]
             left += _correlator(points, mass, n, lattice)
             right += _effective(points, mass, n)
-        known = [np.subtract(one.y, one.error) for one in left if isinstance(one, Points)]
+        known = [np.subtract(one.y, one.error) for one in left if isinstance(one, Symbols)]
         logarithmic = {"yscale": "log", "ylim": (min(one.min() for one in known) / 3, None)}
         frames = [
             Frame(left, r"$r/a$", r"$C(r)/C(0)$", logarithmic),
@@ -71,8 +78,8 @@ def _correlator(
     shape = np.exp(-m * r) + np.exp(-m * (planes - r))
     line = {"color": look(n)["color"], "linewidth": 0.8}
     return [
-        Curve(r, mass.amplitude.value * shape / norm, style=line),
-        Points(
+        Stroke(r, mass.amplitude.value * shape / norm, style=line),
+        Symbols(
             [one.r for one in own],
             [one.correlator.value / norm for one in own],
             [one.correlator.error / norm for one in own],
@@ -89,6 +96,6 @@ def _effective(points: Sequence[ScreeningPoint], mass: ScreeningMass, n: int) ->
     low, high = mass.mass.value - mass.mass.error, mass.mass.value + mass.mass.error
     band = {"color": look(n)["color"], "alpha": 0.3, "linewidth": 0}
     return [
-        Points.of([r for r, _ in known], [one for _, one in known], style),
-        Drawing(lambda axes: axes.fill_between([mass.r_min, mass.r_max], low, high, **band)),
+        Symbols.of([r for r, _ in known], [one for _, one in known], style),
+        Sketch(lambda axes: axes.fill_between([mass.r_min, mass.r_max], low, high, **band)),
     ]

@@ -18,11 +18,11 @@ from gauge_mc.plots.figures.pictures import (
     HOLLOW,
     Abscissa,
     Frame,
-    Key,
-    Level,
+    Guide,
+    KeyEntry,
     Mark,
     Picture,
-    Points,
+    Symbols,
 )
 from gauge_mc.plots.potential import PlotOfPotentials, Runs
 
@@ -71,14 +71,14 @@ class ForcePlot(PlotOfPotentials):
             text = "\n".join(filter(None, (typeset(label), _scales(result))))
             marks += [
                 *_points(result, look(i)),
-                Key(style={**look(i), "linestyle": "none"}, text=text),
+                KeyEntry(style={**look(i), "linestyle": "none"}, text=text),
             ]
             if len(runs) == 1:
                 style = {"color": look(i)["color"]}
                 scales = result.force_scales.items()
                 marks += [Abscissa(one.value, FORCES[name], style=style) for name, one in scales]
         dotted = {"color": GREY, "linestyle": ":", "linewidth": 0.8, "zorder": 0}
-        marks += [Level(target, style=dotted) for target in FORCES.values()]
+        marks += [Guide(target, style=dotted) for target in FORCES.values()]
         marks += _key(runs, len(shown))
         highest = max(one.scaled.value + one.scaled.error for one in shown)
         lowest = min(one.scaled.value - one.scaled.error for one in shown)
@@ -114,22 +114,22 @@ def _key(runs: Runs, shown: int) -> list[Mark]:
     """Return the entries of the legend that explain symbols, errors, and what is left out."""
     every = [one for _, result in runs for one in result.force]
     hollow = any(one.path != AXIS for one in every)
-    entries = [Key(style=HOLLOW, text="hollow: off axis")] if hollow else []
+    entries = [KeyEntry(style=HOLLOW, text="hollow: off axis")] if hollow else []
     words = []
     if any(result.force_scales for _, result in runs):
         words.append("errors of the scales: statistical, and of the interpolation")
     if left_out := len(every) - shown:
         points = f"{left_out} points" if left_out > 1 else "one point"
         words.append(f"not drawn: {points} with errors of more than {LARGEST_ERROR:.0%}")
-    return [*entries, *(Key(style={"linestyle": "none"}, text=one) for one in words)]
+    return [*entries, *(KeyEntry(style={"linestyle": "none"}, text=one) for one in words)]
 
 
-def _points(result: StaticPotential, own: dict[str, Any]) -> Iterator[Points]:
+def _points(result: StaticPotential, own: dict[str, Any]) -> Iterator[Symbols]:
     """Yield the forces of a run on axis, and those off axis."""
     for on_axis in (True, False):
         some = [one for one in result.force if (one.path == AXIS) == on_axis and _is_known(one)]
         style = {**own, "markerfacecolor": own["color"] if on_axis else "white"}
-        yield Points.of([one.distance for one in some], [one.scaled for one in some], style)
+        yield Symbols.of([one.distance for one in some], [one.scaled for one in some], style)
 
 
 def _scales(result: StaticPotential) -> str:

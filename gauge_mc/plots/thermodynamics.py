@@ -13,7 +13,7 @@ from gauge_mc.groups import GROUPS
 from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS
 from gauge_mc.plots.figures.looks import GREY, look
-from gauge_mc.plots.figures.pictures import Frame, Level, Mark, Picture, Points
+from gauge_mc.plots.figures.pictures import Frame, Guide, Mark, Picture, Symbols
 from gauge_mc.plots.runs.table_plot import ScanFigure
 
 CURVES = (
@@ -23,7 +23,7 @@ CURVES = (
 )
 """Attribute, label and factor of the curves that have the same limit, that of the ideal gas."""
 
-ZERO = Level(0, style={"color": GREY, "linewidth": 0.5})
+ZERO = Guide(0, style={"color": GREY, "linewidth": 0.5})
 """The line at zero."""
 
 
@@ -49,7 +49,7 @@ class ThermodynamicsPlot(ScanFigure):
         for text, (pressure, dashes) in limits.items():
             if pressure:
                 style = {"color": GREY, "linewidth": 1, "linestyle": dashes}
-                rest.append(Level(3 * pressure, style=style, text=text))
+                rest.append(Guide(3 * pressure, style=style, text=text))
         anomaly = _curve(x, found, "anomaly", 1.0, 3)
         frames = [
             Frame([anomaly, ZERO], label, r"$(\varepsilon-3p)/T^4$"),
@@ -78,11 +78,11 @@ def _curve(
     factor: float,
     number: int,
     text: str = "",
-) -> Points:
+) -> Symbols:
     """Return one quantity times a factor, where it is known."""
     values = [getattr(one, name) for one in found.states]
     known = [(a, b) for a, b in zip(x, values, strict=True) if b is not None and np.isfinite(a)]
-    return Points(
+    return Symbols(
         [a for a, _ in known],
         [factor * b.value for _, b in known],
         [factor * b.error for _, b in known],

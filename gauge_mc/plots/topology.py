@@ -18,7 +18,7 @@ from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS
 from gauge_mc.plots.figures.labels import minus
 from gauge_mc.plots.figures.looks import look
-from gauge_mc.plots.figures.pictures import Curve, Drawing, Frame, Key, Picture
+from gauge_mc.plots.figures.pictures import Frame, KeyEntry, Picture, Sketch, Stroke
 from gauge_mc.plots.figures.series import (
     ZERO,
     draw_density,
@@ -47,15 +47,15 @@ class TopologyPlot(TablePlot):
         edges = _edges(charges, 1 if result.rounded else 1 / result.alpha)
         density, _ = np.histogram(charges, edges, density=True)
         style = series_line(look(0)["color"]) | {"alpha": 0.9, "linewidth": 0.7}
-        bars = [Drawing(partial(draw_density, density=density, edges=edges, look=look(0)))]
+        bars = [Sketch(partial(draw_density, density=density, edges=edges, look=look(0)))]
         square, words = result.square.value, r"normal distribution of this $\langle Q^2\rangle$"
         fine = np.linspace(edges[0], edges[-1], 400)
         normal = [normal_distribution(fine, 0.0, square, words)] if square > 0 else []
         label = "$Q$ (rounded)" if result.rounded else "$Q$"
         series = [
             ZERO,
-            Curve(flow.sweeps, charges, style=style),
-            Key(style=style, text=_legend(result)),
+            Stroke(flow.sweeps, charges, style=style),
+            KeyEntry(style=style, text=_legend(result)),
         ]
         frames = [
             Frame(series, "update", label, finish=lambda axes: axes.margins(x=0.02)),

@@ -21,7 +21,14 @@ from gauge_mc.fits.transition import EXTENT, REPLICAS, volumes_of
 from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS
 from gauge_mc.plots.figures.looks import look
-from gauge_mc.plots.figures.pictures import Curve, Drawing, Frame, Mark, Picture, Points
+from gauge_mc.plots.figures.pictures import (
+    Frame,
+    Mark,
+    Picture,
+    Sketch,
+    Stroke,
+    Symbols,
+)
 from gauge_mc.plots.runs.table_plot import ScanFigure
 from gauge_mc.run.thermalisation import SKIP
 
@@ -55,7 +62,7 @@ class TransitionPlot(ScanFigure):
             elif math.isfinite(volume.peak[0][0]):
                 edges, density = volume.histogram
                 stairs = partial(_draw_stairs, density, edges, own["color"])
-                other.append(Drawing(stairs))
+                other.append(Sketch(stairs))
         infinite = _infinite(extrapolations(volumes))
         names = ("$|L|$", "density at the peak") if ising else (r"$\beta$", "deconfined fraction")
         frames = [
@@ -82,18 +89,18 @@ def _draw_stairs(density: Any, edges: Any, colour: str, axes: Axes) -> Any:
     return axes.stairs(density, edges, color=colour)
 
 
-def _curve(curve: ThermalCurve, style: Mapping[str, Any], text: str = "") -> Curve:
+def _curve(curve: ThermalCurve, style: Mapping[str, Any], text: str = "") -> Stroke:
     """Return a curve with the band of its errors."""
     line = {"color": style["color"], "linewidth": 1}
-    return Curve(curve.beta, curve.value, curve.error, style=line, text=text)
+    return Stroke(curve.beta, curve.value, curve.error, style=line, text=text)
 
 
-def _runs(volume: ThermalVolume, style: Mapping[str, Any]) -> Iterator[Points]:
+def _runs(volume: ThermalVolume, style: Mapping[str, Any]) -> Iterator[Symbols]:
     """Yield the susceptibility of the runs at each coupling by themselves."""
     for beta in volume.reweighting.beta:
         chains = [np.abs(one.loop) for one in volume.chains if one.beta == beta]
         value, error = susceptibility(*chains, volume=volume.space)
-        yield Points([beta], [value], [np.nan_to_num(error)], style=style)
+        yield Symbols([beta], [value], [np.nan_to_num(error)], style=style)
 
 
 def _infinite(lines: Mapping[str, StraightLine]) -> list[Mark]:
@@ -105,5 +112,5 @@ def _infinite(lines: Mapping[str, StraightLine]) -> list[Mark]:
         samples = line.parameters[:, :1] + line.parameters[:, 1:] * x * largest
         style = {**look(number), "label": name}
         marks.append(_curve(ThermalCurve(x, samples), style))
-        marks.append(Points(line.x / largest, line.values[0], line.errors, style=style))
+        marks.append(Symbols(line.x / largest, line.values[0], line.errors, style=style))
     return marks

@@ -94,7 +94,7 @@ def init() -> None:
     _call(cuda.cuInit, 0)
 
 
-class Device:
+class BoundDevice:
     """A GPU, by its number."""
 
     def __init__(self, ordinal: int) -> None:
@@ -127,19 +127,19 @@ class Device:
         known = cuda.CUdevice_attribute
         return self._attribute(known.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
 
-    def can_access_peer(self, other: Device) -> bool:
+    def can_access_peer(self, other: BoundDevice) -> bool:
         """Return whether the GPU can access the memory of another one."""
         return bool(_call(cuda.cuDeviceCanAccessPeer, self._device, other._device))
 
-    def retain_primary_context(self) -> Context:
+    def retain_primary_context(self) -> BoundContext:
         """Return the primary context of the GPU."""
-        return Context(_call(cuda.cuDevicePrimaryCtxRetain, self._device))
+        return BoundContext(_call(cuda.cuDevicePrimaryCtxRetain, self._device))
 
     def _attribute(self, name: Any) -> int:
         return int(_call(cuda.cuDeviceGetAttribute, name, self._device))
 
 
-class Context:
+class BoundContext:
     """A context of a GPU."""
 
     def __init__(self, handle: Any) -> None:
@@ -160,12 +160,12 @@ class Context:
         _call(cuda.cuCtxSynchronize)
 
     @staticmethod
-    def enable_peer_access(other: Context) -> None:
+    def enable_peer_access(other: BoundContext) -> None:
         """Let the current context access the memory of another one."""
         _call(cuda.cuCtxEnablePeerAccess, other.handle, 0)
 
 
-class Stream:
+class BoundStream:
     """A stream of work of the current context."""
 
     def __init__(self) -> None:
@@ -173,12 +173,12 @@ class Stream:
         self.address = int(self.handle)
         _released(self, cuda.cuStreamDestroy, self.handle)
 
-    def wait_for_event(self, event: Event) -> None:
+    def wait_for_event(self, event: BoundEvent) -> None:
         """Delay later work until an event has been reached."""
         _call(cuda.cuStreamWaitEvent, self.handle, event.handle, 0)
 
 
-class Event:
+class BoundEvent:
     """An event in streams of the current context."""
 
     def __init__(self, flags: int = 0, handle: Any = None) -> None:
@@ -186,11 +186,11 @@ class Event:
         _released(self, cuda.cuEventDestroy, self.handle)
 
     @classmethod
-    def from_ipc_handle(cls, data: bytes | bytearray) -> Event:
+    def from_ipc_handle(cls, data: bytes | bytearray) -> BoundEvent:
         """Return an event of another process."""
         return cls(handle=_call(cuda.cuIpcOpenEventHandle, _shared(cuda.CUipcEventHandle, data)))
 
-    def record(self, stream: Stream) -> Event:
+    def record(self, stream: BoundStream) -> BoundEvent:
         """Let the event be reached after the work that a stream has now; return it."""
         _call(cuda.cuEventRecord, self.handle, stream.handle)
         return self
@@ -276,23 +276,28 @@ def memcpy_dtod(to: int, origin: int, nbytes: int) -> None:
     _call(cuda.cuMemcpyDtoD, to, origin, nbytes)
 
 
-def memcpy_htod_async(to: int, data: NDArray[Any], stream: Stream) -> None:
+def memcpy_htod_async(to: int, data: NDArray[Any], stream: BoundStream) -> None:
     """Copy page-locked memory to an address on the GPU, in a stream."""
     _call(cuda.cuMemcpyHtoDAsync, to, data.ctypes.data, data.nbytes, stream.handle)
 
 
-def memcpy_dtoh_async(data: NDArray[Any], origin: int, stream: Stream) -> None:
+def memcpy_dtoh_async(data: NDArray[Any], origin: int, stream: BoundStream) -> None:
     """Copy from an address on the GPU to page-locked memory, in a stream."""
     _call(cuda.cuMemcpyDtoHAsync, data.ctypes.data, origin, data.nbytes, stream.handle)
 
 
-def memcpy_dtod_async(to: int, origin: int, nbytes: int, stream: Stream) -> None:
+def memcpy_dtod_async(to: int, origin: int, nbytes: int, stream: BoundStream) -> None:
     """Copy from an address to another one, in a stream."""
     _call(cuda.cuMemcpyDtoDAsync, to, origin, nbytes, stream.handle)
 
 
 def memcpy_peer_async(
-    to: int, origin: int, nbytes: int, target: Context, source: Context, stream: Stream
+    to: int,
+    origin: int,
+    nbytes: int,
+    target: BoundContext,
+    source: BoundContext,
+    stream: BoundStream,
 ) -> None:
     """Copy from an address on a GPU to one on another GPU, in a stream."""
     contexts = (to, target.handle, origin, source.handle)
@@ -324,10 +329,10 @@ def _launcher() -> Callable[..., int]:
     return launch
 
 
-class Function:
+class BoundFunction:
     """A kernel of a module."""
 
-    def __init__(self, module: Module, name: str) -> None:
+    def __init__(self, module: BoundModule, name: str) -> None:
         self._module = module  # which must stay loaded
         self._function = int(_call(cuda.cuModuleGetFunction, module.handle, name.encode()))
         self._size = ctypes.c_size_t()
@@ -358,16 +363,17 @@ class Function:
         self._extra[:] = [BUFFER_POINTER, where, BUFFER_SIZE, count, 0]
 
 
-class Module:
+class BoundModule:
     """A compiled file with kernels."""
 
     def __init__(self, path: str) -> None:
         self.handle = _call(cuda.cuModuleLoad, path.encode())
         _released(self, cuda.cuModuleUnload, self.handle)
 
-    def get_function(self, name: str) -> Function:
+    def get_function(self, name: str) -> BoundFunction:
         """Return a kernel by name."""
-        return Function(self, name)
+        return BoundFunction(self, name)
 
 
-module_from_file = Module
+module_from_file = BoundModule
+Device, Context, Stream, Event = BoundDevice, BoundContext, BoundStream, BoundEvent

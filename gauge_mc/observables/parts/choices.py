@@ -10,7 +10,7 @@ from gauge_mc.fields.field import Field
 from gauge_mc.options import Option, check_options
 
 
-class Chosen:
+class ChoiceParts:
     """The options of an observable."""
 
     name: ClassVar[str]

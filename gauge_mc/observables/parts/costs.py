@@ -8,8 +8,8 @@ from typing import ClassVar, Self
 from gauge_mc.devices.kernels import Kernel
 
 
-class Costed:
-    """What a measurement of an observable takes."""
+class CostParts:
+    """Kernels, memory and time of the measurements of an observable."""
 
     links_moved: ClassVar[float | None] = None
     """Minimum memory traffic of a measurement for benchmarks, in links read or written per link of

@@ -1,4 +1,4 @@
-"""What summaries, scans and progress displays show of observables."""
+"""Quantities of observables that summaries, scans and progress displays show."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class DerivedQuantity(Number):
     """
 
 
-class Summarised:
-    """What is shown of an observable beside averages of its columns."""
+class SummaryParts:
+    """Quantities of an observable that are shown beside averages of its columns."""
 
     derived: ClassVar[tuple[DerivedQuantity, ...]] = ()
     """Further quantities in the tables of scans."""
@@ -55,4 +55,4 @@ class Summarised:
     @classmethod
     def is_live(cls) -> bool:
         """Return whether progress displays show the observable even if it is not measured."""
-        return cls.live.__func__ is not Summarised.live.__func__  # type: ignore[attr-defined]
+        return cls.live.__func__ is not SummaryParts.live.__func__  # type: ignore[attr-defined]

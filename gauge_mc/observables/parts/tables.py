@@ -65,7 +65,7 @@ class SecondaryTable:
         return Table(self.beside(path), {**header, **own}, (SWEEP, *self.columns.names), sources)
 
 
-class Tabled:
+class TableParts:
     """The table of an observable."""
 
     name: ClassVar[str]

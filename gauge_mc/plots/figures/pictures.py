@@ -28,7 +28,7 @@ class Mark(ABC):
     """Something that is drawn in a frame."""
 
     text: str = ""
-    """What the legend above the frames says about it; without a text it is not there."""
+    """Its text in the legend above the frames; without a text it is not there."""
     style: Mapping[str, Any] = field(default_factory=dict)
     """Colour, marker and lines, as Matplotlib names them."""
 
@@ -38,7 +38,7 @@ class Mark(ABC):
 
 
 @dataclass(frozen=True)
-class Points(Mark):
+class Symbols(Mark):
     """Values with errors, as symbols that are joined only if the style has a line."""
 
     x: Any
@@ -51,7 +51,7 @@ class Points(Mark):
     @classmethod
     def of(
         cls, x: Any, values: Sequence[Estimate], style: Mapping[str, Any], text: str = ""
-    ) -> Points:
+    ) -> Symbols:
         """Return the points of estimates."""
         y, error = [one.value for one in values], [one.error for one in values]
         return cls(x, y, error, style=style, text=text)
@@ -62,7 +62,7 @@ class Points(Mark):
 
 
 @dataclass(frozen=True)
-class Curve(Mark):
+class Stroke(Mark):
     """A line, with its error as a band."""
 
     x: Any
@@ -77,7 +77,7 @@ class Curve(Mark):
     @classmethod
     def plateau(
         cls, ends: Sequence[float], value: Estimate, style: Mapping[str, Any], opacity: float = 0.25
-    ) -> Curve:
+    ) -> Stroke:
         """Return a constant with its error between two abscissae."""
         return cls(ends, np.full(2, value.value), value.error, opacity, style=style)
 
@@ -91,7 +91,7 @@ class Curve(Mark):
 
 
 @dataclass(frozen=True)
-class Level(Mark):
+class Guide(Mark):
     """A horizontal line through the whole frame."""
 
     y: float
@@ -123,7 +123,7 @@ class Abscissa(Mark):
 
 
 @dataclass(frozen=True)
-class Key(Mark):
+class KeyEntry(Mark):
     """An entry of the legend that stands for nothing in particular in a frame."""
 
     def draw(self, axes: Axes) -> Any:
@@ -132,7 +132,7 @@ class Key(Mark):
 
 
 @dataclass(frozen=True)
-class BandKey(Key):
+class BandEntry(KeyEntry):
     """An entry of the legend that stands for bands of errors."""
 
     def draw(self, axes: Axes) -> Any:
@@ -142,8 +142,8 @@ class BandKey(Key):
 
 
 @dataclass(frozen=True)
-class Drawing(Mark):
-    """What a function draws."""
+class Sketch(Mark):
+    """A mark that a function draws."""
 
     call: Callable[[Axes], Any]
     """Function that draws in a frame, and may return a handle."""
@@ -158,7 +158,7 @@ class Frame:
     """A frame of a figure."""
 
     marks: Sequence[Mark]
-    """What is in it, in the order in which it is drawn, and in the legend."""
+    """Its marks, in the order in which they are drawn, and stand in the legend."""
     x: str = ""
     """Label of the horizontal axis."""
     y: str = ""

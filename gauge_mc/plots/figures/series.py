@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 from gauge_mc.plots.figures.labels import minus
 from gauge_mc.plots.figures.looks import GREY, SHADE
 from gauge_mc.plots.figures.looks import look as look_of
-from gauge_mc.plots.figures.pictures import Curve, Level
+from gauge_mc.plots.figures.pictures import Guide, Stroke
 
-ZERO = Level(0, style={"color": "0.7", "linewidth": 0.6, "zorder": 0})
+ZERO = Guide(0, style={"color": "0.7", "linewidth": 0.6, "zorder": 0})
 """The line at zero of a time series."""
 
 
@@ -140,10 +140,10 @@ def draw_density(
         axes.stairs(density, edges, orientation=orientation, **shade)
 
 
-def normal_distribution(x: NDArray[Any], mean: float, variance: float, text: str) -> Curve:
+def normal_distribution(x: NDArray[Any], mean: float, variance: float, text: str) -> Stroke:
     """Return a normal distribution beside a time series, for comparison with its own."""
     density = np.exp(-((x - mean) ** 2) / (2 * variance)) / math.sqrt(2 * math.pi * variance)
-    return Curve(density, x, style={"color": look_of(1)["color"], "linewidth": 1.2}, text=text)
+    return Stroke(density, x, style={"color": look_of(1)["color"], "linewidth": 1.2}, text=text)
 
 
 def finish_distribution(axes: Axes) -> None:

@@ -1,1 +1,1 @@
-"""What hybrid Monte Carlo needs of quarks: pseudofermions, their solutions and forces."""
+"""Pseudofermions of hybrid Monte Carlo, their solutions and forces."""
