@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from gauge_mc.inspection.contents import info
     from gauge_mc.inspection.status import status
     from gauge_mc.inspection.verify import verify
-    from gauge_mc.observables.flow import flow
-    from gauge_mc.observables.hadrons.propagators import propagator
     from gauge_mc.plots.runs.drawing import plot
     from gauge_mc.publication.publish import publish
+    from gauge_mc.quantities.flow.observables.flow import flow
+    from gauge_mc.quantities.hadrons.observables.parts.propagators import propagator
     from gauge_mc.quarks.hadrons.contractions import meson_correlators
     from gauge_mc.quarks.hadrons.propagator_files import StoredPropagator, read_propagator
     from gauge_mc.quarks.operators import Wilson
@@ -65,7 +65,7 @@ _HOMES = {
     "convert": "run.convert",
     "export": "exports",
     "fit": "fits",
-    "flow": "observables.flow",
+    "flow": "quantities.flow.observables.flow",
     "generate": "run.generate",
     "generate_chains": "run.generate",
     "heatbath": "updates.heatbath",
@@ -77,7 +77,7 @@ _HOMES = {
     "open_run": "run.view",
     "overrelax": "updates.overrelaxation",
     "plot": "plots.runs.drawing",
-    "propagator": "observables.hadrons.propagators",
+    "propagator": "quantities.hadrons.observables.parts.propagators",
     "publish": "publication.publish",
     "read_propagator": "quarks.hadrons.propagator_files",
     "regenerate": "run.regenerate",

@@ -8,7 +8,7 @@ from typing import TypedDict
 from gauge_mc.actions import Action
 from gauge_mc.algorithms import Algorithm
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.observables.hadrons.quark_masses import QuarkMasses
+from gauge_mc.quantities.hadrons.observables.parts.quark_masses import QuarkMasses
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.smearing import Smearing

@@ -1,9 +1,10 @@
 """Registries of plug-ins: observables, file formats, fits and all other kinds.
 
 There is one registry for each kind. A plug-in is declared in a module of its name in the package of
-the kind: ``wilson-loops`` in ``observables/wilson_loops.py``. Other installed packages can add
-plug-ins by entry points. The group of an entry point is the package of the kind, and its name is
-that of the plug-in. A program can also register its own plug-ins.
+the kind, ``history`` in ``plots/history.py``, or in a folder of results, ``wilson-loops`` in
+``quantities/potential/observables/wilson_loops.py``. Other installed packages can add plug-ins by
+entry points. The group of an entry point is the package of the kind, and its name is that of the
+plug-in. A program can also register its own plug-ins.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ class Plugin(Protocol):
 
 T = TypeVar("T", bound=Plugin)
 
+QUANTITIES = f"{__name__.partition('.')[0]}.quantities"
+"""Package of the folders of results, for observables, fits and plots."""
+
 
 class Registry(Mapping[str, T], Generic[T]):
     """The plug-ins of one kind, by name. Modules are imported when they are first needed.
@@ -48,6 +52,9 @@ class Registry(Mapping[str, T], Generic[T]):
         Function of a plug-in that raises a `ValueError` with a reason for refusing it.
     folders : bool
         True if the plug-ins are subpackages and the modules of the package are helpers.
+    rooms : str, optional
+        Package whose subpackages may each have a package of the same last name as `package`, which
+        declares further plug-ins.
     """
 
     def __init__(
@@ -57,12 +64,14 @@ class Registry(Mapping[str, T], Generic[T]):
         base: type | None = None,
         check: Callable[[T], object] | None = None,
         folders: bool = False,
+        rooms: str | None = None,
     ) -> None:
         self.kind = kind
         self._package = package
         self._base = base
         self._check = check
         self._folders = folders
+        self._rooms = rooms
         self._registered: dict[str, T] = {}
 
     def register(self, thing: T) -> T:
@@ -74,8 +83,8 @@ class Registry(Mapping[str, T], Generic[T]):
             If another plug-in of this kind has the same name, or the declaration is incomplete.
         """
         self._check_declaration(thing)
-        home = f"{self._package}.{self._modules.get(thing.name)}"
-        stranger = thing.name in self._modules and not thing.__module__.startswith(home)
+        home = self._modules.get(thing.name, "")
+        stranger = not thing.__module__.startswith(home)
         if stranger or self._registered.setdefault(thing.name, thing) is not thing:
             raise GaugeError(f"There are two {self.kind}s named '{thing.name}'; rename one.")
         return thing
@@ -150,7 +159,7 @@ class Registry(Mapping[str, T], Generic[T]):
     def _load(self, name: str) -> None:
         self.check(name)
         if name in self._modules:
-            self._import(name, f"{self._package}.{self._modules[name]}")
+            self._import(name, self._modules[name])
             return
         entry = self._entries[name]
         try:
@@ -183,9 +192,23 @@ class Registry(Mapping[str, T], Generic[T]):
     @cached_property
     def _modules(self) -> dict[str, str]:
         """Names of the plug-ins of this package, and the modules that declare them."""
-        found = pkgutil.iter_modules(import_module(self._package).__path__)
-        modules = (one.name for one in found if one.ispkg == self._folders)
-        return {module.replace("_", "-"): module for module in modules}
+        return {
+            one.name.replace("_", "-"): f"{package}.{one.name}"
+            for package, path in self._homes()
+            for one in pkgutil.iter_modules(path)
+            if one.ispkg == self._folders
+        }
+
+    def _homes(self) -> Iterator[tuple[str, Iterable[str]]]:
+        """Yield the packages with plug-ins of this kind, and their folders."""
+        yield self._package, import_module(self._package).__path__
+        last = self._package.rpartition(".")[2]
+        rooms = import_module(self._rooms).__path__ if self._rooms else ()
+        for room in pkgutil.iter_modules(rooms):
+            yield (
+                f"{self._rooms}.{room.name}.{last}",
+                [f"{one}/{room.name}/{last}" for one in rooms],
+            )
 
     @cached_property
     def _entries(self) -> dict[str, EntryPoint]:

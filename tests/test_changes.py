@@ -17,7 +17,7 @@ from tests.toys.installed import REGISTRIES
 @pytest.mark.parametrize(
     ("changed", "expected"),
     [
-        ("gauge_mc/fits/scale.py", {"tests/fits/test_scale.py"}),
+        ("gauge_mc/quantities/flow/fits/scale.py", {"tests/quantities/flow/fits/test_scale.py"}),
         ("tests/test_quoting.py", {"tests/test_quoting.py"}),
         ("gauge_mc/updates/integrators/omf4.py", {"tests/updates/test_integrators.py"}),
         ("gauge_mc/updates/overrelaxation.py", {"tests/updates/test_overrelaxation.py"}),
@@ -53,11 +53,9 @@ def test_tests_of_headers_are_there():
 @pytest.mark.parametrize("things", REGISTRIES, ids=lambda one: one.kind)
 def test_modules_that_a_registry_imports_have_tests(things):
     """Though no test imports them."""
-    package = CHECKOUT.joinpath(*things._package.split("."))
     for module in things._modules.values():
-        *folders, name = module.split(".")
-        beside = package.joinpath(*folders)
-        path = beside / name / "__init__.py" if (beside / name).is_dir() else beside / f"{name}.py"
+        place = CHECKOUT.joinpath(*module.split("."))
+        path = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
         assert files_with_tests([path]), path
 
 

@@ -440,12 +440,12 @@ ALLOWED = {
     # The average that headers of configuration files state.
     ("plaquette", "storage/header.py"),
     # The number that says how far histograms overlap.
-    ("overlap", "analysis/transition/results.py"),
+    ("overlap", "quantities/transition/analysis/results.py"),
     # The key of the header with the kind of the flow, and the energy from the plaquette.
-    ("flow", "analysis/flow/records.py"),
-    ("plaquette", "analysis/flow/records.py"),
+    ("flow", "quantities/flow/analysis/records.py"),
+    ("plaquette", "quantities/flow/analysis/records.py"),
     # V(R) in the file of its samples.
-    ("potential", "exports/hdf5_files/potential_samples.py"),
+    ("potential", "quantities/potential/exports/samples.py"),
     # Names of the timed sweeps.
     ("heatbath", "benchmarks/observables.py"),
     # The flow whose stage is the unit of forces.
@@ -460,19 +460,20 @@ ALLOWED = {
     ("scan", "scans/display.py"),
     # Kinds of fields and of actions in headers and in QCDml, and the name of the gauge action among
     # the terms of all runs.
-    ("gauge", "analysis/trajectories.py"),
+    ("gauge", "quantities/trajectories/analysis/trajectories.py"),
     ("gauge", "formats/ildg.py"),
     ("gauge", "publication/qcdml.py"),
     ("gauge", "updates/monomials/__init__.py"),
     # Columns with ratios of other things.
     ("ratio", "cli/bench.py"),
-    ("ratio", "fits/overlap_spectrum.py"),
-    ("ratio", "fits/thermodynamics.py"),
-    ("ratio", "plots/thermodynamics.py"),
+    ("ratio", "quantities/overlap/fits/overlap_spectrum.py"),
+    ("ratio", "quantities/thermodynamics/fits/thermodynamics.py"),
+    ("ratio", "quantities/thermodynamics/plots/thermodynamics.py"),
 }
 """Names in modules that are not their own, and why."""
 
 FRIENDS = (
+    "quantities/",
     "observables/",
     "flows/",
     "analysis/",
@@ -579,7 +580,7 @@ def test_no_name_occurs_outside_its_own_module():
 @pytest.mark.parametrize("things", REGISTRIES, ids=lambda one: one.kind)
 def test_modules_of_things_are_imported_by_nobody(things):
     for name, home in homes(things).items():
-        module = f"{things._package}.{things._modules[name]}"
+        module = things._modules[name]
         for place, _, imported in others({home}):
             if place != "__init__.py" and not place.startswith(FRIENDS):
                 assert module not in imported, place

@@ -15,8 +15,8 @@ from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.flows import FLOWS
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.observables.hadrons.options import ITERATION_LIMIT, TOLERANCE
 from gauge_mc.options import Option
+from gauge_mc.quantities.hadrons.observables.parts.options import ITERATION_LIMIT, TOLERANCE
 from gauge_mc.quarks.diagonal import LARGEST, TERMS
 from gauge_mc.quarks.operators import OPERATORS
 from gauge_mc.quarks.solvers import SolverParameters

@@ -21,10 +21,6 @@ import pytest
 import gauge_mc
 from gauge_mc import cli, fit
 from gauge_mc.actions import ACTIONS
-from gauge_mc.analysis.flow.scales import FlowScales
-from gauge_mc.analysis.flow.topology import TopologicalCharge
-from gauge_mc.analysis.hadrons.results import Spectrum
-from gauge_mc.analysis.potential.static_potential import StaticPotential
 from gauge_mc.devices import BACKENDS
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.exports import EXPORTS
@@ -35,6 +31,10 @@ from gauge_mc.formats import FORMATS
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.plots.runs.drawing import plot_names
+from gauge_mc.quantities.flow.analysis.scales import FlowScales
+from gauge_mc.quantities.flow.analysis.topology import TopologicalCharge
+from gauge_mc.quantities.hadrons.analysis.results import Spectrum
+from gauge_mc.quantities.potential.analysis.static_potential import StaticPotential
 from gauge_mc.random import GENERATORS
 from gauge_mc.run.execution import Execution
 from gauge_mc.run.parameters import Parameters

@@ -17,7 +17,7 @@ UPWARDS = {
     "fields/field.py": {"configurations"},
     "files/table.py": {"reports"},
     "fits/__init__.py": {"reports"},
-    "fits/potential.py": {"reports"},
+    "quantities/potential/fits/potential.py": {"reports"},
     "run/view.py": {"fits", "inspection", "plots", "reports"},
     # A scan ends with its figure.
     "scans/carry_out.py": {"plots"},
@@ -27,6 +27,9 @@ UPWARDS = {
 LEAVES = {"console", "defaults", "errors", "interruption", "libraries", "notebook_bar", "numbers"}
 LEAVES |= {"quoting", "rounded"}
 """Modules below the tree, which import nothing but each other."""
+
+ROOMS = "quantities"
+"""Package of the folders of results, whose packages belong to the parts of their names."""
 
 
 def drawn() -> list[str]:
@@ -38,9 +41,21 @@ def drawn() -> list[str]:
 
 
 def part_of(module: str) -> str | None:
-    """The part of the package to which a module belongs; None if it is not of the package."""
-    words = module.split(".")
-    return words[1] if words[0] == "gauge_mc" and len(words) > 1 else None
+    """The part of the package to which a module belongs; None if it is not of the package.
+
+    ``quantities.flow.fits.scale`` belongs to ``fits``.
+    """
+    first, *words = module.split(".")
+    if words[:1] == [ROOMS] and len(words) > 2:
+        words = words[2:]
+    return words[0] if first == "gauge_mc" and words else None
+
+
+def modules_of(part: str) -> list[Path]:
+    """The modules of a part of the package, those in folders of results as well."""
+    folders = [PACKAGE / part, *(PACKAGE / ROOMS).glob(f"*/{part}")]
+    found = [path for folder in folders for path in folder.rglob("*.py")]
+    return found or [(PACKAGE / part).with_suffix(".py")]
 
 
 @functools.cache
@@ -73,13 +88,18 @@ def imports(path: Path) -> list[tuple[str, bool]]:
 
 def parts() -> set[str]:
     folders = {one.name for one in PACKAGE.iterdir() if (one / "__init__.py").exists()}
-    return folders | {one.stem for one in PACKAGE.glob("[a-z]*.py")}
+    return (folders | {one.stem for one in PACKAGE.glob("[a-z]*.py")}) - {ROOMS}
 
 
 def test_the_tree_has_every_part_once():
     names = drawn()
     assert len(names) == len({*names})
-    assert {*names} | LEAVES == parts()
+    assert {*names} | LEAVES == parts() | {ROOMS}
+
+
+def test_packages_of_results_belong_to_parts():
+    folders = {path.name for path in (PACKAGE / ROOMS).glob("*/*/")} - {"__pycache__"}
+    assert folders <= parts()
 
 
 @pytest.mark.parametrize("part", sorted(parts()))
@@ -87,8 +107,7 @@ def test_imports_run_downwards(part):
     order = [*drawn(), *sorted(LEAVES)]
     rank = {name: min(place, len(drawn())) for place, name in enumerate(order)}
     known = parts()
-    folder = PACKAGE / part
-    for path in folder.rglob("*.py") if folder.is_dir() else [folder.with_suffix(".py")]:
+    for path in modules_of(part):
         place = path.relative_to(PACKAGE).as_posix()
         for other, lazy in imports(path):
             if other not in known or other == part or (part in LEAVES and other in LEAVES):
@@ -115,8 +134,7 @@ def arrows() -> list[tuple[str, str]]:
 def test_arrows_of_the_diagram_are_imports(above, below):
     if below == "kernels":  # the C++ sources, which are compiled
         return
-    folder = PACKAGE / above
-    assert below in {part for path in folder.rglob("*.py") for part, _ in imports(path)}
+    assert below in {part for path in modules_of(above) for part, _ in imports(path)}
 
 
 def reached(above: str) -> set[str]:
@@ -131,7 +149,7 @@ def reached(above: str) -> set[str]:
 @pytest.mark.parametrize("package", sorted(one for one in parts() if (PACKAGE / one).is_dir()))
 def test_a_package_imports_from_packages_to_which_arrows_lead(package):
     known = reached(package)
-    for path in (PACKAGE / package).rglob("*.py"):
+    for path in modules_of(package):
         place = path.relative_to(PACKAGE).as_posix()
         others = {other for other, _ in imports(path) if (PACKAGE / other).is_dir()}
         found = others - {package} - UPWARDS.get(place, set())
@@ -140,7 +158,7 @@ def test_a_package_imports_from_packages_to_which_arrows_lead(package):
 
 @pytest.mark.parametrize("library", ["h5py", "matplotlib"])
 def test_analysis_neither_draws_nor_writes_hdf5(library):
-    for path in (PACKAGE / "analysis").rglob("*.py"):
+    for path in modules_of("analysis"):
         for node in ast.walk(tree_of(path)):
             named = [one.name for one in getattr(node, "names", [])]
             named += [str(getattr(node, "module", "")), str(getattr(node, "value", ""))]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from gauge_mc.registry import QUANTITIES
 from tests.tools import new
 from tests.toys.installed import PROJECT, REGISTRIES
 
@@ -66,7 +67,9 @@ def test_new_things_are_registered(copy):
     pairs = [(f"gauge_mc.{new.PACKAGES[kind]}", name) for kind, name in NAMES.items()]
     found = json.loads(python(copy[0], "-c", REGISTERED, json.dumps(pairs)))
     assert {package: name for package, (name, _) in found.items()} == dict(pairs)
-    assert all(module.startswith(package) for package, (_, module) in found.items())
+    assert all(
+        module.startswith((package, f"{QUANTITIES}.")) for package, (_, module) in found.items()
+    )
 
 
 @pytest.mark.parametrize("kind", NAMES)
@@ -109,7 +112,7 @@ def test_types_of_new_things_agree(copy):
     [
         ("obserable", "some", "no template of a 'obserable'; choose one of action, "),
         ("fit", "Some", "'Some' is not a name"),
-        ("fit", "potential", "fits/potential.py is there already"),
+        ("fit", "potential", "quantities/potential/fits/potential.py is there already"),
         ("group", "e8", "no template of the group 'e8', only of SU"),
     ],
 )

@@ -4,16 +4,16 @@ import json
 from dataclasses import asdict, dataclass, is_dataclass, replace
 from typing import get_args, get_type_hints
 
-from gauge_mc.analysis.flow.scales import FlowScales
-from gauge_mc.analysis.flow.topology import TopologicalCharge
-from gauge_mc.analysis.potential.window_fits import WindowFit
 from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.benchmarks.kernels import KernelTime
 from gauge_mc.cli import COMMANDS
 from gauge_mc.cli.document import LEAVES, Heading, documents, keys_of, vocabulary
 from gauge_mc.files.structured import typed
-from gauge_mc.fits.topology import TopologyResult
 from gauge_mc.inspection.contents import RunInfo
+from gauge_mc.quantities.flow.analysis.scales import FlowScales
+from gauge_mc.quantities.flow.analysis.topology import TopologicalCharge
+from gauge_mc.quantities.flow.fits.topology import TopologyResult
+from gauge_mc.quantities.potential.analysis.window_fits import WindowFit
 from gauge_mc.results import documented, headings, numbers_of, result_field
 from tests.test_docs import hooks
 
@@ -56,7 +56,7 @@ def test_a_new_field_is_described_shown_and_read(monkeypatch):
     assert keys_of(Larger)["shifts"][0] == "dict of str to tuple of float or None"
     assert "<Q^6>." in vocabulary([Larger])["sixth"].meanings
     assert "| `sixth` | Estimate |" in hooks.key_table(Larger)
-    monkeypatch.setattr("gauge_mc.fits.topology.TopologicalCharge", Larger)
+    monkeypatch.setattr("gauge_mc.quantities.flow.fits.topology.TopologicalCharge", Larger)
     found = replace(charge(Larger), shifts={"a": (1.0, 2.0)})
     (table,) = TopologyResult(found).report()
     assert list(table.columns[0].cells)[-1] == "<Q⁶> (fm)"

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 import gauge_mc
-from gauge_mc.analysis.potential.gevp import reference_time
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.exports import EXPORTS, export_to
 from gauge_mc.fields.field import Field
 from gauge_mc.fits import FITS
-from gauge_mc.fits.potential import parse_levels
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import check_options
+from gauge_mc.quantities.potential.analysis.gevp import reference_time
+from gauge_mc.quantities.potential.fits.potential import parse_levels
 from gauge_mc.quarks.operators import OPERATORS
 from gauge_mc.run.cards import _property
 from gauge_mc.run.parameters import Parameters

@@ -25,7 +25,7 @@ from gauge_mc.fits.shared.fitted_tables import FittedTable, fitted_tables, sampl
 from gauge_mc.fits.shared.quoted import WORD, QuotedNumber, result_line
 from gauge_mc.fits.shared.tables import find_table_by_columns, tables_of_chains
 from gauge_mc.options import Option, check_options
-from gauge_mc.registry import Registry
+from gauge_mc.registry import QUANTITIES, Registry
 from gauge_mc.results import DECLARED, documented, result_field
 from gauge_mc.run.directory import missing_run
 from gauge_mc.run.starts import StartComparison, compared_starts
@@ -291,7 +291,7 @@ class Fit(ABC):
         return f"{file.stem}{result.tag}{file.suffix}"
 
 
-FITS: Registry[Fit] = Registry("fit", __name__, Fit)
+FITS: Registry[Fit] = Registry("fit", __name__, Fit, rooms=QUANTITIES)
 
 
 @with_options(lambda: ((name, one.options) for name, one in FITS.items()))

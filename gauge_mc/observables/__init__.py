@@ -43,7 +43,7 @@ from gauge_mc.observables.parts.tables import (
     TimeSeries,
 )
 from gauge_mc.options import merged
-from gauge_mc.registry import Registry
+from gauge_mc.registry import QUANTITIES, Registry
 
 __all__ = [
     "AGAIN_SUFFIX",
@@ -240,7 +240,7 @@ def check_records(observable: Observable, records: Records) -> None:
 
 
 OBSERVABLES: Registry[type[Observable]] = Registry(
-    "observable", __name__, Observable, check_observable
+    "observable", __name__, Observable, check_observable, rooms=QUANTITIES
 )
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from gauge_mc.options import Option
-from gauge_mc.registry import Registry
+from gauge_mc.registry import QUANTITIES, Registry
 
 AGAINST_BETA = "-beta"
 """Suffix of the name of a plot of averages against the coupling."""
@@ -64,4 +64,4 @@ class Plot(ABC):
         """
 
 
-PLOTS: Registry[Plot] = Registry("plot", __name__, Plot)
+PLOTS: Registry[Plot] = Registry("plot", __name__, Plot, rooms=QUANTITIES)

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from gauge_mc.analysis.potential.static_potential import StaticPotential
 from gauge_mc.files.table import TableData
+from gauge_mc.quantities.potential.analysis.static_potential import StaticPotential
 from gauge_mc.reports.charts import WIDTH, Chart, ChartLine
 from gauge_mc.reports.markup import Markup, element
 from gauge_mc.reports.sections.series import history_chart

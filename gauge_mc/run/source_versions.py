@@ -36,7 +36,7 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import UNKNOWN_SOURCES, TableData, read_heading
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES, OF_TABLE, Observable
-from gauge_mc.registry import Registry
+from gauge_mc.registry import QUANTITIES, Registry
 from gauge_mc.run.functions import FunctionObservable
 
 OURS = __name__.partition(".")[0]
@@ -44,7 +44,7 @@ OURS = __name__.partition(".")[0]
 
 PARTS = {"fields", "flows", "observables", "quarks", "rounded", "smearing"}
 PARTS |= {"temporal_links", "updates"}
-"""Parts of this package that compute what observables measure."""
+"""Parts of this package, also in folders of results, that compute what observables measure."""
 
 FRAME = {f"{OURS}.observables", f"{OURS}.fields.field"}
 """Modules that every observable imports, which are left out."""
@@ -155,6 +155,8 @@ def _modules(name: str) -> dict[str, ModuleType]:
 def _is_covered(module: str, own: str) -> bool:
     """Return whether a module is covered that a module of the package `own` imports."""
     first, *others = module.split(".")
+    if module.startswith(f"{QUANTITIES}."):
+        others = others[2:]
     if first == OURS:
         return others[:1] != [] and others[0] in PARTS and module not in FRAME
     return first == own

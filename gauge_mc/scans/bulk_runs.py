@@ -10,16 +10,16 @@ from pathlib import Path
 import numpy as np
 
 from gauge_mc.actions import Coupling, ensemble_keys
-from gauge_mc.analysis.flow.records import FLOW_COLUMNS, read_flow
-from gauge_mc.analysis.flow.scales import flow_scales
-from gauge_mc.analysis.thermodynamics.integral import ActionDifferences
-from gauge_mc.analysis.thermodynamics.scale import MeasuredLength
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.arrays import Array
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import read_heading
 from gauge_mc.groups import GROUPS, Group
+from gauge_mc.quantities.flow.analysis.records import FLOW_COLUMNS, read_flow
+from gauge_mc.quantities.flow.analysis.scales import flow_scales
+from gauge_mc.quantities.thermodynamics.analysis.integral import ActionDifferences
+from gauge_mc.quantities.thermodynamics.analysis.scale import MeasuredLength
 from gauge_mc.run.thermalisation import Skip, last_skipped
 from gauge_mc.scans.thermal_runs import (
     LEAST_MEASUREMENTS,

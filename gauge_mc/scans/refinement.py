@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from gauge_mc.actions import Action
-from gauge_mc.analysis.transition.reweighting import LEAST_OVERLAP
-from gauge_mc.analysis.transition.volume import ThermalVolume
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.groups import GROUPS
+from gauge_mc.quantities.transition.analysis.reweighting import LEAST_OVERLAP
+from gauge_mc.quantities.transition.analysis.volume import ThermalVolume
 from gauge_mc.run.thermalisation import Skip
 from gauge_mc.scans.grid import Grid
 from gauge_mc.scans.scan import Member, Scan

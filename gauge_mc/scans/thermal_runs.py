@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.actions import Coupling, ensemble_keys
-from gauge_mc.analysis.transition.volume import ThermalChain, ThermalVolume
 from gauge_mc.arrays import Array
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.loops import Loops
@@ -21,6 +20,7 @@ from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.groups import GROUPS, Group
 from gauge_mc.observables import OBSERVABLES, Observable, observable_of_loops, table_name
+from gauge_mc.quantities.transition.analysis.volume import ThermalChain, ThermalVolume
 from gauge_mc.run.directory import Run
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import TEMPERING, Parameters

@@ -24,7 +24,7 @@ from gauge_mc.algorithms import Algorithm, Tuning, parse
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.energy import EnergyMeter
 from gauge_mc.files.table import Value
-from gauge_mc.observables.plaquette import plaquette
+from gauge_mc.quantities.plaquette.observables.plaquette import plaquette
 from gauge_mc.run.cards import named_values
 from gauge_mc.run.chain import Chain
 from gauge_mc.run.parameters import Parameters

@@ -5,9 +5,9 @@ import math
 import numpy as np
 from scipy.optimize import brentq
 
-from gauge_mc.analysis.flow.records import FLOW_COLUMNS, FlowTable
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.files.table import write_table
+from gauge_mc.quantities.flow.analysis.records import FLOW_COLUMNS, FlowTable
 from tests.analysis.synthetic_loops import autoregressive
 
 HEADER = {

@@ -5,8 +5,12 @@ from itertools import combinations_with_replacement, product
 
 import numpy as np
 
-from gauge_mc.analysis.hadrons.correlators import BARYON_LABELS, MESON_LABELS, HadronCorrelators
 from gauge_mc.files.table import Table
+from gauge_mc.quantities.hadrons.analysis.correlators import (
+    BARYON_LABELS,
+    MESON_LABELS,
+    HadronCorrelators,
+)
 from tests.analysis.synthetic_loops import autoregressive
 
 HEADER = {

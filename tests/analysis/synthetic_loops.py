@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from gauge_mc.analysis.potential.fit import fit_potential, potential_plateaus
-from gauge_mc.analysis.potential.loops import LoopMatrices, PathLoops
 from gauge_mc.files.table import Table
+from gauge_mc.quantities.potential.analysis.fit import fit_potential, potential_plateaus
+from gauge_mc.quantities.potential.analysis.loops import LoopMatrices, PathLoops
 
 A, B, SIGMA = 0.55, -0.25, 0.036
 """Parameters of the potential of all synthetic loops, near that of SU(2) at beta = 2.5."""

@@ -21,7 +21,7 @@ from gauge_mc.analysis.timeseries.notation import with_error
 from gauge_mc.analysis.timeseries.transients import transient
 from gauge_mc.errors import GaugeError
 from tests.analysis.synthetic_loops import autoregressive
-from tests.analysis.transition.synthetic import correlated
+from tests.quantities.transition.analysis.synthetic import correlated
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.5, 0.8, 0.9])

@@ -15,8 +15,8 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.files.structured import DEEPEST, parse_toml
-from gauge_mc.observables.hadrons.propagators import propagator
 from gauge_mc.options import Option, check_options, parse_options
+from gauge_mc.quantities.hadrons.observables.parts.propagators import propagator
 from gauge_mc.run.directory import Run, newest_run
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.updates.heatbath import heatbath

@@ -9,7 +9,7 @@ from gauge_mc.fits import FITS
 from gauge_mc.registry import in_words
 from tests.analysis.synthetic_loops import SIGMA, synthetic_loops, write_loops
 from tests.calls import call, call_apart, make_run
-from tests.fits.test_scale import make
+from tests.quantities.flow.fits.test_scale import make
 
 ENSEMBLE = {"group": "su2", "beta": "2.5", "lattice": "24x24x24x32"}
 

@@ -10,12 +10,12 @@ from unittest import mock
 import pytest
 
 from gauge_mc import Lattice, generate, scan
-from gauge_mc.analysis.potential.loop_tables import read_loops
 from gauge_mc.cli import main
 from gauge_mc.fields.field import Field
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.observables.plaquette import plaquette
-from gauge_mc.plots.wilson_loops import _description
+from gauge_mc.quantities.plaquette.observables.plaquette import plaquette
+from gauge_mc.quantities.potential.analysis.loop_tables import read_loops
+from gauge_mc.quantities.potential.plots.wilson_loops import _description
 from tests.calls import call, make_run
 from tests.cli.test_fit import make_loops
 

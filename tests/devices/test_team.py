@@ -14,7 +14,7 @@ from gauge_mc.devices.source import source_folder
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.observables.plaquette import plaquette
+from gauge_mc.quantities.plaquette.observables.plaquette import plaquette
 from gauge_mc.updates.heatbath import heatbath
 from gauge_mc.updates.overrelaxation import overrelax
 

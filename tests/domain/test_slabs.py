@@ -14,11 +14,14 @@ from gauge_mc.fields.gradient_flow import GradientFlow
 from gauge_mc.fields.random_field import Random
 from gauge_mc.flows import FLOWS
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.observables.loops.measurer import LoopMeasurer
-from gauge_mc.observables.plaquette import Plaquette, plaquette
-from gauge_mc.observables.polyakov import polyakov_loop
-from gauge_mc.observables.polyakov_correlators import PolyakovCorrelators, polyakov_correlators
-from gauge_mc.observables.wilson_loops import WilsonLoops
+from gauge_mc.quantities.plaquette.observables.plaquette import Plaquette, plaquette
+from gauge_mc.quantities.polyakov.observables.polyakov import polyakov_loop
+from gauge_mc.quantities.polyakov.observables.polyakov_correlators import (
+    PolyakovCorrelators,
+    polyakov_correlators,
+)
+from gauge_mc.quantities.potential.observables.loops.measurer import LoopMeasurer
+from gauge_mc.quantities.potential.observables.wilson_loops import WilsonLoops
 from gauge_mc.random import GENERATORS
 from gauge_mc.smearing import SmearingSequence
 from gauge_mc.smearing.ape import Ape

@@ -23,12 +23,12 @@ from gauge_mc.fields.field import Field
 from gauge_mc.fields.file_links import TOLERANCE
 from gauge_mc.files.table import SEAL, Table, read_table, write_table
 from gauge_mc.fits import fit
-from gauge_mc.fits.potential import read_result
-from gauge_mc.fits.reports.potential import fit_table
 from gauge_mc.groups import GROUPS
 from gauge_mc.inspection import verify
 from gauge_mc.inspection.contents import info_parts
 from gauge_mc.inspection.status import run_status, scan_status
+from gauge_mc.quantities.potential.fits.parts.report import fit_table
+from gauge_mc.quantities.potential.fits.potential import read_result
 from gauge_mc.quoting import sentence
 from gauge_mc.run import checkpoint, lock
 from gauge_mc.run.cards import read_card

@@ -10,13 +10,13 @@ from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_strength import field_strength
 from gauge_mc.fields.gradient_flow import GradientFlow
 from gauge_mc.flows import FLOWS
-from gauge_mc.observables.plaquette import plaquette
-from gauge_mc.observables.polyakov import polyakov_loop
+from gauge_mc.quantities.plaquette.observables.plaquette import plaquette
+from gauge_mc.quantities.polyakov.observables.polyakov import polyakov_loop
 from gauge_mc.smearing.ape import Ape
 from gauge_mc.smearing.hyp import Hyp
 from gauge_mc.smearing.stout import Stout
 from tests.domain.conftest import open_group
-from tests.observables.test_wilson_loops import measured
+from tests.quantities.potential.observables.test_wilson_loops import measured
 from tests.reference import flow as reference
 from tests.reference import observables, smearing
 from tests.reference.fields import random_field

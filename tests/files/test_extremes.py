@@ -26,8 +26,6 @@ from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.structured import parse_json, parse_toml
 from gauge_mc.fits import fit
-from gauge_mc.fits.potential import read_result
-from gauge_mc.fits.reports.potential import fit_table
 from gauge_mc.fits.shared.files import read_fit
 from gauge_mc.fits.shared.fitted_tables import tables_of_result
 from gauge_mc.groups import GROUPS
@@ -39,6 +37,8 @@ from gauge_mc.papers.cards import read_paper
 from gauge_mc.papers.comparison import ComparedEntry, Comparison, UsedEnsemble, read_comparison
 from gauge_mc.publication.checks import check_kernels, make_again, published_chain
 from gauge_mc.publication.record import read_configurations
+from gauge_mc.quantities.potential.fits.parts.report import fit_table
+from gauge_mc.quantities.potential.fits.potential import read_result
 from gauge_mc.quoting import sentence
 from gauge_mc.run.cards import read_card
 from gauge_mc.run.checkpoint import DIGEST_LINE

@@ -9,18 +9,17 @@ from gauge_mc.fits import FITS
 from tests.analysis.synthetic_flow import synthetic_flow, write_flow
 from tests.analysis.synthetic_hadrons import write_baryons, write_mesons
 from tests.analysis.synthetic_loops import synthetic_loops, write_loops
-from tests.fits import (
+from tests.quantities.hadrons.fits.test_residual_mass import write_residual_masses
+from tests.quantities.overlap.fits.test_overlap_spectrum import write_spectra
+from tests.quantities.polyakov.fits import test_free_energy, test_screening
+from tests.quantities.potential.fits.test_anisotropy import synthetic as planar_loops
+from tests.quantities.thermodynamics.fits import (
     test_energy_momentum,
     test_field_correlators,
-    test_free_energy,
-    test_hmc,
-    test_screening,
     test_thermodynamics,
-    test_transition,
 )
-from tests.fits.test_anisotropy import synthetic as planar_loops
-from tests.fits.test_overlap_spectrum import write_spectra
-from tests.fits.test_residual_mass import write_residual_masses
+from tests.quantities.trajectories.fits import test_hmc
+from tests.quantities.transition.fits import test_transition
 
 
 def write_tables(folder: Path) -> Path:

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import gauge_mc
-from gauge_mc.analysis.flow.records import FLOW_COLUMNS
-from gauge_mc.analysis.hadrons.correlators import BARYON_COLUMNS, MESON_COLUMNS
-from gauge_mc.analysis.potential.loop_tables import LOOP_COLUMNS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import read_heading, read_table, write_table
 from gauge_mc.fits import FITS
 from gauge_mc.fits.shared.tables import find_table_by_columns
+from gauge_mc.quantities.flow.analysis.records import FLOW_COLUMNS
+from gauge_mc.quantities.hadrons.analysis.correlators import BARYON_COLUMNS, MESON_COLUMNS
+from gauge_mc.quantities.potential.analysis.loop_tables import LOOP_COLUMNS
 from gauge_mc.registry import in_words
 from tests.analysis.synthetic_loops import synthetic_loops, write_loops
 from tests.calls import call, make_run

@@ -8,20 +8,25 @@ from matplotlib.figure import Figure
 from matplotlib.image import imread
 from matplotlib.text import Text
 
-from gauge_mc.analysis.hadrons.results import ChiralFit, ChiralPoint
 from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import Table, write_table
 from gauge_mc.plots import PLOTS
-from gauge_mc.plots.chiral import chiral_picture
-from gauge_mc.plots.effective_mass import effective_masses_picture, fitted
 from gauge_mc.plots.figures.files import MOST_PIXELS, FigureFormat, drawn_as
 from gauge_mc.plots.figures.series import History
 from gauge_mc.plots.history import plot_history
-from gauge_mc.plots.mesons import MOST_SHIFT, chosen_hadrons, correlators_picture, picture_of_frames
 from gauge_mc.plots.runs.drawing import find_plot
 from gauge_mc.plots.runs.labels import labels_of
-from gauge_mc.plots.static_force import LARGEST_ERROR
+from gauge_mc.quantities.hadrons.analysis.results import ChiralFit, ChiralPoint
+from gauge_mc.quantities.hadrons.plots.chiral import chiral_picture
+from gauge_mc.quantities.hadrons.plots.effective_mass import effective_masses_picture, fitted
+from gauge_mc.quantities.hadrons.plots.mesons import (
+    MOST_SHIFT,
+    chosen_hadrons,
+    correlators_picture,
+    picture_of_frames,
+)
+from gauge_mc.quantities.potential.plots.static_force import LARGEST_ERROR
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
 from tests.analysis.synthetic_hadrons import write_baryons, write_mesons

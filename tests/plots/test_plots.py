@@ -17,8 +17,8 @@ from gauge_mc.plots.figures.looks import COLOURS, SHADE
 from gauge_mc.plots.figures.series import History, draw_distribution
 from gauge_mc.plots.figures.series import draw_history as draw_series
 from gauge_mc.plots.history import MOST_MEANS, plot_history
-from gauge_mc.plots.polyakov import plot_polyakov
-from gauge_mc.plots.wilson_loops import plot_effective_potential
+from gauge_mc.quantities.polyakov.plots.polyakov import plot_polyakov
+from gauge_mc.quantities.potential.plots.wilson_loops import plot_effective_potential
 from tests.analysis.synthetic_loops import autoregressive, static_potential, synthetic_loops
 
 MAGIC = {"pdf": b"%PDF-", "png": b"\x89PNG", "svg": b"<?xml"}

@@ -15,8 +15,8 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.files.table import SEAL, read_table
-from gauge_mc.observables.plaquette import Plaquette, plaquette
-from gauge_mc.observables.polyakov import polyakov_loop
+from gauge_mc.quantities.plaquette.observables.plaquette import Plaquette, plaquette
+from gauge_mc.quantities.polyakov.observables.polyakov import polyakov_loop
 from gauge_mc.random import GENERATORS
 from gauge_mc.run import session
 from gauge_mc.run.batch import Batch

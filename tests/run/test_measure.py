@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import gauge_mc as package
-from gauge_mc.analysis.potential.loop_tables import read_matrices
 from gauge_mc.cli import app
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.configurations.writing import write_configuration
@@ -19,8 +18,9 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.files.table import SEAL, read_table
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.observables.loops.measurer import LoopMeasurer
-from gauge_mc.observables.wilson_loops import WilsonLoops
+from gauge_mc.quantities.potential.analysis.loop_tables import read_matrices
+from gauge_mc.quantities.potential.observables.loops.measurer import LoopMeasurer
+from gauge_mc.quantities.potential.observables.wilson_loops import WilsonLoops
 from gauge_mc.registry import in_words
 from gauge_mc.run.ensemble import number_in_name
 from gauge_mc.smearing import SMEARINGS

@@ -10,7 +10,7 @@ from gauge_mc.cli import app
 from gauge_mc.devices.rehearsal import RehearsalDevice
 from gauge_mc.errors import ConvergenceError, UsageError
 from gauge_mc.files.table import read_table
-from gauge_mc.observables.hadrons import propagators
+from gauge_mc.quantities.hadrons.observables.parts import propagators
 from gauge_mc.quarks.solvers import solve
 
 pytestmark = [pytest.mark.kernels, pytest.mark.slow]  # they share runs with all hadrons

@@ -16,10 +16,10 @@ from gauge_mc.run.chain_series import series_of
 from gauge_mc.run.thermalisation import AUTO, found_thermalisation, last_skipped
 from gauge_mc.scans.thermal_runs import read_thermal_runs
 from tests.analysis.synthetic_loops import autoregressive
-from tests.analysis.transition.synthetic import LATTICES, two_phase_chain
 from tests.calls import call, call_apart
-from tests.fits.test_hmc import write_trajectories
-from tests.fits.test_transition import write_run
+from tests.quantities.trajectories.fits.test_hmc import write_trajectories
+from tests.quantities.transition.analysis.synthetic import LATTICES, two_phase_chain
+from tests.quantities.transition.fits.test_transition import write_run
 
 RHO = 9 / 11
 """Correlation of neighbours for tau_int = 5."""

@@ -24,7 +24,10 @@ TESTS_OF_FOLDERS = {
     "files": ("tests/fields/test_file_links.py",),
     "flow": ("tests/fields/test_gradient_flow.py",),
     "group": ("tests/smearing/test_hyp.py", "tests/updates/test_general_groups.py"),
-    "lattice": ("tests/observables/test_wilson_loops.py", "tests/domain/test_slabs.py"),
+    "lattice": (
+        "tests/quantities/potential/observables/test_wilson_loops.py",
+        "tests/domain/test_slabs.py",
+    ),
     "random": ("tests/random/test_generators.py", "tests/random/test_ranlux.py"),
     "update": ("tests/updates/test_heatbath.py", "tests/updates/test_anisotropy.py"),
 }
@@ -58,10 +61,10 @@ def changed_files() -> set[Path] | None:
 def files_with_tests(changed: Iterable[Path]) -> set[Path]:
     """Return the files with tests of changed files.
 
-    These are changed tests, and for ``gauge_mc/fits/scale.py`` the tests in
-    ``tests/fits/test_scale.py`` or, without that file, all that import the module. What a registry
-    imports by its name, such as an integrator, is tested by the tests of its package. A kernel is
-    tested with the modules that name it.
+    These are changed tests, and for ``gauge_mc/run/chain.py`` those in ``tests/run/test_chain.py``
+    or, without that file, all that import the module. Else they are those of its package, or of the
+    folder of results to which it belongs: nobody imports what a registry imports by its name. A
+    kernel is tested with the modules that name it.
     """
     found = set()
     for path in changed:
@@ -83,7 +86,12 @@ def _tests_of_module(module: Path) -> set[Path]:
     parts = module.with_suffix("").parts[1:]
     found = _named_after(parts) or _importing(parts)
     package = parts[: -2 if parts[-1] == "__init__" else -1]
-    return found or (_named_after(package) or _importing(package) if package else set())
+    if not found and package:
+        found = _named_after(package) or _importing(package)
+    while not found and len(package) > 1:
+        found = {*CHECKOUT.joinpath("tests", *package).rglob("test_*.py")}
+        package = package[:-1]
+    return found
 
 
 def _named_after(parts: tuple[str, ...]) -> set[Path]:

@@ -24,14 +24,14 @@ from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 
-from gauge_mc.analysis.hadrons.plateaus import ratio_series
-from gauge_mc.analysis.potential.fit import fit_potential, potential_plateaus
-from gauge_mc.analysis.potential.loop_ratios import log_loops
-from gauge_mc.analysis.potential.loops import PathLoops
 from gauge_mc.analysis.timeseries.bins import susceptibility
 from gauge_mc.analysis.timeseries.cautions import caution_slow
 from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.errors import GaugeError
+from gauge_mc.quantities.hadrons.analysis.plateaus import ratio_series
+from gauge_mc.quantities.potential.analysis.fit import fit_potential, potential_plateaus
+from gauge_mc.quantities.potential.analysis.loop_ratios import log_loops
+from gauge_mc.quantities.potential.analysis.loops import PathLoops
 from tests.analysis.synthetic_loops import SIGMA, B, potential
 
 NUMBERS = (10, 20, 50, 200)

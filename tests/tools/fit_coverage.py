@@ -26,10 +26,10 @@ from pathlib import Path
 
 import numpy as np
 
-from gauge_mc.analysis.potential.fit import fit_potential, potential_plateaus
-from gauge_mc.analysis.potential.loop_tables import read_loops
-from gauge_mc.analysis.potential.static_potential import StaticPotential
 from gauge_mc.errors import GaugeError
+from gauge_mc.quantities.potential.analysis.fit import fit_potential, potential_plateaus
+from gauge_mc.quantities.potential.analysis.loop_tables import read_loops
+from gauge_mc.quantities.potential.analysis.static_potential import StaticPotential
 
 QUANTITIES = {"root_sigma": "√σ a", "r0": "r₀/a"}
 """The quantities of fits that are compared, and their symbols."""

@@ -30,32 +30,32 @@ from typing import Any
 import numpy as np
 
 from gauge_mc.actions import Coupling
-from gauge_mc.analysis.flow.records import read_flow
-from gauge_mc.analysis.flow.scales import flow_scales
-from gauge_mc.analysis.flow.topology import topological_charge
-from gauge_mc.analysis.hadrons.chiral import chiral_fits
-from gauge_mc.analysis.hadrons.correlators import (
-    MESON_LABELS,
-    HadronCorrelators,
-    read_hadron_correlators,
-)
-from gauge_mc.analysis.hadrons.mass_series import MassSeries
-from gauge_mc.analysis.hadrons.masses import Ranges
-from gauge_mc.analysis.hadrons.mesons import meson_series
-from gauge_mc.analysis.hadrons.spectrum import spectrum
-from gauge_mc.analysis.hadrons.states import AXIAL, MESONS, PSEUDOSCALAR
-from gauge_mc.analysis.potential.fit import fit_potential, potential_plateaus
-from gauge_mc.analysis.potential.loop_ratios import creutz_ratios, log_loops
-from gauge_mc.analysis.potential.loop_tables import read_loops
 from gauge_mc.analysis.timeseries.bins import susceptibility
 from gauge_mc.analysis.timeseries.cautions import caution_slow
 from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.analysis.timeseries.gamma_method import estimate
-from gauge_mc.analysis.transition.results import transition
-from gauge_mc.analysis.transition.volume import ThermalVolume
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.groups import GROUPS
+from gauge_mc.quantities.flow.analysis.records import read_flow
+from gauge_mc.quantities.flow.analysis.scales import flow_scales
+from gauge_mc.quantities.flow.analysis.topology import topological_charge
+from gauge_mc.quantities.hadrons.analysis.chiral import chiral_fits
+from gauge_mc.quantities.hadrons.analysis.correlators import (
+    MESON_LABELS,
+    HadronCorrelators,
+    read_hadron_correlators,
+)
+from gauge_mc.quantities.hadrons.analysis.mass_series import MassSeries
+from gauge_mc.quantities.hadrons.analysis.masses import Ranges
+from gauge_mc.quantities.hadrons.analysis.mesons import meson_series
+from gauge_mc.quantities.hadrons.analysis.spectrum import spectrum
+from gauge_mc.quantities.hadrons.analysis.states import AXIAL, MESONS, PSEUDOSCALAR
+from gauge_mc.quantities.potential.analysis.fit import fit_potential, potential_plateaus
+from gauge_mc.quantities.potential.analysis.loop_ratios import creutz_ratios, log_loops
+from gauge_mc.quantities.potential.analysis.loop_tables import read_loops
+from gauge_mc.quantities.transition.analysis.results import transition
+from gauge_mc.quantities.transition.analysis.volume import ThermalVolume
 from gauge_mc.run.generate import generate_chains
 from gauge_mc.scans.thermal_runs import read_thermal_chain
 from tests.tools.coverage import NUMBERS, Table, missed, show

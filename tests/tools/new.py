@@ -43,6 +43,9 @@ PACKAGES = {
 }
 """The package in which things of each kind are declared."""
 
+RESULTS = {"fit", "observable", "plot"}
+"""Kinds that are declared in folders of results, of which a new thing begins one of its own."""
+
 HEADERS = {
     "actions": "action",
     "random": "random",
@@ -124,6 +127,8 @@ def files_of(kind: str, name: str) -> Iterator[tuple[Path, str]]:
     package, stem = PACKAGES[kind], module_name(name)
     home = importlib.import_module(f"gauge_mc.{package}")
     toy, folder = toy_of(package), Path(package.replace(".", "/"))
+    if kind in RESULTS:
+        folder = "quantities" / Path(stem) / folder
     places = {
         TOYS / "gauge_mc_toys" / f"{module_name(toy)}.py": Path("gauge_mc") / folder / f"{stem}.py",
         TOYS / "gauge_mc_toys" / f"{module_name(toy)}.cu": Path("cuda_src/kernels") / f"{stem}.cu",
@@ -162,6 +167,14 @@ def refusal(kind: str, name: str, checkout: Path) -> str | None:
     return None
 
 
+def begin_packages(room: Path, folder: Path) -> None:
+    """Make a folder of results, and one for the things of a kind in it, packages."""
+    for path in (room, folder):
+        if not (path / "__init__.py").exists():
+            words = path.relative_to(room.parent).parts
+            (path / "__init__.py").write_text(f'"""Results: {", ".join(words)}."""\n')
+
+
 def write(kind: str, name: str, checkout: Path) -> list[Path]:
     """Write the files of a new thing to a checkout, and return them; the last one is the test.
 
@@ -171,6 +184,8 @@ def write(kind: str, name: str, checkout: Path) -> list[Path]:
     for place, text in files_of(kind, name):
         path = checkout / place
         path.parent.mkdir(parents=True, exist_ok=True)
+        if place.parts[:2] == ("gauge_mc", "quantities"):
+            begin_packages(path.parents[1], path.parent)
         path.write_text(text)
         written.append(path)
     python = [path for path in written if path.suffix == ".py"]

@@ -6,7 +6,7 @@ import pytest
 from gauge_mc.domain.device_group import open_device_group
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
-from gauge_mc.observables.hadrons.options import quark_options
+from gauge_mc.quantities.hadrons.observables.parts.options import quark_options
 from gauge_mc.quarks.diagonal import TERMS
 from gauge_mc.quarks.operators import operator_with
 from tests.reference import dirac

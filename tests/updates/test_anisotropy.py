@@ -12,8 +12,8 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.observables.plaquette import Plaquette
-from gauge_mc.observables.rectangles import Rectangles
+from gauge_mc.quantities.plaquette.observables.plaquette import Plaquette
+from gauge_mc.quantities.plaquette.observables.rectangles import Rectangles
 from gauge_mc.updates.heatbath import heatbath
 from gauge_mc.updates.overrelaxation import overrelax
 from tests.conftest import open_by_name

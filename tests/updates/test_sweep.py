@@ -10,7 +10,7 @@ from gauge_mc.devices.cuda.kernel import SweepFunction
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.observables.plaquette import plaquette
+from gauge_mc.quantities.plaquette.observables.plaquette import plaquette
 from gauge_mc.random import GENERATORS
 from gauge_mc.updates.chain_versions import norms_of
 from gauge_mc.updates.heatbath import HEATBATH, ONE_REPLICA, heatbath

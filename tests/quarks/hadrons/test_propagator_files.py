@@ -13,7 +13,7 @@ from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
-from gauge_mc.observables.mesons import Mesons
+from gauge_mc.quantities.hadrons.observables.mesons import Mesons
 from gauge_mc.quarks.hadrons.propagator_files import (
     PAIRS,
     STRICTLY,

@@ -1,1 +1,0 @@
-"""The gradient flow: its scales and the topological charge."""

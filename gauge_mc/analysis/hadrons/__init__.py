@@ -1,1 +1,0 @@
-"""Correlators of hadrons, their masses, and extrapolations in the quark mass."""

@@ -1,1 +1,0 @@
-"""Wilson loops, correlators of Polyakov loops, and the static potential from them."""

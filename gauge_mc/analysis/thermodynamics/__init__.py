@@ -1,1 +1,0 @@
-"""Bulk thermodynamics: pressure, energy density and entropy density of gluons."""

@@ -1,1 +1,0 @@
-"""Phase transitions at finite temperature, from runs at several couplings and volumes."""

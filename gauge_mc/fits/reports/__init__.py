@@ -1,1 +1,0 @@
-"""Tables that show the results of fits on a terminal."""

@@ -1,1 +1,0 @@
-"""The common part of observables of hadrons: quark propagators, options, tables."""

@@ -1,0 +1,1 @@
+"""Results, a folder for each field: what is measured, analysed, fitted and drawn."""

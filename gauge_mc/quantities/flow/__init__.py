@@ -1,0 +1,1 @@
+"""The gradient flow: energy density, scales and topological charge."""

@@ -1,0 +1,1 @@
+"""Hadrons: propagators and correlators of mesons and baryons, masses, residual mass."""

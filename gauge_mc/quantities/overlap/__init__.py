@@ -1,0 +1,1 @@
+"""The spectrum of the overlap operator, and random matrix theory."""

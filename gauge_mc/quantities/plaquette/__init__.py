@@ -1,0 +1,1 @@
+"""Plaquettes and other small loops, which are the terms of gauge actions."""

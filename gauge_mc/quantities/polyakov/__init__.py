@@ -1,0 +1,1 @@
+"""Polyakov loops: their averages, correlators and free energies, and screening masses."""

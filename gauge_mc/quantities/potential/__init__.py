@@ -1,0 +1,1 @@
+"""The static potential: Wilson loops, plateaus in T, fits in R, forces."""

@@ -1,0 +1,1 @@
+"""Loops of all sizes, with smearing, several devices and multilevel averages."""

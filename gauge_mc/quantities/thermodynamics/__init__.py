@@ -1,0 +1,1 @@
+"""Energy and pressure, from plaquettes or from the flowed energy-momentum tensor."""

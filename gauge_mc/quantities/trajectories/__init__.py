@@ -1,0 +1,1 @@
+"""Trajectories of hybrid Monte Carlo: acceptance, energies, forces, iterations."""

@@ -1,0 +1,1 @@
+"""The deconfinement transition: reweighting, susceptibilities, cumulants, infinite volume."""

@@ -1,0 +1,194 @@
+"""t0 and w0 of known curves, and the coverage of their errors."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.quantities.flow.analysis.curves import FlowCurve
+from gauge_mc.quantities.flow.analysis.scales import Reference, flow_scales
+from gauge_mc.quantities.flow.analysis.tree_level import tree_level
+from tests.analysis.synthetic_flow import TIMES, curve, exact, synthetic_flow
+
+UNEVEN = np.concatenate([np.arange(0, 1, 0.05), np.arange(1, 3, 0.125), np.arange(3, 4.1, 0.25)])
+
+
+def flow_of(samples=20, seed=1, **options):
+    return synthetic_flow(np.random.default_rng(seed), samples, **options)
+
+
+@pytest.mark.parametrize("t", [TIMES, TIMES[1:], UNEVEN])
+@pytest.mark.parametrize("target", [0.1, 0.3])
+def test_scales_of_a_known_curve(t, target):
+    found = flow_scales(flow_of(t=t, noise=0.0), target=target)
+    t0, w0 = exact(target)
+    assert abs(found.t0.value - t0) <= max(2 * found.t0_interpolation, 1e-12)
+    assert abs(found.w0.value - w0) <= max(2 * found.w0_interpolation, 1e-12)
+    assert found.t0_interpolation < 1e-4
+    assert found.w0_interpolation < 1e-4
+    assert (found.t0.error, found.t0.tau_int) == (pytest.approx(0, abs=1e-12), pytest.approx(0.5))
+    assert found.radius.value == pytest.approx(math.sqrt(8 * found.t0.value) / 16)
+
+
+def test_the_interpolation_error_is_not_underestimated():
+    """On coarse flow times, where it can be seen."""
+    for step in (0.2, 0.25, 0.4, 0.5):
+        found = flow_scales(flow_of(t=np.arange(0, 4.01, step), noise=0.0))
+        for name, true in zip(("t0", "w0"), exact(), strict=True):
+            error = abs(getattr(found, name).value - true)
+            claimed = getattr(found, f"{name}_interpolation")
+            assert error < claimed < 2e-3
+
+
+def test_the_derivative_is_that_of_the_scale():
+    """The linearised series follows the scales of slightly different averages."""
+    flow, change = flow_of(40), 1e-5
+    for name in ("t0", "w0"):
+        here = getattr(FlowCurve.of(flow, "clover"), name)(0.3)
+        weight = np.ones(40)
+        weight[7] += change
+        energy = flow.columns["energy_clover"]
+        moved = energy + change * (energy[7] - energy.mean(axis=0))
+        other = dataclasses.replace(flow, columns={**flow.columns, "energy_clover": moved})
+        there = getattr(FlowCurve.of(other, "clover"), name)(0.3)
+        slope = (there.value - here.value) / change
+        assert slope == pytest.approx(here.series[7] - here.value, rel=1e-3)
+        assert here.series.mean() == pytest.approx(here.value, rel=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("replicas", "samples", "rho"),
+    [
+        (250, 300, 0.5),
+        pytest.param(600, 400, 0.5, marks=pytest.mark.slow),
+        pytest.param(2000, 400, 0.5, marks=pytest.mark.every),
+        pytest.param(2000, 1000, 0.8, marks=pytest.mark.every),
+    ],
+)
+def test_coverage_of_the_errors(replicas, samples, rho):
+    rng, pulls = np.random.default_rng(5), []
+    t = np.arange(0, 4.01, 0.25)
+    for _ in range(replicas):
+        curves = FlowCurve.of(synthetic_flow(rng, samples, t, rho), "clover")
+        found = curves.t0(0.3), curves.w0(0.3)
+        pulls.append(
+            [(a.value - true) / a.estimate.error for a, true in zip(found, exact(), strict=True)]
+        )
+    within = (np.abs(pulls) < 1).mean(axis=0)
+    spread = math.sqrt(0.68 * 0.32 / replicas)
+    assert (np.abs(within - 0.68) < 0.02 + 2.5 * spread).all()
+    assert (np.abs(np.mean(pulls, axis=0)) < 0.05 + 2.5 / math.sqrt(replicas)).all()
+
+
+def test_autocorrelation_times():
+    found = flow_scales(flow_of(4000, rho=0.8))
+    assert found.t0.tau_int == pytest.approx(4.5, abs=3 * found.t0.tau_int_error)
+    assert (found.updates, found.configurations) == (10, 4000)
+    assert not found.cautions
+
+
+def test_the_lattice_spacing():
+    flow = flow_of(200)
+    found = flow_scales(
+        flow, sqrt_t0=Reference(0.16, 0.002, "here"), w0=Reference(0.17, 0.0, "there")
+    )
+    a, root = found.spacing_t0, math.sqrt(found.t0.value)
+    assert a.value.value == pytest.approx(0.16 / root)
+    assert a.value.error == pytest.approx(0.16 / root * found.t0.error / (2 * found.t0.value))
+    assert a.scale_error == pytest.approx(0.002 / root)
+    assert (a.reference, a.reference_error, a.source) == (0.16, 0.002, "here")
+    b = found.spacing_w0
+    assert b.value.value == pytest.approx(0.17 / found.w0.value)
+    assert b.value.error == pytest.approx(b.value.value * found.w0.error / found.w0.value)
+    assert b.scale_error == 0
+    assert flow_scales(flow).spacing_t0 is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["wilson", "zeuthen"])
+def test_the_tree_level_correction_divides_the_energy(kind):
+    """A curve that has exactly the artefacts of tree level."""
+    flow, t = flow_of(noise=0.0), TIMES[1:]
+    factor = np.concatenate([[1], tree_level(t, 0.0, kind, (0.0, 1.0))])
+    columns = {**flow.columns, "energy_clover": flow.columns["energy_clover"] * factor}
+    flow = dataclasses.replace(flow, columns=columns, ensemble={**flow.ensemble, "flow": kind})
+    found = flow_scales(flow, corrected=True)
+    assert (found.t0.value, found.w0.value) == pytest.approx(exact(), rel=1e-6)
+    assert found.tree_level
+    assert abs(flow_scales(flow).t0.value - exact()[0]) > 0.02
+
+
+@pytest.mark.parametrize(
+    ("facts", "sentence"),
+    [
+        ({"action": "double"}, "correction for the action 'double' is not known; leave --tree"),
+        ({"action": None}, "does not state the action and the flow.*leave --tree-level out"),
+        ({"flow": None}, "does not state the action and the flow"),
+        ({"flow": "stout"}, "flow 'stout' is not known, only those of symanzik, wilson and zeuth"),
+    ],
+)
+def test_unknown_tree_level_corrections(facts, sentence):
+    flow = flow_of()
+    known = {key: value for key, value in {**flow.ensemble, **facts}.items() if value}
+    with pytest.raises(GaugeError, match=sentence):
+        flow_scales(dataclasses.replace(flow, ensemble=known), corrected=True)
+
+
+def test_a_flow_that_is_too_short():
+    short = flow_of(t=TIMES[:20])
+    with pytest.raises(
+        GaugeError,
+        match=r"^t²<E> is only 0\.\d+ at t/a² = 1\.9, the end of the flow, and does not reach "
+        r"0\.3; measure the flow with a larger --to\.$",
+    ):
+        flow_scales(short)
+    between = flow_of(t=TIMES[:30])
+    found = flow_scales(between)
+    assert math.isnan(found.w0.value)
+    assert found.spacing_w0 is None
+    assert "w0 is not known: t d/dt t²<E> is only" in found.cautions[0]
+    assert found.t0.value == pytest.approx(exact()[0], rel=0.05)
+
+
+def test_artefacts_at_short_times_are_not_taken_for_scales():
+    flow = flow_of(noise=0.0)
+    bump = 0.5 * np.exp(-(((flow.t - 0.3) / 0.1) ** 2)) / np.maximum(flow.t, 0.1) ** 2
+
+    def with_bump(one, size):
+        rough = {**one.columns, "energy_clover": one.columns["energy_clover"] + size * bump}
+        return dataclasses.replace(one, columns=rough)
+
+    assert flow_scales(with_bump(flow, 1.0)).t0.value == pytest.approx(exact()[0], rel=1e-6)
+    short = flow_of(t=TIMES[:20], noise=0.0)
+    bump = bump[:20]
+    with pytest.raises(GaugeError, match=r"artefact of the lattice spacing or.*on a larger latt"):
+        flow_scales(with_bump(short, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("t", "options", "error", "sentence"),
+    [
+        (TIMES[:7], {}, GaugeError, "needs at least 8 flow times, but the table has 7; measure"),
+        (TIMES[30:], {}, GaugeError, "exceeds 0.3 from the first flow time on; measure the flow"),
+        (TIMES, {"target": 0.0}, UsageError, "--target is 0; give a positive number"),
+        (TIMES, {"target": math.nan}, UsageError, "--target is nan; give a positive number"),
+        (TIMES, {"energy": "E"}, UsageError, "--energy is 'E'; choose clover, plaquette or"),
+    ],
+)
+def test_what_is_refused(t, options, error, sentence):
+    with pytest.raises(error, match=sentence):
+        flow_scales(flow_of(t=t), **options)
+
+
+def test_cautions():
+    few = flow_scales(flow_of(40, rho=0.8))
+    assert any("50 τ_int are needed" in one for one in few.cautions)
+    coarse = flow_scales(flow_of(4000, t=np.arange(0, 4.01, 0.5), noise=1e-4))
+    assert any("interpolation error of w0" in one for one in coarse.cautions)
+    small = flow_of(200)
+    small = dataclasses.replace(small, lattice=type(small.lattice)(8, 8, 8, 16))
+    assert any("smoothing radius is 0.59 times" in one for one in flow_scales(small).cautions)
+    assert curve(exact()[0]) == pytest.approx(0.3)

@@ -1,0 +1,149 @@
+import math
+
+import numpy as np
+import pytest
+
+from gauge_mc.errors import GaugeError
+from gauge_mc.files.table import TableData, read_table, write_table
+from gauge_mc.quantities.potential.analysis.loop_ratios import (
+    creutz_ratios,
+    effective_potential_grid,
+)
+from gauge_mc.quantities.potential.analysis.loop_tables import (
+    paths_of,
+    select_loops,
+    smearing_levels,
+)
+from gauge_mc.quantities.potential.analysis.loops import PathLoops
+from tests.analysis.synthetic_loops import SIGMA, potential, synthetic_loops
+
+COLUMNS = ("sweep", "smearing", "path", "r", "t", "loop")
+
+
+def write_rows(path, rows):
+    # Tables of earlier versions may contain values that are not finite.
+    write_table(path, {"observable": "Wilson loops"}, COLUMNS, rows)
+    return read_table(path)
+
+
+def rows_of(loops):
+    return [
+        (int(sweep), loops.smearing, loops.path, int(r), int(t), float(loops.values[c, i, j]))
+        for c, sweep in enumerate(loops.sweeps)
+        for i, r in enumerate(loops.r)
+        for j, t in enumerate(loops.t)
+    ]
+
+
+def exact_loops(mean):
+    """Return two configurations that deviate a little from a mean W(r, t), in either direction."""
+    size = len(mean)
+    steps = np.arange(1, size + 1)
+    values = np.stack([mean * (1 + 1e-9), mean * (1 - 1e-9)])
+    return PathLoops("100", 0, np.array([1, 2]), steps, steps, values)
+
+
+def jackknife(values, function):
+    """Return jackknife errors, which are right for data without autocorrelation."""
+    samples = len(values)
+    rest = (values.sum(axis=0) - values) / (samples - 1)
+    derived = np.array([function(one) for one in rest])
+    return np.sqrt((samples - 1) * derived.var(axis=0))
+
+
+def test_loops_are_selected_from_a_table(tmp_path):
+    rng = np.random.default_rng(1)
+    on, off = (synthetic_loops(rng, 3, 4, path) for path in ("100", "110"))
+    thin = PathLoops("100", 0, on.sweeps, on.r, on.t, 0.9 * on.values)
+    rows = rows_of(thin) + rows_of(on) + rows_of(off)
+    table = write_rows(tmp_path / "w.csv", sorted(rows, key=lambda row: row[0]))
+    assert paths_of(table) == ["100", "110"]
+    assert smearing_levels(table) == [0, 25]
+    for expected, wanted in ((on, ("100", None)), (thin, ("100", 0)), (off, ("110", 25))):
+        found = select_loops(table, *wanted)
+        assert (found.path, found.smearing) == (expected.path, expected.smearing)
+        np.testing.assert_array_equal(found.sweeps, expected.sweeps)
+        np.testing.assert_array_equal(found.values, expected.values)
+        np.testing.assert_allclose(found.distances, expected.distances)
+    assert off.distances[1] == pytest.approx(2 * math.sqrt(2))
+
+
+def test_bad_tables_are_refused_in_one_sentence(tmp_path):
+    rows = rows_of(synthetic_loops(np.random.default_rng(1), 3, 4))
+    whole = write_rows(tmp_path / "w.csv", rows)
+    lacking = {name: values for name, values in whole.columns.items() if name != "loop"}
+    cases = {
+        "lacks one": (rows[:-1], {}, "configuration 30 does not have every loop"),
+        "has one twice": ([*rows, rows[-1]], {}, "configuration 30 does not have every loop"),
+        "not a number": ([*rows[:-1], (*rows[-1][:-1], math.nan)], {}, "configuration 30"),
+        "starts at 2": ([row for row in rows if row[3] > 1], {}, "lack some r between 1"),
+        "other path": (rows, {"path": "111"}, "no loops along the path 111; choose from 100"),
+        "other level": (rows, {"smearing": 7}, "choose from the levels 25"),
+    }
+    for name, (content, wanted, message) in cases.items():
+        table = write_rows(tmp_path / f"{name}.csv", content)
+        with pytest.raises(GaugeError, match=message):
+            select_loops(table, **wanted)
+    with pytest.raises(GaugeError, match="no column 'loop'"):
+        select_loops(TableData({}, lacking))
+    words = TableData({}, {**whole.columns, "loop": np.full(len(rows), "oops")})
+    with pytest.raises(GaugeError, match="column 'loop' contains"):
+        select_loops(words)
+    with pytest.raises(GaugeError, match="no loops yet"):
+        select_loops(write_rows(tmp_path / "empty.csv", []))
+
+
+def test_creutz_ratios_of_an_area_law():
+    r = np.arange(1, 7)[:, None]
+    sigma, perimeter, corner = 0.2, 0.35, 0.1
+    grid = creutz_ratios(exact_loops(np.exp(corner - perimeter * (r + r.T) - sigma * r * r.T)))
+    np.testing.assert_allclose(grid.value[1:, 1:], sigma, rtol=1e-12)
+    assert grid.value[0, 0] == pytest.approx(sigma + 2 * perimeter - corner)  # -ln W(1, 1)
+    assert (grid.error < 1e-8).all()
+
+
+def test_effective_potential_of_one_exponential():
+    t = np.arange(1, 6)
+    v = potential(t.astype(float))
+    grid = effective_potential_grid(exact_loops(np.exp(-v[:, None] * t)))
+    np.testing.assert_allclose(grid.value, np.repeat(v[:, None], 4, axis=1), rtol=1e-12)
+    assert grid.t.tolist() == [1, 2, 3, 4]
+
+
+def test_errors_equal_the_jackknife():
+    loops = synthetic_loops(np.random.default_rng(4), 400, 4, rho=0.0)
+    ratio = effective_potential_grid(loops)
+    expected = jackknife(loops.values, lambda w: np.log(w[:, :-1] / w[:, 1:]))
+    np.testing.assert_allclose(ratio.error, expected, rtol=0.35)  # windows add noise
+    assert np.mean(ratio.error / expected) == pytest.approx(1, abs=0.1)
+
+    def creutz(w):
+        return -np.log(w[1:, 1:] * w[:-1, :-1] / (w[1:, :-1] * w[:-1, 1:]))
+
+    chi, expected = creutz_ratios(loops), jackknife(loops.values, creutz)
+    assert np.mean(chi.error[1:, 1:] / expected) == pytest.approx(1, abs=0.1)
+    true = potential(2.0) - potential(1.0)
+    assert true > SIGMA
+    assert abs(chi.value[1, 1] - true) < 4 * chi.error[1, 1]
+
+
+def test_a_loop_that_is_not_positive_has_no_logarithm():
+    mean = np.full((3, 3), 0.1)
+    mean[2, 2] = -0.01
+    grid = effective_potential_grid(exact_loops(mean))
+    assert np.isnan(grid.value[2, 1])
+    assert np.isfinite(grid.value[:2]).all()
+
+
+def test_too_little_for_errors():
+    loops = exact_loops(np.full((3, 3), 0.1))
+    one = PathLoops("100", 0, loops.sweeps[:1], loops.r, loops.t, loops.values[:1])
+    for function in (creutz_ratios, effective_potential_grid):
+        with pytest.raises(GaugeError, match="Errors need at least two configurations"):
+            function(one)
+    with pytest.raises(GaugeError, match="two values of t"):
+        effective_potential_grid(
+            PathLoops("100", 0, loops.sweeps, loops.r, loops.t[:1], loops.values[:, :, :1])
+        )
+    with pytest.raises(GaugeError, match="on axis"):
+        creutz_ratios(PathLoops("110", 0, loops.sweeps, loops.r, loops.t, loops.values))

@@ -1,0 +1,109 @@
+"""The observable ``thermal-flow``: against NumPy, and the same for any division."""
+
+import numpy as np
+import pytest
+
+from gauge_mc import measure
+from gauge_mc.domain.device_group import open_device_group
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.fields.field import Field
+from gauge_mc.files.table import read_table
+from gauge_mc.quantities.thermodynamics.observables.thermal_flow import ThermalFlow
+from tests.calls import call, make_run
+from tests.reference import flow as reference
+
+LATTICE = Lattice(4, 2, 8, 6)
+
+
+def polyakov(links):
+    """Return the average of Tr / N of the products along t, of links[t, z, y, x, mu, a, b]."""
+    line = links[0, ..., 3, :, :]
+    for one in links[1:]:
+        line = line @ one[..., 3, :, :]
+    return np.trace(line, axis1=-2, axis2=-1).mean() / links.shape[-1]
+
+
+def parts(links):
+    """Return electric and magnetic energy from the clover and from plaquettes."""
+    magnetic = reference.energy_clover(links, xi=0.0).mean()
+    found = [reference.energy_clover(links).mean() - magnetic, magnetic]
+    n = links.shape[-1]
+    sums = {True: 0.0, False: 0.0}
+    for mu, nu in reference.PLANES:
+        plaquettes = reference.trace(reference.plaquette_matrix(links, mu, nu)).real
+        sums[nu == 3] += 2 * (n - plaquettes).mean()
+    return [*found, sums[True], sums[False]]
+
+
+@pytest.mark.first_quick
+@pytest.mark.parametrize("kind", ["wilson", "zeuthen"])
+def test_records_are_those_of_the_reference(group, best_device, kind):
+    field = Field.hot(LATTICE, group, "double", best_device, seed=3)
+    observable = ThermalFlow.for_lattice(LATTICE, flow=kind, to=0.1, every=0.05, step=0.05)
+    found = np.array(observable.measurer(field)(field))
+    links = field.to_numpy()
+    np.testing.assert_allclose(found[:, 0], [0, 0.05, 0.1])
+    for n, row in enumerate(found):
+        flowed = reference.flow(links, 0.05 * n, n, kind) if n else links
+        loop = polyakov(flowed)
+        np.testing.assert_allclose(row[1:5], parts(flowed), rtol=1e-10)
+        np.testing.assert_allclose(row[5:], [loop.real, loop.imag], atol=1e-11)
+        assert np.ptp(row[1:5]) > 1e-3
+    assert np.array_equal(field.to_numpy(), links)
+
+
+def test_the_energies_are_those_of_the_gradient_flow(best_device):
+    """Their sums, which the other observable measures with another launch."""
+    field = Field.hot(LATTICE, "su2", "single", best_device, seed=5)
+    whole = measure(field, "flow", to=0.4)
+    found = measure(field, "thermal-flow", to=0.4)
+    np.testing.assert_array_equal(found["t"], whole["t"])
+    both = {"clover": ("electric", "magnetic")}
+    both["plaquette"] = ("electric_plaquette", "magnetic_plaquette")
+    for name, parts_of_it in both.items():
+        total = sum(found[one] for one in parts_of_it)
+        np.testing.assert_allclose(total, whole[f"energy_{name}"], rtol=1e-12)
+
+
+def test_records_do_not_depend_on_the_division():
+    found = []
+    for devices in ("cpu:1", "cpu:2", "cpu:3"):
+        field = Field.hot(Lattice(4, 4, 4, 12), "su2", "single", open_device_group(devices), seed=2)
+        found.append(ThermalFlow.for_lattice(field.lattice, to=0.2).measurer(field)(field))
+    assert found[0] == found[1] == found[2]
+
+
+def test_along_the_way_and_on_stored_configurations(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    how = {"measure": "thermal-flow:3:to=0.2", "precision": "double", "lattice": "4x4x4x6"}
+    run = make_run(tmp_path / "run", **how)
+    words = ("measure", "thermal-flow", "run", "--to", "0.2", "--backend", "cpu")
+    assert call(*words)[1] == 0
+    first, second = (
+        [line for line in (run / name).read_text().splitlines() if line[0] not in "#s"]
+        for name in ("thermal_flow.csv", "thermal_flow_configs.csv")
+    )
+    assert first == second
+    assert len(first) == 3 * 3
+    assert call("verify", "run")[1] == 0
+    series = ThermalFlow.series(read_table(run / "thermal_flow.csv"), "thermal_flow.csv")
+    assert series["t=0.1,loop_re"].samples.shape == (3,)
+
+
+def test_options_of_the_gradient_flow_that_it_lacks_are_refused():
+    with pytest.raises(UsageError, match="slices"):
+        ThermalFlow.for_lattice(LATTICE, slices=True)
+    with pytest.raises(UsageError, match="exclude each other"):
+        ThermalFlow.for_lattice(LATTICE, to=1.0, until=0.3)
+    assert ThermalFlow.for_lattice(LATTICE, until=0.3).records == 0
+    assert ThermalFlow.for_lattice(LATTICE, to=0.5).records == 6
+
+
+def test_links_that_are_not_numbers_end_the_flow():
+    field = Field.hot(LATTICE, "su2", "single", seed=1)
+    links = field.to_numpy()
+    links[3, 2, 1, 0, 2] = np.nan
+    broken = Field.from_slices(LATTICE, "su2", links, "single")
+    with pytest.raises(GaugeError, match="not all numbers at the flow time 0"):
+        measure(broken, "thermal-flow", to=0.1)
