@@ -64,12 +64,21 @@ class RunState:
         return 1e9 / self.links_per_s if self.links_per_s else None
 
 
-def saved_updates(run: Run) -> int:
-    """Return the number of updates in the checkpoint; 0 if it is missing or damaged."""
+def saved_progress(run: Run) -> tuple[int, bool]:
+    """Return the updates in the last checkpoint, and whether all that is due is written.
+
+    There are none if it is missing or damaged.
+    """
     try:
-        return read_state(run.checkpoint).sweep
+        state = read_state(run.checkpoint)
     except GaugeError:
-        return 0
+        return 0, False
+    return state.sweep, state.measured
+
+
+def saved_updates(run: Run) -> int:
+    """Return the number of updates in the last checkpoint; 0 if it is missing or damaged."""
+    return saved_progress(run)[0]
 
 
 def state_of(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gauge_mc.run.batch import shared_values
+from gauge_mc.run.state import saved_progress
 from gauge_mc.scans.ladders import ladders
 from gauge_mc.scans.scan import Member
 
@@ -34,7 +35,7 @@ def pack(members: Iterable[Member], busy_sites: int, slots: int) -> list[RunBatc
     for member in members:
         if member.parameters.tempering:
             continue
-        kind = (*shared_values(member.parameters), member.progress())
+        kind = (*shared_values(member.parameters), saved_progress(member.run))
         kinds.setdefault(kind, []).append(member)
     for alike in kinds.values():
         most = max(1, busy_sites // alike[0].parameters.lattice.sites)

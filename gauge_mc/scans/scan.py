@@ -35,6 +35,7 @@ from gauge_mc.run.directory import RUNS, Run, last_use, modified, unusable
 from gauge_mc.run.log import LOG
 from gauge_mc.run.parameters import UNSTATED, Parameters
 from gauge_mc.run.settings import start_of_chain
+from gauge_mc.run.state import saved_updates
 from gauge_mc.scans.grid import MAX_RUNS, Grid, Point, axes
 
 GRIDS = "grid"
@@ -65,15 +66,7 @@ class Member:
 
     def sweep(self) -> int:
         """Return the number of updates in the last checkpoint; 0 if it is missing or damaged."""
-        return self.progress()[0]
-
-    def progress(self) -> tuple[int, bool]:
-        """Return the updates in the last checkpoint, and whether all that is due is written."""
-        try:
-            state = read_state(self.run.checkpoint)
-        except GaugeError:
-            return 0, False
-        return state.sweep, state.measured
+        return saved_updates(self.run)
 
     def begun(self) -> bool:
         """Return whether the run has a run.toml or a checkpoint, possibly damaged."""

@@ -17,8 +17,8 @@ from tests.fits.tables import write_tables
 
 ITEMS = {one.name.replace("_", "-") for one in DynamicalQuarks.options()}
 """Options of the items of --quarks, which messages name like others."""
-FOREIGN = {"jobs", "no-as-needed", "version"}
-"""Options of squeue, the linker and the compiler."""
+FOREIGN = {"jobs", "version"}
+"""Options of squeue and the compiler."""
 OPEN = Path(__file__).with_name("open.txt")
 PLACE = ("--backend", "cpu", "--threads", "1")
 PLACED = ("generate", "measure", "regenerate", "scan")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import redirect_stderr
-from io import StringIO
 from pathlib import Path
 from typing import ClassVar
 
@@ -59,11 +57,9 @@ def result_in_html(name: str, path: Path, label: str, subject: Subject) -> Marku
         If the fit is not possible.
     """
     options = {SKIP.name: subject.skip} if SKIP in FITS[name].options else {}
-    with redirect_stderr(StringIO()) as said:
-        result = result_of(FITS[name], path, options)[0]
+    result = result_of(FITS[name], path, options)[0]
     subject.results.setdefault(path, {})[FITS[name].file_of(result)] = result
-    notes = [element("p", line, class_="caution") for line in said.getvalue().splitlines()]
     quoted = element("p", element("strong", result.result_line))
     shown = joined(map(as_html, result.report()))
     more = further_as_html(result.further_report())
-    return element("div", element("h4", label), quoted, shown, more, *notes, class_="result")
+    return element("div", element("h4", label), quoted, shown, more, class_="result")
