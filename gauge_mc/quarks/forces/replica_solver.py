@@ -81,6 +81,7 @@ class QuarkSystem:
         self.phi = SpinorField.empty(operator.field, EXACT, parity=EVEN)
         self.x, self.y = (SpinorField.empty(operator.field, EXACT) for _ in range(2))
         self._reduced: dict[str, PreconditionedOperator] = {}
+        self._copied: dict[range, list[Combine]] = {}
         self._pairs = NormalPairs(operator, self.x, self.y)
 
     def reduced(self, precision: str = EXACT) -> PreconditionedOperator:
@@ -134,8 +135,8 @@ class QuarkSystem:
             self._pairs.complete()
         if direct:
             for some in runs(going):
-                for one, to in zip(direct[: 1 + both], (self.y, self.x), strict=False):
-                    Combine(to.part(some), one.memory.y.part(some), parity=EVEN)(0, 1)
+                for copy in self._copies(some)[: 1 + both]:
+                    copy(0, 1)
             if both:
                 self._pairs.lift()
         return found
@@ -165,6 +166,14 @@ class QuarkSystem:
     @cached_property
     def _copy_x(self) -> Combine:
         return Combine(self.x, self._systems[0].memory.y, parity=EVEN)
+
+    def _copies(self, some: range) -> list[Combine]:
+        """Return the copies of the solutions Y and X of two systems on some replicas."""
+        if some not in self._copied:
+            pairs = zip((self.y, self.x), self._systems[1:], strict=True)
+            made = [Combine(a.part(some), b.memory.y.part(some), parity=EVEN) for a, b in pairs]
+            limited(self._copied)[some] = made
+        return self._copied[some]
 
 
 @dataclass(frozen=True)
@@ -476,40 +485,38 @@ class _SolutionSearch:
         for some in runs(wanted):
             solver.on(some).replace()
         if self.live.any():
-            whole = solver.on(span(self.live))
-            whole.norm2(self._norm2)
-            whole.turn(np.zeros(wanted.size))
+            self._whole = solver.on(span(self.live))
+            self._whole.norm2(self._norm2)
+            self._whole.turn(np.zeros(wanted.size))
 
     def iterate(self) -> None:
         """Carry out one iteration for all that go on."""
-        solver, live = self._solver, self.live
-        whole = solver.on(span(live))
-        self._progress.iterations[live] += 1
+        live, whole = self.live, self._whole
+        self._progress.iterations += live
         whole.curvature(self._curvature)
-        broken = live & unusable(self._curvature)
-        stepping = live & ~broken
+        stepping = live & usable(self._curvature)
         alpha = ratio(self._norm2, self._curvature, stepping)
         whole.apply_rest()
         # Directions that have broken down may contain anything, and are left out then.
-        for some in runs(stepping) if broken.any() else [span(live)]:
-            solver.on(some).step(alpha, self._next)
+        broken = bool((stepping != live).any())
+        for one in map(self._solver.on, runs(stepping)) if broken else (whole,):
+            one.step(alpha, self._next)
         self._now = np.where(stepping, np.sqrt(self._next), self._now)
-        lost = live & ~np.isfinite(self._now)
-        stepping, broken = stepping & ~lost, broken & ~lost
-        due, ended = self._watch.asks(self._now, stepping, self._progress.iterations)
-        renewed, ended = due & stepping, ended & stepping
-        turning = stepping & ~renewed
-        stuck = turning & unusable(self._norm2)
-        turning = turning & ~stuck
+        going = stepping & np.isfinite(self._now)
+        due, ended = self._watch.asks(self._now, going, self._progress.iterations)
+        turning = usable(self._norm2) & going & np.logical_not(due)
         beta = ratio(self._next, self._norm2, turning)
         self._norm2 = np.where(turning, self._next, self._norm2)
-        self.stagnated = self.stagnated | lost
-        self.live = live & ~lost
-        again = renewed | broken | stuck
-        if again.any():
-            beta = np.where(again, self._renew(again, broken | stuck, ended), beta)
-        if self.live.any():
-            solver.on(span(self.live)).turn(beta)
+        if (turning != live).any():
+            lost = live & ~np.isfinite(self._now)
+            self.stagnated, self.live = self.stagnated | lost, live & ~lost
+            again = self.live & ~turning
+            renewed = self._renew(again, again & ~(going & due), going & ended)
+            beta = np.where(again, renewed, beta)
+            if not self.live.any():
+                return
+            self._whole = self._solver.on(span(self.live))
+        self._whole.turn(beta)
 
     def _renew(self, again: Mask, broken: Mask, ended: Mask) -> Norms:
         """Return to the true residuals of some replicas; return the coefficients beta of these."""
@@ -540,15 +547,15 @@ class _SolutionSearch:
         new = np.zeros(again.size)
         for some in runs(again):
             self._solver.on(some).norm2(new)
-        going = again & ~broken & ~unusable(self._norm2)
+        going = again & ~broken & usable(self._norm2)
         beta = ratio(new, self._norm2, going)
         self._norm2 = np.where(again, new, self._norm2)
         return beta
 
 
-def unusable(values: Norms) -> Mask:
-    """Return where numbers are 0 or not finite, so that nothing can be divided by them."""
-    return np.asarray((values == 0) | ~np.isfinite(values))
+def usable(squares: Norms) -> Mask:
+    """Return where squares are finite and not 0, so that something can be divided by them."""
+    return np.asarray((squares > 0) & (squares < np.inf))
 
 
 def ratio(a: Norms, b: Norms, where: Mask) -> Norms:
@@ -558,6 +565,9 @@ def ratio(a: Norms, b: Norms, where: Mask) -> Norms:
 
 def runs(mask: Mask) -> Iterator[range]:
     """Yield the ranges of consecutive replicas for which a mask is true."""
+    if mask.all():
+        yield range(mask.size)
+        return
     edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8)))
     for first, end in edges.reshape(-1, 2).tolist():
         yield range(first, end)
