@@ -115,11 +115,6 @@ class Algorithm(Configurable, ABC):
         """Descriptions of the quarks in the weight, for figures; none if there are no quarks."""
         return []
 
-    @property
-    def moves_together(self) -> bool:
-        """Whether several chains move together, instead of one after the other."""
-        return True
-
     def chains_at_once(self, count: int, sites: int, busy_sites: int) -> int:
         """Return the largest number of chains that move together.
 
@@ -132,7 +127,7 @@ class Algorithm(Configurable, ABC):
         busy_sites : int
             See `gauge_mc.devices.base.Backend`.
         """
-        return count if self.moves_together else 1
+        return count
 
     @property
     def draws(self) -> int:

@@ -258,18 +258,8 @@ class HybridMonteCarlo(Algorithm):
         acting = {gauge_level(levels), *(one.level for one in self.terms)}
         return TimeScales.of(levels, integrator, acting)
 
-    @property
-    def moves_together(self) -> bool:
-        """Whether several chains move together.
-
-        Quarks must be of a kind whose solutions are found together; see `QuarkTerm`.
-        """
-        return all(one.together for one in self.terms)
-
     def chains_at_once(self, count: int, sites: int, busy_sites: int) -> int:
         """Return the largest number of chains that move together; see the base class."""
-        if not self.moves_together:
-            return 1
         share, most = self._group_limits
         return int(min(count, most, max(1, int(share * busy_sites) // sites)))
 
@@ -350,10 +340,7 @@ class HybridMonteCarlo(Algorithm):
         version: int,
         tunings: Sequence[Tuning],
     ) -> Update:
-        """Return the update; see `Algorithm.prepare`.
-
-        Replicas move together, but with some kinds of quarks one after the other.
-        """
+        """Return the update; see `Algorithm.prepare`."""
         for coupling in couplings:
             check_force(field, coupling, self._replicas(len(couplings) > 1))
         levels: list[list[str]] = [[] for _ in range(max(len(self.levels), 1))]
@@ -379,13 +366,12 @@ class HybridMonteCarlo(Algorithm):
 
     def _replicas(self, several: bool) -> Choice:
         """Return how kernels treat the replicas of one chain or of several."""
-        return MANY_REPLICAS if several and self.moves_together else ONE_REPLICA
+        return MANY_REPLICAS if several else ONE_REPLICA
 
     def _groups(self, field: Field) -> list[slice]:
         """Return groups of replicas that move together."""
-        count = len(field.replicas)
-        if count == 1 or not self.moves_together:
-            return [slice(n, n + 1) for n in range(count)]
+        if len(field.replicas) == 1:
+            return [slice(0, 1)]
         each = bytes_of_trajectory(
             field, sum(one.vectors for one in self.terms), self.scales.shifted
         )
@@ -411,17 +397,11 @@ class HybridMonteCarlo(Algorithm):
     def parts(
         self, field: Field, couplings: Sequence[Coupling], randoms: Sequence[Random]
     ) -> Iterator[UpdatePart]:
-        """Yield the parts of trajectories; see `Algorithm.parts`.
-
-        Those of the first chain are timed if one chain moves after the other.
-        """
+        """Yield the parts of trajectories; see `Algorithm.parts`."""
         steps, level = self._tuner(Tuning()).steps, gauge_level(self.levels)
         moves = self.scales.trajectory(self.values[LENGTH.name], steps)
-        parts = self._groups(field) if self.moves_together else [slice(0, 1)]
-        groups = list(self._dynamics(field, couplings, randoms, parts))
-        timed = sum(one.chains for one in groups)
-        for one in trajectory_parts(randoms[:timed], moves, level, groups, self.terms):
-            yield replace(one, calls=len(randoms) // timed * one.calls)
+        groups = list(self._dynamics(field, couplings, randoms, self._groups(field)))
+        yield from trajectory_parts(randoms, moves, level, groups, self.terms)
 
     def _tuner(self, tuning: Tuning) -> StepTuner:
         return StepTuner(

@@ -398,11 +398,10 @@ def quark_terms(quarks: Sequence[DynamicalQuarks], levels: int) -> list[RunMonom
 def _terms(one: DynamicalQuarks, name: str, levels: int, number: int) -> Iterator[RunMonomial]:
     """Yield the terms of some quarks; `number` is that of the first pseudofermions."""
     masses, own = one.masses, one.levels(levels)
-    together = solves_together(one.request)
     for k, pair in enumerate(pairwise(masses)):
         title = f"{name}_ratio{k + 1}"
         make = partial(_ratio, one, pair, number + k, title)
-        yield RunMonomial(title, own[k], Ratio, make, together)
+        yield RunMonomial(title, own[k], Ratio, make, history=one.history)
     if has_link_term(one.mass):
         title = f"{name}_det"
         yield RunMonomial(title, own[-1], Determinant, partial(_determinant, one, title))
@@ -412,15 +411,7 @@ def _terms(one: DynamicalQuarks, name: str, levels: int, number: int) -> Iterato
         return
     heaviest = number + len(masses) - 1
     make = partial(_two_flavours, one, masses[-1], heaviest, name)
-    yield RunMonomial(name, own[-1], TwoFlavours, make, together)
-
-
-def solves_together(request: QuarkSolver) -> bool:
-    """Return whether solutions on several lattices are found together.
-
-    Others start from solutions, or have conditions, that are those of all vectors at once.
-    """
-    return SOLVERS[request.solver].uses_adjoint and not request.history
+    yield RunMonomial(name, own[-1], TwoFlavours, make, history=one.history)
 
 
 def has_link_term(mass: Mapping[str, float]) -> bool:

@@ -23,6 +23,10 @@ LEVEL = Option(
     usual=0,
 )
 
+VECTORS_OF_HISTORY = 6
+"""Number of vectors for an earlier solution: for two systems, with copies that are made orthogonal
+and their products."""
+
 
 class RunMonomial(NamedTuple):
     """A term of the action of a run besides the gauge action.
@@ -37,23 +41,23 @@ class RunMonomial(NamedTuple):
         The kind of monomial.
     make : callable
         Function that returns it, given links with one replica for every chain.
-    together : bool
-        Whether several chains move together; otherwise they move one after the other.
     flavours : int
         Number of flavours whose vectors it needs at the same time.
+    history : int
+        Number of earlier solutions that it keeps.
     """
 
     title: str
     level: int
     kind: type[Monomial]
     make: Callable[[TermLinks], Monomial]
-    together: bool = True
     flavours: int = 1
+    history: int = 0
 
     @property
     def vectors(self) -> int:
         """Largest number of vectors that it needs; see `Monomial`."""
-        return self.kind.vectors * self.flavours
+        return self.kind.vectors * self.flavours + VECTORS_OF_HISTORY * self.history
 
 
 def named_monomials() -> dict[str, type[Monomial]]:

@@ -92,6 +92,24 @@ CASES = {
     ),
     "fourth": ({"quarks": "kappa=0.1,kappa=0.12", "integrator": "omf4"}, "su2", "lcg"),
     "fails": ({"quarks": "kappa=0.15:iterations=40"}, "su2", "philox"),
+    "bicgstab": (
+        {"quarks": "twisted-mass:kappa=0.13:mu=0.1:heavier=mu=0.5:solver=bicgstab"},
+        "su3",
+        "philox",
+    ),
+    "history": (
+        {
+            "quarks": "kappa=0.13:csw=1:history=2:force_tolerance=1e-10:heavier=kappa=0.11",
+            "levels": "omf2,leapfrog:2",
+        },
+        "su2",
+        "philox",
+    ),
+    "bicgstab history": (
+        {"quarks": "kappa=0.13:solver=bicgstab:history=3:force_tolerance=1e-10:inner=double"},
+        "su2",
+        "philox",
+    ),
     "one flavour": ({"quarks": "kappa=0.13:flavours=1:force_tolerance=1e-6"}, "su3", "philox"),
     "doublet": ({"quarks": "kappa=0.12:mu_sigma=0.1:mu_delta=0.2"}, "su2", "philox"),
     "one clover flavour": (
@@ -134,7 +152,13 @@ LEAVING = "kappa=0.15:flavours=1:range=0.2,2.39,kappa=0.1"
 
 @pytest.mark.longer
 @pytest.mark.parametrize(
-    ("quarks", "rng_name"), [("kappa=0.15:iterations=40", "philox"), (LEAVING, "ranlux")]
+    ("quarks", "rng_name"),
+    [
+        ("kappa=0.15:iterations=40", "philox"),
+        ("kappa=0.15:iterations=40:history=1:force_tolerance=1e-10", "philox"),
+        ("kappa=0.15:iterations=13:solver=bicgstab", "philox"),
+        (LEAVING, "ranlux"),
+    ],
 )
 def test_chains_fail_alone(quarks, rng_name, best_device):
     """In some trajectories solvers need too many iterations, or the spectrum leaves the range.
@@ -169,7 +193,15 @@ def test_a_chain_ends_if_solvers_fail_too_often(best_device):
 
 @pytest.mark.longer
 @pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value", "ignore:divide by zero")
-@pytest.mark.parametrize("quarks", ["kappa=0.13", "kappa=0.13:flavours=1"])
+@pytest.mark.parametrize(
+    "quarks",
+    [
+        "kappa=0.13",
+        "kappa=0.13:history=2:force_tolerance=1e-10",
+        "kappa=0.13:solver=bicgstab",
+        "kappa=0.13:flavours=1",
+    ],
+)
 def test_a_chain_that_diverges_spoils_nothing(quarks, best_device):
     """Neither the others nor its own later trajectories, although its force is not a number."""
     together, alone = (
@@ -238,6 +270,9 @@ def test_groups_of_one_chain_share_the_memory_of_one(best_device, monkeypatch):
         "clover",
         "clover levels",
         "one gradient",
+        "bicgstab",
+        "history",
+        "bicgstab history",
         "one flavour",
         "doublet",
     ],
@@ -255,26 +290,10 @@ def test_memory_is_that_for_which_groups_are_made(case, best_device):
     assert used < expected < 4 * used
 
 
-@pytest.mark.parametrize(
-    ("options", "together"),
-    [
-        ({"quarks": "kappa=0.1:mu=0.1,kappa=0.1:heavier=kappa=0.05"}, True),
-        ({"quarks": "kappa=0.1:solver=bicgstab"}, False),
-        ({"quarks": "kappa=0.1:history=2:force_tolerance=1e-10"}, False),
-        ({"quarks": "kappa=0.1:flavours=1"}, True),
-        ({"quarks": "kappa=0.1:mu_sigma=0.1"}, True),
-        ({"quarks": "kappa=0.1:csw=1:mu=0.1:heavier=mu=0.3"}, True),
-        ({"quarks": "kappa=0.1:csw=1:flavours=1"}, True),
-        ({"quarks": "kappa=0.1", "integrator": "force-gradient"}, True),
-        ({"integrator": "force-gradient"}, True),
-    ],
-)
-def test_some_kinds_of_quarks_move_together(options, together):
-    algorithm = parse("hmc").with_options(**options)
-    assert algorithm.moves_together is together
-    assert algorithm.chains_at_once(5, 256, 2**14) == (5 if together else 1)
-    busy = 2 if algorithm.quarks else 4
-    assert algorithm.chains_at_once(5, 2**12, 2**14) == (busy if together else 1)
+@pytest.mark.parametrize("quarks", ["kappa=0.1", "kappa=0.1:solver=bicgstab", ""])
+def test_as_many_chains_move_together_as_keep_devices_busy(quarks):
+    algorithm = parse("hmc").with_options(quarks=quarks)
+    assert algorithm.chains_at_once(5, 256, 2**14) == 5
+    assert algorithm.chains_at_once(5, 2**12, 2**14) == (2 if quarks else 4)
     assert algorithm.chains_at_once(5, 2**16, 2**14) == 1
-    many = 32 if algorithm.quarks else 100
-    assert algorithm.chains_at_once(100, 1, 2**14) == (many if together else 1)
+    assert algorithm.chains_at_once(100, 1, 2**14) == (32 if quarks else 100)

@@ -6,7 +6,8 @@ import pytest
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UnknownNameError, UsageError
 from gauge_mc.fields.field import Field
-from gauge_mc.quarks.forces.normal import QuarkSolver, QuarkSystem
+from gauge_mc.quarks.forces.normal import QuarkSolver
+from gauge_mc.quarks.forces.replica_solver import QuarkSystem
 from gauge_mc.updates.term_links import TermLinks
 from tests.reference.dirac import random_spinor
 from tests.reference.fields import random_field
@@ -18,7 +19,7 @@ def solution(links, phi, system=None):
     """A solution, and the number of iterations."""
     system = system or QuarkSystem(links.operator("twisted-mass", 0.13, mu=0.2), QuarkSolver())
     system.phi.restore(phi)
-    count = system.solve(1e-9)
+    count = system.solve(1e-9, np.ones(1, bool)).iterations[0]
     return system, system.x.to_numpy(), count
 
 

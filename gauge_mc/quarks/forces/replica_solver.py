@@ -1,36 +1,44 @@
-"""Solutions that quark forces need on several lattices at once, each with links of its own.
+"""Solutions that quark forces need on one lattice or several, each with links of its own.
 
-Fields of links have several replicas here, and spinor fields one vector on each. Every vector has
-its own coefficients, true residuals and end, so that its bits are those of
-`gauge_mc.quarks.forces.normal.QuarkSystem` on its lattice alone.
+Fields of links have one replica for every lattice, and spinor fields one vector on each. Every
+vector has its own coefficients, true residuals, history and end, so that its bits are those that it
+has alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from functools import cached_property, partial
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 
 from gauge_mc.errors import ConvergenceError
+from gauge_mc.quarks.forces.history import SolutionHistory
 from gauge_mc.quarks.forces.normal import (
     EXACT,
-    NormalConjugateGradients,
+    AdjointOperator,
+    NormalOperator,
+    NormalPairs,
     QuarkSolver,
-    QuarkSystem,
     precisions,
 )
 from gauge_mc.quarks.matrices.hopping import HoppingOperator
-from gauge_mc.quarks.matrices.linear import EVEN, Apply
+from gauge_mc.quarks.matrices.linear import EVEN, LinearOperator
 from gauge_mc.quarks.matrices.preconditioned import PreconditionedOperator
 from gauge_mc.quarks.solvers import (
+    SOLVERS,
     Mask,
     Norms,
     ReplicaProgress,
+    Residual,
+    ResidualMemory,
     ResidualWatch,
+    Solver,
     SolverParameters,
+    SolverProgress,
+    StagnationError,
     too_many,
 )
 from gauge_mc.quarks.vectors.algebra import Advance, Combine, Multiply
@@ -41,42 +49,61 @@ Launches = TypeVar("Launches")
 MOST_PREPARED = 256
 """Number of ranges of replicas whose launches are kept."""
 
+PLATEAU = 2000
+"""`Solver.plateau` of conjugate gradients for Mh Mh^dagger, whose residual need not fall in every
+iteration, since only the error does."""
 
-class ReplicaQuarkSystem:
-    """X = (Mh Mh^dagger)^-1 phi and Y = Mh^dagger X on several replicas, and their memory.
+
+class QuarkSystem:
+    """The solutions X = (Mh Mh^dagger)^-1 phi and Y = Mh^-1 phi of an operator, and its memory.
+
+    The operator's links may change between solves; call its `refresh` then.
 
     Parameters
     ----------
     operator : HoppingOperator
-        The operator M, on a field of links with several replicas.
+        The operator M, on links of one lattice, which may be divided, or of several replicas.
     request : QuarkSolver
-        Tolerances, limits and precision. Its solver must be one that uses the adjoint, without a
-        history.
+        Tolerances, limits and precision.
 
     Attributes
     ----------
-    phi, x, y : SpinorField
-        See `gauge_mc.quarks.forces.normal.QuarkSystem`.
+    phi : SpinorField
+        The right-hand sides on the even sites, which the caller sets.
+    x, y : SpinorField
+        X and Y on all sites after `solve`, with X_o = kappa A_oo^-dagger (D^dagger)_oe X_e and
+        Y_o = kappa A_oo^-1 D_oe Y_e. Then dS = -2 Re X^dagger (dM) Y for
+        S = phi^dagger (Mh Mh^dagger)^-1 phi.
     """
 
     def __init__(self, operator: HoppingOperator, request: QuarkSolver) -> None:
-        self._vectors, self._request = QuarkSystem(operator, request), request
-        self.phi, self.x, self.y = self._vectors.phi, self._vectors.x, self._vectors.y
-        self._residual = _TrueResidual(self.reduced(), self.phi)
-        self._solvers: dict[str, _ReplicaGradients] = {}
-        self._copy = Combine(self.x, self._residual.y, parity=EVEN)
+        self._operator, self._request = operator, request
+        self.phi = SpinorField.empty(operator.field, EXACT, parity=EVEN)
+        self.x, self.y = (SpinorField.empty(operator.field, EXACT) for _ in range(2))
+        self._reduced: dict[str, PreconditionedOperator] = {}
+        self._copied: dict[range, list[Combine]] = {}
+        self._pairs = NormalPairs(operator, self.x, self.y)
 
     def reduced(self, precision: str = EXACT) -> PreconditionedOperator:
         """Return Mh for spinors of some precision."""
-        return self._vectors.reduced(precision)
+        if precision not in self._reduced:
+            prepared = self._operator.prepared(precision)
+            self._reduced[precision] = PreconditionedOperator(prepared, with_adjoint=True)
+        return self._reduced[precision]
+
+    def forget(self) -> None:
+        """Begin a new trajectory: forget the solutions from which starts are extrapolated."""
+        for one in self._systems:
+            one.forget()
 
     def solve(self, tolerance: float, wanted: Mask) -> ReplicaProgress:
-        """Compute X and Y on all sites of the replicas that are wanted.
+        """Compute X and Y on all sites of some replicas, from earlier solutions if there are any.
 
         Parameters
         ----------
         tolerance : float
-            Largest norm of phi - Mh Mh^dagger X divided by that of phi.
+            Largest norm of phi - Mh Mh^dagger X divided by that of phi; for two solves, of
+            phi - Mh Y and of Y - Mh^dagger X, divided by those of phi and Y.
         wanted : ndarray of bool, shape (replicas,)
             The replicas. X and Y of others are arbitrary, as they are where there is no solution.
 
@@ -85,216 +112,255 @@ class ReplicaQuarkSystem:
         ReplicaProgress
             The numbers of iterations, and which solutions there are.
         """
-        found = ReplicaProgress.begin(self.phi.count)
-        residual = self._residual
-        residual.restart(wanted)
-        targets, left = tolerance * residual.norms, wanted.copy()
-        for n in np.flatnonzero(wanted & ~np.isfinite(targets)).tolist():
-            text = "The right-hand side contains a value that is not a number."
-            found.errors[n], left[n] = ConvergenceError(text), False
-        parameters = self._request.parameters(tolerance)
-        for inner in precisions(self._request.inner):
-            if left.any():
-                left = self._solver(inner).improve(left, targets, parameters, found)
-        for n in np.flatnonzero(left).tolist():
-            found.errors[n] = ConvergenceError(
-                f"The residual of a quark's solution does not become {tolerance:g} of the source: "
-                "choose a larger tolerance."
-            )
-        self._copy(0, 1)
-        self._vectors.pairs.complete()
-        return found
-
-    solve_half = solve
-
-    def forget(self) -> None:
-        """Begin a new trajectory: there are no solutions from which starts are extrapolated."""
-
-    def _solver(self, inner: str) -> _ReplicaGradients:
-        """Return the solver that iterates in a precision, with its memory."""
-        if inner not in self._solvers:
-            self._solvers[inner] = _ReplicaGradients(self._residual, self.reduced(inner), inner)
-        return self._solvers[inner]
-
-
-class OneQuarkSystem:
-    """The solutions of `QuarkSystem` on one lattice, with the methods of `ReplicaQuarkSystem`.
-
-    The lattice may be divided, and the solver and its history are any that there are.
-
-    Parameters
-    ----------
-    operator, request
-        See `gauge_mc.quarks.forces.normal.QuarkSystem`.
-    """
-
-    def __init__(self, operator: HoppingOperator, request: QuarkSolver) -> None:
-        self._system = one = QuarkSystem(operator, request)
-        self.phi, self.x, self.y = one.phi, one.x, one.y
-        self.reduced, self.forget = one.reduced, one.forget
-
-    def solve(self, tolerance: float, wanted: Mask) -> ReplicaProgress:
-        """Compute X and Y on all sites, from earlier solutions if there is a history."""
-        return self._found(wanted, partial(self._system.solve, tolerance, extrapolated=True))
+        return self._solve(tolerance, wanted, both=True)
 
     def solve_half(self, tolerance: float, wanted: Mask) -> ReplicaProgress:
-        """Compute Y on the even sites."""
-        return self._found(wanted, partial(self._system.solve_half, tolerance))
+        """Compute Y on the even sites, from no earlier solutions; see `solve`."""
+        return self._solve(tolerance, wanted, both=False)
 
-    def _found(self, wanted: Mask, solve: Callable[[], int]) -> ReplicaProgress:
-        found = ReplicaProgress.begin(1)
-        if wanted.any():
-            try:
-                found.iterations[0] = solve()
-            except ConvergenceError as error:
-                found.errors[0] = error
+    def _solve(self, tolerance: float, wanted: Mask, both: bool) -> ReplicaProgress:
+        found = ReplicaProgress.begin(wanted.size)
+        normal, *direct = self._systems
+        going, stuck = wanted, np.zeros_like(wanted) if direct else wanted
+        for one in direct[: 1 + both]:
+            stagnated = one.solve(tolerance, going, found, both)
+            going, stuck = found.left(going & ~stagnated), stuck | stagnated
+        if stuck.any():
+            found.fail(
+                normal.solve(tolerance, stuck, found, both and not direct),
+                f"The residual of a quark's solution does not become {tolerance:g} of the source: "
+                "choose a larger tolerance.",
+            )
+            self._copy_x(0, 1)
+            self._pairs.complete()
+        if direct:
+            for some in runs(going):
+                for copy in self._copies(some)[: 1 + both]:
+                    copy(0, 1)
+            if both:
+                self._pairs.lift()
         return found
 
+    @cached_property
+    def _systems(self) -> list[RepeatedSystem]:
+        """Mh Mh^dagger X = phi, then Mh Y = phi and Mh^dagger X = Y if these are solved first."""
+        between = self.phi.like()
 
-def quark_system(
-    operator: HoppingOperator, request: QuarkSolver
-) -> ReplicaQuarkSystem | OneQuarkSystem:
-    """Return the solutions of an operator on one lattice, or on several replicas of it."""
-    several = operator.field.layouts[0].replicas > 1
-    return (ReplicaQuarkSystem if several else OneQuarkSystem)(operator, request)
+        def normal(some: range, precision: str) -> LinearOperator:
+            own = between.part(some) if precision == EXACT else None
+            return NormalOperator(self.reduced(precision).on(some), own)
+
+        def direct(some: range, precision: str) -> LinearOperator:
+            return self.reduced(precision).on(some)
+
+        def adjoint(some: range, precision: str) -> LinearOperator:
+            return AdjointOperator(self.reduced(precision).on(some))
+
+        kind, request = SOLVERS[self._request.solver], self._request
+        if kind.uses_adjoint:
+            return [RepeatedSystem(normal, self.phi, request)]
+        first = RepeatedSystem(direct, self.phi, request, kind)
+        second = RepeatedSystem(adjoint, first.memory.y, request, kind)
+        return [RepeatedSystem(normal, self.phi, replace(request, history=0)), first, second]
+
+    @cached_property
+    def _copy_x(self) -> Combine:
+        return Combine(self.x, self._systems[0].memory.y, parity=EVEN)
+
+    def _copies(self, some: range) -> list[Combine]:
+        """Return the copies of the solutions Y and X of two systems on some replicas."""
+        if some not in self._copied:
+            pairs = zip((self.y, self.x), self._systems[1:], strict=True)
+            made = [Combine(a.part(some), b.memory.y.part(some), parity=EVEN) for a, b in pairs]
+            limited(self._copied)[some] = made
+        return self._copied[some]
 
 
-class _Normal:
-    """The product Mh Mh^dagger, and the vector between its factors.
+@dataclass(frozen=True)
+class _PartOfSystem:
+    """A system on some replicas, for a `Residual`."""
+
+    reduced: SpinorField
+    preconditioned: LinearOperator
+
+
+class RepeatedSystem:
+    """A system A x = b on the even sites, which is solved again and again in the same memory.
 
     Parameters
     ----------
-    reduced : PreconditionedOperator
-        The operator Mh.
-    target, source : SpinorField
-        The result, and the vector that is multiplied.
-    between : SpinorField
-        Memory for Mh^dagger times the source.
-    some : range
-        The replicas.
+    operator : callable
+        Returns A for vectors on some replicas in a precision.
+    b : SpinorField
+        The right-hand sides on the even sites, in double precision.
+    request : QuarkSolver
+        Tolerances, limits and precision.
+    kind : type of Solver, optional
+        The kind of solver, which finds the solutions on one replica after the other. By default
+        these are conjugate gradients for a `NormalOperator` on all replicas at once.
     """
 
     def __init__(
         self,
-        reduced: PreconditionedOperator,
-        target: SpinorField,
-        source: SpinorField,
-        between: SpinorField,
-        some: range,
+        operator: Callable[[range, str], LinearOperator],
+        b: SpinorField,
+        request: QuarkSolver,
+        kind: type[Solver] | None = None,
     ) -> None:
-        self.adjoint = reduced.apply_on(some, between, source, dagger=True)
-        self.rest = reduced.apply_on(some, target, between)
+        self.operator, self._b, self._request, self._kind = operator, b, request, kind
+        self._residuals: dict[range, Residual] = {}
+        self._searches: dict[str, _ReplicaGradients | _OneByOne] = {}
 
-    def __call__(self) -> None:
-        """Compute the product."""
-        self.adjoint()
-        self.rest()
+    @cached_property
+    def memory(self) -> ResidualMemory:
+        """The solutions `y`, and their true residuals."""
+        return ResidualMemory.like(self._b)
 
+    def residual(self, some: range) -> Residual:
+        """Return the solutions on some replicas with their true residuals."""
+        if some not in self._residuals:
+            system = _PartOfSystem(self._b.part(some), self.operator(some, EXACT))
+            made = Residual(system, memory=self.memory.part(some))
+            limited(self._residuals)[some] = made
+        return self._residuals[some]
 
-class _TrueResidual:
-    """Solutions y of Mh Mh^dagger y = b in double precision, and their true residuals.
+    def forget(self) -> None:
+        """Forget the solutions from which starts are extrapolated."""
+        for one in self._histories:
+            one.clear()
 
-    Parameters
-    ----------
-    reduced : PreconditionedOperator
-        The operator Mh.
-    b : SpinorField
-        The right-hand sides on the even sites.
-    """
+    def solve(
+        self, tolerance: float, wanted: Mask, total: ReplicaProgress, extrapolated: bool
+    ) -> Mask:
+        """Solve the system on some replicas.
 
-    def __init__(self, reduced: PreconditionedOperator, b: SpinorField) -> None:
-        self.reduced, self.b = reduced, b
-        self.y, self.r, self.product, self.more, self.between = (b.like() for _ in range(5))
-        self.norms: Norms = np.zeros(b.count)
-        self._begun: dict[range, tuple[Combine, Apply, Multiply]] = {}
+        Parameters
+        ----------
+        tolerance : float
+            Largest norms of residuals in double precision, divided by those of b.
+        wanted : ndarray of bool, shape (replicas,)
+            The replicas.
+        total : ReplicaProgress
+            Iterations, which are counted, and errors, which are added.
+        extrapolated : bool
+            Whether starts are extrapolated from the history, which is then continued.
 
-    def restart(self, wanted: Mask) -> None:
-        """Begin with y = 0 on some replicas, after the right-hand sides have changed."""
+        Returns
+        -------
+        ndarray of bool, shape (replicas,)
+            The replicas for which no precision allows a residual that is small enough.
+        """
         for some in runs(wanted):
-            if some not in self._begun:
-                y, b = self.y.part(some), self.b.part(some)
-                begun = Combine(y, b), self.r.part(some).copying(b), Multiply(b)
-                limited(self._begun)[some] = begun
-            clear, begin, b_b = self._begun[some]
-            clear(0, 0)
-            begin()
-            self.norms[some.start : some.stop] = np.sqrt(b_b().norm2)
+            self.residual(some).restart()
+        targets, found = tolerance * self.memory.norms, ReplicaProgress.begin(wanted.size)
+        bad = wanted & ~np.isfinite(targets)
+        found.fail(bad, "The right-hand side contains a value that is not a number.")
+        left = wanted & ~bad
+        histories = self._histories if extrapolated else []
+        for n, one in enumerate(histories):
+            if left[n]:
+                one.extrapolate()
+                self.residual(range(n, n + 1)).update()
+        for inner in precisions(self._request.inner):
+            if left.any():
+                parameters = replace(self._request.parameters(tolerance), inner=inner)
+                left = self._search(inner).improve(left, targets, parameters, found)
+        total.iterations += found.iterations
+        total.errors.update(found.errors)
+        for n, one in enumerate(histories):
+            if found.left(wanted & ~left)[n]:
+                one.add()
+        return left
+
+    @cached_property
+    def _histories(self) -> list[SolutionHistory]:
+        """The earlier solutions on every replica, if they are wanted."""
+        length, found = self._request.history, []
+        for n in range(self._b.replicas if length else 0):
+            some = range(n, n + 1)
+            vectors = self.memory.y.part(some), self._b.part(some)
+            found.append(SolutionHistory(self.operator(some, EXACT), *vectors, length))
+        return found
+
+    def _search(self, inner: str) -> _ReplicaGradients | _OneByOne:
+        """Return what iterates in a precision, with its memory."""
+        if inner not in self._searches:
+            self._searches[inner] = (
+                _OneByOne(self, self._kind) if self._kind else _ReplicaGradients(self, inner)
+            )
+        return self._searches[inner]
 
 
-class _Corrections:
-    """Launches that add corrections of consecutive replicas, and return to true residuals.
+class _OneByOne:
+    """A solver of any kind in one precision, for one replica after the other.
 
     Parameters
     ----------
-    outer : _TrueResidual
-        The solutions.
-    x, r : SpinorField
-        The corrections and the iterated residuals, in any precision.
-    some : range
-        The replicas.
+    system : RepeatedSystem
+        The system.
+    kind : type of Solver
+        The kind of solver.
     """
 
-    def __init__(self, outer: _TrueResidual, x: SpinorField, r: SpinorField, some: range) -> None:
-        def part(vectors: SpinorField) -> SpinorField:
-            return vectors.part(some)
+    def __init__(self, system: RepeatedSystem, kind: type[Solver]) -> None:
+        self._system, self._kind = system, kind
+        self._solvers: dict[int, Solver] = {}
 
-        self._outer, self._numbers = outer, slice(some.start, some.stop)
-        self._take = part(outer.more).copying(part(x))
-        self._add = Combine(part(outer.y), part(outer.more))
-        self._begin = part(outer.r).copying(part(outer.b))
-        self._apply = _Normal(outer.reduced, outer.product, outer.y, outer.between, some)
-        self._subtract = Advance(part(outer.r), part(outer.product))
-        self._take_residual = part(r).copying(part(outer.r))
-        self._clear_x = Combine(part(x), part(r))
-
-    def add(self) -> None:
-        """Add the corrections, and compute the true residuals and their norms."""
-        self._take()
-        self._add(1, 1.0)
-        self._begin()
-        self._apply()
-        self._subtract(-1)
-        self._outer.norms[self._numbers] = np.sqrt(self._subtract.products().norm2)
-
-    def replace(self) -> None:
-        """Set the iterated residuals to the true ones, and the corrections to 0."""
-        self._take_residual()
-        self._clear_x(0, 0)
+    def improve(
+        self,
+        wanted: Mask,
+        targets: Norms,
+        parameters: SolverParameters,
+        progress: ReplicaProgress,
+    ) -> Mask:
+        """Iterate on some replicas; see `_ReplicaGradients.improve`."""
+        stagnated = np.zeros_like(wanted)
+        for n in np.flatnonzero(wanted).tolist():
+            some, own = range(n, n + 1), SolverProgress(int(progress.iterations[n]))
+            if n not in self._solvers:
+                operator = self._system.operator(some, parameters.inner)
+                given = self._system.residual(some), operator, parameters
+                self._solvers[n] = self._kind(*given)
+            self._solvers[n].request = parameters
+            try:
+                self._solvers[n].improve(targets[n : n + 1], own)
+            except StagnationError:
+                stagnated[n] = True
+            except ConvergenceError as error:
+                progress.errors[n] = error
+            progress.iterations[n] = own.iterations
+        return stagnated
 
 
 class _GradientLaunches:
-    """Launches of an iteration on consecutive replicas.
+    """Launches of conjugate gradients on consecutive replicas.
 
     Parameters
     ----------
-    reduced : PreconditionedOperator
-        The operator Mh.
-    r, x, p, q, t : SpinorField
-        Residual, correction, direction p, Mh^dagger p and Mh Mh^dagger p.
+    system : RepeatedSystem
+        The system, whose operator is a `NormalOperator`.
+    vectors : sequence of SpinorField
+        Residual r, correction x, direction p, q = Mh^dagger p and t = Mh q on all replicas.
     some : range
         The replicas.
     """
 
-    def __init__(
-        self,
-        reduced: PreconditionedOperator,
-        r: SpinorField,
-        x: SpinorField,
-        p: SpinorField,
-        q: SpinorField,
-        t: SpinorField,
-        some: range,
-    ) -> None:
-        self._numbers = slice(some.start, some.stop)
-        self.apply = _Normal(reduced, t, p, q, some)
-        r, x, p, q, t = (one.part(some) for one in (r, x, p, q, t))
+    def __init__(self, system: RepeatedSystem, vectors: Sequence[SpinorField], some: range) -> None:
+        r, x, p, q, t = (one.part(some) for one in vectors)
+        operator = system.operator(some, r.storage.name)
+        assert isinstance(operator, NormalOperator)
+        self._numbers, self._outer, self._x = slice(some.start, some.stop), system.residual(some), x
+        self._apply_adjoint = operator.one.apply(q, p, dagger=True)
+        self.apply_rest = operator.one.apply(t, q)
         self._q_q, self._r_r = Multiply(q), Multiply(r)
         self._step = Advance(r, t, x, p)
         self._direction = Combine(p, r)
+        self._none = np.zeros(len(some), np.bool_)
+        self._take_residual, self._clear_x = r.copying(self._outer.r), Combine(x, r)
 
     def curvature(self, to: Norms) -> None:
         """Compute q, and store its squared norms."""
-        self.apply.adjoint()
+        self._apply_adjoint()
         to[self._numbers] = self._q_q().norm2
 
     def step(self, alpha: Norms, to: Norms) -> None:
@@ -311,9 +377,18 @@ class _GradientLaunches:
         """Set the direction to the residual plus beta times the old one."""
         self._direction(beta[self._numbers], 1)
 
+    def add(self) -> None:
+        """Add the corrections, and compute the true residuals and their norms."""
+        self._outer.add(self._x, self._none)
+
+    def replace(self) -> None:
+        """Set the iterated residuals to the true ones, and the corrections to 0."""
+        self._take_residual()
+        self._clear_x(0, 0)
+
 
 class _ReplicaGradients:
-    """Conjugate gradients of `NormalConjugateGradients` for several replicas, in one precision.
+    """Conjugate gradients for B B^dagger x = b on replicas (Hestenes and Stiefel, 1952).
 
     Each vector does what it does alone: its true residual is computed when its own iterated one
     asks for it. Launches are those of all vectors between the first and the last one that is not
@@ -321,23 +396,21 @@ class _ReplicaGradients:
 
     Parameters
     ----------
-    outer : _TrueResidual
-        The solutions in double precision.
-    reduced : PreconditionedOperator
-        The operator Mh in the inner precision.
+    system : RepeatedSystem
+        The system, whose operator is a `NormalOperator`.
     inner : str
-        The inner precision.
+        The precision of the iterations.
     """
 
-    def __init__(self, outer: _TrueResidual, reduced: PreconditionedOperator, inner: str) -> None:
-        self._outer, self._reduced, self._inner = outer, reduced, inner
-        self._iterations: dict[range, _GradientLaunches] = {}
-        self._corrections: dict[range, _Corrections] = {}
+    def __init__(self, system: RepeatedSystem, inner: str) -> None:
+        self._system = system
+        self._vectors = [system.memory.r.like(inner) for _ in range(5)]
+        self._launches: dict[range, _GradientLaunches] = {}
 
-    @cached_property
-    def _vectors(self) -> list[SpinorField]:
-        """Memory for r, x, p, q and t."""
-        return [self._outer.b.like(self._inner) for _ in range(5)]
+    @property
+    def norms(self) -> Norms:
+        """The norms of the true residuals."""
+        return self._system.memory.norms
 
     def improve(
         self,
@@ -364,31 +437,17 @@ class _ReplicaGradients:
         ndarray of bool, shape (replicas,)
             The replicas for which this precision allows no smaller residual.
         """
-        own = replace(parameters, inner=self._inner)
-        search = _SolutionSearch(self, wanted, targets, own, progress)
+        search = _SolutionSearch(self, wanted, targets, parameters, progress)
         while search.live.any():
             search.iterate()
         return search.stagnated
 
-    @property
-    def outer(self) -> _TrueResidual:
-        """The solutions in double precision."""
-        return self._outer
-
-    def iteration(self, some: range) -> _GradientLaunches:
-        """Return the launches of an iteration on some replicas."""
-        if some not in self._iterations:
-            r, x, p, q, t = self._vectors
-            made = _GradientLaunches(self._reduced, r, x, p, q, t, some)
-            limited(self._iterations)[some] = made
-        return self._iterations[some]
-
-    def corrections(self, some: range) -> _Corrections:
-        """Return the launches of corrections of some replicas."""
-        if some not in self._corrections:
-            r, x, *_ = self._vectors
-            limited(self._corrections)[some] = _Corrections(self._outer, x, r, some)
-        return self._corrections[some]
+    def on(self, some: range) -> _GradientLaunches:
+        """Return the launches on some replicas."""
+        if some not in self._launches:
+            made = _GradientLaunches(self._system, self._vectors, some)
+            limited(self._launches)[some] = made
+        return self._launches[some]
 
 
 class _SolutionSearch:
@@ -417,59 +476,57 @@ class _SolutionSearch:
     ) -> None:
         self._solver, self._targets = solver, targets
         self._limit, self._parameters, self._progress = parameters.iterations, parameters, progress
-        norms, plateau = solver.outer.norms, NormalConjugateGradients.plateau
-        self._watch = ResidualWatch(parameters, norms, targets, plateau, together=False)
+        norms = solver.norms
+        self._watch = ResidualWatch(parameters, norms, targets, PLATEAU, together=False)
         self.stagnated = np.zeros_like(wanted)
         self.live = wanted & ~(norms <= targets)
         self._now = norms.copy()
         self._norm2, self._next, self._curvature = (np.zeros(wanted.size) for _ in range(3))
         for some in runs(wanted):
-            solver.corrections(some).replace()
+            solver.on(some).replace()
         if self.live.any():
-            whole = solver.iteration(span(self.live))
-            whole.norm2(self._norm2)
-            whole.turn(np.zeros(wanted.size))
+            self._whole = solver.on(span(self.live))
+            self._whole.norm2(self._norm2)
+            self._whole.turn(np.zeros(wanted.size))
 
     def iterate(self) -> None:
         """Carry out one iteration for all that go on."""
-        solver, live = self._solver, self.live
-        whole = solver.iteration(span(live))
-        self._progress.iterations[live] += 1
+        live, whole = self.live, self._whole
+        self._progress.iterations += live
         whole.curvature(self._curvature)
-        broken = live & unusable(self._curvature)
-        stepping = live & ~broken
+        stepping = live & usable(self._curvature)
         alpha = ratio(self._norm2, self._curvature, stepping)
-        whole.apply.rest()
+        whole.apply_rest()
         # Directions that have broken down may contain anything, and are left out then.
-        for some in runs(stepping) if broken.any() else [span(live)]:
-            solver.iteration(some).step(alpha, self._next)
+        broken = bool((stepping != live).any())
+        for one in map(self._solver.on, runs(stepping)) if broken else (whole,):
+            one.step(alpha, self._next)
         self._now = np.where(stepping, np.sqrt(self._next), self._now)
-        lost = live & ~np.isfinite(self._now)
-        stepping, broken = stepping & ~lost, broken & ~lost
-        due, ended = self._watch.asks(self._now, stepping, self._progress.iterations)
-        renewed, ended = due & stepping, ended & stepping
-        turning = stepping & ~renewed
-        stuck = turning & unusable(self._norm2)
-        turning = turning & ~stuck
+        going = stepping & np.isfinite(self._now)
+        due, ended = self._watch.asks(self._now, going, self._progress.iterations)
+        turning = usable(self._norm2) & going & np.logical_not(due)
         beta = ratio(self._next, self._norm2, turning)
         self._norm2 = np.where(turning, self._next, self._norm2)
-        self.stagnated = self.stagnated | lost
-        self.live = live & ~lost
-        again = renewed | broken | stuck
-        if again.any():
-            beta = np.where(again, self._renew(again, broken | stuck, ended), beta)
-        if self.live.any():
-            solver.iteration(span(self.live)).turn(beta)
+        if (turning != live).any():
+            lost = live & ~np.isfinite(self._now)
+            self.stagnated, self.live = self.stagnated | lost, live & ~lost
+            again = self.live & ~turning
+            renewed = self._renew(again, again & ~(going & due), going & ended)
+            beta = np.where(again, renewed, beta)
+            if not self.live.any():
+                return
+            self._whole = self._solver.on(span(self.live))
+        self._whole.turn(beta)
 
     def _renew(self, again: Mask, broken: Mask, ended: Mask) -> Norms:
         """Return to the true residuals of some replicas; return the coefficients beta of these."""
-        solver, norms = self._solver, self._solver.outer.norms
+        solver, norms = self._solver, self._solver.norms
         adding = again & self._watch.usable(self._now)
         broken = broken | (again & ~adding)
         for some in runs(adding):
-            solver.corrections(some).add()
+            solver.on(some).add()
         for some in runs(again):
-            solver.corrections(some).replace()
+            solver.on(some).replace()
         self._watch.take(norms, self._now, again, broken | ended, again)
         self.live = self.live & ~(again & (norms <= self._targets))
         self._give_up(again & self.live)
@@ -477,7 +534,7 @@ class _SolutionSearch:
 
     def _give_up(self, again: Mask) -> None:
         """End searches with too many iterations, or whose residuals do not become smaller."""
-        norms = self._solver.outer.norms
+        norms = self._solver.norms
         for n in np.flatnonzero(again & (self._progress.iterations >= self._limit)).tolist():
             text = too_many(self._parameters, norms[n : n + 1], self._targets[n : n + 1])
             self._progress.errors[n] = ConvergenceError(text)
@@ -489,16 +546,16 @@ class _SolutionSearch:
         """Return the coefficients of directions that follow true residuals."""
         new = np.zeros(again.size)
         for some in runs(again):
-            self._solver.iteration(some).norm2(new)
-        going = again & ~broken & ~unusable(self._norm2)
+            self._solver.on(some).norm2(new)
+        going = again & ~broken & usable(self._norm2)
         beta = ratio(new, self._norm2, going)
         self._norm2 = np.where(again, new, self._norm2)
         return beta
 
 
-def unusable(values: Norms) -> Mask:
-    """Return where numbers are 0 or not finite, so that nothing can be divided by them."""
-    return np.asarray((values == 0) | ~np.isfinite(values))
+def usable(squares: Norms) -> Mask:
+    """Return where squares are finite and not 0, so that something can be divided by them."""
+    return np.asarray((squares > 0) & (squares < np.inf))
 
 
 def ratio(a: Norms, b: Norms, where: Mask) -> Norms:
@@ -508,6 +565,9 @@ def ratio(a: Norms, b: Norms, where: Mask) -> Norms:
 
 def runs(mask: Mask) -> Iterator[range]:
     """Yield the ranges of consecutive replicas for which a mask is true."""
+    if mask.all():
+        yield range(mask.size)
+        return
     edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8)))
     for first, end in edges.reshape(-1, 2).tolist():
         yield range(first, end)

@@ -241,7 +241,8 @@ class PreparedOperator(LinearOperator):
         target, source, parity, form, other, dagger
             See `hop`.
         some : range, optional
-            The replicas on which to do it; by default all. There are none with a fifth direction.
+            The replicas on which to do it, whose vectors alone the fields have; by default all.
+            There are none with a fifth direction.
         """
         return Hop(self, target, source, parity, form, other or target, dagger, some=some)
 
@@ -292,7 +293,7 @@ class Hop:
     more : Completion, optional
         Last step, which takes the result.
     some : range, optional
-        The replicas on which to do it; by default all.
+        The replicas on which to do it, whose vectors alone the fields have; by default all.
     """
 
     def __init__(
@@ -309,6 +310,8 @@ class Hop:
     ) -> None:
         self._fields, self._more = (target, source, other), more  # which own the memory
         self._operator = operator
+        # The first of all vectors, from which kernels count, seen from the first one of the fields.
+        self._zeroth = -some.start * source.per_site if some else 0
         self._vectors = operator.vectors(source.per_site)
         reflection = more.reflection if more else KERNELS.get(form, DIRECT)
         self._choices = (*operator.choices, self._vectors.choice, reflection)
@@ -350,9 +353,9 @@ class Hop:
             transport=self._operator.transport.structure(n),
             diagonal=self._operator.terms[n],
             reflection=self._addends(n),
-            source=source.structure(slab),
-            other=other.structure(other.slabs[n]),
-            target=target.structure(target.slabs[n]),
+            source=source.structure(slab, self._zeroth),
+            other=other.structure(other.slabs[n], self._zeroth),
+            target=target.structure(target.slabs[n], self._zeroth),
             factor=1.0,
             shares=geometry_structure("Shares")(threads=threads, blocks=blocks),
             **self._values,

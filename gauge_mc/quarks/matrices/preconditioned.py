@@ -13,7 +13,7 @@ from gauge_mc.quarks.matrices.hopping import (
     HoppingOperator,
     PreparedOperator,
 )
-from gauge_mc.quarks.matrices.linear import EVEN, ODD, Apply, ReducedOperator
+from gauge_mc.quarks.matrices.linear import EVEN, ODD, Apply, LinearOperator, ReducedOperator
 from gauge_mc.quarks.vectors.algebra import Advance, Combine, Multiply
 from gauge_mc.quarks.vectors.spinors import SpinorField
 from gauge_mc.rounded import square
@@ -39,20 +39,26 @@ class PreconditionedOperator(ReducedOperator):
         self._prepared, self.divided = prepared, not with_adjoint
         self._spare: dict[int, SpinorField] = {}
 
-    def _odd(self, source: SpinorField) -> SpinorField:
+    def _odd(self, source: SpinorField, some: range | None = None) -> SpinorField:
         """Return memory for vectors on the odd sites, which all products share."""
-        if source.count not in self._spare:
-            self._spare[source.count] = source.like(parity=ODD)
-        return self._spare[source.count]
+        each = source.count // source.replicas
+        if each not in self._spare:
+            kind = self._prepared.operator.field, source.storage.name, each, ODD, source.fifth
+            self._spare[each] = SpinorField.empty(*kind)
+        return self._spare[each] if some is None else self._spare[each].part(some)
 
     def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
         """Return a call that computes the product; see `apply_on`."""
         return self.apply_on(None, target, source, dagger)
 
+    def on(self, some: range) -> LinearOperator:
+        """Return the operator for vectors on some replicas alone."""
+        return _OnReplicas(self, some)
+
     def apply_on(
         self, some: range | None, target: SpinorField, source: SpinorField, dagger: bool = False
     ) -> Apply:
-        """Return a call that computes the product on some replicas, or on all.
+        """Return a call that computes the product of vectors on some replicas, or on all.
 
         See `LinearOperator.apply`.
 
@@ -63,7 +69,7 @@ class PreconditionedOperator(ReducedOperator):
         """
         if dagger and self.divided:
             raise ValueError("The form of this operator has no adjoint; declare that it is used.")
-        odd, prepare = self._odd(source), self._prepared.prepare
+        odd, prepare = self._odd(source, some), self._prepared.prepare
         first = prepare(odd, source, ODD, DIVIDED, dagger=dagger, some=some)
         form = ADDED if self.divided else WHOLE
         second = prepare(target, odd, EVEN, form, source, dagger, some)
@@ -74,6 +80,25 @@ class PreconditionedOperator(ReducedOperator):
             second(-kappa2)
 
         return call
+
+
+class _OnReplicas(LinearOperator):
+    """A preconditioned operator for vectors on some replicas alone.
+
+    Parameters
+    ----------
+    one : PreconditionedOperator
+        The operator on all replicas.
+    some : range
+        The replicas.
+    """
+
+    def __init__(self, one: PreconditionedOperator, some: range) -> None:
+        self._one, self._some, self.parities = one, some, one.parities
+
+    def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
+        """Return a call that computes the product; see `LinearOperator.apply`."""
+        return self._one.apply_on(self._some, target, source, dagger)
 
 
 class System:

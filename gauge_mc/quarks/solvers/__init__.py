@@ -427,7 +427,7 @@ class Solver(ABC):
             If there are too many iterations.
         """
         request, outer = self.request, self.outer
-        now = outer.norms
+        now = outer.norms.copy()
         watch = ResidualWatch(request, now, targets, self.plateau, together=True)
         best, best_at = math.inf, progress.iterations
         ended: Decision
@@ -498,6 +498,35 @@ class ReducedSystem(Protocol):
         """The operator."""
 
 
+@dataclass(frozen=True)
+class ResidualMemory:
+    """Memory of a `Residual`.
+
+    Attributes
+    ----------
+    y, r, product, more : SpinorField
+        The solutions, the true residuals, and work fields for products and for corrections.
+    norms : ndarray of float64, shape (count,)
+        The norms of the true residuals.
+    """
+
+    y: SpinorField
+    r: SpinorField
+    product: SpinorField
+    more: SpinorField
+    norms: Norms
+
+    @classmethod
+    def like(cls, b: SpinorField) -> Self:
+        """Return new memory for right-hand sides b."""
+        return cls(b.like(), b.like(), b.like(), b.like(), np.zeros(b.count))
+
+    def part(self, some: range) -> ResidualMemory:
+        """Return the memory of some replicas with a vector on each."""
+        y, r, product, more = (one.part(some) for one in (self.y, self.r, self.product, self.more))
+        return ResidualMemory(y, r, product, more, self.norms[some.start : some.stop])
+
+
 class Residual:
     """The current solution y of the preconditioned system, and its true residual.
 
@@ -507,14 +536,23 @@ class Residual:
         The system that is solved.
     before : Residual, optional
         That of the same system in another form, whose solution is kept if it is better than 0.
+    memory : ResidualMemory, optional
+        Memory of the caller, who calls `restart` first; by default it is new.
     """
 
-    def __init__(self, system: ReducedSystem, before: Residual | None = None) -> None:
+    def __init__(
+        self,
+        system: ReducedSystem,
+        before: Residual | None = None,
+        memory: ResidualMemory | None = None,
+    ) -> None:
         self._b = system.reduced
+        own = memory or ResidualMemory.like(self._b)
         better = before and (before.norms < before.first).all()
-        self.y: SpinorField = before.y if before and better else self._b.like()
-        self.r = self._b.like()
-        self._product, self._more = self._b.like(), self._b.like()
+        self.y: SpinorField = before.y if before and better else own.y
+        self.r: SpinorField = own.r
+        self.norms: Norms = own.norms
+        self._product, self._more = own.product, own.more
         self._apply: Apply = system.preconditioned.apply(self._product, self.y)
         self._subtract = Advance(self.r, self._product)
         self._add = Combine(self.y, self._more)
@@ -522,34 +560,35 @@ class Residual:
         self._take: dict[int, Apply] = {}
         """Copies of corrections by their identity; the calls keep these."""
         self._b_b = Multiply(self._b)
-        self.first: Norms = np.sqrt(self._b_b().norm2)
-        self.norms: Norms = self.update()
+        if not memory:
+            self.first: Norms = np.sqrt(self._b_b().norm2)
+            self.update()
 
     def restart(self) -> None:
         """Begin with y = 0, after the right-hand sides have changed."""
         self._add(0, 0)
         self._begin()
-        self.first = self.norms = np.sqrt(self._b_b().norm2)
+        self.first = np.sqrt(self._b_b().norm2)
+        self.norms[:] = self.first
 
     def forget(self) -> None:
         """Free the memory of all corrections."""
         self._take.clear()
 
-    def add(self, x: SpinorField, done: NDArray[np.bool_]) -> Norms:
+    def add(self, x: SpinorField, done: Mask) -> None:
         """Add a correction in any precision, except to vectors that are done."""
         if id(x) not in self._take:
             self._take[id(x)] = self._more.copying(x)
         self._take[id(x)]()
         self._add(1, np.where(done, 0.0, 1.0))
-        return self.update()
+        self.update()
 
-    def update(self) -> Norms:
-        """Compute the true residual, and return its norms."""
+    def update(self) -> None:
+        """Compute the true residual and its norms."""
         self._begin()
         self._apply()
         self._subtract(-1)
-        self.norms = np.sqrt(self._subtract.products().norm2)
-        return self.norms
+        self.norms[:] = np.sqrt(self._subtract.products().norm2)
 
 
 def solve(

@@ -142,6 +142,8 @@ class SpinorField:
 
     def part(self, some: range) -> SpinorField:
         """Return the vectors on consecutive replicas as a field in the same memory."""
+        if len(some) == self.replicas:
+            return self  # which may be divided over devices
         layout = replace(self.layouts[0], replicas=len(some))
         old, period = self.slabs[0], layout.period * self.slabs[0].slice_bytes
         memory = BufferPart(old.buffer, some.start * period, len(some) * period)
@@ -180,7 +182,7 @@ class SpinorField:
         """Return the structure ``Spinors`` of the vectors from `first` on for kernels on a slab.
 
         If there are several replicas, it is that of all of them for a vector of the first one, and
-        that of a single one for a later vector.
+        that of a single one for another vector, which may be one before the first replica.
         """
         return self._structure(slab, first, self._vector_bytes(slab))
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.random_field import Random
 from gauge_mc.quarks.forces.normal import OddSites, QuarkSolver
-from gauge_mc.quarks.forces.replica_solver import quark_system
+from gauge_mc.quarks.forces.replica_solver import QuarkSystem
 from gauge_mc.quarks.matrices.linear import EVEN
 from gauge_mc.quarks.operators import DiracOperator
 from gauge_mc.quarks.solvers import Failures, Mask
@@ -55,8 +55,8 @@ class Ratio(Monomial):
         super().__init__(light.field, title)
         self._light, self._heavy = light, heavy
         self._request, self._number = request, number
-        self._system = quark_system(light, request)
-        self._drawing = quark_system(heavy, replace(request, history=0))
+        self._system = QuarkSystem(light, request)
+        self._drawing = QuarkSystem(heavy, replace(request, history=0))
         self._eta = SpinorField.empty(light.field, parity=EVEN)
         # phi and X on all sites, whose odd parts are those of the heavy operator.
         self._phi, self._x = (SpinorField.empty(light.field) for _ in range(2))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.random_field import Random
 from gauge_mc.quarks.forces.normal import QuarkSolver
-from gauge_mc.quarks.forces.replica_solver import quark_system
+from gauge_mc.quarks.forces.replica_solver import QuarkSystem
 from gauge_mc.quarks.matrices.linear import EVEN
 from gauge_mc.quarks.operators import DiracOperator
 from gauge_mc.quarks.solvers import Failures, Mask
@@ -52,7 +52,7 @@ class TwoFlavours(Monomial):
     ) -> None:
         super().__init__(operator.field, title)
         self._operator, self._request, self._number = operator, request, number
-        self._system = quark_system(operator, request)
+        self._system = QuarkSystem(operator, request)
         self._eta = SpinorField.empty(operator.field, parity=EVEN)
         self._multiply = self._system.reduced().apply(self._system.phi, self._eta)
 

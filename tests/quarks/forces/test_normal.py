@@ -6,10 +6,10 @@ import pytest
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
-from gauge_mc.quarks.forces import normal
-from gauge_mc.quarks.forces.normal import NormalConjugateGradients, QuarkSolver, QuarkSystem
+from gauge_mc.quarks.forces import replica_solver
+from gauge_mc.quarks.forces.normal import QuarkSolver
+from gauge_mc.quarks.forces.replica_solver import QuarkSystem, RepeatedSystem
 from gauge_mc.quarks.operators.twisted_mass import TwistedMass
-from gauge_mc.quarks.solvers import StagnationError
 from tests.reference.dirac import random_spinor
 from tests.reference.fields import random_field
 from tests.reference.pseudofermions import Quark, even
@@ -20,10 +20,17 @@ QUARK = Quark(0.13, PHASES, 0.2)
 
 
 def system(links, device, **request):
-    """The system of an operator with a twisted mass."""
+    """An operator with a twisted mass, and its system."""
     field = Field.from_slices(LATTICE, "su3", links, "double", device)
     operator = TwistedMass(field, QUARK.kappa, QUARK.mu, PHASES)
-    return QuarkSystem(operator, QuarkSolver(**request))
+    return operator, QuarkSystem(operator, QuarkSolver(**request))
+
+
+def solve(one, tolerance, half=False):
+    """Solve, and return the number of iterations."""
+    found = (one.solve_half if half else one.solve)(tolerance, np.ones(1, bool))
+    found.check()
+    return int(found.iterations[0])
 
 
 def adjoint(links, psi):
@@ -46,15 +53,15 @@ def residuals(links, phi, one):
 @pytest.mark.parametrize("solver", ["cg", "bicgstab"])
 def test_residuals_are_below_the_tolerance(solver, inner, rng, best_device):
     links = random_field(LATTICE.extents, "su3", rng)
-    one = system(links, best_device, solver=solver, inner=inner)
+    _, one = system(links, best_device, solver=solver, inner=inner)
     for tolerance in (1e-5, 1e-11):
         phi = even(random_spinor(LATTICE.extents, 3, rng))
         one.phi.restore(phi)
-        assert 0 < one.solve(tolerance) < 200
+        assert 0 < solve(one, tolerance) < 200
         first, second = residuals(links, phi, one)
         assert first < tolerance * 1.01
         assert second < (1e-13 if solver == "cg" else tolerance * 1.01)
-        half = one.solve_half(tolerance)
+        half = solve(one, tolerance, half=True)
         assert residuals(links, phi, one)[0] < tolerance * 1.01
         assert half > 0
 
@@ -63,33 +70,33 @@ def test_odd_sites(rng, best_device):
     """M Y = phi on all sites, and M^dagger X = Y on the even and 0 on the odd ones."""
     links = random_field(LATTICE.extents, "su3", rng)
     phi = even(random_spinor(LATTICE.extents, 3, rng))
-    one = system(links, best_device)
+    operator, one = system(links, best_device)
     one.phi.restore(phi)
-    one.solve(1e-13)
+    solve(one, 1e-13)
     x, y = (psi.to_numpy()[0] for psi in (one.x, one.y))
     scale = np.abs(phi).max()
     assert np.abs(QUARK.apply(links, y) - phi).max() < 1e-12 * scale
-    assert np.abs(one.operator.apply(x, dagger=True) - even(y)).max() < 1e-12 * scale
+    assert np.abs(operator.apply(x, dagger=True) - even(y)).max() < 1e-12 * scale
 
 
 @pytest.mark.parametrize("solver", ["cg", "bicgstab"])
 def test_new_links_are_seen(solver, rng, best_device):
     phi = even(random_spinor(LATTICE.extents, 3, rng))
     links = random_field(LATTICE.extents, "su3", rng)
-    one = system(links, best_device, solver=solver)
+    operator, one = system(links, best_device, solver=solver)
     one.phi.restore(phi)
-    one.solve(1e-10)
+    solve(one, 1e-10)
     other = random_field(LATTICE.extents, "su3", rng)
-    field = one.operator.field
+    field = operator.field
     field.copy(Field.from_slices(LATTICE, "su3", other, "double", best_device))
     field.exchange_halo()
-    one.operator.refresh()
-    one.solve(1e-10)
+    operator.refresh()
+    solve(one, 1e-10)
     assert residuals(other, phi, one)[0] < 1.01e-10
     # In memory that has been used, the iterations are those in new memory.
-    fresh = system(other, best_device, solver=solver)
+    _, fresh = system(other, best_device, solver=solver)
     fresh.phi.restore(phi)
-    fresh.solve(1e-10)
+    solve(fresh, 1e-10)
     assert np.array_equal(fresh.x.to_numpy(), one.x.to_numpy())
 
 
@@ -97,45 +104,50 @@ def test_new_links_are_seen(solver, rng, best_device):
 def test_a_history_saves_iterations(solver, rng, best_device):
     """Solutions that depend on a time by a polynomial of the second order are extrapolated."""
     links = random_field(LATTICE.extents, "su3", rng)
-    one = system(links, best_device, solver=solver, history=3)
+    _, one = system(links, best_device, solver=solver, history=3)
     parts = [even(random_spinor(LATTICE.extents, 3, rng)) for _ in range(3)]
     counts = []
     for t in (0.0, 0.1, 0.2, 0.3, 0.4):
         one.phi.restore(sum(t**n * part for n, part in enumerate(parts)))
-        counts.append(one.solve(1e-8, extrapolated=True))
+        counts.append(solve(one, 1e-8))
     assert counts[1] <= counts[0]
     assert counts[3] < 5
     assert counts[4] < 5
-    assert one.solve(1e-8) >= counts[0] - 2
     # Solutions that are the same do not make the start worse.
-    assert [one.solve(1e-8, extrapolated=True) for _ in range(4)] == [0] * 4
+    assert [solve(one, 1e-8) for _ in range(4)] == [0] * 4
     one.forget()
-    assert one.solve(1e-8, extrapolated=True) >= counts[0] - 2
+    assert solve(one, 1e-8) >= counts[0] - 2
     # Nor does a solution that is 0.
     phi = one.phi.to_numpy()[0]
     for source in (0 * phi, 0 * phi, phi):
         one.phi.restore(source)
-        one.solve(1e-8, extrapolated=True)
+        solve(one, 1e-8)
     assert residuals(links, phi, one)[0] < 1.01e-8
 
 
 def test_two_solves_that_stagnate_give_way_to_conjugate_gradients(rng, best_device, monkeypatch):
+    """They stagnate in the first or in the second system, after all iterations of both."""
     links = random_field(LATTICE.extents, "su3", rng)
-    one = system(links, best_device, solver="bicgstab")
+    _, one = system(links, best_device, solver="bicgstab")
     phi = even(random_spinor(LATTICE.extents, 3, rng))
     one.phi.restore(phi)
+    first, both = (solve(one, 1e-10, half) for half in (True, False))
+    solve_one = RepeatedSystem.solve
+    _, *direct = one._systems
 
-    def fail(*_, **__):
-        raise StagnationError
+    def fail(own, tolerance, wanted, *more):
+        stagnated = solve_one(own, tolerance, wanted, *more)
+        return wanted if own in failing else stagnated
 
-    usual = one._solve_normal(1e-10, extrapolated=False)
-    first, second = one._two_systems()
-    monkeypatch.setattr(second, "solve", fail)
-    assert one.solve(1e-10) == first.iterations + usual
-    assert first.iterations > 0
-    assert residuals(links, phi, one)[0] < 1.01e-10
-    monkeypatch.setattr(first, "solve", fail)
-    one.solve_half(1e-9)
+    monkeypatch.setattr(RepeatedSystem, "solve", fail)
+    failing = direct[1:]
+    _, usual = system(links, best_device)
+    usual.phi.restore(phi)
+    assert solve(one, 1e-10) == both + solve(usual, 1e-10)
+    assert np.array_equal(one.x.to_numpy(), usual.x.to_numpy())
+    failing = direct[:1]
+    assert solve(one, 1e-10) == first + solve(usual, 1e-10)
+    assert solve(one, 1e-9, half=True) > 0
     assert residuals(links, phi, one)[0] < 1.01e-9
 
 
@@ -149,24 +161,19 @@ def test_what_is_refused(rng, best_device, monkeypatch):
         with pytest.raises(UsageError, match=message):
             QuarkSolver(**values)
     links = random_field(LATTICE.extents, "su3", rng)
-    one = system(links, best_device, iterations=3)
+    _, one = system(links, best_device, iterations=3)
     phi = even(random_spinor(LATTICE.extents, 3, rng))
     one.phi.restore(phi)
     with pytest.raises(GaugeError, match="after 3 iterations"):
-        one.solve(1e-10)
+        solve(one, 1e-10)
     one.phi.restore(phi * np.nan)
     with pytest.raises(GaugeError, match="not a number"):
-        one.solve(1e-10)
-    usual = system(links, best_device)
+        solve(one, 1e-10)
+    _, usual = system(links, best_device)
     usual.phi.restore(phi)
-    monkeypatch.setattr(normal.RepeatedSystem, "_improve", lambda *_: raises())
+    monkeypatch.setattr(RepeatedSystem, "solve", lambda _, __, wanted, *___: wanted)
     with pytest.raises(GaugeError, match="choose a larger tolerance"):
-        usual.solve(1e-10)
-
-
-def raises():
-    """Stagnate."""
-    raise StagnationError
+        solve(usual, 1e-10)
 
 
 @pytest.mark.longer
@@ -177,12 +184,12 @@ def test_residuals_of_light_quarks_may_rise_for_a_while(rng, best_device, monkey
     field = Field.from_slices(lattice, "su3", links, "double", best_device)
     operator = TwistedMass(field, 0.25, 1e-3)
     phi = even(random_spinor(lattice.extents, 3, rng))
-    for plateau, works in ((NormalConjugateGradients.plateau, True), (2, False)):
-        monkeypatch.setattr(NormalConjugateGradients, "plateau", plateau)
+    for plateau, works in ((replica_solver.PLATEAU, True), (2, False)):
+        monkeypatch.setattr(replica_solver, "PLATEAU", plateau)
         one = QuarkSystem(operator, QuarkSolver())
         one.phi.restore(phi)
         if works:
-            assert 100 < one.solve(1e-9) < 2000
+            assert 100 < solve(one, 1e-9) < 2000
         else:
             with pytest.raises(GaugeError, match="choose a larger tolerance"):
-                one.solve(1e-9)
+                solve(one, 1e-9)

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import ConvergenceError
 from gauge_mc.fields.field import Field
 from gauge_mc.quarks.forces import replica_solver
-from gauge_mc.quarks.forces.normal import QuarkSolver, QuarkSystem
-from gauge_mc.quarks.forces.replica_solver import ReplicaQuarkSystem
+from gauge_mc.quarks.forces.normal import QuarkSolver
+from gauge_mc.quarks.forces.replica_solver import QuarkSystem
 from gauge_mc.quarks.matrices.linear import EVEN
 from gauge_mc.quarks.operators.twisted_mass import TwistedMass
 from gauge_mc.quarks.vectors.algebra import Combine, Multiply
@@ -20,7 +19,7 @@ from tests.reference.pseudofermions import Quark, even
 LATTICE = Lattice(4, 2, 8, 6)
 PHASES = (np.exp(0.3j), 1, np.exp(-0.7j), -1)
 QUARK = Quark(0.13, PHASES, 0.05)
-EVERYWHERE = np.ones(4, bool)
+EVERYWHERE, ALONE = np.ones(4, bool), np.ones(1, bool)
 
 TINY = 2.3e-16
 """A tolerance that some residuals reach, and that on links 1 does not because of rounding errors,
@@ -47,9 +46,10 @@ class Case:
             replica.copy(one)
         given = QUARK.kappa, QUARK.mu, PHASES
         solver = QuarkSolver(**request)
-        self.alone = [QuarkSystem(TwistedMass(one, *given), solver) for one in singles]
+        self.operators = [TwistedMass(one, *given) for one in singles]
+        self.alone = [QuarkSystem(one, solver) for one in self.operators]
         self.operator = TwistedMass(self.field, *given)
-        self.together = ReplicaQuarkSystem(self.operator, solver)
+        self.together = QuarkSystem(self.operator, solver)
         for n, (one, values) in enumerate(zip(self.alone, self.phi, strict=True)):
             one.phi.restore(values)
             self.together.phi.part(range(n, n + 1)).restore(values)
@@ -60,14 +60,12 @@ class Case:
 
     def check(self, n, tolerance, found):
         """Check that a replica has the solution or the error that it has alone."""
-        error = None
-        try:
-            self.alone[n].solve(tolerance)
-        except ConvergenceError as raised:
-            error = str(raised)
-        assert error == (str(found.errors[n]) if n in found.errors else None)
-        assert found.iterations[n] == self.alone[n]._normal.iterations
-        assert error is not None or not self.differ(n)
+        own = self.alone[n].solve(tolerance, ALONE)
+        assert [*map(str, own.errors.values())] == [
+            str(one) for k, one in found.errors.items() if k == n
+        ]
+        assert found.iterations[n] == own.iterations[0]
+        assert own.errors or not self.differ(n)
 
     def differ(self, n):
         """Whether the solutions of a replica differ from those alone in any bit."""
@@ -78,14 +76,29 @@ class Case:
 @pytest.mark.longer
 @pytest.mark.parametrize("group", ["su2", "su3"])
 @pytest.mark.parametrize("inner", ["half", "single", "double"])
-def test_replicas_have_the_bits_that_they_have_alone(inner, group, rng, best_device):
-    case = Case(rng, best_device, group, inner=inner)
+@pytest.mark.parametrize("solver", ["cg", "bicgstab"])
+def test_replicas_have_the_bits_that_they_have_alone(solver, inner, group, rng, best_device):
+    case = Case(rng, best_device, group, inner=inner, solver=solver)
     for tolerance in (1e-5, 1e-11):
         found = case.together.solve(tolerance, EVERYWHERE)
         assert not found.errors
-        assert found.iterations.tolist() == [one.solve(tolerance) for one in case.alone]
+        for n in range(4):
+            case.check(n, tolerance, found)
         assert len({*found.iterations.tolist()}) > 1
-        assert not any(case.differ(n) for n in range(4))
+
+
+@pytest.mark.parametrize("solver", ["cg", "bicgstab"])
+def test_every_replica_has_a_history_of_its_own(solver, rng, best_device):
+    """It goes on only when the replica is solved for."""
+    case = Case(rng, best_device, solver=solver, history=2)
+    first, then = (np.array(one) for one in ([True] * 4, [True, False, True, False]))
+    for wanted in (first, then, first):
+        found = case.together.solve(1e-8, wanted)
+        for n in np.flatnonzero(wanted).tolist():
+            case.check(n, 1e-8, found)
+    assert not found.iterations[[0, 2]].any()
+    case.together.forget()
+    assert case.together.solve(1e-8, first).iterations.min() > 0
 
 
 def test_residuals_are_those_of_the_links_of_each_replica(rng, best_device):
@@ -107,8 +120,7 @@ def test_replicas_that_are_not_wanted_are_left_out(rng, best_device):
         assert not found.errors
         for n, one in enumerate(wanted):
             if one:
-                assert found.iterations[n] == case.alone[n].solve(1e-8)
-                assert not case.differ(n)
+                case.check(n, 1e-8, found)
             else:
                 assert found.iterations[n] == 0
 
@@ -145,7 +157,7 @@ def test_links_that_are_not_numbers_spoil_one_replica_only(rng, best_device):
     nan = np.full(64, np.nan).view(np.uint8)
     for field, operator in (
         (case.field.replicas[2], case.operator),
-        (case.alone[2].operator.field, case.alone[2].operator),
+        (case.operators[2].field, case.operators[2]),
     ):
         slab = field.slabs[0]
         slab.device.write(slab.buffer, 0, nan)
@@ -160,10 +172,9 @@ def test_links_that_are_not_numbers_spoil_one_replica_only(rng, best_device):
 def test_launches_are_forgotten_if_there_are_too_many(rng, best_device, monkeypatch):
     monkeypatch.setattr(replica_solver, "MOST_PREPARED", 2)
     case = Case(rng, best_device)
-    case.together.solve(1e-10, EVERYWHERE)
-    for n, one in enumerate(case.alone):
-        one.solve(1e-10)
-        assert not case.differ(n)
+    found = case.together.solve(1e-10, EVERYWHERE)
+    for n in range(4):
+        case.check(n, 1e-10, found)
 
 
 def test_ranges_of_a_mask():
