@@ -75,6 +75,14 @@ def measure(
     at: Annotated[str | None, AT] = None,
     lattice: o.StatedLattice = None,
     group: o.StatedGroup = None,
+    number: Annotated[
+        str | None,
+        o.option(
+            "Regular expression whose first group, in the name of a file, is its number.",
+            "number in the header, or else the last one in the name",
+            metavar="REGEX",
+        ),
+    ] = None,
     again: Annotated[
         bool,
         o.option("Measure again what other sources measured; keep the table.", flag="--again"),
@@ -120,6 +128,7 @@ def measure(
         split=bool(split),
         lattice=lattice,
         group=group,
+        number=number,
     )
     if dry_run and at is not None:
         raise UsageError("--dry-run is for configurations that are kept; leave out --at.")

@@ -1545,8 +1545,9 @@ SCENARIOS += [
     Scenario(
         (
             "{} and {} both have the number {} (the sequence number in the header, or else "
-            "the last number in the name), which must identify a configuration; measure on "
-            "them separately, with another --output."
+            "the last number in the name), which must identify a configuration; say with "
+            "--number where it is in the names, or measure on them separately, with another "
+            "--output."
         ),
         "measure plaquette run/configs/0000005.lime other/configs/0000005.lime",
         "measure on them separately, with another --output",
@@ -1557,6 +1558,58 @@ SCENARIOS += [
                 "--output other --seed 7"
             ),
         ),
+    ),
+    Scenario(
+        (
+            "--number '{}' is not a regular expression ({}); put a backslash before letters that "
+            "stand for themselves, and close what is opened."
+        ),
+        "measure plaquette run/configs --number '([0-9]+'",
+        "close what is opened",
+        "measure plaquette run/configs --number '([0-9]+)'",
+    ),
+    Scenario(
+        "--number '{}' has no group; put parentheses around the number, as in 'cfg([0-9]+)'.",
+        "measure plaquette run/configs --number '[0-9]+'",
+        "put parentheses around the number",
+        "measure plaquette run/configs --number '([0-9]+)'",
+    ),
+    Scenario(
+        (
+            "--number '{}' does not match the name of {}; give one that matches the names of all "
+            "files, or name the others only."
+        ),
+        "measure plaquette run/configs --number '([0-9]+5)'",
+        "name the others only",
+        "measure plaquette run/configs/0000005.lime --number '([0-9]+5)'",
+    ),
+    Scenario(
+        (
+            "--number '{}' finds '{}' in the name of {}, which is not a whole number; put the "
+            "first parentheses around digits, as in '([0-9]+)'."
+        ),
+        "measure plaquette run/configs --number '([0-9]+.)lime'",
+        "as in '([0-9]+)'",
+        "measure plaquette run/configs --number '([0-9]+)'",
+    ),
+    Scenario(
+        (
+            "--number '{}' finds {} in the names of both {} and {}, but the number must identify a "
+            "configuration; choose another part of the names, or measure on them separately, with "
+            "another --output."
+        ),
+        "measure plaquette run/configs --number '(0)'",
+        "choose another part of the names",
+        "measure plaquette run/configs --number '([0-9]+)'",
+    ),
+    Scenario(
+        (
+            "{} has no files whose names are to be numbered; leave --number out, which is for "
+            "files of other programs."
+        ),
+        "measure plaquette run --number '([0-9]+)'",
+        "leave --number out",
+        "measure plaquette run",
     ),
     Scenario(
         "--iterations is not for --smear {}.",
