@@ -78,8 +78,7 @@ def measure(
     number: Annotated[
         str | None,
         o.option(
-            "Regular expression whose first group, in the name of a file, is its number.",
-            "number in the header, or else the last one in the name",
+            "Pattern of file names; its first group is the number.",
             metavar="REGEX",
         ),
     ] = None,

@@ -130,14 +130,14 @@ def find_ensemble(
     if len(targets) > 1:
         raise UsageError("Several targets include a directory; name one run, or only files.")
     run = Run(targets[0]) if targets else only_newest_run()
-    if not run.exists() and (files := _configurations_in(run.path)):
+    if not run.exists() and (files := configurations_in(run.path)):
         return _ensemble_of_files(files, kind, number)
     kind.refuse(str(run.path))
     refuse_number(number, str(run.path))
     return _ensemble_of_run(run)
 
 
-def _configurations_in(folder: Path) -> list[Path]:
+def configurations_in(folder: Path) -> list[Path]:
     """Return the files in a folder, hidden ones left out, that are configurations."""
     found = sorted(folder.iterdir()) if folder.is_dir() else []
     files = [one for one in found if one.is_file() and not one.name.startswith(".")]

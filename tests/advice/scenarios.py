@@ -621,6 +621,35 @@ SCENARIOS += [
         "convert run/configs/0000005.lime x.nersc --to nersc",
     ),
     Scenario(
+        (
+            "gauge-mc convert takes one CONFIG and one OUT, but there are {} names; give --output "
+            "FOLDER to convert any number of configurations."
+        ),
+        "convert run/configs/0000005.lime --to nersc",
+        "give --output FOLDER",
+        "convert run/configs/0000005.lime --to nersc --output new",
+    ),
+    Scenario(
+        "{} already exists and is not what {} becomes ({}); remove it, or choose another --output.",
+        "convert run --to nersc --output new",
+        "choose another --output",
+        "convert run --to nersc --output other",
+        before=("convert run --to nersc --output new --precision double",),
+    ),
+    Scenario(
+        "{} and {} would both become {}; convert them separately, each with another --output.",
+        "convert run run/configs/0000005.lime --to nersc --output new",
+        "each with another --output",
+        "convert run --to nersc --output new",
+        then="convert run/configs/0000005.lime --to nersc --output other",
+    ),
+    Scenario(
+        "{} is a file, not a folder; choose another --output.",
+        "convert run --to nersc --output run/run.toml",
+        "choose another --output",
+        "convert run --to nersc --output new",
+    ),
+    Scenario(
         "--to is missing; choose {}.",
         "convert run/configs/0000005.lime x.nersc",
         "choose",
