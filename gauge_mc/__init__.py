@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from gauge_mc.quarks.overlap.quarks import Overlap
     from gauge_mc.reports.page import report
     from gauge_mc.run.chain import Chain
+    from gauge_mc.run.conversions import convert_all
     from gauge_mc.run.convert import convert
     from gauge_mc.run.generate import generate, generate_chains
     from gauge_mc.run.measure import measure
@@ -63,6 +64,7 @@ _HOMES = {
     "action_density": "fields.action_density",
     "bench": "benchmarks",
     "convert": "run.convert",
+    "convert_all": "run.conversions",
     "export": "exports",
     "fit": "fits",
     "flow": "quantities.flow.observables.flow",
@@ -104,6 +106,7 @@ __all__ = [
     "action_density",
     "bench",
     "convert",
+    "convert_all",
     "export",
     "fit",
     "flow",

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
+from gauge_mc.cli.settings import with_settings
 from gauge_mc.domain.layout import REALS
-from gauge_mc.errors import UsageError
+from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.formats import FORMATS, writable_formats
+from gauge_mc.numbers import counted
 from gauge_mc.registry import in_words
 from gauge_mc.results import documented, result_field
 from gauge_mc.storage.links import Block
@@ -33,18 +35,29 @@ class ConvertReport:
     basis: str = result_field("Basis of the gamma matrices.")
 
 
-@prints(ConvertReport)
+@prints(ConvertReport, "gauge_mc.run.conversions:Conversions")
 @o.listed("Formats", [(name, one.summary) for name, one in FORMATS.items()])
+@with_settings(
+    ("threads", "quiet"),
+    {"threads": {"help": "Number of CPU threads, and of files at a time.", "default": "all"}},
+)
 def convert(
-    config: Annotated[
-        Path,
+    paths: Annotated[
+        list[Path],
         o.argument(
-            f"Configuration file in {_titles} format, or with --basis a quark propagator.",
-            metavar="CONFIG",
+            f"Configuration file in {_titles} format and the file to write; with --output any "
+            "number of such files, runs and folders; with --basis a quark propagator.",
+            metavar="CONFIG OUT|CONFIG",
         ),
     ],
-    out: Annotated[Path, o.argument("File to write.", metavar="OUT")],
     to: Annotated[str | None, o.option("Format of OUT.", choices=writable_formats())] = None,
+    output: Annotated[
+        Path | None,
+        o.option(
+            "Folder of the new files, for any number of files; repeating the command goes on.",
+            metavar="FOLDER",
+        ),
+    ] = None,
     precision: Annotated[
         str | None,
         o.option(
@@ -53,6 +66,10 @@ def convert(
             choices=REALS,
         ),
     ] = None,
+    verify: Annotated[
+        bool,
+        o.option("Read what was written back, and compare the links.", flag="--verify"),
+    ] = False,
     lattice: o.StatedLattice = None,
     group: o.StatedGroup = None,
     basis: Annotated[
@@ -63,48 +80,94 @@ def convert(
         o.option("Basis of a propagator that names none.", "degrand-rossi", metavar="NAME"),
     ] = None,
     json: o.Json = False,
+    threads: int | None = None,
+    quiet: bool | None = None,
 ) -> None:
-    """Write a configuration in another format or precision, and keep its provenance.
+    """Write configurations in another format or precision, and keep their provenance.
 
     CONFIG is checked while it is read. OUT must not exist, and appears complete or not at all. With
-    --basis it is a quark propagator in USQCD's format, which is written in another basis.
+    --output several files are converted at a time, which get the ending of the format. A file that
+    is already there is compared with its source, link by link, and one that fails does not stop the
+    others. With --basis it is a quark propagator in USQCD's format, which is written in another
+    basis.
     """
+    from gauge_mc.devices.choice import check_threads, host_threads
     from gauge_mc.run import convert as run
 
-    if basis or from_basis:
-        _convert_propagator(config, out, basis, from_basis, to or precision, json)
-        return
-    if to is None:
+    propagator = bool(basis or from_basis)
+    if propagator and (basis is None or to or precision or output or verify):
+        raise UsageError(
+            "--basis is for propagators; give it alone or with --from-basis, and --to and "
+            "--precision for configurations."
+        )
+    if not propagator and to is None:
         raise UsageError(f"--to is missing; choose {in_words(writable_formats(), 'or')}.")
-    stated = {"lattice": lattice, "group": group}
+    stated: dict[str, Any] = {"lattice": lattice, "group": group}
+    if output is not None:
+        assert to
+        how = {"verify": verify, "threads": threads, "progress": not quiet, **stated}
+        _convert_all(paths, output, to, precision, how, json)
+        return
+    if len(paths) != 2:
+        raise UsageError(
+            f"gauge-mc convert takes one CONFIG and one OUT, but there are {len(paths)} names; "
+            "give --output FOLDER to convert any number of configurations."
+        )
+    config, out = paths
+    if basis:
+        _convert_propagator(config, out, basis, from_basis, json)
+        return
+    assert to
     warning = run.warning_of(config, **stated)
     if warning:
         say(f"gauge-mc: {config}: {warning}", error=True)
-    with alone_on_stdout(json):
-        written = run.convert(config, out, to, precision, _show_progress, **stated).header
+    check_threads(threads)
+    wrap = run.unwrapped if quiet else _show_progress
+    with alone_on_stdout(json), host_threads(threads):
+        written = run.convert(config, out, to, precision, wrap, verify=verify, **stated).header
     if json:
         names = ("format", "group", "lattice", "precision")
         values = {name: getattr(written, name) for name in names}
         print_document("convert", {"file": str(out), **values})
         return
-    say(f"{out}: {written.group} on {written.lattice} in {written.precision} precision, {to}")
+    if not quiet:
+        say(f"{out}: {written.group} on {written.lattice} in {written.precision} precision, {to}")
+
+
+def _convert_all(
+    paths: Sequence[Path],
+    folder: Path,
+    to: str,
+    precision: str | None,
+    how: dict[str, Any],
+    as_json: bool,
+) -> None:
+    from gauge_mc.run.conversions import Conversions, convert_all
+
+    with alone_on_stdout(as_json):
+        found = Conversions.of(convert_all(paths, folder, to, precision, **how))
+    if as_json:
+        print_document("convert", found)
+    elif how["progress"]:
+        more = {"converted before": found.there, "failed": found.failed}
+        words = "".join(f", {count} {what}" for what, count in more.items() if count)
+        say(f"{folder}: {counted(found.converted, 'file')} converted to {to}{words}")
+    failures = [one.failure for one in found.files if one.failure]
+    for failure in failures[:-1]:
+        say(f"gauge-mc: {failure}", error=True)
+    if failures:
+        raise GaugeError(failures[-1])
 
 
 def _convert_propagator(
     source: Path,
     out: Path,
-    basis: str | None,
+    basis: str,
     formerly: str | None,
-    other: str | None,
     as_json: bool,
 ) -> None:
     from gauge_mc.run import convert as run
 
-    if basis is None or other:
-        raise UsageError(
-            "--basis is for propagators; give it alone or with --from-basis, and --to and "
-            "--precision for configurations."
-        )
     written = run.convert_propagator(source, out, basis, formerly)
     if as_json:
         print_document("convert", {"file": str(out), "basis": written.basis})

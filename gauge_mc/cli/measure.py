@@ -75,6 +75,13 @@ def measure(
     at: Annotated[str | None, AT] = None,
     lattice: o.StatedLattice = None,
     group: o.StatedGroup = None,
+    number: Annotated[
+        str | None,
+        o.option(
+            "Pattern of file names; its first group is the number.",
+            metavar="REGEX",
+        ),
+    ] = None,
     again: Annotated[
         bool,
         o.option("Measure again what other sources measured; keep the table.", flag="--again"),
@@ -120,6 +127,7 @@ def measure(
         split=bool(split),
         lattice=lattice,
         group=group,
+        number=number,
     )
     if dry_run and at is not None:
         raise UsageError("--dry-run is for configurations that are kept; leave out --at.")

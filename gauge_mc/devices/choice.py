@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 from gauge_mc.arguments import checks_types
@@ -143,16 +146,39 @@ def open_device(backend: str = AUTOMATIC, threads: int | None = None) -> Device:
     return choose_devices(None, backend, threads)[0].open()
 
 
+_HOST_THREADS: ContextVar[int | None] = ContextVar("host threads", default=None)
+"""Number of threads of devices that `open_host` opens in a thread; by default all."""
+
+
+@contextmanager
+def host_threads(threads: int | None) -> Iterator[None]:
+    """Let `open_host` open devices with this number of threads, in this thread of Python."""
+    before = _HOST_THREADS.set(threads)
+    try:
+        yield
+    finally:
+        _HOST_THREADS.reset(before)
+
+
+def available_threads() -> int:
+    """Return the number of threads of the host that this process may use at a time."""
+    return _host().available_threads()
+
+
+def _host() -> Backend:
+    """Return the backend whose devices work in the memory of the host."""
+    return next(one for one in BACKENDS.values() if not one.numbered)
+
+
 def open_host() -> Device:
-    """Open a device that works in the memory of the host, with all threads of this process.
+    """Open a device that works in the memory of the host, with the threads of `host_threads`.
 
     Raises
     ------
     GaugeError
         If it cannot be used.
     """
-    one = next(one for one in BACKENDS.values() if not one.numbered)
-    return DeviceChoice(one.name).open()
+    return DeviceChoice(_host().name, threads=_HOST_THREADS.get()).open()
 
 
 def _preferred() -> Backend:

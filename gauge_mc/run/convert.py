@@ -7,7 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from gauge_mc.arguments import checks_types
-from gauge_mc.configurations.reading import Configuration, Wrap, open_configuration, unwrapped
+from gauge_mc.configurations.comparison import first_difference
+from gauge_mc.configurations.reading import Configuration, Wrap, open_configuration
+from gauge_mc.configurations.reading import unwrapped as unwrapped
 from gauge_mc.configurations.writing import convert_configuration
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.layout import REALS
@@ -27,8 +29,11 @@ def convert(
     *,
     lattice: str | None = None,
     group: str | None = None,
+    verify: bool = False,
 ) -> Configuration:
     """Write a configuration in another format or precision, and keep its provenance.
+
+    `gauge_mc.convert_all` converts several.
 
     Parameters
     ----------
@@ -46,6 +51,9 @@ def convert(
     lattice, group : str, optional
         Extents and group of links of which the file itself says nothing; see
         `open_configuration`.
+    verify : bool
+        Whether to read the new file back and compare its links with those of the source, rounded
+        to its precision. If they differ, it is removed.
 
     Returns
     -------
@@ -58,14 +66,40 @@ def convert(
         If the target exists, the format is unknown, or the format does not support the group or
         the precision.
     GaugeError
-        If the source is damaged, or the target cannot be written.
+        If the source is damaged, or the target cannot be written or is read back with other links.
     """
     out = _new_file(target)
     found = open_configuration(source, lattice, group)
-    header = found.header
+    width = written_precision(found, format, precision)
+    return write_converted(found, out, width, format, wrap, verify)
+
+
+def written_precision(source: Configuration, format: str, precision: str | None) -> str:
+    """Return the precision in which a configuration is written; see `convert`.
+
+    Raises
+    ------
+    UsageError
+        If the format is unknown, or does not support the group or the precision.
+    """
+    header = source.header
     width = precision or _precision_for(format, header.group, header.precision)
     check_writable(format, header.group, width)
-    return convert_configuration(found, out, width, format, wrap)
+    return width
+
+
+def write_converted(
+    source: Configuration, out: Path, precision: str, format: str, wrap: Wrap, verify: bool
+) -> Configuration:
+    """Write a configuration, and compare it with the source if wanted; see `convert`."""
+    written = convert_configuration(source, out, precision, format, wrap)
+    if verify and (reason := first_difference(source, written)):
+        out.unlink()
+        raise GaugeError(
+            f"{out} was written, but what is read back is not {source.path} ({reason}), so that it "
+            "was removed; check the disk and the memory of this machine, and convert it again."
+        )
+    return written
 
 
 def convert_propagator(

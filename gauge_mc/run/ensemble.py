@@ -26,6 +26,9 @@ from gauge_mc.run.parameters import NO_FORMAT, Parameters
 from gauge_mc.run.regeneration import updates_to_measure
 from gauge_mc.storage.header import Header
 
+WHOLE = "[0-9]{1,18}"
+"""Form of the number of a configuration."""
+
 
 @dataclass(frozen=True)
 class Ensemble:
@@ -33,7 +36,8 @@ class Ensemble:
 
     files: dict[int, Path]
     """Configuration files by number, in ascending order. In a run, the number is the update; for
-    other files it is the sequence number in the header, or else the last number in the name.
+    other files it is the sequence number in the header, or else the last number in the name,
+    unless a regular expression says where in the name it is.
     """
     group: str
     """Gauge group."""
@@ -95,7 +99,9 @@ class Ensemble:
         return configuration.load_identified(precision, device)
 
 
-def find_ensemble(targets: Sequence[Path], kind: LinkKind = STATED_KIND) -> Ensemble:
+def find_ensemble(
+    targets: Sequence[Path], kind: LinkKind = STATED_KIND, number: str | None = None
+) -> Ensemble:
     """Find the configurations to measure on.
 
     Parameters
@@ -105,28 +111,33 @@ def find_ensemble(targets: Sequence[Path], kind: LinkKind = STATED_KIND) -> Ense
         newest run in ``runs/`` is taken.
     kind : LinkKind
         Extents and group, if configuration files themselves do not state them.
+    number : str, optional
+        Regular expression whose first group, in the name of a file, is its number; see
+        `Ensemble.files` for what it is otherwise.
 
     Raises
     ------
     UsageError
-        If the run does not exist, or two of the given files have the same number; or a kind is
-        given for a run.
+        If the run does not exist, or two of the given files have the same number; if `number` is
+        not a regular expression with a group that is a whole number in the names of all files; or
+        if a kind or `number` is given for a run.
     GaugeError
         If there are no configurations, a file cannot be read or has another group or lattice than
         the others, or two configurations of the run have the same number.
     """
     if targets and not any(target.is_dir() for target in targets):
-        return _ensemble_of_files(targets, kind)
+        return _ensemble_of_files(targets, kind, number)
     if len(targets) > 1:
         raise UsageError("Several targets include a directory; name one run, or only files.")
     run = Run(targets[0]) if targets else only_newest_run()
-    if not run.exists() and (files := _configurations_in(run.path)):
-        return _ensemble_of_files(files, kind)
+    if not run.exists() and (files := configurations_in(run.path)):
+        return _ensemble_of_files(files, kind, number)
     kind.refuse(str(run.path))
+    refuse_number(number, str(run.path))
     return _ensemble_of_run(run)
 
 
-def _configurations_in(folder: Path) -> list[Path]:
+def configurations_in(folder: Path) -> list[Path]:
     """Return the files in a folder, hidden ones left out, that are configurations."""
     found = sorted(folder.iterdir()) if folder.is_dir() else []
     files = [one for one in found if one.is_file() and not one.name.startswith(".")]
@@ -157,7 +168,7 @@ def ensemble_of(run: Run, parameters: Parameters, files: dict[int, Path]) -> Ens
     return Ensemble(files, p.group, p.lattice, p.precision, metadata, run.path, measured)
 
 
-def _ensemble_of_files(paths: Sequence[Path], kind: LinkKind) -> Ensemble:
+def _ensemble_of_files(paths: Sequence[Path], kind: LinkKind, number: str | None) -> Ensemble:
     headers = [open_configuration(path, *kind).header for path in paths]
     first = headers[0]
     for path, header in zip(paths, headers, strict=True):
@@ -166,16 +177,7 @@ def _ensemble_of_files(paths: Sequence[Path], kind: LinkKind) -> Ensemble:
                 f"{path} contains {header.group} on {header.lattice}, but {paths[0]} contains "
                 f"{first.group} on {first.lattice}; measure on them separately."
             )
-    files: dict[int, Path] = {}
-    for path, header in zip(paths, headers, strict=True):
-        number = _number_of(path, header)
-        if number in files:
-            raise UsageError(
-                f"{files[number]} and {path} both have the number {number} (the sequence number in "
-                "the header, or else the last number in the name), which must identify a "
-                "configuration; measure on them separately, with another --output."
-            )
-        files[number] = path
+    files = _numbered_by_pattern(paths, number) if number is not None else _numbered(paths, headers)
     metadata = {"group": first.group, "lattice": str(first.lattice)}
     metadata |= {
         key: first.provenance[key] for key in ("beta", "strict") if key in first.provenance
@@ -186,6 +188,75 @@ def _ensemble_of_files(paths: Sequence[Path], kind: LinkKind) -> Ensemble:
     return Ensemble(files, first.group, first.lattice, first.precision, metadata, Path(), kind=kind)
 
 
+def _numbered(paths: Sequence[Path], headers: Sequence[Header]) -> dict[int, Path]:
+    """Return files by the number that their header or their name states."""
+    files: dict[int, Path] = {}
+    for path, header in zip(paths, headers, strict=True):
+        number = _number_of(path, header)
+        if number in files:
+            raise UsageError(
+                f"{files[number]} and {path} both have the number {number} (the sequence number in "
+                "the header, or else the last number in the name), which must identify a "
+                "configuration; say with --number where it is in the names, or measure on them "
+                "separately, with another --output."
+            )
+        files[number] = path
+    return files
+
+
+def _numbered_by_pattern(paths: Sequence[Path], text: str) -> dict[int, Path]:
+    """Return files by the first group of a regular expression in their names."""
+    try:
+        pattern = re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise UsageError(
+            f"--number '{text}' is not a regular expression ({error}); put a backslash before "
+            "letters that stand for themselves, and close what is opened."
+        ) from None
+    if not pattern.groups:
+        raise UsageError(
+            f"--number '{text}' has no group; put parentheses around the number, as in "
+            "'cfg([0-9]+)'."
+        )
+    files: dict[int, Path] = {}
+    for path in paths:
+        match = pattern.search(path.name)
+        if not match:
+            raise UsageError(
+                f"--number '{text}' does not match the name of {path}; give one that matches the "
+                "names of all files, or name the others only."
+            )
+        if not re.fullmatch(WHOLE, match[1] or ""):
+            raise UsageError(
+                f"--number '{text}' finds '{match[1] or ''}' in the name of {path}, which is not a "
+                "whole number; put the first parentheses around digits, as in '([0-9]+)'."
+            )
+        number = int(match[1])
+        if number in files:
+            raise UsageError(
+                f"--number '{text}' finds {number} in the names of both {files[number]} and "
+                f"{path}, but the number must identify a configuration; choose another part of "
+                "the names, or measure on them separately, with another --output."
+            )
+        files[number] = path
+    return files
+
+
+def refuse_number(number: str | None, what: str) -> None:
+    """Refuse the place of numbers in names for something that has no such names.
+
+    Raises
+    ------
+    UsageError
+        If there is one.
+    """
+    if number is not None:
+        raise UsageError(
+            f"{what} has no files whose names are to be numbered; leave --number out, which is "
+            "for files of other programs."
+        )
+
+
 def _number_of(path: Path, header: Header) -> int:
     """Return the sequence number in the header of a configuration, or else that in its name.
 
@@ -193,7 +264,7 @@ def _number_of(path: Path, header: Header) -> int:
     is no number in the name.
     """
     stated = header.provenance.get("sequence_number", "")
-    number = int(stated) if re.fullmatch("[0-9]{1,18}", stated) else 0
+    number = int(stated) if re.fullmatch(WHOLE, stated) else 0
     return number if number > 1 else number_in_name(path, number)
 
 
@@ -204,5 +275,5 @@ def number_in_name(path: Path, otherwise: int = 0) -> int:
     """
     suffixes = {one.suffix for one in FORMATS.values()}
     name = path.stem if path.suffix in suffixes else path.name
-    numbers = re.findall("[0-9]{1,18}", name)
+    numbers = re.findall(WHOLE, name)
     return int(numbers[-1]) if numbers else otherwise

@@ -33,7 +33,7 @@ from gauge_mc.registry import in_words
 from gauge_mc.run.chains import only_newest_run
 from gauge_mc.run.directory import Run
 from gauge_mc.run.display import announced_compilation
-from gauge_mc.run.ensemble import Ensemble, ensemble_of, find_ensemble
+from gauge_mc.run.ensemble import Ensemble, ensemble_of, find_ensemble, refuse_number
 from gauge_mc.run.functions import CustomObservable, observable_of
 from gauge_mc.run.log import RunLog, logged_session
 from gauge_mc.run.measure_display import KEPT, of_others, opening, show_progress, warnings_of
@@ -83,6 +83,7 @@ def measure(
     progress: bool = True,
     lattice: str | None = None,
     group: str | None = None,
+    number: str | None = None,
     **options: Unpack[MeasureKeywords],
 ) -> TableData:
     """Measure an observable on a field or on stored configurations.
@@ -118,6 +119,9 @@ def measure(
     lattice, group : str, optional
         Extents and group of links of which configuration files themselves say nothing; see
         `open_configuration`.
+    number : str, optional
+        Regular expression whose first group, in the name of a configuration file, is its number.
+        By default the number is the one in the header, or else the last one in the name.
     **options : object
         Options of the observable by name. Functions and instances of `Observable` have none.
 
@@ -138,6 +142,7 @@ def measure(
     kind = LinkKind(lattice, group)
     if isinstance(target, Field):
         kind.refuse("A field")
+        refuse_number(number, "A field")
         return _measure_field(target, _observable(observable, target.lattice, options))
     _check_order(target, observable)
     paths, places = paths_of(target), _MeasuringDevices(backend, devices, threads, split)
@@ -145,8 +150,9 @@ def measure(
     plan = _ObservablePlan(observable, options, precision, places, console, again=again)
     if at is not None:
         kind.refuse("A run")
+        refuse_number(number, "A run")
         return _measure_again(paths, update_numbers(at), plan, output)
-    ensemble = find_ensemble(paths, kind)
+    ensemble = find_ensemble(paths, kind, number)
     return plan.carry_out(ensemble, Path(output) if output else None)
 
 
@@ -266,6 +272,7 @@ def measurement_memory(
     split: bool = False,
     lattice: str | None = None,
     group: str | None = None,
+    number: str | None = None,
     **options: Any,
 ) -> MemoryForecast:
     """Return the memory that `measure` takes on devices, without measuring.
@@ -275,7 +282,7 @@ def measurement_memory(
     _check_order(target, observable)
     places = _MeasuringDevices(backend, devices, threads, split)
     plan = _ObservablePlan(observable, options, precision, places, Console(quiet=True))
-    return plan.memory(find_ensemble(paths_of(target), LinkKind(lattice, group)))
+    return plan.memory(find_ensemble(paths_of(target), LinkKind(lattice, group), number))
 
 
 def _measure_again(
@@ -325,6 +332,7 @@ def default_table(
     observable: str,
     again: bool = False,
     kind: LinkKind = STATED_KIND,
+    number: str | None = None,
 ) -> Path:
     """Return the table that `measure` writes by default.
 
@@ -338,9 +346,11 @@ def default_table(
         Whether configurations are made again for it.
     kind : LinkKind
         Extents and group, if configuration files themselves do not state them.
+    number : str, optional
+        See `measure`.
     """
     if not again:
-        return find_ensemble(paths, kind).table(observable)
+        return find_ensemble(paths, kind, number).table(observable)
     run = _run_of(paths)
     return ensemble_of(run, run.read()[0], {}).table_again(observable)
 

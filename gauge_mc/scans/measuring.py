@@ -36,6 +36,7 @@ def measure_all(
     at: str | None = None,
     lattice: str | None = None,
     group: str | None = None,
+    number: str | None = None,
     **options: Any,
 ) -> Iterator[tuple[Path, Path | None, TableData | GaugeError]]:
     """Measure on several ensembles, and yield the path of each table, its run, and the table.
@@ -61,10 +62,9 @@ def measure_all(
         run = paths[0] if paths[0].is_dir() else None
         try:
             kind = LinkKind(lattice, group)
-            path = output or default_table(paths, observable, at is not None, kind)
-            kept = measure(
-                paths, observable, output=path, at=at, lattice=lattice, group=group, **options
-            )
+            path = output or default_table(paths, observable, at is not None, kind, number)
+            files: dict[str, Any] = {"lattice": lattice, "group": group, "number": number}
+            kept = measure(paths, observable, output=path, at=at, **files, **options)
             yield path, run, kept
         except StoppedError:
             raise

@@ -111,7 +111,11 @@ class StoredLinks:
         return self.block_bytes * self.lattice.t
 
     def misfit(self, t: int, number: int) -> str:
-        """Return a message about a link that is not in the group.
+        """Return a message about a link that is not in the group; see `place`."""
+        return f"{self.place(t, number)} is not in {self.group.label}"
+
+    def place(self, t: int, number: int) -> str:
+        """Return direction and site of a link in words.
 
         Parameters
         ----------
@@ -123,10 +127,7 @@ class StoredLinks:
         site, mu = divmod(number, 4)
         rest, x = divmod(site, self.lattice.x)
         z, y = divmod(rest, self.lattice.y)
-        return (
-            f"the link in direction {'xyzt'[mu]} at (x, y, z, t) = ({x}, {y}, {z}, {t}) "
-            f"is not in {self.group.label}"
-        )
+        return f"the link in direction {'xyzt'[mu]} at (x, y, z, t) = ({x}, {y}, {z}, {t})"
 
 
 @dataclass(frozen=True)

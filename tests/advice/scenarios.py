@@ -621,6 +621,35 @@ SCENARIOS += [
         "convert run/configs/0000005.lime x.nersc --to nersc",
     ),
     Scenario(
+        (
+            "gauge-mc convert takes one CONFIG and one OUT, but there are {} names; give --output "
+            "FOLDER to convert any number of configurations."
+        ),
+        "convert run/configs/0000005.lime --to nersc",
+        "give --output FOLDER",
+        "convert run/configs/0000005.lime --to nersc --output new",
+    ),
+    Scenario(
+        "{} already exists and is not what {} becomes ({}); remove it, or choose another --output.",
+        "convert run --to nersc --output new",
+        "choose another --output",
+        "convert run --to nersc --output other",
+        before=("convert run --to nersc --output new --precision double",),
+    ),
+    Scenario(
+        "{} and {} would both become {}; convert them separately, each with another --output.",
+        "convert run run/configs/0000005.lime --to nersc --output new",
+        "each with another --output",
+        "convert run --to nersc --output new",
+        then="convert run/configs/0000005.lime --to nersc --output other",
+    ),
+    Scenario(
+        "{} is a file, not a folder; choose another --output.",
+        "convert run --to nersc --output run/run.toml",
+        "choose another --output",
+        "convert run --to nersc --output new",
+    ),
+    Scenario(
         "--to is missing; choose {}.",
         "convert run/configs/0000005.lime x.nersc",
         "choose",
@@ -1545,8 +1574,9 @@ SCENARIOS += [
     Scenario(
         (
             "{} and {} both have the number {} (the sequence number in the header, or else "
-            "the last number in the name), which must identify a configuration; measure on "
-            "them separately, with another --output."
+            "the last number in the name), which must identify a configuration; say with "
+            "--number where it is in the names, or measure on them separately, with another "
+            "--output."
         ),
         "measure plaquette run/configs/0000005.lime other/configs/0000005.lime",
         "measure on them separately, with another --output",
@@ -1557,6 +1587,58 @@ SCENARIOS += [
                 "--output other --seed 7"
             ),
         ),
+    ),
+    Scenario(
+        (
+            "--number '{}' is not a regular expression ({}); put a backslash before letters that "
+            "stand for themselves, and close what is opened."
+        ),
+        "measure plaquette run/configs --number '([0-9]+'",
+        "close what is opened",
+        "measure plaquette run/configs --number '([0-9]+)'",
+    ),
+    Scenario(
+        "--number '{}' has no group; put parentheses around the number, as in 'cfg([0-9]+)'.",
+        "measure plaquette run/configs --number '[0-9]+'",
+        "put parentheses around the number",
+        "measure plaquette run/configs --number '([0-9]+)'",
+    ),
+    Scenario(
+        (
+            "--number '{}' does not match the name of {}; give one that matches the names of all "
+            "files, or name the others only."
+        ),
+        "measure plaquette run/configs --number '([0-9]+5)'",
+        "name the others only",
+        "measure plaquette run/configs/0000005.lime --number '([0-9]+5)'",
+    ),
+    Scenario(
+        (
+            "--number '{}' finds '{}' in the name of {}, which is not a whole number; put the "
+            "first parentheses around digits, as in '([0-9]+)'."
+        ),
+        "measure plaquette run/configs --number '([0-9]+.)lime'",
+        "as in '([0-9]+)'",
+        "measure plaquette run/configs --number '([0-9]+)'",
+    ),
+    Scenario(
+        (
+            "--number '{}' finds {} in the names of both {} and {}, but the number must identify a "
+            "configuration; choose another part of the names, or measure on them separately, with "
+            "another --output."
+        ),
+        "measure plaquette run/configs --number '(0)'",
+        "choose another part of the names",
+        "measure plaquette run/configs --number '([0-9]+)'",
+    ),
+    Scenario(
+        (
+            "{} has no files whose names are to be numbered; leave --number out, which is for "
+            "files of other programs."
+        ),
+        "measure plaquette run --number '([0-9]+)'",
+        "leave --number out",
+        "measure plaquette run",
     ),
     Scenario(
         "--iterations is not for --smear {}.",

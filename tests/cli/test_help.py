@@ -16,7 +16,7 @@ from gauge_mc.random import GENERATORS
 from tests.calls import call, call_apart
 
 WIDTH, MOST_LINES = 100, 45
-MOST_COMMON_LINES = 31
+MOST_COMMON_LINES = 32
 """Lines of a list of things besides one for each of them."""
 MANY, LONGEST = 24, 3
 """Options of a thing for which a page is enough, and lines of each one more."""

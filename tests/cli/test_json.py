@@ -221,6 +221,7 @@ CALLS = {
     "paper": [(), ("necco_sommer_r0", "--kept")],
     "convert": [
         ("run/configs/0000005.lime", "five.nersc", "--to", "nersc"),
+        ("run", "--output", "new", "--to", "nersc"),
         ("propagator.lime", "other.lime", "--basis", "weyl"),
     ],
     "bench": [

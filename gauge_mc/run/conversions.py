@@ -1,0 +1,318 @@
+"""Conversion of many configuration files at once, which can be interrupted and repeated."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from threading import Event, Lock
+
+from gauge_mc.arguments import checks_types
+from gauge_mc.configurations.comparison import first_difference
+from gauge_mc.configurations.reading import Configuration, LinkKind, open_configuration
+from gauge_mc.console import Console
+from gauge_mc.devices.choice import available_threads, check_threads, host_threads
+from gauge_mc.domain.layout import real_type
+from gauge_mc.errors import GaugeError, StoppedError, UsageError, not_written
+from gauge_mc.files.folders import make_folder
+from gauge_mc.files.given_paths import Paths, paths_of
+from gauge_mc.formats import FORMATS, writable_formats
+from gauge_mc.registry import in_words
+from gauge_mc.results import documented, result_field
+from gauge_mc.run.convert import write_converted, written_precision
+from gauge_mc.run.directory import Run
+from gauge_mc.run.display import PLAIN_SECONDS, duration
+from gauge_mc.run.ensemble import configurations_in
+from gauge_mc.storage.links import Block
+
+CONVERTED, THERE, FAILED = "converted", "already there", "failed"
+"""States of a file at the end."""
+
+
+@documented
+@dataclass(frozen=True)
+class Conversion:
+    """The result for one of several files that were to be converted."""
+
+    source: str = result_field("File that was read.")
+    file: str = result_field("File that was written, or was there before with the same links.")
+    state: str = result_field("``converted``, ``already there`` or ``failed``.")
+    failure: str = result_field("Why it could not be converted, in one sentence; or empty.", "")
+
+
+@documented
+@dataclass(frozen=True)
+class Conversions:
+    """The results for several files that were to be converted, for JSON."""
+
+    files: Sequence[Conversion] = result_field("Result for each file.")
+    converted: int = result_field("Number of files that were converted.")
+    there: int = result_field("Number of files that had been converted before.")
+    failed: int = result_field("Number of files that could not be converted.")
+
+    @classmethod
+    def of(cls, files: Sequence[Conversion]) -> Conversions:
+        """Count what has become of the files."""
+        states = [one.state for one in files]
+        return cls(files, *(states.count(one) for one in (CONVERTED, THERE, FAILED)))
+
+
+@checks_types
+def convert_all(
+    sources: Paths,
+    folder: str | Path,
+    format: str,
+    precision: str | None = None,
+    *,
+    verify: bool = False,
+    threads: int | None = None,
+    progress: bool = True,
+    lattice: str | None = None,
+    group: str | None = None,
+) -> list[Conversion]:
+    """Write several configurations in another format or precision, and keep their provenance.
+
+    Each file appears complete or not at all, and one that cannot be converted does not stop the
+    others. A repeated call converts what is missing: a file that is already there is read and
+    compared with its source, link by link, and is a failure if it is anything else.
+
+    Parameters
+    ----------
+    sources : path or sequence of paths
+        Configuration files, runs, and folders of configurations.
+    folder : path
+        Folder of the new files, which is made if necessary. They have the names of the sources,
+        with the ending of the format.
+    format : str
+        Format of the new files.
+    precision : str, optional
+        Precision of the links in the new files; by default that of each source, if the format
+        supports it.
+    verify : bool
+        Whether to read every new file back and compare its links; see `gauge_mc.convert`.
+    threads : int, optional
+        Number of CPU threads; by default all. As many files are converted at a time.
+    progress : bool
+        Whether to show progress.
+    lattice, group : str, optional
+        Extents and group of links of which the files themselves say nothing; see
+        `open_configuration`.
+
+    Returns
+    -------
+    list of Conversion
+        Results for all files, in the order of the sources.
+
+    Raises
+    ------
+    UsageError
+        If a value is invalid, or two sources would become the same file.
+    GaugeError
+        If there are no configurations in a folder, or the folder cannot be made.
+    """
+    if not FORMATS[format].suffix:
+        raise UsageError(
+            f"{FORMATS[format].title} files can be read but not written: choose "
+            f"{in_words(writable_formats(), 'or')}."
+        )
+    if precision:
+        real_type(precision)  # which refuses an unknown one
+    check_threads(threads)
+    targets = _targets(_files_of(paths_of(sources)), Path(folder), format)
+    if Path(folder).exists() and not Path(folder).is_dir():
+        raise UsageError(f"{folder} is a file, not a folder; choose another --output.")
+    try:
+        make_folder(Path(folder))
+    except OSError as error:
+        raise not_written(folder, error) from error
+    most = threads or available_threads()
+    jobs = min(most, len(targets))
+    console, stop = Console(stderr=True, quiet=not progress), Event()
+    kind = LinkKind(lattice, group)
+    found: dict[Path, Conversion] = {}
+    with _progress(console, {source: _size(source) for source in targets}) as shown:
+        work = _FileConversions(format, precision, verify, kind, most // jobs, stop, shown)
+        with ThreadPoolExecutor(jobs) as pool:
+            try:
+                tasks = [pool.submit(work.carry_out, *pair) for pair in targets.items()]
+                for task in as_completed(tasks):
+                    one = task.result()
+                    found[Path(one.source)] = one
+            finally:
+                stop.set()
+                pool.shutdown(cancel_futures=True)
+    return [found[source] for source in targets]
+
+
+def _files_of(paths: Sequence[Path]) -> list[Path]:
+    """Return configuration files, with those of runs and folders in place of the folders."""
+    files: list[Path] = []
+    for path in paths:
+        if not path.is_dir():
+            files.append(path)
+            continue
+        run = Run(path)
+        inside = [*run.unambiguous_configs().values()] if run.exists() else configurations_in(path)
+        if not inside:
+            raise GaugeError(f"There are no configurations in {path}; name another folder.")
+        files += inside
+    if not files:
+        raise UsageError("There is nothing to convert; name at least one configuration.")
+    return files
+
+
+def _targets(sources: Sequence[Path], folder: Path, format: str) -> dict[Path, Path]:
+    """Return the file that each source becomes."""
+    suffixes = {one.suffix for one in FORMATS.values()} - {""}
+    taken: dict[Path, Path] = {}
+    for source in sources:
+        stem = source.stem if source.suffix in suffixes else source.name
+        target = folder / f"{stem}{FORMATS[format].suffix}"
+        if target in taken:
+            raise UsageError(
+                f"{taken[target]} and {source} would both become {target}; convert them "
+                "separately, each with another --output."
+            )
+        taken[target] = source
+    return {source: target for target, source in taken.items()}
+
+
+@dataclass(frozen=True)
+class _FileConversions:
+    """The work on every file; its methods are called by several threads."""
+
+    format: str
+    precision: str | None
+    verify: bool
+    kind: LinkKind
+    threads: int
+    stop: Event
+    shown: _ConversionProgress
+
+    def carry_out(self, source: Path, target: Path) -> Conversion:
+        """Convert a file unless it has been converted before."""
+        names = str(source), str(target)
+        try:
+            with host_threads(self.threads):
+                return Conversion(*names, self._converted(source, target))
+        except StoppedError:
+            raise
+        except GaugeError as error:
+            words = str(error)
+            return Conversion(*names, FAILED, words if names[0] in words else f"{source}: {words}")
+        finally:
+            self.shown.end(source)
+
+    def _converted(self, source: Path, target: Path) -> str:
+        self._refuse_stopped()
+        found = open_configuration(source, *self.kind)
+        width = written_precision(found, self.format, self.precision)
+        if os.path.lexists(target):  # or a link that leads nowhere
+            if reason := self._unlike(found, target, width):
+                raise UsageError(
+                    f"{target} already exists and is not what {source} becomes ({reason}); remove "
+                    "it, or choose another --output."
+                )
+            return THERE
+        wrap = partial(self._watched, source)
+        write_converted(found, target, width, self.format, wrap, self.verify)
+        return CONVERTED
+
+    def _unlike(self, source: Configuration, target: Path, precision: str) -> str:
+        """Return why a file is not the source in the wanted form, or an empty text if it is."""
+        try:
+            found = open_configuration(target)
+        except GaugeError as error:
+            return str(getattr(error, "reason", error)).rstrip(".")
+        have = found.header
+        if (have.format, have.precision) != (self.format, precision):
+            return f"it is {have.format} in {have.precision} precision"
+        return first_difference(source, found)
+
+    def _watched(self, source: Path, blocks: Iterable[Block], count: int) -> Iterator[Block]:
+        """Pass on the blocks of a file, note the progress, and end if the work is stopped."""
+        for block in blocks:
+            self._refuse_stopped()
+            self.shown.advance(source, block.nbytes)
+            yield block
+
+    def _refuse_stopped(self) -> None:
+        if self.stop.is_set():
+            raise StoppedError("The conversion was stopped; the same command continues it.")
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:  # it will be a failure
+        return 0
+
+
+class _ConversionProgress:
+    """The progress of all files in bytes, which several threads advance.
+
+    Parameters
+    ----------
+    sizes : mapping of Path to int
+        Sizes of the files in bytes.
+    show : callable
+        Function of the number of bytes and of files that are done.
+    """
+
+    def __init__(self, sizes: dict[Path, int], show: Callable[[int, int], object]) -> None:
+        self._left, self._show, self._lock = {**sizes}, show, Lock()
+        self._bytes = self._files = 0
+
+    def advance(self, source: Path, nbytes: int) -> None:
+        """Note that a part of a file is done."""
+        with self._lock:
+            done = min(nbytes, self._left[source])
+            self._left[source] -= done
+            self._bytes += done
+            self._show(self._bytes, self._files)
+
+    def end(self, source: Path) -> None:
+        """Note that a file is done."""
+        with self._lock:
+            self._bytes += self._left.pop(source)
+            self._files += 1
+            self._show(self._bytes, self._files)
+
+
+@contextmanager
+def _progress(console: Console, sizes: dict[Path, int]) -> Iterator[_ConversionProgress]:
+    """Show the progress with the time that is left: a bar on a terminal, else lines."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    total, count = sum(sizes.values()), len(sizes)
+    if not console.is_terminal or console.quiet:
+        yield _ConversionProgress(sizes, _ConversionLines(console, total, count).show)
+        return
+    columns = (TextColumn("converting {task.description}"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(f"0 of {count}", total=total)
+        yield _ConversionProgress(
+            sizes,
+            lambda done, files: bar.update(task, completed=done, description=f"{files} of {count}"),
+        )
+
+
+class _ConversionLines:
+    """Lines about the progress in a log file, now and then."""
+
+    def __init__(self, console: Console, total: int, count: int) -> None:
+        self._console, self._total, self._count = console, total, count
+        self._began = self._shown = time.monotonic()
+
+    def show(self, done: int, files: int) -> None:
+        """Show that a number of bytes and of files are done, if the last line is long ago."""
+        now = time.monotonic()
+        if now - self._shown >= PLAIN_SECONDS and done:
+            self._shown = now
+            left = (now - self._began) / done * (self._total - done)
+            self._console.print(f"{files} of {self._count} files  ETA {duration(left)}")

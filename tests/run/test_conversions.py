@@ -1,0 +1,297 @@
+"""``gauge-mc convert FILES... --output FOLDER``: many configurations at once."""
+
+import json
+import os
+import time
+from pathlib import Path
+from threading import current_thread
+
+import numpy as np
+import pytest
+
+import gauge_mc
+from gauge_mc.configurations import writing
+from gauge_mc.configurations.comparison import first_difference
+from gauge_mc.configurations.reading import open_configuration
+from gauge_mc.configurations.writing import write_configuration
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import DamagedError, UsageError
+from gauge_mc.groups import GROUPS
+from gauge_mc.run import conversions
+from gauge_mc.storage.links import StoredLinks
+from tests.calls import call, call_apart, make_run
+from tests.formats.format_samples import (
+    ildg_bytes,
+    nersc_bytes,
+    openqcd_bytes,
+    random_links,
+    record,
+)
+
+pytestmark = pytest.mark.kernels
+
+EXTENTS = (4, 2, 2, 4)
+MANY = 5
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Configurations of others in double precision, ``in/cfg.0`` and so on."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in").mkdir()
+    for number in range(MANY):
+        (tmp_path / "in" / f"cfg.{number}").write_bytes(nersc_bytes(links_of(number)))
+    return tmp_path
+
+
+def links_of(number):
+    return random_links("su3", extents=EXTENTS, seed=number)
+
+
+def read(path):
+    return np.stack(list(open_configuration(path).slices()))
+
+
+def stamps(folder):
+    """When the files of a folder were written, and which they are."""
+    return {one.name: (one.stat().st_mtime_ns, one.stat().st_ino) for one in folder.iterdir()}
+
+
+@pytest.mark.parametrize("threads", [1, 2, 9])
+@pytest.mark.parametrize("by", ["files", "folder"])
+def test_all_files_are_converted(folder, threads, by):
+    files = sorted((folder / "in").iterdir()) if by == "files" else ["in"]
+    words = ("--to", "ildg", "--output", "new/out", "--threads", threads, "--verify")
+    shown, code = call("convert", *files, *words)
+    assert (shown, code) == (f"new/out: {MANY} files converted to ildg\n", 0)
+    assert sorted(os.listdir("new/out")) == [f"cfg.{number}.lime" for number in range(MANY)]
+    for number in range(MANY):
+        np.testing.assert_array_equal(read(f"new/out/cfg.{number}.lime"), links_of(number))
+
+
+def test_the_ending_of_a_format_is_replaced_and_precision_is_rounded(folder):
+    (folder / "a.lime").write_bytes(ildg_bytes(links_of(7), "double"))
+    words = ("--to", "nersc", "--precision", "single", "--output", "out", "--verify")
+    assert call("convert", "a.lime", "in/cfg.1", *words)[1] == 0
+    assert sorted(os.listdir("out")) == ["a.nersc", "cfg.1.nersc"]
+    np.testing.assert_array_equal(read("out/a.nersc"), links_of(7).astype(np.complex64))
+
+
+def test_a_run_is_converted(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    make_run(tmp_path / "run")
+    assert call("convert", "run", "--to", "nersc", "--output", "out", "--quiet") == ("", 0)
+    assert sorted(os.listdir("out")) == ["0000005.nersc", "0000008.nersc", "0000011.nersc"]
+    (tmp_path / "empty").mkdir()
+    shown, code = call("convert", "empty", "--to", "nersc", "--output", "out")
+    assert (code, "no configurations in empty" in shown) == (1, True)
+
+
+def test_a_repeated_command_converts_what_is_missing(folder):
+    words = ("convert", "in", "--to", "openqcd", "--output", "out")
+    assert call(*words)[1] == 0
+    os.remove("out/cfg.2.openqcd")
+    before = stamps(folder / "out")
+    shown, code = call(*words)
+    assert (shown, code) == ("out: 1 file converted to openqcd, 4 converted before\n", 0)
+    after = stamps(folder / "out")
+    assert after.items() > before.items()
+    np.testing.assert_array_equal(read("out/cfg.2.openqcd"), links_of(2))
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (openqcd_bytes(links_of(3)), "at (x, y, z, t) = (0, 0, 0, 0) is another one"),
+        (openqcd_bytes(random_links("su3", extents=(4, 2, 2, 2))), "those of su3 on 4x2x2x2"),
+        (openqcd_bytes(links_of(2))[:-8], "truncated"),
+        (openqcd_bytes(links_of(2), plaquette=0.3), "its links have the plaquette"),
+        (nersc_bytes(links_of(2)), "it is nersc in double precision"),
+        (b"notes", "is not a configuration"),
+    ],
+)
+def test_what_is_there_is_told_by_its_links_and_never_replaced(folder, content, reason):
+    """Whatever its name, time and size are."""
+    (folder / "out").mkdir()
+    place = folder / "out" / "cfg.2.openqcd"
+    place.write_bytes(content)
+    _, said, code = call_apart("convert", "in", "--to", "openqcd", "--output", "out")
+    (first,) = said.splitlines()
+    assert first.startswith(
+        "gauge-mc: out/cfg.2.openqcd already exists and is not what in/cfg.2 becomes ("
+    )
+    assert reason in first
+    assert first.endswith("; remove it, or choose another --output.")
+    assert code == 1
+    assert place.read_bytes() == content
+    assert len(os.listdir("out")) == MANY
+
+
+def test_a_file_in_another_precision_is_another_one(folder):
+    words = ("convert", "in", "--to", "nersc", "--output", "out", "--precision")
+    assert call(*words, "single")[1] == 0
+    _, said, code = call_apart(*words, "double")
+    assert (code, said.count("it is nersc in single precision")) == (1, MANY)
+
+
+def test_files_that_fail_do_not_stop_the_others(folder):
+    data = (folder / "in" / "cfg.1").read_bytes()
+    (folder / "in" / "cfg.1").write_bytes(data[:-3000] + b"\x55" * 8 + data[-2992:])
+    (folder / "in" / "cfg.3").unlink()
+    files = [f"in/cfg.{number}" for number in range(MANY)]
+    out, said, code = call_apart("convert", *files, "--to", "ildg", "--output", "out")
+    assert (out, code) == ("out: 3 files converted to ildg, 2 failed\n", 1)
+    lines = said.splitlines()
+    assert [lines[0][:23], lines[1][:23]] == ["gauge-mc: in/cfg.1 is d", "gauge-mc: in/cfg.3 cann"]
+    assert len(lines) == 2
+    assert sorted(os.listdir("out")) == ["cfg.0.lime", "cfg.2.lime", "cfg.4.lime"]
+    out, _, code = call_apart("convert", *files, "--to", "ildg", "--output", "out", "--json")
+    found = json.loads(out)
+    assert (found["converted"], found["there"], found["failed"], code) == (0, 3, 2, 1)
+    assert [one["state"] for one in found["files"]][:2] == ["already there", "failed"]
+
+
+def test_several_files_are_converted_at_a_time(folder, monkeypatch):
+    """Each of two threads waits until the other one has a file as well."""
+    met, true = set(), conversions.write_converted
+
+    def together(*given):
+        met.add(current_thread().name)
+        end = time.monotonic() + 20
+        while len(met) < 2 and time.monotonic() < end:
+            time.sleep(0.01)
+        return true(*given)
+
+    monkeypatch.setattr(conversions, "write_converted", together)
+    assert call("convert", "in", "--to", "ildg", "--output", "out", "--threads", 2)[1] == 0
+    assert len(met) == 2
+
+
+def test_an_interrupted_conversion_leaves_whole_files_and_goes_on(folder, monkeypatch):
+    true = conversions._FileConversions._watched
+
+    def interrupted(self, source, blocks, total):
+        for number, block in enumerate(true(self, source, blocks, total)):
+            if source.name == "cfg.2" and number == 2:
+                self.stop.set()
+            yield block
+
+    monkeypatch.setattr(conversions._FileConversions, "_watched", interrupted)
+    words = ("convert", "in", "--to", "ildg", "--output", "out", "--threads", 1)
+    _, said, code = call_apart(*words)
+    assert (code, "the same command continues it" in said) == (75, True)
+    assert sorted(os.listdir("out")) == ["cfg.0.lime", "cfg.1.lime"]
+    monkeypatch.undo()
+    monkeypatch.chdir(folder)
+    shown, code = call(*words)
+    assert (shown, code) == ("out: 3 files converted to ildg, 2 converted before\n", 0)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_what_is_read_back_wrongly_is_removed(folder, monkeypatch, several):
+    """As if another link had been written, with the checksum of it."""
+    true = writing.write
+
+    def wrong(path, source, format, provenance=None, turn=None):
+        true(path, source, format, provenance, turn)
+        links = read(path)
+        links[1, 1, 0, 2, 1] = links[0, 0, 0, 0, 0]
+        kind = (Lattice(*EXTENTS), "su3", "double", format)
+        monkeypatch.setattr(writing, "write", true)
+        write_configuration(path, links, *kind)
+        monkeypatch.setattr(writing, "write", wrong)
+
+    monkeypatch.setattr(writing, "write", wrong)
+    words = ["--output", "out"] if several else ["out.lime"]
+    call("convert", "in/cfg.0", *words, "--to", "ildg")
+    there = Path("out/cfg.0.lime") if several else Path("out.lime")
+    assert there.exists()
+    there.unlink()
+    _, said, code = call_apart("convert", "in/cfg.0", *words, "--to", "ildg", "--verify")
+    assert "(the link in direction y at (x, y, z, t) = (2, 0, 1, 1) is another one)" in said
+    assert ("so that it was removed" in said, code) == (True, 1)
+    assert not there.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence", "code"),
+    [
+        (["in/cfg.0", "--to", "ildg"], "one CONFIG and one OUT, but there are 1 names", 2),
+        (["in/cfg.0", "a", "b", "--to", "ildg"], "there are 3 names; give --output FOLDER", 2),
+        (["in", "--output", "out"], "--to is missing", 2),
+        (["in", "--to", "json", "--output", "out"], "no format 'json'", 2),
+        (["in", "--to", "ildg", "--output", "out", "--precision", "half"], "precision 'half'", 2),
+        (["in", "--to", "ildg", "--output", "out", "--threads", "0"], "--threads is 0", 2),
+        (["in", "in/cfg.1", "--to", "ildg", "--output", "out"], "would both become out/cfg.1", 2),
+        (["in", "--to", "ildg", "--output", "in/cfg.0"], "is a file, not a folder", 2),
+        (["in", "--to", "ildg", "--output", "in/cfg.0/x"], "could not be written", 1),
+        (["in", "--basis", "ukqcd", "--output", "out"], "--basis is for propagators", 2),
+        (["in/cfg.0", "o", "--basis", "ukqcd", "--verify"], "--basis is for propagators", 2),
+    ],
+)
+def test_conversions_that_are_refused(folder, words, sentence, code):
+    before = stamps(folder / "in")
+    shown, found = call("convert", *words)
+    assert (sentence in shown, found) == (True, code), shown
+    assert not (folder / "out").exists()
+    assert stamps(folder / "in") == before
+
+
+def test_python_has_it_as_well(folder):
+    found = gauge_mc.convert_all(["in/cfg.3", "in/cfg.0", "none"], "out", "hdf5", progress=False)
+    assert [(one.source, one.file, one.state) for one in found] == [
+        ("in/cfg.3", "out/cfg.3.h5", "converted"),
+        ("in/cfg.0", "out/cfg.0.h5", "converted"),
+        ("none", "out/none.h5", "failed"),
+    ]
+    assert [one.failure[:11] for one in found] == ["", "", "none cannot"]
+    again = gauge_mc.convert_all("in", "out", "hdf5", progress=False, threads=1)
+    assert [one.state for one in again].count("already there") == 2
+    with pytest.raises(UsageError, match="nothing to convert"):
+        gauge_mc.convert_all([], "out", "hdf5")
+    with pytest.raises(UsageError, match="no format 'x'"):
+        gauge_mc.convert_all("in", "out", "x")
+
+
+def test_links_without_extents_are_converted_as_well(folder):
+    data = b"".join(site.tobytes() for site in links_of(0).astype(">c16"))
+    (folder / "bare").write_bytes(record(b"ildg-binary-data", data, begins=1, ends=1))
+    words = ("convert", "bare", "--to", "nersc", "--output", "out", "--verify")
+    assert call_apart(*words)[2] == 1
+    assert call(*words, "--lattice", "4x2x2x4", "--group", "su3")[1] == 0
+    np.testing.assert_array_equal(read("out/bare.nersc"), links_of(0))
+
+
+def test_progress_says_how_long_it_takes(folder, monkeypatch):
+    monkeypatch.setattr(conversions, "PLAIN_SECONDS", 0.0)
+    _, said, code = call_apart("convert", "in", "--to", "ildg", "--output", "out")
+    assert code == 0
+    lines = [line for line in said.splitlines() if "ETA" in line]
+    assert lines[0].startswith("0 of 5 files  ETA ")
+    assert lines[-1].startswith("5 of 5 files  ETA 0.0 s")
+    assert call_apart("convert", "in", "--to", "nersc", "--output", "b", "--quiet")[:2] == ("", "")
+
+
+def test_the_first_difference_is_named(folder):
+    """Files in other precisions are compared as rounded; a bit is a difference."""
+    links = links_of(0)
+    (folder / "single").write_bytes(nersc_bytes(links, "IEEE32BIG"))
+    (folder / "rows").write_bytes(nersc_bytes(links, "IEEE32LITTLE", rows=2))
+    whole, single, rows = map(open_configuration, ("in/cfg.0", "single", "rows"))
+    assert first_difference(whole, single) == first_difference(rows, single) == ""
+    assert "direction x at (x, y, z, t) = (0, 0, 0, 0) is another" in first_difference(
+        single, whole
+    )
+    links[3, 1, 0, 2, 3, 0, 1] *= 1 + 2**-52
+    (folder / "other").write_bytes(nersc_bytes(links))
+    found = first_difference(whole, open_configuration("other"))
+    assert found == "the link in direction t at (x, y, z, t) = (2, 0, 1, 3) is another one"
+    (folder / "in" / "cfg.0").write_bytes(nersc_bytes(links_of(0), PLAQUETTE="0.9"))
+    with pytest.raises(DamagedError, match="plaquette"):
+        first_difference(open_configuration("in/cfg.0"), single)
+
+
+def test_places_of_links():
+    stored = StoredLinks(Lattice(*EXTENTS), GROUPS["su3"], "<f8")
+    number = ((1 * 2 + 0) * 4 + 3) * 4 + 2
+    assert stored.place(5, number) == "the link in direction z at (x, y, z, t) = (3, 0, 1, 5)"
