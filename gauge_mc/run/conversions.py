@@ -124,8 +124,10 @@ def convert_all(
         real_type(precision)  # which refuses an unknown one
     check_threads(threads)
     targets = _targets(_files_of(paths_of(sources)), Path(folder), format)
-    if Path(folder).exists() and not Path(folder).is_dir():
-        raise UsageError(f"{folder} is a file, not a folder; choose another --output.")
+    if os.path.lexists(folder) and not Path(folder).is_dir():
+        raise UsageError(f"{folder} is no folder; choose another --output.")
+    if Path(folder).is_dir() and Path(folder).samefile("/"):
+        raise UsageError(f"{folder} is the root of all folders; name a folder in it.")
     try:
         make_folder(Path(folder))
     except OSError as error:

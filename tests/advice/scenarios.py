@@ -644,7 +644,7 @@ SCENARIOS += [
         then="convert run/configs/0000005.lime --to nersc --output other",
     ),
     Scenario(
-        "{} is a file, not a folder; choose another --output.",
+        "{} is no folder; choose another --output.",
         "convert run --to nersc --output run/run.toml",
         "choose another --output",
         "convert run --to nersc --output new",

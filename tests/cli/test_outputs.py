@@ -47,7 +47,8 @@ COMMANDS_THAT_WRITE = {
     ("report", "--output"): ("report", "bare", "--output", "OUT"),
     ("card", "--out"): ("card", "--out", "OUT"),
     ("export", "out"): ("export", "run", "OUT"),
-    ("convert", "out"): ("convert", "run/configs/0000005.lime", "OUT", "--to", "nersc"),
+    ("convert", "--output"): ("convert", "run/configs", "--to", "nersc", "--output", "OUT"),
+    ("convert", "paths"): ("convert", "run/configs/0000005.lime", "OUT", "--to", "nersc"),
     ("publish", "folder"): ("publish", "run", "OUT", "--author", "Plato"),
     ("regenerate", "--output"): (
         *("regenerate", "run", "--at", "6", "--backend", "cpu", "--threads", "1"),
@@ -129,7 +130,9 @@ def content(folder):
 
 
 def is_path(parameter):
-    return bool(re.fullmatch("FILE|FOLDER|PATH|OUT|DIR", str(parameter.metavar)))
+    return bool(
+        re.fullmatch(r"FILE|FOLDER|PATH|(CONFIG )?OUT(\|CONFIG)?|DIR", str(parameter.metavar))
+    )
 
 
 def test_every_output_is_tried():

@@ -223,7 +223,7 @@ def test_what_is_read_back_wrongly_is_removed(folder, monkeypatch, several):
         (["in", "--to", "ildg", "--output", "out", "--precision", "half"], "precision 'half'", 2),
         (["in", "--to", "ildg", "--output", "out", "--threads", "0"], "--threads is 0", 2),
         (["in", "in/cfg.1", "--to", "ildg", "--output", "out"], "would both become out/cfg.1", 2),
-        (["in", "--to", "ildg", "--output", "in/cfg.0"], "is a file, not a folder", 2),
+        (["in", "--to", "ildg", "--output", "in/cfg.0"], "is no folder", 2),
         (["in", "--to", "ildg", "--output", "in/cfg.0/x"], "could not be written", 1),
         (["in", "--basis", "ukqcd", "--output", "out"], "--basis is for propagators", 2),
         (["in/cfg.0", "o", "--basis", "ukqcd", "--verify"], "--basis is for propagators", 2),
