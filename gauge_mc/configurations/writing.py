@@ -297,7 +297,9 @@ def stored_by(format: str, lattice: Lattice, group: str, precision: str) -> Stor
     real_type(precision)  # which refuses an unknown one
     check_writable(format, group, precision)
     if isinstance(lattice, OddLattice) and not FORMATS[format].odd_extents:
-        possible = [name for name in writable_formats() if FORMATS[name].odd_extents]
+        others = {name: FORMATS[name] for name in writable_formats()}
+        refused = {name for name, one in others.items() if one.refusal(GROUPS[group], precision)}
+        possible = [name for name, one in others.items() if one.odd_extents and name not in refused]
         raise UsageError(
             f"{FORMATS[format].title} files have even extents, but the lattice is {lattice}; "
             f"choose {in_words(possible, 'or')}."

@@ -11,17 +11,17 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import BinaryIO, ClassVar, Protocol
+from typing import BinaryIO, ClassVar
 
 from gauge_mc import defaults
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import NoMemoryError, UnsupportedError, UsageError
-from gauge_mc.files.averages import Averages
 from gauge_mc.files.input import InputFile
 from gauge_mc.groups import GROUPS, Group, special_unitary
 from gauge_mc.registry import Registry, in_words
 from gauge_mc.storage.header import Header, Reader
-from gauge_mc.storage.links import Checksums, StoredLinks
+from gauge_mc.storage.links import LinkSource as LinkSource
+from gauge_mc.storage.links import StoredLinks
 
 HEAD_BYTES = 64
 """Number of leading bytes by which formats recognise their files. The longest signature, that of
@@ -30,20 +30,6 @@ openQCD, has 24."""
 WORKING_SLICES = 13
 """Memory for reading, checking and converting a file, in time slices of complex128 links: up to
 nine blocks of files, and two slices each of links and of matrices in double precision."""
-
-
-class LinkSource(Protocol):
-    """Links that are to be written to a file."""
-
-    @property
-    def stored(self) -> StoredLinks:
-        """How they are to be stored: what `Format.stored` has returned."""
-
-    def store(self, out: BinaryIO) -> tuple[Checksums, Averages]:
-        """Write all blocks from the current position of a file on, and return what headers state.
-
-        The position is then behind the last block.
-        """
 
 
 class Format(ABC):
@@ -72,6 +58,13 @@ class Format(ABC):
     @abstractmethod
     def recognises(self, head: bytes) -> bool:
         """Return whether a file that begins with these bytes can be of this format."""
+
+    def contains(self, file: InputFile) -> bool:
+        """Return whether a file that `recognises` knows is of this format, and not of another one.
+
+        Several formats may have the same container.
+        """
+        return True
 
     @abstractmethod
     def read_header(self, file: InputFile) -> Reader:
@@ -198,7 +191,7 @@ def _format_of(file: InputFile) -> Format | None:
     """Return the format that recognises the beginning of a file; those with a signature first."""
     head = file.read(0, min(file.size, HEAD_BYTES)).tobytes()
     known = sorted(FORMATS.values(), key=lambda one: not one.signed)
-    return next((one for one in known if one.recognises(head)), None)
+    return next((one for one in known if one.recognises(head) and one.contains(file)), None)
 
 
 def _check_memory(path: Path, header: Header) -> None:

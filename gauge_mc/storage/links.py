@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import BinaryIO, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.devices.kernels import Choice
 from gauge_mc.domain.lattice import Lattice
+from gauge_mc.files.averages import Averages
 from gauge_mc.groups import Group
 
 Links = NDArray[np.complex128]
@@ -154,6 +156,20 @@ class Checksums:
             both(self.site_crc, other.site_crc),
             both(self.rotated_words, other.rotated_words),
         )
+
+
+class LinkSource(Protocol):
+    """Links that are to be written to a file."""
+
+    @property
+    def stored(self) -> StoredLinks:
+        """How they are to be stored: what `Format.stored` has returned."""
+
+    def store(self, out: BinaryIO) -> tuple[Checksums, Averages]:
+        """Write all blocks from the current position of a file on, and return what headers state.
+
+        The position is then behind the last block.
+        """
 
 
 WORD_SUM, SITE_CRC, ROTATED_WORDS = "word_sum", "site_crc", "rotated_words"

@@ -9,14 +9,17 @@ import html
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import BinaryIO
 from xml.etree import ElementTree
 
 from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import GaugeError
 from gauge_mc.files.averages import Averages
 from gauge_mc.files.input import InputFile
-from gauge_mc.storage.header import Header, StatedAverage, refuse_other_averages
-from gauge_mc.storage.lime import LimeRecord
-from gauge_mc.storage.links import Checksums, StoredLinks
+from gauge_mc.quoting import printable
+from gauge_mc.storage.header import STATED, Header, StatedAverage, refuse_other_averages
+from gauge_mc.storage.lime import LimeRecord, padding, read_records, write_header, write_record
+from gauge_mc.storage.links import Checksums, LinkSource, StoredLinks
 
 MAX_TEXT = 65536
 """Largest number of bytes of a text record that is parsed; usual records have a few kB."""
@@ -51,6 +54,9 @@ def stated_checksum(file: InputFile, records: list[LimeRecord]) -> str:
 
 ABOUT = "scidac-file-xml"
 """Type of the record in which a file says what it is."""
+
+PRIVATE_RECORD = "scidac-private-record-xml"
+"""Type of the record that says what the data are."""
 
 
 def text_of(file: InputFile, record: LimeRecord) -> str:
@@ -143,3 +149,177 @@ class ScidacReader:
                 f"{self.header.checksum}"
             )
         refuse_other_averages(file, self.averages, averages, self.header.precision)
+
+
+DATA = "scidac-binary-data"
+"""Type of the record of a field in files without records of ILDG, as of Chroma and MILC."""
+
+AVERAGES = dict(zip(STATED, ("plaq", "linktr"), strict=True))
+"""Elements of the averages in USQCD's record."""
+
+_MAX_TEXTS = 4 * MAX_TEXT
+"""Largest number of bytes of all records with free text."""
+
+_FREE_TEXT = ("ildg-data-lfn", "xlf-info", ABOUT, "scidac-record-xml")
+_INFO = "gauge-mc"
+
+
+def is_field(file: InputFile) -> bool:
+    """Return whether a LIME file contains a single field, and no record of ILDG."""
+    try:
+        kinds = [record.type for record in read_records(file)]
+    except GaugeError:  # whoever reads the file says what is wrong
+        return False
+    return kinds.count(DATA) == 1 and "ildg-format" not in kinds
+
+
+def private_extents(file: InputFile, records: list[LimeRecord]) -> list[str]:
+    """Return the extents in the private SciDAC record of the file."""
+    record = only(file, records, "scidac-private-file-xml")
+    return fields_of(file, record, "scidacFile").get("dims", "").split()
+
+
+def reader_of(
+    format: str, file: InputFile, records: list[LimeRecord], data: LimeRecord, stored: StoredLinks
+) -> ScidacReader:
+    """Return the reader of links in a record, of which all else is known.
+
+    Parameters
+    ----------
+    format : str
+        Name of the format.
+    file : InputFile
+        The file.
+    records : list of LimeRecord
+        All of its records.
+    data : LimeRecord
+        The record with the links.
+    stored : StoredLinks
+        How they are stored.
+    """
+    if data.length != stored.nbytes:
+        raise file.damaged(
+            f"it has {data.length} bytes of links, but its header implies {stored.nbytes}"
+        )
+    provenance, averages, warnings = provenance_of(file, records)
+    checksum = stated_checksum(file, records)
+    if not checksum:
+        warnings.append("it has no SciDAC checksum, so its links were not verified with one")
+    plaquette, link_trace = (averages.get(name) for name in AVERAGES)
+    header = Header(
+        format,
+        stored.lattice,
+        stored.group.name,
+        stored.precision,
+        plaquette.value if plaquette else None,
+        link_trace.value if link_trace else None,
+        checksum=checksum,
+        provenance=provenance,
+        warning="; ".join(warnings),
+    )
+    return ScidacReader(header, stored, data.offset, averages)
+
+
+def provenance_of(
+    file: InputFile, records: list[LimeRecord]
+) -> tuple[dict[str, str], dict[str, StatedAverage], list[str]]:
+    """Return free texts, averages, and warnings about averages that cannot be compared."""
+    texts: dict[str, str] = {}
+    usqcd: dict[str, str] = {}
+    length = 0
+    for record in records:
+        if record.type not in _FREE_TEXT or not 0 < record.length <= MAX_TEXT:
+            continue
+        length += record.length
+        if length > _MAX_TEXTS:
+            raise file.damaged(f"it has more than {_MAX_TEXTS} bytes of text")
+        text = text_of(file, record)
+        if "<provenance" in text:
+            texts.update(fields_of(file, record, "provenance"))
+        elif "<usqcdInfo" in text:
+            usqcd = fields_of(file, record, "usqcdInfo")
+            if usqcd.get("info", _INFO) != _INFO:
+                texts["info"] = usqcd["info"]
+        else:
+            texts[record.type] = text
+    averages: dict[str, StatedAverage] = {}
+    warnings = []
+    for name, key in AVERAGES.items():
+        if key not in usqcd:
+            continue
+        stated = StatedAverage.parse(usqcd[key])
+        if stated:
+            averages[name] = stated
+        elif usqcd.get("info") == _INFO:
+            raise file.damaged(f"its {name} '{usqcd[key][:40]}' is not an average of traces")
+        else:  # other programs may normalise differently
+            quoted = printable(usqcd[key][:40])
+            warnings.append(
+                f"its {name} '{quoted}' is not an average of Re Tr / N and was not compared"
+            )
+    return texts, averages, warnings
+
+
+def write_records_before(
+    out: BinaryIO, stored: StoredLinks, provenance: Mapping[str, str], types: str
+) -> int:
+    """Write the records of SciDAC before the links, and return the place of the averages.
+
+    Parameters
+    ----------
+    out : file
+        File to write.
+    stored : StoredLinks
+        How the links are stored.
+    provenance : mapping of str to str
+        Free text fields.
+    types : str
+        Library that names the type of the data, ``QDP`` or ``USQCD``.
+    """
+    fields = "".join(element(tag_of(key), text) for key, text in provenance.items())
+    write_record(out, "scidac-private-file-xml", private_file_xml(stored.lattice), begins=True)
+    write_record(out, ABOUT, document("provenance", fields), ends=True)
+    record_xml = _private_record_xml(stored, provenance.get("creation_date", "unknown"), types)
+    write_record(out, PRIVATE_RECORD, record_xml, begins=True)
+    place = out.tell()
+    write_record(out, "scidac-record-xml", _usqcd_info(None))
+    return place
+
+
+def write_data(out: BinaryIO, source: LinkSource, kind: str, place: int) -> None:
+    """Write the record of the links and their checksum, and the averages at their place."""
+    nbytes = source.stored.nbytes
+    write_header(out, kind, nbytes)
+    checksums, averages = source.store(out)
+    out.write(bytes(padding(nbytes)))
+    write_record(out, "scidac-checksum", checksum_xml(checksums.site_crc), ends=True)
+    out.seek(place)
+    write_record(out, "scidac-record-xml", _usqcd_info(averages))
+
+
+def _private_record_xml(stored: StoredLinks, date: str, types: str) -> bytes:
+    """Return the private XML of the record: four matrices per site."""
+    letter, n = stored.precision[0].upper().replace("S", "F"), stored.group.colours
+    return document(
+        "scidacRecord",
+        element("version", "1.1")
+        + element("date", date)
+        + element("recordtype", 0)
+        + element("datatype", f"{types}_{letter}{n}_ColorMatrix")
+        + element("precision", letter)
+        + element("colors", n)
+        + element("typesize", stored.site_bytes // 4)
+        + element("datacount", 4),
+    )
+
+
+def _usqcd_info(averages: Averages | None) -> bytes:
+    """Return XML with plaquette and link trace, or with zeros, always of the same length."""
+    plaquette, trace = (averages.mean, averages.link_trace) if averages else (0.0, 0.0)
+    return document(
+        "usqcdInfo",
+        element("version", "1.0")
+        + element("plaq", f"{plaquette:.16f}"[:18])
+        + element("linktr", f"{trace:.16f}"[:18])
+        + element("info", _INFO),
+    )

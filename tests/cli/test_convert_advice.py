@@ -22,7 +22,7 @@ pytestmark = pytest.mark.kernels
         ("su2", "single", "openqcd", ("--precision", "double")),
         ("su3", "double", "openqcd", ("--precision", "single")),
         ("su2", "double", "milc", ()),
-        ("su3", "single", "milc", ()),
+        ("su3", "double", "milc", ("--precision", "double")),
     ],
 )
 def test_only_formats_that_can_hold_it_are_named(
@@ -52,3 +52,5 @@ def test_a_precision_that_fits_is_taken_by_itself(tmp_path, monkeypatch):
     (tmp_path / "in").write_bytes(sample("milc", "su3", "single")[1])
     assert call("convert", "in", "out", "--to", "openqcd")[1] == 0
     assert open_configuration("out").header.precision == "double"
+    assert call("convert", "out", "back", "--to", "milc")[1] == 0
+    assert open_configuration("back").header.precision == "single"

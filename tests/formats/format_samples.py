@@ -124,6 +124,37 @@ def ildg_bytes(links, precision, checksum=True, format_xml=None, more=b""):
     return file + more
 
 
+def scidac_bytes(links, precision, checksum=True, **changes):
+    """Return a file of QIO with a field of colour matrices; `changes` replaces XML elements."""
+    data = site_bytes(links, ">" + PARTS[precision])
+    n, (x, y, z, t) = links.shape[-1], links.shape[3::-1]
+    letter = "D" if precision == "double" else "F"
+    fields = {
+        "version": "1.0",
+        "date": "Mon Feb 14 21:58:40 2005 UTC",
+        "globaldata": 0,
+        "datatype": f"QDP_{letter}{n}_ColorMatrix",
+        "precision": letter,
+        "colors": n,
+        "typesize": len(data[0]) // 4,
+        "datacount": 4,
+    } | changes
+    xml = "".join(f"<{key}>{value}</{key}>" for key, value in fields.items())
+    dims = f"<spacetime>4</spacetime><dims>{x} {y} {z} {t} </dims><volfmt>0</volfmt>"
+    private = f"<scidacFile><version>1.1</version>{dims}</scidacFile>\0".encode()
+    file = record(b"scidac-private-file-xml", private, begins=1)
+    file += record(b"scidac-file-xml", b"a file\0", ends=1)
+    own = f"<scidacRecord>{xml}</scidacRecord>\0".encode()
+    file += record(b"scidac-private-record-xml", own, begins=1)
+    file += record(b"scidac-record-xml", b"a record\0")
+    file += record(b"scidac-binary-data", b"".join(data), ends=0 if checksum else 1)
+    if checksum:
+        a, b = rotated([zlib.crc32(site) for site in data])
+        sums = f"<scidacChecksum><version>1.0</version><suma>{a:x}</suma><sumb>{b:x}</sumb>"
+        file += record(b"scidac-checksum", sums.encode() + b"</scidacChecksum>\0", ends=1)
+    return file
+
+
 def nersc_bytes(links, real="IEEE64BIG", rows=None, **changes):
     """Return a NERSC file; `changes` replaces header fields, and None leaves them out."""
     n = links.shape[-1]
@@ -204,6 +235,7 @@ SAMPLES = {
     ),
     "milc": lambda links, precision: milc_bytes(links),
     "openqcd": lambda links, precision: openqcd_bytes(links),
+    "scidac": scidac_bytes,
 }
 HELD = (
     *(
@@ -218,6 +250,8 @@ HELD = (
     ("openqcd", "su3", "double"),
     ("hdf5", "su3", "double"),
     ("hdf5", "su4", "single"),
+    ("scidac", "su3", "single"),
+    ("scidac", "su4", "double"),
 )
 """Which formats hold which groups in which precisions."""
 

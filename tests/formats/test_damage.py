@@ -64,8 +64,8 @@ def test_every_flipped_bit_of_a_link_is_found(tmp_path, case, every):
     size = links.size * 2 * width
     # The links of NERSC and MILC end with the file, those of ILDG with their record.
     first = len(good) - size
-    if case[0] == "ildg":
-        first = good.index(b"ildg-binary-data") + 128
+    if case[0] in ("ildg", "scidac"):
+        first = good.index(f"{case[0]}-binary-data".encode()) + 128
     elif case[0] == "hdf5":
         first = good.index(links.astype("<c16" if width == 8 else "<c8").tobytes())
     rng = np.random.default_rng(3)
@@ -84,7 +84,7 @@ def test_truncated(tmp_path, case, where):
     links, good = GOOD[case]
     found = outcome(tmp_path / "file", good[: int(where * len(good))])
     # An ILDG file may end with any record after the links.
-    assert found is None or (case[0] == "ildg" and np.array_equal(found, links))
+    assert found is None or (case[0] in ("ildg", "scidac") and np.array_equal(found, links))
 
 
 def test_an_ildg_file_cut_between_records_has_its_links_or_none(tmp_path):
@@ -150,6 +150,7 @@ def test_nothing_is_allocated_for_a_claim(tmp_path, case):
         "milc": struct.pack("<i4i", 20103, *extents) + GOOD[case][1][20:],
         "openqcd": struct.pack("<4i", t, x, y, z) + GOOD[case][1][16:],
         "hdf5": hdf5_claim(case, (t, z, y, x, 4)),
+        "scidac": GOOD[case][1][:600].replace(b"2 2 2 2 ", b"256 256 256 250 "),
     }[case[0]]
     tracemalloc.start()
     try:

@@ -12,12 +12,13 @@ from gauge_mc.configurations.writing import write_configuration
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files import atomic
+from gauge_mc.formats import FORMATS
+from gauge_mc.run.conversions import convert_all
 from tests.formats.format_samples import EXTENTS, HELD, averages, random_links, sample
 
 pytestmark = pytest.mark.kernels
 
 LATTICE = Lattice(*EXTENTS)
-WRITTEN = [case for case in HELD if case[0] != "milc"]
 
 
 def read(path):
@@ -40,7 +41,7 @@ def test_hand_made_file_reads_exactly(tmp_path, format, group, precision):
     np.testing.assert_array_equal(read(path), links)
 
 
-@pytest.mark.parametrize(("format", "group", "precision"), WRITTEN)
+@pytest.mark.parametrize(("format", "group", "precision"), HELD)
 def test_round_trip_is_exact(tmp_path, format, group, precision):
     links = random_links(group, precision)
     path = tmp_path / "file"
@@ -50,8 +51,8 @@ def test_round_trip_is_exact(tmp_path, format, group, precision):
     assert (header.group, header.precision) == (group, precision)
     # The last rows are computed from the others, which were rounded.
     rounding = 1e-14 if precision == "double" else 1e-8
-    assert header.plaquette == pytest.approx(averages(links)[0], abs=rounding)
-    assert format == "openqcd" or header.provenance["beta"] == "6.0"
+    assert format == "milc" or header.plaquette == pytest.approx(averages(links)[0], abs=rounding)
+    assert format in ("milc", "openqcd") or header.provenance["beta"] == "6.0"
     np.testing.assert_array_equal(read(path), links)
     assert os.listdir(tmp_path) == ["file"]
 
@@ -64,7 +65,7 @@ def test_single_precision_rounds_once(tmp_path, format):
     np.testing.assert_array_equal(read(path), links.astype(np.complex64))
 
 
-@pytest.mark.parametrize("format", ["ildg", "nersc", "openqcd", "hdf5"])
+@pytest.mark.parametrize("format", ["ildg", "nersc", "openqcd", "hdf5", "scidac"])
 def test_same_arguments_same_bytes(tmp_path, format):
     links = random_links("su3")
     for folder in ("a", "b"):
@@ -73,7 +74,7 @@ def test_same_arguments_same_bytes(tmp_path, format):
     assert (tmp_path / "a/1").read_bytes() == (tmp_path / "b/1").read_bytes()
 
 
-@pytest.mark.parametrize("format", ["ildg", "nersc", "hdf5"])
+@pytest.mark.parametrize("format", ["ildg", "nersc", "hdf5", "scidac"])
 @pytest.mark.parametrize(
     "text", ["a < b & c > d ]]>", "two\nlines", "é € 𝛽", "\0\x1b\ud800", "x" * 3000, "", "0"]
 )
@@ -168,7 +169,8 @@ def test_places_that_cannot_be_written(tmp_path):
 @pytest.mark.parametrize(
     ("format", "group", "precision"),
     [
-        ("milc", "su3", "single"),
+        ("milc", "su3", "double"),
+        ("milc", "su2", "single"),
         ("json", "su3", "double"),
         ("ildg", "zu8", "double"),
         ("ildg", "su3", "half"),
@@ -179,6 +181,15 @@ def test_places_that_cannot_be_written(tmp_path):
 def test_what_cannot_be_written(tmp_path, format, group, precision):
     with pytest.raises(UsageError, match=r"[.?]$"):
         write_configuration(tmp_path / "file", [], LATTICE, group, precision, format)
+
+
+def test_formats_that_are_only_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(type(FORMATS["milc"]), "suffix", "")
+    with pytest.raises(UsageError, match="MILC files can be read but not written: choose ildg,"):
+        write_configuration(tmp_path / "file", [], LATTICE, "su3", "single", "milc")
+    with pytest.raises(UsageError, match="MILC files can be read but not written: choose ildg,"):
+        convert_all([tmp_path / "none"], tmp_path / "new", "milc")
+    assert os.listdir(tmp_path) == []
 
 
 def test_files_that_are_no_configurations(tmp_path):

@@ -12,9 +12,9 @@ from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.configurations.writing import write_configuration
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
-from gauge_mc.formats import ildg
 from gauge_mc.inspection.contents import configuration_info
 from gauge_mc.inspection.verify import verify
+from gauge_mc.storage import scidac
 from tests.formats.format_samples import (
     averages,
     ildg_bytes,
@@ -184,8 +184,8 @@ def test_exchanged_extents_are_noticed(path, first, second):
 @pytest.mark.slow
 def test_much_text_is_refused_before_it_takes_time(path, monkeypatch):
     """The time of the parser grows with it; usual records have some thousand bytes."""
-    parsed, usual = [], ildg.text_of
-    monkeypatch.setattr(ildg, "text_of", lambda *of: parsed.append(of[1].length) or usual(*of))
+    parsed, usual = [], scidac.text_of
+    monkeypatch.setattr(scidac, "text_of", lambda *of: parsed.append(of[1].length) or usual(*of))
     links = random_links("su2", extents=(2, 2, 2, 2))
     text = b"<provenance>" + b"<a/>" * 16_000 + b"</provenance>"
     more = record(b"scidac-file-xml", text) * 990

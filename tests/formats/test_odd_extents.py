@@ -54,7 +54,7 @@ def test_a_sample_by_another_program():
 
 
 @pytest.mark.parametrize("extents", [(5, 4, 5, 3), (4, 4, 4, 1), (1, 3, 2, 2)])
-@pytest.mark.parametrize("format", ["ildg", "nersc", "hdf5"])
+@pytest.mark.parametrize("format", ["ildg", "nersc", "hdf5", "scidac"])
 def test_all_formats_but_one_have_odd_extents(tmp_path, format, extents):
     path, group = tmp_path / "file", "su3"
     links = written(path, group, format, extents)
@@ -63,7 +63,7 @@ def test_all_formats_but_one_have_odd_extents(tmp_path, format, extents):
     planes = [one for path in loops()[:1] for one in path]
     expected = np.mean([mean_loop(links, one) for one in planes])
     assert found.check().mean == pytest.approx(expected, abs=1e-13)
-    with pytest.raises(UsageError, match="choose ildg, hdf5 or nersc"):
+    with pytest.raises(UsageError, match="choose ildg, hdf5, nersc or scidac"):
         gauge_mc.convert(path, tmp_path / "other", "openqcd")
     assert not (tmp_path / "other").exists()
     other = gauge_mc.convert(path, tmp_path / "other", "ildg" if format == "nersc" else "nersc")
@@ -78,6 +78,14 @@ def test_files_of_milc(tmp_path):
     (tmp_path / "old").write_bytes(old)
     for name in ("new", "old"):
         np.testing.assert_array_equal(open_configuration(tmp_path / name).to_numpy(), links)
+
+
+def test_files_for_milc(tmp_path):
+    links = random_links("su3", "single", EXTENTS)
+    kind = (OddLattice(*EXTENTS), "su3", "single", "milc")
+    write_configuration(tmp_path / "file", links, *kind)
+    assert (tmp_path / "file").read_bytes()[96:] == milc_bytes(links)[96:]
+    np.testing.assert_array_equal(open_configuration(tmp_path / "file").to_numpy(), links)
 
 
 def test_damage_is_found(tmp_path):

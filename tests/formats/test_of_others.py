@@ -47,7 +47,8 @@ def changed(path, target, place):
 def test_colour_matrices_of_scidac():
     """The checksum is that of the file, so that order and numbers are right."""
     found = open_configuration(FIELD)
-    assert (found.header.group, found.header.precision) == ("su3", "single")
+    header = found.header
+    assert (header.format, header.group, header.precision) == ("scidac", "su3", "single")
     assert found.header.checksum == "37affb9c 2fc07bbf" == checksum_words((0x37AFFB9C, 0x2FC07BBF))
     assert found.check().mean == pytest.approx(plaquette_of(found.to_numpy()), abs=1e-6)
 

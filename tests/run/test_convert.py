@@ -20,7 +20,7 @@ pytestmark = pytest.mark.kernels
 PLACES = [
     param(source[1], source, to)
     for source in HELD
-    for to in ("ildg", "nersc", "openqcd", "hdf5")
+    for to in ("ildg", "nersc", "openqcd", "hdf5", "scidac")
     if to != "openqcd" or source[1] == "su3"
 ]
 
@@ -70,7 +70,7 @@ def test_provenance_goes_along(tmp_path):
     [
         (["in", "out"], "--to", 2),
         (["in", "out", "--to", "json"], "no format 'json'", 2),
-        (["in", "out", "--to", "milc"], "can be read but not written", 2),
+        (["su2", "out", "--to", "milc"], "in single precision, not SU(2)", 2),
         (["in", "out", "--to", "nersc", "--precision", "half"], "no precision 'half'", 2),
         (["in", "out", "--to", "openqcd", "--precision", "single"], "double precision", 2),
         (["su2", "out", "--to", "openqcd"], "in double precision, not SU(2)", 2),

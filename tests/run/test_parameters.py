@@ -173,7 +173,7 @@ def test_name_tells_the_chain(values, name):
         ({"rng": "mt19937"}, "philox"),
         ({"rng": "ranlux", "luxury": 5}, "luxury must lie between 0 and 4, not 5"),
         ({"rng": "lcg", "luxury": 4}, "luxury does not apply to lcg"),
-        ({"format": "milc"}, "MILC files can be read but not written: choose ildg, "),
+        ({"format": "milc"}, "in single precision: choose ildg, hdf5, nersc or scidac"),
         ({"format": "openqcd", "group": "su3"}, "double precision"),
         ({"seed": -1}, "seed"),
         ({"seed": 2**63}, "seed"),
