@@ -13,6 +13,8 @@ INLINE complex operator*(const complex& a, const complex& b) {
     return {fused_minus(a.im, b.im, a.re * b.re), fused(a.im, b.re, a.re * b.im)};
 }
 INLINE complex conj(const complex& a) { return {a.re, -a.im}; }
+// A real factor, one for all lanes or one per lane.
+template <class Factor> INLINE complex operator*(const Factor& s, const complex& a) { return {s * a.re, s * a.im}; }
 // s += a b and s += a b^*
 INLINE void add_product(complex& s, const complex& a, const complex& b) {
     s.re = fused_minus(a.im, b.im, fused(a.re, b.re, s.re));

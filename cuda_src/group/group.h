@@ -18,7 +18,7 @@
 //   multiply, multiply_adjoint  matrix times link, and matrix times link^dagger
 //   adjoint_times               link^dagger times matrix
 //   product                     matrix times matrix
-//   add, scaled, adjoint        sum, multiple and adjoint of matrices
+//   add, scaled, adjoint        sum, multiple and adjoint of matrices; a factor is one for all lanes, or one per lane
 //   add_upper, add_lower        s += a b c^dagger and s += a^dagger b c
 //   trace_re, trace_im          real and imaginary part of Tr a
 //   overlap                     Re Tr (a b^dagger)

@@ -11,7 +11,9 @@ struct Quaternion {
     INLINE real norm2() const {
         return fused(a[3], a[3], fused(a[2], a[2], fused(a[1], a[1], a[0] * a[0])));
     }
-    INLINE Quaternion times(real s) const { return {{a[0] * s, a[1] * s, a[2] * s, a[3] * s}}; }
+    template <class Factor> INLINE Quaternion times(const Factor& s) const {
+        return {{a[0] * s, a[1] * s, a[2] * s, a[3] * s}};
+    }
     INLINE Quaternion normalised() const { return times(inverse_root(norm2())); }
     INLINE Quaternion reunitarised() const {
         Quaternion q = *this;

@@ -55,7 +55,7 @@ struct SU2 {
     static INLINE Matrix multiply_adjoint(const Matrix& a, const Link& u) { return a * u.conj(); }
     static INLINE Matrix adjoint_times(const Link& u, const Matrix& a) { return u.conj() * a; }
     static INLINE Link transformed(const Link& g, const Link& u, const Link& h) { return g * u * h.conj(); }
-    static INLINE Matrix scaled(const Matrix& m, scalar s) { return m.times(broadcast(s)); }
+    template <class Factor> static INLINE Matrix scaled(const Matrix& m, const Factor& s) { return m.times(s); }
     static INLINE void add(Matrix& s, const Matrix& x) { UNROLL for (int i = 0; i < 4; i++) s.a[i] = s.a[i] + x.a[i]; }
     static INLINE real trace_re(const Matrix& a) { return a.a[0] + a.a[0]; }
     static INLINE real trace_im(const Matrix&) { return broadcast(0); }

@@ -140,9 +140,8 @@ struct SU3 {
         const Matrix n = matrix(h);
         return {{times_adjoint(first, n), times_adjoint(second, n)}};
     }
-    static INLINE Matrix scaled(const Matrix& m, scalar s) {
-        const real factor = broadcast(s);
-        return {{scaled(m.row[0], factor), scaled(m.row[1], factor), scaled(m.row[2], factor)}};
+    template <class Factor> static INLINE Matrix scaled(const Matrix& m, const Factor& s) {
+        return {{scaled(m.row[0], s), scaled(m.row[1], s), scaled(m.row[2], s)}};
     }
     static INLINE void add(Matrix& sum, const Matrix& m) {
         UNROLL for (int i = 0; i < 9; i++) sum.row[i / 3].c[i % 3] = sum.row[i / 3].c[i % 3] + m.row[i / 3].c[i % 3];
@@ -155,6 +154,15 @@ struct SU3 {
         }
         return sum;
     }
+    // The rows of adj(m^dagger), whose products with those of m are the complex conjugate of the determinant.
+    static INLINE Matrix cofactors(const Matrix& m) {
+        return {{third(m.row[1], m.row[2]), third(m.row[2], m.row[0]), third(m.row[0], m.row[1])}};
+    }
+    static INLINE complex determinant(const Matrix& m, const Matrix& cofactors) {
+        complex sum = {broadcast(0), broadcast(0)};
+        UNROLL for (int i = 0; i < 3; i++) add_product_conj(sum, m.row[0].c[i], cofactors.row[0].c[i]);
+        return sum;
+    }
     static INLINE real trace_re(const Matrix& a) { return a.row[0].c[0].re + a.row[1].c[1].re + a.row[2].c[2].re; }
     static INLINE real trace_im(const Matrix& a) { return a.row[0].c[0].im + a.row[1].c[1].im + a.row[2].c[2].im; }
 
@@ -163,8 +171,8 @@ struct SU3 {
         UNROLL for (int i = 1; i < 3; i++) n = fused(a.c[i].im, a.c[i].im, fused(a.c[i].re, a.c[i].re, n));
         return n;
     }
-    static INLINE Row scaled(const Row& a, real s) {
-        return {{{a.c[0].re * s, a.c[0].im * s}, {a.c[1].re * s, a.c[1].im * s}, {a.c[2].re * s, a.c[2].im * s}}};
+    template <class Factor> static INLINE Row scaled(const Row& a, const Factor& s) {
+        return {{s * a.c[0], s * a.c[1], s * a.c[2]}};
     }
     static INLINE Link normalised(const Link& u) {
         return orthonormal(u, [](const Row& a) { return scaled(a, inverse_root(norm2(a))); });
@@ -228,13 +236,10 @@ struct SU3 {
         for (int step = 0; step < 40; step++) {
             const Matrix x_before = x;
             const complex determinant_before = determinant;
-            Matrix y;
-            UNROLL for (int i = 0; i < 3; i++) y.row[i] = third(x.row[(i + 1) % 3], x.row[(i + 2) % 3]);
-            determinant = {broadcast(0), broadcast(0)};
-            UNROLL for (int i = 0; i < 3; i++) add_product_conj(determinant, x.row[0].c[i], y.row[0].c[i]);
-            const real square_root = inverse_root(square(determinant.re) + square(determinant.im) + tiny);
-            const complex phase = {determinant.re * square_root, determinant.im * square_root};
-            determinant = phase;
+            const Matrix y = cofactors(x);
+            const complex whole = SU3::determinant(x, y);
+            const real square_root = inverse_root(square(whole.re) + square(whole.im) + tiny);
+            const complex phase = determinant = square_root * whole;
             const real size_x = norm2(x.row[0]) + norm2(x.row[1]) + norm2(x.row[2]);
             const real size_y = (norm2(y.row[0]) + norm2(y.row[1]) + norm2(y.row[2])) * square(square_root);
             const real s = root(root((size_y + tiny) / (size_x + tiny)));
@@ -243,9 +248,9 @@ struct SU3 {
             UNROLL for (int i = 0; i < 9; i++) {
                 complex& a = x.row[i / 3].c[i % 3];
                 const complex b = phase * y.row[i / 3].c[i % 3];
-                const complex p = {s * a.re, s * a.im}, q = {to_y * b.re, to_y * b.im};
+                const complex p = s * a, q = to_y * b;
                 distance2 = distance2 + square(p.re - q.re) + square(p.im - q.im);
-                a = {scalar(0.5) * (p.re + q.re), scalar(0.5) * (p.im + q.im)};
+                a = scalar(0.5) * (p + q);
             }
             if (KEEPS_CONVERGED) {
                 x = select_lanes(going, x, x_before);

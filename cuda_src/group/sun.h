@@ -108,9 +108,9 @@ template <int COLOURS> struct SUN {
         UNROLL for (int i = 0; i < N * N; i++) a.row[i % N].c[i / N] = conj(m.row[i / N].c[i % N]);
         return a;
     }
-    static INLINE Matrix scaled(const Matrix& m, scalar s) {
+    template <class Factor> static INLINE Matrix scaled(const Matrix& m, const Factor& s) {
         Matrix p;
-        ROWS for (int i = 0; i < N; i++) p.row[i] = scaled(m.row[i], broadcast(s));
+        ROWS for (int i = 0; i < N; i++) p.row[i] = scaled(m.row[i], s);
         return p;
     }
     static INLINE void add(Matrix& sum, const Matrix& m) {
@@ -169,9 +169,7 @@ template <int COLOURS> struct SUN {
         ROWS for (int k = 0; k < N; k++) {
             v.row[k] = unit_row(v.row[k]);
             ROWS for (int i = k + 1; i < N; i++) {
-                complex overlap = {broadcast(0), broadcast(0)};
-                UNROLL for (int j = 0; j < N; j++) add_product_conj(overlap, v.row[i].c[j], v.row[k].c[j]);
-                subtract(v.row[i], overlap, v.row[k]);
+                subtract(v.row[i], overlap(v.row[i], v.row[k]), v.row[k]);
             }
         }
         Matrix triangle = v;
@@ -407,10 +405,16 @@ private:
         const complex minus = {-factor.re, -factor.im};
         UNROLL for (int j = 0; j < N; j++) add_product(r.c[j], minus, a.c[j]);
     }
-    static INLINE Row scaled(const Row& a, real s) {
+    template <class Factor> static INLINE Row scaled(const Row& a, const Factor& s) {
         Row r;
-        UNROLL for (int j = 0; j < N; j++) r.c[j] = {a.c[j].re * s, a.c[j].im * s};
+        UNROLL for (int j = 0; j < N; j++) r.c[j] = s * a.c[j];
         return r;
+    }
+    // The sum of the a b^*.
+    static INLINE complex overlap(const Row& a, const Row& b) {
+        complex sum = {broadcast(0), broadcast(0)};
+        UNROLL for (int j = 0; j < N; j++) add_product_conj(sum, a.c[j], b.c[j]);
+        return sum;
     }
     static INLINE real norm2(const Row& a) {
         real re = square(a.c[0].re), im = square(a.c[0].im);
@@ -422,8 +426,7 @@ private:
 
     // w / |z|
     static INLINE complex unit(const complex& z, const complex& w) {
-        const real inverse = inverse_root(norm2(z));
-        return {w.re * inverse, w.im * inverse};
+        return inverse_root(norm2(z)) * w;
     }
 
     // Gaussian elimination: make `a` an upper triangle, of which no other entries are set, and return its determinant.
@@ -436,14 +439,14 @@ private:
                 exchange_rows(exchange, a.row[k], a.row[i]);
                 const complex pivot = a.row[k].c[k];
                 const real share = scalar(1) / (norm2(pivot) + TINY);
-                const complex quotient = a.row[i].c[k] * conj(pivot), factor = {quotient.re * share, quotient.im * share};
+                const complex quotient = a.row[i].c[k] * conj(pivot), factor = share * quotient;
                 subtract(a.row[i], factor, a.row[k]);
                 if constexpr (INVERTED) {
                     exchange_rows(exchange, b.row[k], b.row[i]);
                     subtract(b.row[i], factor, b.row[k]);
                 }
                 const real sign = select(exchange, broadcast(-1), broadcast(1));
-                determinant = {determinant.re * sign, determinant.im * sign};
+                determinant = sign * determinant;
             }
             if constexpr (INVERTED) {
                 real& pivot = a.row[k].c[k].re;
@@ -455,7 +458,7 @@ private:
             ROWS for (int k = N - 1; k >= 0; k--) {
                 const complex pivot = a.row[k].c[k];
                 const real share = scalar(1) / norm2(pivot);
-                const complex inverse = {pivot.re * share, -pivot.im * share};
+                const complex inverse = share * conj(pivot);
                 UNROLL for (int j = 0; j < N; j++) b.row[k].c[j] = b.row[k].c[j] * inverse;
                 ROWS for (int i = 0; i < k; i++) subtract(b.row[i], a.row[i].c[k], b.row[k]);
             }

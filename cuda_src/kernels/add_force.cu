@@ -15,8 +15,7 @@ struct Arguments {
 INLINE void add_force_site(const Arguments& a, const Site& site, real (&values)[2]) {
     typedef GROUP::AlgebraField AlgebraField;
     const Geometry& g = a.geometry;
-    GROUP::Algebra zero;
-    UNROLL for (int i = 0; i < GROUP::ALGEBRA_COMPONENTS; i++) zero.a[i] = broadcast(0);
+    const GROUP::Algebra zero = {};
     real energy = broadcast(0), sum = broadcast(0), largest = broadcast(0);
     UNROLL_IF(GROUP::N <= 3) for (int mu = 0; mu < 4; mu++) {
         const packet_index here = AlgebraField::place(g, site) + AlgebraField::direction(g, site.parity, mu);

@@ -20,8 +20,7 @@ struct Arguments {
 
 INLINE GROUP::Algebra element(const real (&p)[NUMBERS]) {
     constexpr int N = GROUP::N;
-    GROUP::Algebra x;
-    UNROLL for (int i = 0; i < GROUP::ALGEBRA_COMPONENTS; i++) x.a[i] = broadcast(0);
+    GROUP::Algebra x = {};
     if constexpr (N == 2) {
         UNROLL for (int i = 0; i < 3; i++) x.a[1 + i] = scalar(0.5) * p[i];
     } else {

@@ -24,7 +24,7 @@
 // If ROWS_Y > 0 and all lanes have the same colour, a launch need not visit every site. It visits one row of sites
 // out of ROWS_Y along y and ROWS_Z along z, and each slot of such a row stands for sites() sites of one colour.
 //
-// tests/updates/test_colours.py and test_luscher_weisz.py check all colourings by brute force.
+// tests/updates/test_colours.py checks all colourings by brute force.
 #pragma once
 
 #include "arch/launch.h"

@@ -42,7 +42,7 @@ INLINE real needed(int k, real largest, real term) {
 
 template <> struct MeanLink<2> {
     template <class G> static INLINE typename G::Matrix of(const typename G::Matrix& s, real weight) {
-        const typename G::Matrix j = s.times(scalar(0.5) * weight);
+        const typename G::Matrix j = G::scaled(s, scalar(0.5) * weight);
         const real w = scalar(4) * j.norm2();
         const real size = root(w);
         const int terms = terms_for(size);
@@ -53,7 +53,7 @@ template <> struct MeanLink<2> {
             f2 = f2 + term * (scalar(1) / (scalar)(k + 2));
             term = needed(k + 1, size, term * w * (scalar(1) / ((scalar)(k + 1) * (scalar)(k + 2))));
         }
-        return j.times(scalar(2) * f2 / f1);
+        return G::scaled(j, scalar(2) * f2 / f1);
     }
 };
 
@@ -62,18 +62,9 @@ template <> struct MeanLink<3> {
 
     template <class G> static INLINE typename G::Matrix of(const typename G::Matrix& s, real weight) {
         typedef typename G::Matrix M;
-        typedef decltype(s.row[0].c[0] + s.row[0].c[0]) number;
-        M j = s;
-        UNROLL for (int i = 0; i < 9; i++) {
-            number& c = j.row[i / 3].c[i % 3];
-            c.re = c.re * (scalar(0.5) * weight), c.im = c.im * (scalar(0.5) * weight);
-        }
-        // The rows of adj(J^dagger), whose squared norm is Y, and whose products with those of J are det J^*.
-        M cofactor;
-        UNROLL for (int i = 0; i < 3; i++) cofactor.row[i] = G::third(j.row[(i + 1) % 3], j.row[(i + 2) % 3]);
-        number det = {broadcast(0), broadcast(0)};
-        UNROLL for (int i = 0; i < 3; i++) add_product_conj(det, j.row[0].c[i], cofactor.row[0].c[i]);
-        const real x = G::overlap(j, j), y = G::overlap(cofactor, cofactor);
+        const M j = G::scaled(s, scalar(0.5) * weight), cofactors = G::cofactors(j);
+        const complex det = G::determinant(j, cofactors);
+        const real x = G::overlap(j, j), y = G::overlap(cofactors, cofactors);
         const real z = square(det.re) + square(det.im), d = det.re + det.re;
         const real radius = scalar(1) / (x + scalar(1)), bound = x + x + scalar(1) + x * scalar(0.38);
         const real size = root(bound), other_size = larger(d, -d) * radius;
@@ -84,30 +75,30 @@ template <> struct MeanLink<3> {
         for (int point = 0; point < POINTS; point++) {
             const scalar turn = ((scalar)point + scalar(0.5)) / (scalar)POINTS - scalar(0.5);  // angle / pi - 1/2
             const real cosine = -sin_pi(broadcast(turn)), sine = cos_pi(broadcast(turn));
-            const number at = {radius * cosine, radius * sine}, at2 = at * at;
+            const complex at = radius * complex{cosine, sine}, at2 = at * at;
             const real inverse = x + scalar(1);
-            const number w = {inverse * cosine + x + y * at.re + z * at2.re, y * at.im + z * at2.im - inverse * sine};
-            number term = {broadcast(1), broadcast(0)}, f1 = {broadcast(0), broadcast(0)}, f2 = f1;
+            const complex w = {inverse * cosine + x + y * at.re + z * at2.re, y * at.im + z * at2.im - inverse * sine};
+            complex term = {broadcast(1), broadcast(0)}, f1 = {broadcast(0), broadcast(0)}, f2 = f1;
             ROLLED
             for (int k = 0; k < terms; k++) {
                 const scalar next = scalar(1) / (scalar)(k + 2), both = next / (scalar)(k + 1);
                 f1 = f1 + term;
-                f2.re = f2.re + term.re * next, f2.im = f2.im + term.im * next;
-                const number product = term * w;
+                f2 = f2 + next * term;
+                const complex product = term * w;
                 term = {needed(k + 1, size, product.re * both), needed(k + 1, size, product.im * both)};
             }
-            const number exponent = {d * at.re, d * at.im};
-            number factor = {broadcast(0), broadcast(0)};
+            const complex exponent = d * at;
+            complex factor = {broadcast(0), broadcast(0)};
             term = {broadcast(1), broadcast(0)};
             ROLLED
             for (int k = 0; k < powers; k++) {
                 factor = factor + term;
-                const number product = term * exponent;
+                const complex product = term * exponent;
                 const scalar next = scalar(1) / (scalar)(k + 1);
                 term = {needed(k + 1, other_size, product.re * next), needed(k + 1, other_size, product.im * next)};
             }
             // dx is proportional to x times the step of the angle.
-            const number g1 = at * factor * f1, g2 = at * factor * f2;
+            const complex g1 = at * factor * f1, g2 = at * factor * f2;
             sum = sum + g1.re;
             of_x = of_x + g2.re;
             of_y = of_y + (at * g2).re;
@@ -117,14 +108,11 @@ template <> struct MeanLink<3> {
         // X, Y, Z and D differentiated by J^dagger: J, X J - J J^dagger J, det J adj(J^dagger) and adj(J^dagger).
         const real share = scalar(1) / sum;
         const real by_j = (of_x + x * of_y) * share, by_cubic = -of_y * share;
-        const number by_cofactor = {(of_z * det.re + of_d) * share, of_z * det.im * share};
+        const complex by_cofactor = {(of_z * det.re + of_d) * share, of_z * det.im * share};
         const M cubic = G::product(G::product(j, G::adjoint(j)), j);
-        M mean;
-        UNROLL for (int i = 0; i < 9; i++) {
-            const number a = j.row[i / 3].c[i % 3], b = cubic.row[i / 3].c[i % 3];
-            const number c = by_cofactor * cofactor.row[i / 3].c[i % 3];
-            mean.row[i / 3].c[i % 3] = {by_j * a.re + by_cubic * b.re + c.re, by_j * a.im + by_cubic * b.im + c.im};
-        }
+        M mean = G::scaled(j, by_j);
+        G::add(mean, G::scaled(cubic, by_cubic));
+        G::add(mean, G::scaled(cofactors, by_cofactor));
         return mean;
     }
 };

@@ -190,7 +190,7 @@ template <class G> struct GeneralMeanLink {
         ROLLED
         for (int i = 0; i < N; i++) {
             const complex factor = {from_double(factors.re[i] * unit), from_double(factors.im[i] * unit)};
-            UNROLL for (int j = 0; j < N; j++) r.row[i].c[j] = factor * r.row[i].c[j];
+            r.row[i] = G::scaled(r.row[i], factor);
         }
         return G::adjoint_times(v, r);
     }
@@ -211,11 +211,10 @@ template <class G> struct GeneralMeanLink {
                     G::exchange_rows(exchange, r.row[i], r.row[j]);
                     G::exchange_rows(exchange, v.row[i], v.row[j]);
                     const real small = G::norm2(r.row[i]), large = G::norm2(r.row[j]);
-                    complex overlap = {broadcast(0), broadcast(0)};
-                    UNROLL for (int k = 0; k < N; k++) add_product_conj(overlap, r.row[i].c[k], r.row[j].c[k]);
+                    const complex overlap = G::overlap(r.row[i], r.row[j]);
                     const real overlap2 = G::norm2(overlap), half = scalar(0.5) * (large - small);
                     const real share = scalar(1) / (half + root(square(half) + overlap2) + tiny);
-                    const complex tangent = {overlap.re * share, overlap.im * share};
+                    const complex tangent = share * overlap;
                     const real cosine = inverse_root(scalar(1) + G::norm2(tangent));
                     rotate_rows(r.row[i], r.row[j], tangent, cosine);
                     rotate_rows(v.row[i], v.row[j], tangent, cosine);

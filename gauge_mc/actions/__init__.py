@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from gauge_mc import defaults
 from gauge_mc.configurable import Configurable, chosen
 from gauge_mc.devices.kernels import Choice
-from gauge_mc.domain.colouring import ROWS, Colouring
+from gauge_mc.domain.colouring import COLOURINGS, Colouring
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.layout import BOTH_PARITIES
 from gauge_mc.domain.loops import PLAQUETTES, RECTANGLES, Loops
@@ -125,11 +125,6 @@ class Action(Configurable, ABC):
     """C++ header of the action, relative to ``cuda_src`` or absolute."""
     cpp: str
     """Name of the class in the header."""
-    colouring: Colouring
-    """Links that are updated simultaneously, for loops as large as those of the action: `PARITIES`
-    for plaquettes, `ROWS` for rectangles of 2x1 links, `CUBES` for parallelograms. The first update
-    with an action checks it (`gauge_mc.updates.independence`).
-    """
     beta_is: str = "2 N / g^2"
     """Meaning of the coupling beta for this action, such as 2 N / g^2."""
     rectangle: float | None = None
@@ -162,6 +157,26 @@ class Action(Configurable, ABC):
         On an isotropic lattice the action is beta times the sum of c (1 - Re Tr U / N).
         """
         return {}
+
+    @cached_property
+    def colouring(self) -> Colouring:
+        """Links that are updated simultaneously: the first of `COLOURINGS` for the action's loops.
+
+        An action that declares no loops, or larger ones, also declares its colouring. The first
+        update with an action checks it (`gauge_mc.updates.independence`).
+
+        Raises
+        ------
+        UsageError
+            If there is none for the loops that the action declares.
+        """
+        for one in COLOURINGS:
+            if self.loops and self.loops.keys() <= {*one.loops}:
+                return one
+        raise UsageError(
+            f"No colouring follows from the loops of the action {self.name}; declare one as its "
+            "attribute colouring."
+        )
 
     def metadata(self, beta: float) -> dict[str, str]:
         """Return entries for the headers of tables that state the action beyond its name."""
@@ -367,7 +382,6 @@ class RectangleAction(Action):
 
     header = HEADER
     cpp = CPP
-    colouring = ROWS
     isotropic = WITH_RECTANGLES
     anisotropic = ANISOTROPIC_RECTANGLES
     options: tuple[Option, ...] = (ANISOTROPY,)

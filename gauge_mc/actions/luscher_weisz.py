@@ -9,7 +9,6 @@ from decimal import Decimal
 
 from gauge_mc.actions import ACTIONS, Action
 from gauge_mc.devices.kernels import Choice
-from gauge_mc.domain.colouring import CUBES
 from gauge_mc.domain.loops import PARALLELOGRAMS, PLAQUETTES, RECTANGLES, Loops
 from gauge_mc.errors import UsageError
 from gauge_mc.groups import Group, special_unitary
@@ -46,7 +45,6 @@ class LuscherWeisz(Action):
     qcdml_options = (U0.name,)
     header = "action/luscher_weisz.h"
     cpp = "LuscherWeisz"
-    colouring = CUBES
     isotropic = KERNELS
     beta_is = "the factor of the plaquettes"
     options = (U0,)

@@ -8,7 +8,6 @@ from types import MappingProxyType
 
 from gauge_mc.actions import ACTIONS, ANISOTROPY, Action, LengthScale
 from gauge_mc.devices.kernels import Choice
-from gauge_mc.domain.colouring import PARITIES
 from gauge_mc.domain.loops import PLAQUETTES, Loops
 from gauge_mc.groups import Group, special_unitary
 
@@ -61,7 +60,6 @@ class Wilson(Action):
     formula = "beta sum over plaquettes of (1 - Re Tr U_p / N), beta = 2 N / g^2"
     header = "action/wilson.h"
     cpp = "Wilson"
-    colouring = PARITIES
     options = (ANISOTROPY,)
     rectangle = 0.0
     scales = SCALES

@@ -191,7 +191,6 @@ class BenchPlan:
         from gauge_mc.benchmarks.timing import Bench
 
         devices.compute(self.strict)
-        kind = self.group, lattice, self.precision
         where = Bench(devices, self.group, lattice, self.seconds, progress)
         several = len(devices.devices) > 1 or devices.processes.size > 1
         if self.chains > 1 and several:
@@ -205,7 +204,7 @@ class BenchPlan:
                     "--end-to-end times one device and one process; choose one with --devices, and "
                     "leave out mpirun."
                 )
-            return end_to_end(devices, *kind, Path.cwd(), progress)
+            return end_to_end(where, self.precision, Path.cwd())
         if self.observables:
             return observables_time(where, self.precision, self.names)
         if self.operator:
@@ -215,18 +214,11 @@ class BenchPlan:
         if self.chiral:
             return chiral_time(where)
         if self.hmc:
-            usual = usual_trajectory(*kind, self.action, self.rng, self.luxury)
+            kind = self.group, lattice, self.precision, self.action
+            usual = usual_trajectory(*kind, self.rng, self.luxury)
             timed = usual if isinstance(self.hmc, bool) else self.hmc
             return hmc_time(replace(where, group=timed.group), timed, self.chains)
-        return benchmark(
-            devices,
-            *kind,
-            random=self.rng,
-            seconds=self.seconds,
-            luxury=self.luxury,
-            progress=progress,
-            action=self.action,
-        )
+        return benchmark(where, self.precision, self.rng, self.luxury, self.action)
 
 
 @with_fields(BenchPlan, options=couplings)

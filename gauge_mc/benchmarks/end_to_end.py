@@ -20,7 +20,7 @@ from itertools import count
 from pathlib import Path
 
 from gauge_mc import __version__, defaults
-from gauge_mc.benchmarks.timing import BenchProgress, copy_bandwidth, seconds_of
+from gauge_mc.benchmarks.timing import Bench, copy_bandwidth, seconds_of
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.configurations.writing import stored_by
 from gauge_mc.devices import BACKENDS
@@ -65,6 +65,9 @@ MOST_CONFIGS = 30
 
 GIGA = 1e9
 
+UNITS = {"sweeps": "Glink/s", "disk": "GB/s", "page cache": "GB/s"}
+"""Units of the bounds, by name."""
+
 
 @documented
 @dataclass(frozen=True)
@@ -96,49 +99,42 @@ class EndToEnd:
     lines: list[Line] = result_field("The results.")
 
 
-def end_to_end(
-    devices: DeviceGroup,
-    group: str,
-    lattice: Lattice,
-    precision: str,
-    folder: Path,
-    progress: BenchProgress = lambda name, total: None,
-) -> EndToEnd:
+def end_to_end(bench: Bench, precision: str, folder: Path) -> EndToEnd:
     """Time whole runs.
 
     Parameters
     ----------
-    devices : DeviceGroup
-        A single device.
-    group, lattice, precision
-        The runs; the lattices of the batches are in `BATCHES`.
+    bench : Bench
+        A single device, and the group and the lattice of the runs; the lattices of the batches are
+        in `BATCHES`.
+    precision : str
+        Precision of the links.
     folder : Path
         A folder on the disk to be used; temporary files are removed.
-    progress : callable
-        Function that is told what is timed next.
 
     Raises
     ------
     GaugeError
         If there is too little memory or disk space.
     """
+    device, group, lattice = bench.heading
     shared = {"group": group, "precision": precision, "start": "hot", "format": NO_FORMAT}
     large = Parameters.from_values(
-        {**shared, "lattice": str(lattice), "measure": NO_MEASUREMENT, "thermalize": WARM_UP}
+        {**shared, "lattice": lattice, "measure": NO_MEASUREMENT, "thermalize": WARM_UP}
     )
     with tempfile.TemporaryDirectory(dir=folder, prefix="gauge-mc-bench-") as name:
-        timing = _Timing(devices, large, Path(name))
+        timing = _Timing(bench.devices, large, Path(name))
         parts = (timing.runs, timing.files, timing.batches, timing.starts)
-        lines = []
+        lines, bench = [], bench.of(len(parts))
         for part in parts:
-            progress(part.__name__, len(parts))
+            bench.begin(part.__name__)
             lines += list(part())
     return EndToEnd(
         datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
         __version__,
-        devices.name,
+        device,
         group,
-        str(lattice),
+        lattice,
         precision,
         timing.config_bytes,
         lines,
@@ -152,7 +148,7 @@ class _Timing:
         self._devices, self._large, self._folder = devices, large, folder
         stored = stored_by(defaults.FORMAT, large.lattice, large.group, large.precision)
         self.config_bytes = stored.nbytes
-        self._sweeps = self._disk = 0.0
+        self._bounds: dict[str, float] = {}
         self._number = 0
         self._stored = Path()
 
@@ -162,21 +158,18 @@ class _Timing:
         copy = copy_bandwidth(devices, p.group, p.precision)
         yield Line("copy in memory", copy / GIGA, "GB/s")
         update = self._update_seconds(p)
-        self._sweeps = p.links_per_update / update
-        yield Line("sweeps alone", self._sweeps / GIGA, "Glink/s")
+        yield self._bound("sweeps", "sweeps alone", p.links_per_update / update)
         updates = max(20, round(SECONDS / update))
         empty = replace(p, configs=1, separation=updates)
-        rate = self._rate([empty])
-        yield self._of_sweeps("run without measurements", rate)
+        yield self._line("run without measurements", self._rate([empty]), "sweeps")
         usual = Parameters.from_values({**empty.values(), "measure": ",".join(defaults.MEASURE)})
-        yield self._of_sweeps("run that measures every update", self._rate([usual]))
-        self._disk = self._write_bandwidth()
-        yield Line("disk, write and sync", self._disk / GIGA, "GB/s")
+        yield self._line("run that measures every update", self._rate([usual]), "sweeps")
+        yield self._bound("disk", "disk, write and sync", self._write_bandwidth())
         for separation in (100, 10):
             yield from self._with_configurations(separation, update)
 
     def _with_configurations(self, separation: int, update: float) -> Iterator[Line]:
-        p, each = self._large, self.config_bytes / self._disk
+        p, each = self._large, self.config_bytes / self._bounds["disk"]
         number = round(4 * SECONDS / max(separation * update, each))
         number = max(FEWEST_CONFIGS, min(number, MOST_CONFIGS))
         run = self._new_run()
@@ -187,15 +180,9 @@ class _Timing:
         times = [path.stat().st_ctime for path in paths][2:]
         seconds = (times[-1] - times[0]) / (len(times) - 1)
         what = f"run, a configuration every {separation} updates"
-        yield self._of_sweeps(what, separation * p.links_per_update / seconds)
-        written = self.config_bytes / seconds
-        yield Line(
-            f"its files, every {separation} updates",
-            written / GIGA,
-            "GB/s",
-            written / self._disk,
-            "disk",
-        )
+        yield self._line(what, separation * p.links_per_update / seconds, "sweeps")
+        files = f"its files, every {separation} updates"
+        yield self._line(files, self.config_bytes / seconds, "disk")
         self._stored = paths[-1]
 
     def files(self) -> Iterator[Line]:
@@ -208,8 +195,7 @@ class _Timing:
                 while file.readinto(memory):
                     pass
 
-        cached = self.config_bytes / _fastest(read)
-        yield Line("page cache, read", cached / GIGA, "GB/s")
+        yield self._bound("page cache", "page cache, read", self.config_bytes / _fastest(read))
 
         def load() -> None:
             Field.load(path, device=device)
@@ -223,9 +209,8 @@ class _Timing:
         }
         for name, call in calls.items():
             call()
-            value = self.config_bytes / _fastest(call)
-            bound = (self._disk, "disk") if name.startswith("convert") else (cached, "page cache")
-            yield Line(name, value / GIGA, "GB/s", value / bound[0], bound[1])
+            bound = "disk" if name.startswith("convert") else "page cache"
+            yield self._line(name, self.config_bytes / _fastest(call), bound)
 
     def _other_format(self) -> str:
         """Return a format other than that of the configurations."""
@@ -246,14 +231,14 @@ class _Timing:
             for number in dict.fromkeys((1, min(wanted, max(1, busy // lattice.sites)))):
                 what = f"{extents}, {'alone' if number == 1 else f'{number} together'}"
                 rate = self._rate(self._small(lattice, number))
-                yield self._of_sweeps(f"{what}, measured", rate)
+                yield self._line(f"{what}, measured", rate, "sweeps")
 
     def _small(self, lattice: Lattice, number: int) -> list[Parameters]:
         """Return the parameters of runs on a small lattice."""
         usual = {"lattice": str(lattice), "measure": ",".join(defaults.MEASURE)}
         one = Parameters.from_values({**self._large.values(), **usual})
         # Alone, small lattices are slower than others; the time need not be exact.
-        updates = max(50, round(SECONDS * self._sweeps / (number * one.links_per_update)))
+        updates = max(50, round(SECONDS * self._bounds["sweeps"] / (number * one.links_per_update)))
         updates = min(updates, MOST_UPDATES)
         return [replace(one, configs=1, separation=updates, seed=1 + n) for n in range(number)]
 
@@ -288,8 +273,13 @@ class _Timing:
             child.kill()
             child.wait()
 
-    def _of_sweeps(self, name: str, rate: float) -> Line:
-        return Line(name, rate / GIGA, "Glink/s", rate / self._sweeps, "sweeps")
+    def _bound(self, bound: str, name: str, rate: float) -> Line:
+        """Return the line of a bound of others."""
+        self._bounds[bound] = rate
+        return Line(name, rate / GIGA, UNITS[bound])
+
+    def _line(self, name: str, rate: float, bound: str) -> Line:
+        return Line(name, rate / GIGA, UNITS[bound], rate / self._bounds[bound], bound)
 
     def _update_seconds(self, parameters: Parameters) -> float:
         batch = Batch([Chain.begin(parameters, self._devices)], 1)

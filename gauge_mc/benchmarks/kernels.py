@@ -12,13 +12,10 @@ from gauge_mc import __version__, defaults
 from gauge_mc.actions import ACTIONS, Action, Coupling
 from gauge_mc.algorithms import ALGORITHMS, Algorithm
 from gauge_mc.benchmarks.energy import energy_of
-from gauge_mc.benchmarks.timing import COPY_SECONDS, copy_bandwidth, seconds_of
-from gauge_mc.devices import Device
+from gauge_mc.benchmarks.timing import COPY_SECONDS, Bench, copy_bandwidth, seconds_of
 from gauge_mc.devices.base import Registers
-from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.energy import EnergyUse
 from gauge_mc.domain.halo import HaloExchange
-from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.layout import WORD_BYTES
 from gauge_mc.errors import NoMemoryError
 from gauge_mc.fields.field import Field
@@ -140,31 +137,23 @@ class KernelTimer:
 
 
 def benchmark(
-    device: Device | DeviceGroup,
-    group: str,
-    lattice: Lattice,
+    bench: Bench,
     precision: str = defaults.PRECISION,
     random: str = defaults.RNG,
-    seconds: float = 1.0,
     luxury: int | None = None,
-    progress: Callable[[str, int], object] = lambda name, total: None,
     action: Action | None = None,
 ) -> Benchmark:
     """Time all kernels on a thermal field.
 
     Parameters
     ----------
-    device : Device or DeviceGroup
-        One device, or the devices that share the lattice.
-    group, lattice, precision, random
-        Gauge group, lattice, precision of the links, and random number generator.
-    seconds : float
-        Approximate time for each kernel in seconds. If it is at least 1 and the devices have energy
-        counters, the energy is measured for as long again.
+    bench : Bench
+        Where they are timed, and for how long. If it is at least a second and the devices have
+        energy counters, the energy is measured for as long again.
+    precision, random
+        Precision of the links, and random number generator.
     luxury : int, optional
         Quality level of the generator.
-    progress : callable
-        Function that is called with the name of the next kernel and the number of kernels.
     action : Action, optional
         Another action, whose updates are timed as well.
 
@@ -173,11 +162,11 @@ def benchmark(
     UsageError, GaugeError
         See `Field.hot`, `Random.for_field` and `Action.check`.
     """
-    devices = DeviceGroup.of(device)
+    devices, group, lattice = bench.devices, bench.group, bench.lattice
     field = Field.hot(lattice, group, precision, devices)
     generator = Random.for_field(field, random, luxury=luxury)
-    progress("copy", 0)
-    bandwidth = copy_bandwidth(devices, group, precision, min(seconds, COPY_SECONDS))
+    bench.begin("copy")
+    bandwidth = copy_bandwidth(devices, group, precision, min(bench.seconds, COPY_SECONDS))
     beta = GROUPS[group].beta
     heatbath(field, beta, generator, THERMALISATION)
     overrelax(field, THERMALISATION // 2)
@@ -192,12 +181,12 @@ def benchmark(
     others = [name for name in GENERATORS if name != random]
     link_bytes = field.group.components * field.layouts[0].real.itemsize
     kernels, energies = [], list[EnergyUse]()
-    total = len(items) + len(others) + len(ALGORITHMS) - 1
+    bench = bench.of(len(items) + len(others) + len(ALGORITHMS) - 1)
     rest = _other_algorithms(field, usual, generator, left_out)
     for item in chain(items, _other_generators(field, beta, others, luxury, left_out), rest):
-        progress(item.name, total)
-        median, spread = seconds_of(devices, item.call, seconds)
-        energies.append(energy_of(devices, item.call, seconds, median))
+        bench.begin(item.name)
+        median, spread = seconds_of(devices, item.call, bench.seconds)
+        energies.append(energy_of(devices, item.call, bench.seconds, median))
         moved = None if item.links_moved is None else item.links_moved * link_bytes
         registers = item.registers()
         kernels.append(
@@ -219,8 +208,7 @@ def benchmark(
         __version__,
         devices.name,
         devices.devices[0].compiler_name,
-        group,
-        str(lattice),
+        *bench.heading[1:],
         precision,
         random,
         len(field.layouts),
@@ -238,14 +226,18 @@ def _updates(
     """Yield what an algorithm times; the action is named beside it unless it is the usual one."""
     action = coupling.action
     usual = coupling == Coupling.of(coupling.beta)
-    # A launch reads all links, and all launches together write each once.
-    moved = len(action.update_sets(field.lattice)) + 1.0
+    moved = _links_moved(field, coupling)
     for one in algorithm.timed(field, coupling, generator):
         name = one.name if usual else f"{one.name}, {action.said}"
         yield KernelTimer(name, one.call, moved if one.visits_links else None, one.registers)
         if usual and one.name == defaults.ALGORITHM and len(field.layouts) > 1:
             # Timed directly after the sweep, because clock rates drift.
             yield from _exchanges(field, coupling, generator, algorithm, moved)
+
+
+def _links_moved(field: Field, coupling: Coupling) -> float:
+    """Return the links per link that a sweep moves: each launch reads all; all write each once."""
+    return len(coupling.action.update_sets(field.lattice)) + 1.0
 
 
 def _exchanges(
@@ -293,7 +285,7 @@ def _other_generators(
     Generators whose states do not fit into the free memory are appended to `left_out`.
     """
     usual, coupling = ALGORITHMS[defaults.ALGORITHM], Coupling.of(beta)
-    moved = len(coupling.action.update_sets(field.lattice)) + 1.0
+    moved = _links_moved(field, coupling)
     for name in names:
         if not _fits(field, GENERATORS[name].state_words):
             left_out.append(f"{usual.name}, {name}: its states do not fit into the free memory")

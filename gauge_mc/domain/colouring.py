@@ -1,8 +1,8 @@
 """Colourings: which links of one direction are updated simultaneously.
 
 A colouring is a class in a C++ header, which declares its numbers (``cuda_src/update/colours.h``).
-An action names one; everything else that an update needs to know about the loops of the action
-follows from it.
+The loops of an action choose one; everything else that an update needs to know about them follows
+from it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 from gauge_mc.devices.kernels import Choice
 from gauge_mc.devices.source import constants
 from gauge_mc.domain.lattice import Lattice
+from gauge_mc.domain.loops import PARALLELOGRAMS, PLAQUETTES, RECTANGLES, Loops
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,8 @@ class Colouring:
     """Name of the class in C++."""
     header: str | Path
     """C++ header of the class, relative to ``cuda_src`` or absolute."""
+    loops: tuple[Loops, ...] = ()
+    """Loops of which none contains two links that are updated simultaneously."""
 
     @cached_property
     def choice(self) -> Choice:
@@ -53,11 +56,11 @@ class Colouring:
         return constants(self.choice.header)[name]
 
 
-PARITIES = Colouring("Parities", "update/parities.h")
-"""The colouring for plaquettes: even and odd sites are enough."""
+PARITIES = Colouring("Parities", "update/parities.h", (PLAQUETTES,))
+"""The colouring for which even and odd sites are enough."""
 
-ROWS = Colouring("Rows", "update/rows.h")
-"""The colouring for rectangles of 2x1 links and smaller loops."""
+ROWS = Colouring("Rows", "update/rows.h", (PLAQUETTES, RECTANGLES))
+CUBES = Colouring("Cubes", "update/cubes.h", (PLAQUETTES, RECTANGLES, PARALLELOGRAMS))
 
-CUBES = Colouring("Cubes", "update/cubes.h")
-"""The colouring for parallelograms, rectangles of 2x1 links and smaller loops."""
+COLOURINGS = (PARITIES, ROWS, CUBES)
+"""The colourings, those with the fewest colours first."""

@@ -1,10 +1,21 @@
-"""Shapes of closed loops of links, whose traces kernels sum over the lattice."""
+"""Shapes of closed loops of links: their paths, and the kernels that sum their traces.
+
+What follows from the paths is computed: the numbers of loops, and how far they reach.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations, permutations, product
+
+import numpy as np
 
 from gauge_mc.devices.kernels import Kernel
+
+Path = tuple[tuple[int, int], ...]
+"""Steps of a path: directions 0 to 3, and 1 or -1 for forward or backward."""
 
 
 @dataclass(frozen=True)
@@ -13,14 +24,56 @@ class Loops:
 
     kernel: Kernel
     """Sum kernel of Re Tr of the loops of each kind, whose only other argument is ``links``."""
-    kinds: tuple[int, ...]
-    """Number of loops of each kind per site. The first kind is in space, and the others have links
-    along t.
-    """
+    paths: tuple[Path, ...] = field(compare=False)
+    """Closed paths from a site; those from all sites are all loops, each of them once."""
+
+    @cached_property
+    def kinds(self) -> tuple[int, ...]:
+        """Number of loops of each kind per site.
+
+        Loops of one kind have equally many links along t: none in the first kind, which is in
+        space, and more in every further one.
+        """
+        counts = Counter(sum(mu == 3 for mu, _ in path) for path in self.paths)
+        return tuple(counts[links] for links in sorted(counts))
+
+    @cached_property
+    def depth(self) -> int:
+        """Largest distance along an axis between two links of a loop, in links."""
+        sites = [np.array([site for _, site in links_along(path)]) for path in self.paths]
+        return int(max(np.ptp(one, axis=0).max() for one in sites))
 
 
-PLAQUETTES = Loops(Kernel("plaquette"), (3, 3))
-RECTANGLES = Loops(Kernel("rectangles"), (6, 3, 3))
+def links_along(path: Path) -> list[tuple[int, tuple[int, ...]]]:
+    """Return the directions and the sites of the links along a path from the origin."""
+    site, links = [0, 0, 0, 0], []
+    for mu, sign in path:
+        site[mu] += min(sign, 0)
+        links.append((mu, tuple(site)))
+        site[mu] += max(sign, 0)
+    return links
+
+
+def _closed(*steps: tuple[int, int]) -> Path:
+    """Return the path along steps, and then along their opposites in the same order."""
+    return (*steps, *((mu, -sign) for mu, sign in steps))
+
+
+PLAQUETTES = Loops(
+    Kernel("plaquette"),
+    tuple(_closed((mu, 1), (nu, 1)) for mu, nu in combinations(range(4), 2)),
+)
+RECTANGLES = Loops(
+    Kernel("rectangles"),
+    tuple(_closed((mu, 1), (mu, 1), (nu, 1)) for mu, nu in permutations(range(4), 2)),
+)
 """Rectangles of 2x1 links: in space, with the short side along t, and with the long side."""
-PARALLELOGRAMS = Loops(Kernel("parallelograms"), (4, 12))
-"""Loops mu, nu, rho, -mu, -nu, -rho through corners of a cube."""
+PARALLELOGRAMS = Loops(
+    Kernel("parallelograms"),
+    tuple(
+        _closed((mu, 1), (nu, a), (rho, b))
+        for mu, nu, rho in combinations(range(4), 3)
+        for a, b in product((1, -1), repeat=2)
+    ),
+)
+"""Parallelograms mu, nu, rho, -mu, -nu, -rho through corners of a cube."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gauge_mc.actions import WITH_RECTANGLES
+from gauge_mc.domain.loops import RECTANGLES
 from gauge_mc.flows import FLOWS, Flow
 
 C1 = -1 / 12
@@ -21,7 +22,7 @@ class SymanzikFlow(Flow):
     formula = "force of the Symanzik action, c0 = 5/3, c1 = -1/12"
     action = WITH_RECTANGLES
     coefficients: Mapping[str, float] = COEFFICIENTS
-    halo_depth = 2
+    halo_depth = RECTANGLES.depth
     fastest = 16 * (1 - 8 * C1)
     rectangle = C1
 

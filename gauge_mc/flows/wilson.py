@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gauge_mc.actions import ACTIONS
+from gauge_mc.domain.loops import PLAQUETTES
 from gauge_mc.flows import FLOWS, Flow
 
 
@@ -15,7 +16,7 @@ class WilsonFlow(Flow):
     formula = "force of the Wilson action (arXiv:1006.4518)"
     action = ACTIONS["wilson"].choice
     coefficients: Mapping[str, float] = {"beta_over_n": 1.0}
-    halo_depth = 1
+    halo_depth = PLAQUETTES.depth
     fastest = 16.0
     rectangle: float | None = 0.0
 

@@ -22,6 +22,7 @@ from gauge_mc.benchmarks import kernels as updates
 from gauge_mc.benchmarks import observables as measurements
 from gauge_mc.benchmarks.hmc import HmcTime, PartTime, thermal, usual_trajectory
 from gauge_mc.benchmarks.kernels import EXCHANGE, WITHOUT_EXCHANGE, benchmark
+from gauge_mc.benchmarks.timing import Bench
 from gauge_mc.devices import BACKENDS
 from gauge_mc.devices.base import Registers
 from gauge_mc.devices.cpu.device import CpuDevice
@@ -87,7 +88,8 @@ def test_updates_with_another_action_are_timed_beside_the_usual_ones(monkeypatch
     only(monkeypatch, updates, "OBSERVABLES", ["plaquette"])
     lattice = Lattice(4, 4, 4, 4)
     for text, name in (("iwasaki", "iwasaki"), ("wilson:anisotropy=2", "wilson, ξ₀ = 2")):
-        result = benchmark(CpuDevice(1), "su2", lattice, seconds=0.001, action=parse(text))
+        bench = Bench(DeviceGroup.of(CpuDevice(1)), "su2", lattice, 0.001)
+        result = benchmark(bench, action=parse(text))
         kernels = {kernel.name: kernel for kernel in result.kernels}
         for update in ("heatbath", "overrelaxation"):
             ratio = kernels[f"{update}, {name}"].ns_per_link / kernels[update].ns_per_link
@@ -354,9 +356,7 @@ def read_all(terminal):
 def test_the_last_step_of_progress_is_the_last_thing_timed():
     steps = []
     device = DeviceGroup.of(None)
-    benchmark(
-        device, "su2", Lattice(4, 4, 4, 4), seconds=0.01, progress=lambda *step: steps.append(step)
-    )
+    benchmark(Bench(device, "su2", Lattice(4, 4, 4, 4), 0.01, lambda *step: steps.append(step)))
     names = [name for name, total in steps if total]
     assert {total for _, total in steps if total} == {len(names)}
     assert len(set(names)) == len(names)
@@ -366,7 +366,7 @@ def test_the_last_step_of_progress_is_the_last_thing_timed():
 def test_the_halo_exchange_is_timed(monkeypatch):
     monkeypatch.setattr(timing, "COPY_EXTENT", 4)
     devices = open_device_group("cpu:2")
-    result = benchmark(devices, "su2", Lattice(4, 4, 4, 8), seconds=0.001)
+    result = benchmark(Bench(devices, "su2", Lattice(4, 4, 4, 8), 0.001))
     times = {kernel.name: kernel.ns_per_link for kernel in result.kernels}
     assert {"heatbath", WITHOUT_EXCHANGE, EXCHANGE} <= times.keys()
     assert min(times.values()) > 0
@@ -402,7 +402,7 @@ def test_registers_are_those_of_the_function_that_ran(gpu, monkeypatch):
 
     def ran(devices, extents):
         """Time everything, and check what is said of the heatbath against what was launched."""
-        result = benchmark(devices, "su2", Lattice(*extents), seconds=0.001)
+        result = benchmark(Bench(devices, "su2", Lattice(*extents), 0.001))
         kernels = {kernel.name: kernel for kernel in result.kernels}
         found = {
             name: Registers(one.registers, one.spilled)

@@ -13,9 +13,8 @@ from gauge_mc.fields.gradient_flow import GradientFlow
 from gauge_mc.flows import Flow
 from tests.reference.fields import dagger, random_field, trace
 from tests.reference.flow import algebra, exponential
-from tests.reference.parallelograms import action as loops_action
-from tests.reference.updates import anisotropic_action
-from tests.updates.every_action import BETA, TOY, XI0, coupling_of, every_action
+from tests.reference.observables import loop_action
+from tests.updates.every_action import BETA, TOY, XI0, coupling_of, every_action, loops_of
 
 LATTICE = Lattice(4, 6, 8, 4)
 STEP = 2e-4
@@ -86,12 +85,10 @@ def test_it_is_that_of_loops_in_numpy(rng):
     links = random_field(LATTICE.extents, "su3", rng)
     field = Field.from_slices(LATTICE, "su3", links, "double", open_device_group("cpu:2"))
     field.exchange_halo(None)
-    chosen = Coupling.of(1.0, "luscher-weisz", u0=0.9).action
-    expected = loops_action(links, chosen.c1, chosen.c2) / LATTICE.sites
-    assert action_density(field, BETA, chosen) == pytest.approx(BETA * expected, rel=1e-12)
-    expected = anisotropic_action(links, -1 / 12, XI0) / LATTICE.sites
-    found = action_density(field, BETA, "symanzik", anisotropy=XI0)
-    assert found == pytest.approx(BETA * expected, rel=1e-12)
+    for name, options in (("luscher-weisz", {"u0": 0.9}), ("symanzik", {"anisotropy": XI0})):
+        chosen = Coupling.of(1.0, name, **options).action
+        expected = loop_action(links, loops_of(chosen)) / LATTICE.sites
+        assert action_density(field, BETA, chosen) == pytest.approx(BETA * expected, rel=1e-12)
 
 
 def test_averages_are_enough():

@@ -11,6 +11,7 @@ from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.configurations.writing import write_configuration
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice, OddLattice, any_lattice
+from gauge_mc.domain.loops import PARALLELOGRAMS, PLAQUETTES, RECTANGLES
 from gauge_mc.errors import DamagedError, GaugeError, UnsupportedError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.observables import OBSERVABLES
@@ -18,7 +19,6 @@ from gauge_mc.storage.links import BY_SITE
 from tests.calls import call
 from tests.formats.format_samples import milc_bytes, random_links
 from tests.reference.observables import mean_wilson_loop, transport
-from tests.reference.parallelograms import loops
 from tests.reference.smearing import ape
 
 pytestmark = pytest.mark.kernels
@@ -60,8 +60,7 @@ def test_all_formats_but_one_have_odd_extents(tmp_path, format, extents):
     links = written(path, group, format, extents)
     found = open_configuration(path)
     np.testing.assert_array_equal(found.to_numpy(), links)
-    planes = [one for path in loops()[:1] for one in path]
-    expected = np.mean([mean_loop(links, one) for one in planes])
+    expected = np.mean([mean_loop(links, one) for one in PLAQUETTES.paths])
     assert found.check().mean == pytest.approx(expected, abs=1e-13)
     with pytest.raises(UsageError, match="choose ildg, hdf5, nersc or scidac"):
         gauge_mc.convert(path, tmp_path / "other", "openqcd")
@@ -132,7 +131,8 @@ def test_averages_over_loops_are_those_of_the_small_lattice(tmp_path, group, mon
     monkeypatch.chdir(tmp_path)
     links = written(tmp_path / "file", group)
     near = {"abs": 1e-6 if group == "su2" else 1e-12}
-    for name, paths in zip(("plaquette", "rectangles", "parallelograms"), loops(), strict=True):
+    for loops in (PLAQUETTES, RECTANGLES, PARALLELOGRAMS):
+        name, paths = loops.kernel.name, loops.paths
         table = gauge_mc.measure(tmp_path / "file", name, progress=False)
         first = table.columns[OBSERVABLES[name].columns.names[0]]
         assert first[0] == pytest.approx(np.mean([mean_loop(links, one) for one in paths]), **near)

@@ -11,6 +11,9 @@ from .fields import Complex, Real, dagger, shift, trace
 Step = tuple[int, int, int]
 """One step of a spatial path, (dx, dy, dz)."""
 
+Loop = tuple[tuple[tuple[int, int], ...], float]
+"""A closed path of (direction, +1 or -1) from every site, and the factor of its loops."""
+
 
 class Plaquette(NamedTuple):
     """Averages over all planes, over the three spatial and over the three temporal ones."""
@@ -81,6 +84,28 @@ def transport(links: Complex, path: Iterable[tuple[int, int]]) -> Complex:
         if sign < 0:
             result = result @ dagger(translate(links[..., mu, :, :], position))
     return result
+
+
+def loop_staple(links: Complex, mu: int, loops: Iterable[Loop]) -> Complex:
+    """Sum of the staples of any loops, in the convention of `staple`.
+
+    A loop is followed in both senses. Each link of direction mu that is passed forwards has a
+    staple, the rest of the loop, which begins where the link ends.
+    """
+    total = np.zeros_like(links[..., mu, :, :])
+    for path, factor in loops:
+        back = tuple((nu, -sign) for nu, sign in reversed(path))
+        for way in (path, back):
+            for n, step in enumerate(way):
+                if step == (mu, 1):
+                    total += factor * shift(transport(links, way[n + 1 :] + way[:n]), mu)
+    return total
+
+
+def loop_action(links: Complex, loops: Iterable[Loop]) -> float:
+    """Sum over loops of their factors times 1 - Re Tr / N."""
+    n = links.shape[-1]
+    return sum(c * (1 - trace(transport(links, path)).real / n).sum() for path, c in loops)
 
 
 def polyakov_field(links: Complex) -> Complex:

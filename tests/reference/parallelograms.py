@@ -1,59 +1,12 @@
-"""Parallelograms: the loops, their staples, and updates of the action that contains them."""
+"""Updates of the action with parallelograms: the colours of links."""
 
-from collections.abc import Callable, Iterator
-from itertools import combinations, permutations, product
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from .fields import Complex, Real, extents_of, shift, trace
-from .flow import rectangle_staple
-from .observables import staple, transport
+from .fields import Complex, Real, extents_of
+from .observables import Loop
 from .updates import Rotation, sweep
-
-Path = list[tuple[int, int]]
-
-
-def parallelograms() -> Iterator[Path]:
-    """Yield the 16 loops per site, once each."""
-    for mu, nu, rho in combinations(range(4), 3):
-        for a, b in product((1, -1), repeat=2):
-            yield [(mu, 1), (nu, a), (rho, b), (mu, -1), (nu, -a), (rho, -b)]
-
-
-def loops() -> list[list[Path]]:
-    """All plaquettes, rectangles and parallelograms that begin at a site, once each."""
-    planes, pairs = combinations(range(4), 2), permutations(range(4), 2)
-    return [
-        [[(i, 1), (j, 1), (i, -1), (j, -1)] for i, j in planes],
-        [[(i, 1), (i, 1), (j, 1), (i, -1), (i, -1), (j, -1)] for i, j in pairs],
-        list(parallelograms()),
-    ]
-
-
-def parallelogram_staple(links: Complex, mu: int) -> Complex:
-    """Sum of the 24 staples, in the convention of `observables.staple`."""
-    total = np.zeros_like(links[..., mu, :, :])
-    for nu, rho in permutations({0, 1, 2, 3} - {mu}, 2):
-        for a, b in product((1, -1), repeat=2):
-            path = [(nu, a), (rho, b), (mu, -1), (nu, -a), (rho, -b)]
-            total += shift(transport(links, path), mu)
-    return total
-
-
-def whole_staple(links: Complex, mu: int, c1: float, c2: float) -> Complex:
-    """Sum of the staples of plaquettes, rectangles and parallelograms, c0 = 1."""
-    rectangles, cubes = rectangle_staple(links, mu), parallelogram_staple(links, mu)
-    return staple(links, mu) + c1 * rectangles + c2 * cubes
-
-
-def action(links: Complex, c1: float, c2: float) -> float:
-    """The action divided by beta, from its loops."""
-    n = links.shape[-1]
-    return sum(
-        c * (1 - trace(transport(links, path)).real / n).sum()
-        for c, paths in zip((1, c1, c2), loops(), strict=True)
-        for path in paths
-    )
 
 
 def colour_mask(links: Complex, mu: int, colour: int) -> Real:
@@ -79,12 +32,8 @@ def colour_mask(links: Complex, mu: int, colour: int) -> Real:
 
 
 def coloured_sweep(
-    links: Complex, c1: float, c2: float, rotation: Callable[[int], Rotation]
+    links: Complex, loops: Sequence[Loop], rotation: Callable[[int], Rotation]
 ) -> Complex:
     """Update all links by direction and colour; see `updates.sweep`."""
-
-    def staples(links: Complex, mu: int) -> Complex:
-        return whole_staple(links, mu, c1, c2)
-
     colours = 8 if all(n % 4 == 0 for n in extents_of(links)) else 12
-    return sweep(links, staples, colour_mask, colours, rotation)
+    return sweep(links, loops, colour_mask, colours, rotation)

@@ -4,14 +4,13 @@ The weight of one link is exp((beta / N) Re Tr(U A)), A the sum of staples. SU(2
 ``q[..., 0:4]`` with the matrix [[q0 + i q3, q2 + i q1], [-q2 + i q1, q0 - i q3]].
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import combinations
 
 import numpy as np
 
-from .fields import Complex, Real, extents_of, parity, trace
-from .flow import rectangle_staple
-from .observables import plaquette_matrix, staple, transport
+from .fields import Complex, Real, extents_of, parity
+from .observables import Loop, loop_staple, staple
 
 SUBGROUPS = {n: tuple(combinations(range(n), 2)) for n in range(2, 9)}
 """The SU(2) subgroups of SU(N), rows and columns (i, j), in the order of their updates."""
@@ -130,7 +129,7 @@ def overrelax_half(links: Complex, mu: int, odd: int) -> Complex:
 
 def sweep(
     links: Complex,
-    staples: Callable[[Complex, int], Complex],
+    loops: Sequence[Loop],
     mask: Callable[[Complex, int, int], Real],
     parts: int,
     rotation: Callable[[int], Rotation],
@@ -141,36 +140,9 @@ def sweep(
     """
     for mu in range(4):
         for part in range(parts):
-            a = staples(links, mu)
+            a = loop_staple(links, mu, loops)
             links = update_where(links, a, mu, mask(links, mu, part), rotation(mu))
     return links
-
-
-def anisotropic_staple(links: Complex, mu: int, c1: float, xi0: float) -> Complex:
-    """Sum of the staples of an anisotropic action, in the convention of `observables.staple`.
-
-    The loops in space are multiplied by 1 / xi0, and those with links along t by xi0.
-    """
-    total = np.zeros_like(links[..., mu, :, :])
-    for nu in {0, 1, 2, 3} - {mu}:
-        loops = (1 - 8 * c1) * staple(links, mu, [nu])
-        if c1:
-            loops = loops + c1 * rectangle_staple(links, mu, [nu])
-        total += (xi0 if 3 in (mu, nu) else 1 / xi0) * loops
-    return total
-
-
-def anisotropic_action(links: Complex, c1: float, xi0: float) -> float:
-    """The anisotropic action divided by beta, from its plaquettes and rectangles."""
-    n, total = links.shape[-1], 0.0
-    for mu, nu in ((mu, nu) for mu in range(4) for nu in range(4) if mu != nu):
-        factor = xi0 if 3 in (mu, nu) else 1 / xi0
-        if mu < nu:
-            plaquettes = trace(plaquette_matrix(links, mu, nu)).real
-            total += factor * (1 - 8 * c1) * (1 - plaquettes / n).sum()
-        path = [(mu, 1), (mu, 1), (nu, 1), (mu, -1), (mu, -1), (nu, -1)]
-        total += factor * c1 * (1 - trace(transport(links, path)).real / n).sum()
-    return total
 
 
 def colours_of(links: Complex) -> int:
@@ -178,25 +150,13 @@ def colours_of(links: Complex) -> int:
     return 4 if all(n % 4 == 0 for n in extents_of(links)) else 6
 
 
-def anisotropic_sweep(
-    links: Complex, c1: float, xi0: float, rotation: Callable[[int], Rotation]
+def coloured_sweep(
+    links: Complex, loops: Sequence[Loop], rotation: Callable[[int], Rotation]
 ) -> Complex:
-    """Update all links with an anisotropic action, by colours if it has rectangles; see `sweep`."""
-    mask, parts = (colour_mask, colours_of(links)) if c1 else (half_mask, 2)
-
-    def staples(links: Complex, mu: int) -> Complex:
-        return anisotropic_staple(links, mu, c1, xi0)
-
-    return sweep(links, staples, mask, parts, rotation)
-
-
-def coloured_sweep(links: Complex, c1: float, rotation: Callable[[int], Rotation]) -> Complex:
-    """Update all links by colours, for rectangles and plaquettes with 1 - 8 c1; see `sweep`."""
-
-    def staples(links: Complex, mu: int) -> Complex:
-        return (1 - 8 * c1) * staple(links, mu) + c1 * rectangle_staple(links, mu)
-
-    return sweep(links, staples, colour_mask, colours_of(links), rotation)
+    """Update all links by colours, or by parities if all loops are plaquettes; see `sweep`."""
+    plaquettes = all(len(path) == 4 for path, _ in loops)
+    mask, parts = (half_mask, 2) if plaquettes else (colour_mask, colours_of(links))
+    return sweep(links, loops, mask, parts, rotation)
 
 
 def heatbath_half(links: Complex, beta: float, mu: int, odd: int, draw: Draw) -> Complex:

@@ -51,6 +51,16 @@ def every_action(*quick):
     return pytest.mark.parametrize(("action", "anisotropic"), values)
 
 
+def loops_of(action):
+    """Return the closed paths from a site of all loops, with their factors in the action / beta."""
+    in_space, along_t = action.factors.values() or (1.0, 1.0)
+    return [
+        (path, coefficient * (along_t if any(mu == 3 for mu, _ in path) else in_space))
+        for loops, coefficient in action.loops.items()
+        for path in loops.paths
+    ]
+
+
 def examples(option):
     """Return values of an option that its declaration allows; the last is there for any bounds."""
     if option.kind not in (int, float):

@@ -23,6 +23,8 @@ from tests.reference.distributions import a0_pvalue, su2_character_ratio
 from tests.reference.fields import parity, trace
 from tests.reference.flow import PLANES
 from tests.reference.free_gluons import free_gluons
+from tests.reference.observables import loop_action, loop_staple
+from tests.updates.every_action import loops_of
 from tests.updates.links import assert_heated, assert_overrelaxed, start
 from tests.updates.test_heatbath import SEED, STEP, PhiloxDraws
 
@@ -49,31 +51,31 @@ BETA = {"su2": 1.7, "su3": 3.1}
 TOLERANCE = {"single": 1e-4, "double": 1e-12}
 
 
-def c1_of(name):
-    """Return the coefficient of the rectangles."""
-    return ACTIONS[name].rectangle
+def loops_with(name):
+    """Return the loops of an action with their factors, at the anisotropy of these tests."""
+    return loops_of(ACTIONS[name].with_options(anisotropy=XI0))
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("mu", [1, 3])
 def test_the_staples_of_the_reference_are_those_of_its_loops(name, mu, rng):
     """One link after another is moved; the loops do not know the staples."""
-    links, c1 = start(Lattice(4, 6, 4, 4), "su3"), c1_of(name)
-    staples = reference.anisotropic_staple(links, mu, c1, XI0)
-    before = reference.anisotropic_action(links, c1, XI0)
+    links, loops = start(Lattice(4, 6, 4, 4), "su3"), loops_with(name)
+    staples = loop_staple(links, mu, loops)
+    before = loop_action(links, loops)
     for _ in range(3):
         site = tuple(rng.integers(links.shape[:4]))
         moved, other = links.copy(), tuple(rng.integers(links.shape[:4]))
         moved[(*site, mu)] = links[(*other, mu)]
         change = (moved - links)[(*site, mu)] @ staples[site]
         expected = -trace(change).real / 3
-        assert reference.anisotropic_action(moved, c1, XI0) - before == pytest.approx(expected)
+        assert loop_action(moved, loops) - before == pytest.approx(expected)
 
 
 @cache
 def overrelaxed(name, group):
     links = start(LATTICE, group)
-    return reference.anisotropic_sweep(links, c1_of(name), XI0, lambda mu: reference.reflect)
+    return reference.coloured_sweep(links, loops_with(name), lambda mu: reference.reflect)
 
 
 @KINDS
@@ -89,7 +91,7 @@ def heated(name, group, precision):
         draws = PhiloxDraws(LATTICE, SEED, STEP, mu, precision)
         return reference.heat(draws, BETA[group] / int(group[2]))
 
-    return reference.anisotropic_sweep(start(LATTICE, group), c1_of(name), XI0, rotation)
+    return reference.coloured_sweep(start(LATTICE, group), loops_with(name), rotation)
 
 
 @KINDS
@@ -106,9 +108,7 @@ def test_overrelaxation_keeps_the_action(name, best_device):
     links = start(LATTICE, "su3")
     field = Field.from_slices(LATTICE, "su3", links, "double", best_device)
     overrelax(field, 5, name, anisotropy=XI0)
-    before, after = (
-        reference.anisotropic_action(u, c1_of(name), XI0) for u in (links, field.to_numpy())
-    )
+    before, after = (loop_action(u, loops_with(name)) for u in (links, field.to_numpy()))
     assert after == pytest.approx(before, rel=1e-12)
     assert np.abs(field.to_numpy() - links).max() > 0.1
 
@@ -174,7 +174,7 @@ def test_weak_coupling(group, beta):
 @pytest.mark.slow
 def test_equipartition_with_rectangles():
     """At weak coupling every mode except those of the gauge has the action 1/2."""
-    lattice, beta, xi0, c1 = Lattice(4, 6, 8, 6), 200.0, 1.6, c1_of("symanzik")
+    lattice, beta, xi0, c1 = Lattice(4, 6, 8, 6), 200.0, 1.6, ACTIONS["symanzik"].rectangle
     *_, series = plaquettes(lattice, "su2", beta, xi0, 40, "symanzik")
     space, along, rectangles, short, long = 1 - series.mean(axis=0)
     per_site = (3 * (1 - 8 * c1) * space + 6 * c1 * rectangles) / xi0

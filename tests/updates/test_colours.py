@@ -1,13 +1,15 @@
 """Updates of actions with rectangles: the colours of sites, and the sweeps against NumPy."""
 
 from functools import cache
+from itertools import combinations, product
 
 import numpy as np
 import pytest
 
 from gauge_mc.actions import ACTIONS
+from gauge_mc.domain.colouring import COLOURINGS, CUBES, PARITIES, ROWS
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.layout import BOTH_PARITIES
+from gauge_mc.domain.loops import links_along
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
@@ -15,14 +17,16 @@ from gauge_mc.updates.heatbath import heatbath
 from gauge_mc.updates.overrelaxation import overrelax
 from tests.domain.conftest import open_group
 from tests.reference import updates as reference
-from tests.reference.flow import action_density
+from tests.reference.observables import loop_action
+from tests.reference.parallelograms import colour_mask as mask_of_cubes
+from tests.updates.every_action import EVERY, loops_of
 from tests.updates.links import assert_heated, assert_overrelaxed, start
 from tests.updates.test_heatbath import SEED, STEP, PhiloxDraws
 
 ANY = Lattice(4, 6, 8, 4)
 MULTIPLES_OF_4 = Lattice(8, 8, 4, 4)
 LATTICES = [ANY, MULTIPLES_OF_4]
-IWASAKI = ACTIONS["iwasaki"]
+LOOPS = loops_of(ACTIONS["iwasaki"])
 KINDS = pytest.mark.parametrize(
     ("group", "precision", "lattice"),
     [
@@ -44,40 +48,52 @@ BETA = {"su2": 1.0, "su3": 2.6}
 TOLERANCE = {"single": 1e-4, "double": 1e-12}
 
 
-def conflicts(extents, mu):
-    """Yield pairs of arrays of coordinates whose links of direction mu share a loop."""
-    x = np.stack(np.meshgrid(*map(np.arange, extents), indexing="ij"), axis=-1)
-    unit = np.eye(4, dtype=int)
-    for nu in {0, 1, 2, 3} - {mu}:
-        for step in (unit[mu], unit[nu], unit[mu] + unit[nu], unit[mu] - unit[nu], 2 * unit[nu]):
-            yield x, (x + step) % extents
+MASKS = {PARITIES: reference.half_mask, ROWS: reference.colour_mask, CUBES: mask_of_cubes}
+"""Links of a colour in NumPy, by which updates are compared; see `COLOURINGS`."""
 
 
 @pytest.mark.parametrize(
     "extents",
-    [(4, 8, 12, 16), (4, 4, 4, 4), (4, 6, 8, 10), (6, 14, 4, 4), (16, 10, 6, 4), (22, 4, 4, 6)],
+    [
+        (4, 6, 8, 10),
+        (4, 4, 4, 4),
+        *(
+            pytest.param(one, marks=pytest.mark.slow)
+            for one in ((4, 8, 12, 16), (6, 14, 4, 4), (16, 10, 6, 4), (22, 4, 4, 6))
+        ),
+    ],
 )
-def test_no_loop_contains_two_links_of_one_colour(extents):
-    lattice = Lattice(*extents)
-    sets = IWASAKI.update_sets(lattice)
+@pytest.mark.parametrize("colouring", COLOURINGS, ids=lambda one: one.cpp)
+def test_no_loop_contains_two_links_of_one_colour(colouring, extents):
     links = np.zeros((*extents[::-1], 4, 1, 1))
-    covered = np.zeros((*extents[::-1], 4), int)
-    for one in sets:
-        assert one.parity == BOTH_PARITIES
-        mask = reference.colour_mask(links, one.mu, one.colour)[..., 0, 0]
-        covered += mask
-        where = mask[..., one.mu].transpose()
-        for here, there in conflicts(extents, one.mu):
-            both = where[tuple(np.moveaxis(here, -1, 0))] & where[tuple(np.moveaxis(there, -1, 0))]
-            assert not both.any()
-    assert (covered == 1).all()
+    colours = np.full(links.shape[:5], -1)
+    for mu, colour in product(range(4), range(colouring.colours(Lattice(*extents)) or 2)):
+        mask = MASKS[colouring](links, mu, colour)[..., 0, 0]
+        assert (colours[mask] == -1).all()
+        colours[mask] = colour
+    assert (colours >= 0).all()
+    axes = (3, 2, 1, 0)  # of x, y, z and t
+    for path in (one for loops in colouring.loops for one in loops.paths):
+        for (mu, here), (nu, there) in combinations(links_along(path), 2):
+            if mu == nu:
+                shifts = [np.roll(colours[..., mu], np.negative(x), axes) for x in (here, there)]
+                assert (shifts[0] != shifts[1]).all()
+
+
+@pytest.mark.parametrize("colouring", COLOURINGS, ids=lambda one: one.cpp)
+def test_halos_are_as_deep_as_the_loops(colouring):
+    assert colouring.depth == max(one.depth for one in colouring.loops)
+
+
+@pytest.mark.parametrize("action", EVERY, ids=lambda one: one.name)
+def test_the_colouring_of_an_action_is_for_its_loops_and_not_too_large(action):
+    assert action.loops.keys() <= {*action.colouring.loops}
+    assert action.halo_depth == max(one.depth for one in action.loops)
 
 
 @cache
 def overrelaxed(lattice, group):
-    return reference.coloured_sweep(
-        start(lattice, group), IWASAKI.rectangle, lambda mu: reference.reflect
-    )
+    return reference.coloured_sweep(start(lattice, group), LOOPS, lambda mu: reference.reflect)
 
 
 @pytest.mark.longer
@@ -106,7 +122,7 @@ def heated(lattice, group, precision):
         draws = PhiloxDraws(lattice, SEED, STEP, mu, precision)
         return reference.heat(draws, BETA[group] / int(group[2]))
 
-    return reference.coloured_sweep(start(lattice, group), IWASAKI.rectangle, rotation)
+    return reference.coloured_sweep(start(lattice, group), LOOPS, rotation)
 
 
 @pytest.mark.longer
@@ -123,9 +139,9 @@ def test_heatbath(lattice, group, precision, device):
 @pytest.mark.parametrize("lattice", LATTICES, ids=str)
 def test_overrelaxation_keeps_the_action(lattice, group, best_device):
     field = Field.from_slices(lattice, group, start(lattice, group), "double", best_device)
-    before = action_density(field.to_numpy(), IWASAKI.rectangle).sum()
+    before = loop_action(field.to_numpy(), LOOPS)
     overrelax(field, sweeps=10, action="iwasaki")
-    after = action_density(field.to_numpy(), IWASAKI.rectangle).sum()
+    after = loop_action(field.to_numpy(), LOOPS)
     assert after == pytest.approx(before, rel=1e-12)
 
 

@@ -20,7 +20,7 @@ from gauge_mc.updates.replicas import MANY_REPLICAS, ONE_REPLICA
 from tests.updates.every_action import EVERY, coupling_of
 
 LATTICE = Lattice(4, 6, 8, 10)
-LINKS = Loops(Kernel("link_trace"), (4,))
+LINKS = Loops(Kernel("link_trace"), (((0, 1),),) * 4)
 """No loops, but what reads no other time slice."""
 SHALLOW = """
 #include "update/parities.h"
@@ -90,7 +90,7 @@ def test_a_force_that_is_not_the_derivative_of_the_value_is_refused(loops, facto
 
 
 def test_numbers_of_loops_that_are_wrong_are_refused():
-    loops = Loops(PLAQUETTES.kernel, (3, 4))
+    loops = Loops(PLAQUETTES.kernel, PLAQUETTES.paths + PLAQUETTES.paths[-1:])
     with pytest.raises(GaugeError, match="has a value that is not 0 if all links are 1"):
         check(Given({loops: 1.0}))
 

@@ -20,6 +20,7 @@ from tests.reference import updates as reference
 from tests.reference.distributions import a0_pvalue, schwinger_dyson
 from tests.reference.fields import COLOURS, dagger, parity, random_field
 from tests.reference.observables import staple
+from tests.updates.every_action import loops_of
 from tests.updates.links import start, unitarity_violation
 from tests.updates.test_heatbath import SEED, STEP, PhiloxDraws
 
@@ -80,7 +81,7 @@ def test_overrelaxation(name, real, best_device):
 @pytest.mark.parametrize("name", ["su4", pytest.param("su5", marks=EVERY)])
 def test_updates_by_four_and_six_colours(name, lattice, best_device):
     """A heatbath sweep and an overrelaxation sweep with rectangles."""
-    beta, c1, real = GROUPS[name].beta / 2, ACTIONS["iwasaki"].rectangle, "double"
+    beta, loops, real = GROUPS[name].beta / 2, loops_of(ACTIONS["iwasaki"]), "double"
     subgroups = len(reference.SUBGROUPS[COLOURS[name]])
 
     def heat(mu):
@@ -91,10 +92,10 @@ def test_updates_by_four_and_six_colours(name, lattice, best_device):
     random = Random.for_field(field, seed=SEED)
     random.step = STEP - 1
     heatbath(field, beta, random, action="iwasaki")
-    heated = reference.coloured_sweep(start(lattice, name), c1, heat)
+    heated = reference.coloured_sweep(start(lattice, name), loops, heat)
     check(field.to_numpy(), heated, real)
     overrelax(field, action="iwasaki")
-    reflected = reference.coloured_sweep(heated, c1, lambda mu: reference.reflect)
+    reflected = reference.coloured_sweep(heated, loops, lambda mu: reference.reflect)
     check(field.to_numpy(), reflected, real)
 
 

@@ -1,7 +1,6 @@
 """The action with parallelograms: colours, staples, sweeps against NumPy, and averages."""
 
 from functools import cache
-from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -21,13 +20,15 @@ from tests.domain.conftest import open_group
 from tests.reference import parallelograms as reference
 from tests.reference.fields import random_field
 from tests.reference.free_gluons import free_gluons
+from tests.reference.observables import loop_action, loop_staple
 from tests.reference.updates import heat, reflect
+from tests.updates.every_action import loops_of
 from tests.updates.links import assert_heated, assert_overrelaxed, start
-from tests.updates.test_colours import KINDS, LATTICES, TOLERANCE, conflicts
+from tests.updates.test_colours import KINDS, LATTICES, TOLERANCE
 from tests.updates.test_heatbath import SEED, STEP, PhiloxDraws
 
 NAME = "luscher-weisz:0.7"
-C1, C2 = parse(NAME).c1, parse(NAME).c2
+LOOPS = loops_of(parse(NAME))
 BETA = {"su2": 1.5, "su3": 4.0}
 
 
@@ -41,34 +42,6 @@ def any_group(monkeypatch):
     monkeypatch.setattr(LuscherWeisz, "coefficients", coefficients)
 
 
-def all_conflicts(extents, mu):
-    """Yield pairs of arrays of coordinates whose links of direction mu share a loop."""
-    yield from conflicts(extents, mu)
-    x = np.stack(np.meshgrid(*map(np.arange, extents), indexing="ij"), axis=-1)
-    unit = np.eye(4, dtype=int)
-    for nu, rho in permutations({0, 1, 2, 3} - {mu}, 2):
-        for a, b in product((1, -1), repeat=2):
-            yield x, (x + a * unit[nu] + b * unit[rho]) % extents
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "extents",
-    [(4, 8, 12, 16), (4, 4, 4, 4), (4, 6, 8, 10), (6, 14, 4, 4), (16, 10, 6, 4), (22, 4, 4, 6)],
-)
-def test_no_loop_contains_two_links_of_one_colour(extents):
-    links = np.zeros((*extents[::-1], 4, 1, 1))
-    covered = np.zeros((*extents[::-1], 4), int)
-    for one in parse(NAME).update_sets(Lattice(*extents)):
-        mask = reference.colour_mask(links, one.mu, one.colour)[..., 0, 0]
-        covered += mask
-        where = mask[..., one.mu].transpose()
-        for here, there in all_conflicts(extents, one.mu):
-            both = where[tuple(np.moveaxis(here, -1, 0))] & where[tuple(np.moveaxis(there, -1, 0))]
-            assert not both.any()
-    assert (covered == 1).all()
-
-
 @pytest.mark.parametrize("mu", range(4))
 def test_staples_of_the_reference_are_derivatives_of_its_action(mu):
     """The action is linear in a link."""
@@ -77,14 +50,14 @@ def test_staples_of_the_reference_are_derivatives_of_its_action(mu):
     changed = links.copy()
     changed[1, 2, 3, 0, mu] = random_field((2, 2, 2, 2), "su3", rng)[0, 0, 0, 0, 0]
     step = changed[1, 2, 3, 0, mu] - links[1, 2, 3, 0, mu]
-    a = reference.whole_staple(links, mu, C1, C2)[1, 2, 3, 0]
-    difference = reference.action(changed, C1, C2) - reference.action(links, C1, C2)
+    a = loop_staple(links, mu, LOOPS)[1, 2, 3, 0]
+    difference = loop_action(changed, LOOPS) - loop_action(links, LOOPS)
     assert difference == pytest.approx(-np.trace(step @ a).real / 3, abs=1e-10)
 
 
 @cache
 def overrelaxed(lattice, group):
-    return reference.coloured_sweep(start(lattice, group), C1, C2, lambda mu: reflect)
+    return reference.coloured_sweep(start(lattice, group), LOOPS, lambda mu: reflect)
 
 
 @KINDS
@@ -100,7 +73,7 @@ def heated(lattice, group, precision):
         draws = PhiloxDraws(lattice, SEED, STEP, mu, precision)
         return heat(draws, BETA[group] / int(group[2]))
 
-    return reference.coloured_sweep(start(lattice, group), C1, C2, rotation)
+    return reference.coloured_sweep(start(lattice, group), LOOPS, rotation)
 
 
 @KINDS
@@ -116,9 +89,9 @@ def test_heatbath(lattice, group, precision, device, any_group):
 @pytest.mark.parametrize("lattice", LATTICES, ids=str)
 def test_overrelaxation_keeps_the_action(lattice, best_device):
     field = Field.from_slices(lattice, "su3", start(lattice, "su3"), "double", best_device)
-    before = reference.action(field.to_numpy(), C1, C2)
+    before = loop_action(field.to_numpy(), LOOPS)
     overrelax(field, sweeps=10, action=NAME)
-    assert reference.action(field.to_numpy(), C1, C2) == pytest.approx(before, rel=1e-12)
+    assert loop_action(field.to_numpy(), LOOPS) == pytest.approx(before, rel=1e-12)
 
 
 @pytest.mark.slow
@@ -192,8 +165,9 @@ def test_weak_coupling(fast_device):
             loops = [one.measure(field)[0] for one in (Rectangles(), Parallelograms())]
             found.append((plaquette(field), *loops))
     c1, c2 = action.c1, action.c2
+    paths = [one.paths for one in action.loops]
     leading, without = (
-        8 / beta * np.array(free_gluons(lattice.extents, reference.loops(), (1, *c)))
+        8 / beta * np.array(free_gluons(lattice.extents, paths, (1, *c)))
         for c in ((c1, c2), (c1, 0))
     )
     # One more power of 1/beta; modes of momentum 0 are quartic, and one in 768 of all.

@@ -13,7 +13,8 @@ from gauge_mc.updates import moving_chains
 from gauge_mc.updates.integrators import INTEGRATORS, Drift, Integrator, Kick
 from gauge_mc.updates.molecular_dynamics import MolecularDynamics, bytes_of_trajectory
 from tests.reference.fields import random_field
-from tests.reference.updates import anisotropic_action
+from tests.reference.observables import loop_action
+from tests.updates.every_action import loops_of
 from tests.updates.moving import Moving
 from tests.updates.test_integrators import DriftFirst
 
@@ -130,7 +131,7 @@ def test_actions_of_replicas_are_those_of_their_couplings(rng, best_device):
     dynamics = MolecularDynamics(field, couplings, moved)
     actions = dynamics.begin_actions(dynamics.start)()
     for found, one, coupling in zip(actions, links, couplings, strict=True):
-        expected = coupling.beta * anisotropic_action(one, 0.0, coupling.action.anisotropy)
+        expected = coupling.beta * loop_action(one, loops_of(coupling.action))
         assert float(found) == pytest.approx(expected, rel=1e-13)
 
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gauge_mc.actions import Action
-from gauge_mc.domain.colouring import PARITIES
 from gauge_mc.domain.loops import PLAQUETTES, Loops
 from gauge_mc.groups import Group
 from gauge_mc.options import Option
@@ -17,7 +16,6 @@ class DoubleWilson(Action):
     formula = "2 beta sum over plaquettes of (1 - Re Tr U_p / N)"
     header = Path(__file__).parent / "double_wilson.h"
     cpp = "DoubleWilson"
-    colouring = PARITIES
     options = (Option("strength", float, "Multiple of the Wilson action.", usual=2.0, symbol="w"),)
 
     @property

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from gauge_mc.domain.lattice import Lattice
+from gauge_mc.domain.loops import PARALLELOGRAMS
 from gauge_mc.fields.field import Field
 from gauge_mc.files.table import read_table
 from gauge_mc.quantities.plaquette.observables.parallelograms import Parallelograms
@@ -11,7 +12,6 @@ from gauge_mc.run.directory import Run
 from tests.calls import make_run
 from tests.reference.fields import random_field, trace
 from tests.reference.observables import transport
-from tests.reference.parallelograms import parallelograms
 from tests.run.sessions import written
 
 TOLERANCE = {"single": 1e-7, "double": 1e-14}
@@ -20,7 +20,7 @@ TOLERANCE = {"single": 1e-7, "double": 1e-14}
 def averages(links):
     """Return the averages over all, the spatial and the temporal parallelograms."""
     space, time = [], []
-    for loop in parallelograms():
+    for loop in PARALLELOGRAMS.paths:
         value = trace(transport(links, loop)).real.mean() / links.shape[-1]
         (time if any(mu == 3 for mu, _ in loop) else space).append(value)
     return [np.mean(space + time), np.mean(space), np.mean(time)]
