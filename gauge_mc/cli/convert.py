@@ -143,6 +143,7 @@ def _convert_all(
     as_json: bool,
 ) -> None:
     from gauge_mc.run.conversions import Conversions, convert_all
+    from gauge_mc.run.measure_display import shortest
 
     with alone_on_stdout(as_json):
         found = Conversions.of(convert_all(paths, folder, to, precision, **how))
@@ -152,6 +153,8 @@ def _convert_all(
         more = {"converted before": found.there, "failed": found.failed}
         words = "".join(f", {count} {what}" for what, count in more.items() if count)
         say(f"{folder}: {counted(found.converted, 'file')} converted to {to}{words}")
+    warnings = [f"gauge-mc: {one.source}: {one.warning}" for one in found.files if one.warning]
+    say(*shortest(warnings), error=True)
     failures = [one.failure for one in found.files if one.failure]
     for failure in failures[:-1]:
         say(f"gauge-mc: {failure}", error=True)

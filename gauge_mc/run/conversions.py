@@ -43,6 +43,7 @@ class Conversion:
     file: str = result_field("File that was written, or was there before with the same links.")
     state: str = result_field("``converted``, ``already there`` or ``failed``.")
     failure: str = result_field("Why it could not be converted, in one sentence; or empty.", "")
+    warning: str = result_field("What the source lacks to be checked, in words; or empty.", "")
 
 
 @documented
@@ -201,7 +202,7 @@ class _FileConversions:
         names = str(source), str(target)
         try:
             with host_threads(self.threads):
-                return Conversion(*names, self._converted(source, target))
+                return self._converted(source, target)
         except StoppedError:
             raise
         except GaugeError as error:
@@ -210,20 +211,21 @@ class _FileConversions:
         finally:
             self.shown.end(source)
 
-    def _converted(self, source: Path, target: Path) -> str:
+    def _converted(self, source: Path, target: Path) -> Conversion:
         self._refuse_stopped()
         found = open_configuration(source, *self.kind)
         width = written_precision(found, self.format, self.precision)
+        result = partial(Conversion, str(source), str(target), warning=found.header.warning)
         if os.path.lexists(target):  # or a link that leads nowhere
             if reason := self._unlike(found, target, width):
                 raise UsageError(
                     f"{target} already exists and is not what {source} becomes ({reason}); remove "
                     "it, or choose another --output."
                 )
-            return THERE
+            return result(THERE)
         wrap = partial(self._watched, source)
         write_converted(found, target, width, self.format, wrap, self.verify)
-        return CONVERTED
+        return result(CONVERTED)
 
     def _unlike(self, source: Configuration, target: Path, precision: str) -> str:
         """Return why a file is not the source in the wanted form, or an empty text if it is."""
