@@ -101,14 +101,14 @@ def pytest_configure(config: pytest.Config) -> None:
     """Before any test looks for a GPU, and before tests are distributed over processes.
 
     Each process takes tests from a part of its own: neighbours often need the same kernels, which
-    one process would compile while the other waits. Kernels of quick tests are optimised less,
-    since they are compiled for longer than they run.
+    one process would compile while the other waits. Kernels of quick tests are optimised less
+    and have functions, since they are compiled for longer than they run.
     """
     # Workers inherit the environment of the process that distributes tests, which runs none.
     alone = hasattr(config, "workerinput") or not getattr(config.option, "numprocesses", None)
     quick = "not slow" in config.option.markexpr
     if alone and quick and not CHOSEN and compiler.candidates():
-        os.environ["CXX"] = f"{compiler.candidates()[0]} -Og"
+        os.environ["CXX"] = f"{compiler.candidates()[0]} -Og -fno-inline"
     if getattr(config.option, "dist", None) == "load":
         config.option.dist = "worksteal"
     if config.getoption("--emulate-gpu"):

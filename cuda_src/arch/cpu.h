@@ -8,7 +8,11 @@
 #include "arch/x86.h"
 #endif
 
+#ifdef __NO_INLINE__  // -fno-inline: a kernel that runs for a moment is then compiled in a third of the time
+#define INLINE inline
+#else
 #define INLINE inline __attribute__((always_inline))
+#endif
 #define UNCHANGED_CODE inline __attribute__((noinline))  // same rounding at every call
 #define RARE __attribute__((noinline))  // keeps rare code out of the main path
 #define LONG_CODE __attribute__((noinline))  // called wherever it is used, so that it is compiled once
