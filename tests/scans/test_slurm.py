@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.run.log import LogTail
 from gauge_mc.scans.process import job
-from gauge_mc.scans.slurm import last_job, parse_minutes, parse_options, submit
+from gauge_mc.scans.slurm import SCRIPT, last_job, parse_minutes, parse_options, submit
 from tests.calls import call
 from tests.scans.commands import SMALL, A, rows, scan, written
 
@@ -92,6 +93,14 @@ def test_a_job_array_of_slurm(folder, monkeypatch, sketched):
     assert "Invalid account" in words[4]
     assert [one.get("job") for one in ends] == ["42", None, "42", "42", None]
     assert ends[1]["complete"] == 1
+
+
+def test_the_last_job_is_that_of_the_newest_script(tmp_path):
+    for number, age in (("41", 30), ("43", 10), ("42", 20)):
+        script = tmp_path / f"{number}{SCRIPT}"
+        script.touch()
+        os.utime(script, (0, time.time() - age))
+    assert last_job(tmp_path) == "43"
 
 
 @pytest.mark.slow

@@ -3,8 +3,9 @@
 ``python tests/tools/mutations.py --list`` prints the mutations, half of them of Python and half of
 kernels. They follow from the sources and from ``--seed``. ``--run 3 7 --marks "not slow"`` applies
 some of them, or all, to a copy of the checkout, one after the other, and runs the tests that
-``tests/tools/changes.py`` finds for the file. Words that are unknown here, such as ``-n 2``, go to
-pytest. With ``--out FILE.csv`` results are kept, and a further call carries on.
+``tests/tools/changes.py`` finds for the file, or, with ``--all-tests``, all. Words that are unknown
+here, such as ``-n 2``, go to pytest. With ``--out FILE.csv`` results are kept, and a further call
+carries on.
 """
 
 from __future__ import annotations
@@ -224,9 +225,8 @@ def outcome(
 ) -> tuple[str, str]:
     """Apply a mutation, and return what tests say of it and, if one fails, which."""
     path, variables = copy / one.file, environment(copy, given.kernels)
-    tests = sorted(
-        str(test.relative_to(CHECKOUT)) for test in files_with_tests([CHECKOUT / one.file])
-    )
+    found = [CHECKOUT / "tests"] if given.all_tests else files_with_tests([CHECKOUT / one.file])
+    tests = sorted(str(test.relative_to(CHECKOUT)) for test in found)
     if not tests:
         return "no tests", ""
     text, options = path.read_text(), ["-m", given.marks, *words]
@@ -252,6 +252,7 @@ def main() -> None:
     parser.add_argument("--run", nargs="*", type=int, metavar="NUMBER", help="try these, or all")
     parser.add_argument("--seed", type=int, default=0, help="number that chooses the mutations")
     parser.add_argument("--marks", default="not slow", help="which tests, as for pytest's -m")
+    parser.add_argument("--all-tests", action="store_true", help="not only those of the file")
     parser.add_argument("--seconds", type=float, default=300, help="limit for each mutation")
     parser.add_argument("--out", type=Path, help="CSV file of results, which is continued")
     parser.add_argument("--kernels", type=Path, help="folder in which compiled kernels are kept")

@@ -339,6 +339,7 @@ def test_headers_state_pairs_of_levels_and_orderings():
     how = {"iterations": "0,2", "r_max": 2, "t_max": 2}
     usual = WilsonLoops.for_lattice(UNEQUAL, **how)
     assert not {"correlations", "orderings"} & usual.header.keys()
+    assert usual.header["smearing"] == str(usual.smearing) != "none"
     assert usual.columns.names[:2] == ("smearing", "path")
     pairs = WilsonLoops.for_lattice(UNEQUAL, correlations=True, off_axis=True, **how)
     assert "both orders" in pairs.header["correlations"]
