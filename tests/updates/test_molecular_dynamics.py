@@ -363,7 +363,7 @@ def test_slabs_have_the_bits_of_the_whole(name, devices, integrator, rng):
     lattice = Lattice(4, 4, 4, 12)
     links, found = random_field(lattice.extents, "su3", rng), []
     coupling = coupling_of(ACTIONS[name])
-    for group in (None, open_device_group(devices)):
+    for group in map(open_device_group, ("cpu", devices)):
         field = Field.from_slices(lattice, "su3", links, "double", group)
         moving = Moving(field, coupling, Random.for_field(field, seed=9))
         drawn, before = moving.draw(), moving.action()
