@@ -76,12 +76,36 @@ def read_series(
     fewest: int = MIN_CONFIGURATIONS,
     rows: Callable[[TableData], NDArray[np.bool_]] | None = None,
 ) -> TableSeries:
-    """Read a table whose configurations all have the same elements.
+    """Read a table whose configurations all have the same elements; see `series_of`.
+
+    Raises
+    ------
+    GaugeError
+        If the file is damaged, or as in `series_of`.
+    UsageError
+        If nothing was measured after the update `skip`.
+    """
+    table = read_table(path, columns.words)
+    return series_of(table, str(path), columns, what, skip, fewest, rows)
+
+
+def series_of(
+    table: TableData,
+    source: str,
+    columns: TableColumns,
+    what: str,
+    skip: int = 0,
+    fewest: int = 1,
+    rows: Callable[[TableData], NDArray[np.bool_]] | None = None,
+) -> TableSeries:
+    """Return the columns of a table whose configurations all have the same elements.
 
     Parameters
     ----------
-    path : Path
-        File of the table.
+    table : TableData
+        The table.
+    source : str
+        Its name, for messages.
     columns : TableColumns
         Its columns, as its observable declares them.
     what : str
@@ -96,18 +120,21 @@ def read_series(
     Raises
     ------
     GaugeError
-        If the file is damaged or another table, some configuration does not have every element
-        exactly once, or there are too few configurations.
+        If it is damaged or another table, some configuration does not have every element exactly
+        once, or there are too few configurations.
     UsageError
         If nothing was measured after the update `skip`.
     """
-    table, source = read_table(path, columns.words), str(path)
     columns.check(table, source, what)
     table = table.after(skip, source)
     chosen = rows(table) if rows else np.ones(len(table), bool)
     if not chosen.any():
         raise GaugeError(f"{source} has no rows of {what}; measure {what} first.")
-    known = {one.name: table[one.name][chosen] for one in columns if one.name in table.columns}
+    known = {
+        one.name: table[one.name][chosen].astype(one.kind, copy=False)
+        for one in columns
+        if one.name in table.columns
+    }
     elements = [known.pop(name) for name in columns.indices if name in known]
     sweeps, index, order = arranged(table[SWEEP][chosen], elements, source, what)
     if sweeps.size < fewest:
@@ -127,7 +154,7 @@ def read_series(
         table.header,
         sweeps,
         dict(zip(names, index, strict=True)),
-        {name: np.asarray(one)[order] for name, one in known.items()},
+        {name: one[order] for name, one in known.items()},
     )
 
 

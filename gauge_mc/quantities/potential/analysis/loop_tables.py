@@ -7,13 +7,12 @@ from itertools import combinations_with_replacement
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gauge_mc.analysis.table_series import TableSeries, read_series
 from gauge_mc.arrays import Array, Integers
 from gauge_mc.domain.paths import PATHS
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.columns import SWEEP, Column, TableColumns
-from gauge_mc.files.table import TableData, read_table
 from gauge_mc.quantities.potential.analysis.loops import AXIS, LoopMatrices, PathLoops
 from gauge_mc.quoting import shortened
 
@@ -36,6 +35,9 @@ COLUMNS = TableColumns(
 )
 """Columns of a table of Wilson loops."""
 
+WHAT = "Wilson loops"
+"""Content of a table, for messages."""
+
 LOOP_COLUMNS = (SWEEP, *COLUMNS.names)
 """Names of the columns that every such table has."""
 
@@ -43,21 +45,21 @@ T_STEP = "t_step"
 """Line of the header with the distance of the values of T, if it is not 1."""
 
 
-def paths_of(table: TableData) -> list[str]:
+def paths_of(loops: TableSeries) -> list[str]:
     """Return the paths that a table contains, such as ``["100", "110"]``."""
-    return sorted(set(_path_names(table).tolist()))
+    return sorted(set(loops.index["path"].tolist()))
 
 
-def smearing_levels(table: TableData) -> list[int]:
+def smearing_levels(loops: TableSeries) -> list[int]:
     """Return the smearing levels that a table contains, ascending."""
-    return [int(level) for level in np.unique(_integers(table, "smearing"))]
+    return sorted(set(loops.index["smearing"].tolist()))
 
 
-def level_pairs(table: TableData) -> list[tuple[int, int]]:
+def level_pairs(loops: TableSeries) -> list[tuple[int, int]]:
     """Return the smearing levels of the two spatial sides that a table contains, ascending."""
-    other = OTHER_LEVEL if OTHER_LEVEL in table.columns else "smearing"
-    columns = (_integers(table, name).tolist() for name in ("smearing", other))
-    return sorted(set(zip(*columns, strict=True)))
+    level = loops.index["smearing"]
+    other = loops.index.get(OTHER_LEVEL, level)
+    return sorted(set(zip(level.tolist(), other.tolist(), strict=True)))
 
 
 def read_loops(
@@ -88,8 +90,9 @@ def read_loops(
     UsageError
         If nothing was measured after the update `skip`.
     """
-    table, source, known = _open(path, skip)
-    return [select_loops(table, one, smearing, source) for one in paths_of(table)], known
+    table = read_series(path, COLUMNS, WHAT, skip, fewest=1)
+    found = [select_loops(table, one, smearing) for one in paths_of(table)]
+    return found, ensemble_of(table.header)
 
 
 def read_matrices(
@@ -121,15 +124,9 @@ def read_matrices(
     UsageError
         If nothing was measured after the update `skip`.
     """
-    table, source, known = _open(path, skip)
-    return [select_matrices(table, one, levels, source) for one in paths_of(table)], known
-
-
-def _open(path: Path, skip: int) -> tuple[TableData, str, dict[str, str]]:
-    """Return a table of Wilson loops, its name, and what its header says of the ensemble."""
-    table, source = read_table(path), str(path)
-    _check_columns(table, source)
-    return table.after(skip, source), source, ensemble_of(table.header)
+    table = read_series(path, COLUMNS, WHAT, skip, fewest=1)
+    found = [select_matrices(table, one, levels) for one in paths_of(table)]
+    return found, ensemble_of(table.header)
 
 
 def ensemble_of(header: Mapping[str, str]) -> dict[str, str]:
@@ -139,24 +136,18 @@ def ensemble_of(header: Mapping[str, str]) -> dict[str, str]:
 
 
 def select_loops(
-    table: TableData,
-    path: str = "100",
-    smearing: int | None = None,
-    source: str = "The table",
-    other: int | None = None,
+    loops: TableSeries, path: str = "100", smearing: int | None = None, other: int | None = None
 ) -> PathLoops:
     """Return the loops along one path at one smearing level from a table.
 
     Parameters
     ----------
-    table : TableData
-        A table with the columns `LOOP_COLUMNS`.
+    loops : TableSeries
+        All loops of the table.
     path : str
         Path of the spatial lines, such as ``"100"``.
     smearing : int, optional
         Smearing level; by default the highest.
-    source : str
-        Name of the table for error messages.
     other : int, optional
         Smearing level of the other spatial side; by default the same.
 
@@ -168,37 +159,30 @@ def select_loops(
     Raises
     ------
     GaugeError
-        If the table lacks a column, the path or the level, or if some configuration does not have
-        every loop up to the largest r and t exactly once.
+        If the table lacks the path, the level, or a loop up to the largest r and t.
     """
-    _check_columns(table, source)
-    if path not in paths_of(table):
-        known = ", ".join(paths_of(table))
-        raise GaugeError(f"{source} has no loops along the path {path}; choose from {known}.")
-    known_levels = smearing_levels(table)
+    if path not in paths_of(loops):
+        known = ", ".join(paths_of(loops))
+        raise GaugeError(f"{loops.source} has no loops along the path {path}; choose from {known}.")
+    known_levels = smearing_levels(loops)
     level = known_levels[-1] if smearing is None else smearing
-    both = level, level if other is None else other
-    sweeps, r, t, values = _select(table, path, both, source)
-    return PathLoops(path, level, sweeps, r, t, values, tuple(known_levels))
+    r, t, values = _select(loops, path, (level, level if other is None else other))
+    return PathLoops(path, level, loops.sweeps, r, t, values, tuple(known_levels))
 
 
-def select_matrices(
-    table: TableData, path: str, levels: Sequence[int], source: str = "The table"
-) -> LoopMatrices:
+def select_matrices(loops: TableSeries, path: str, levels: Sequence[int]) -> LoopMatrices:
     """Return the loops along one path between all pairs of smearing levels from a table.
 
     The two orders of a pair have the same expectation value and are averaged if the table has both.
 
     Parameters
     ----------
-    table : TableData
-        A table with the columns `LOOP_COLUMNS` and `OTHER_LEVEL`.
+    loops : TableSeries
+        All loops of a table with the column `OTHER_LEVEL`.
     path : str
         Path of the spatial lines.
     levels : sequence of int
         Smearing levels.
-    source : str
-        Name of the table for error messages.
 
     Raises
     ------
@@ -206,96 +190,74 @@ def select_matrices(
         If the table has no loops between different levels, or for the reasons given in
         `select_loops`.
     """
-    if OTHER_LEVEL not in table.columns:
+    if OTHER_LEVEL not in loops.index:
         raise GaugeError(
-            f"{source} has no column '{OTHER_LEVEL}': its loops have the same smearing level on "
-            "both sides, but a variational analysis needs the loops between all pairs of levels; "
-            "fit a single level with --level instead."
+            f"{loops.source} has no column '{OTHER_LEVEL}': its loops have the same smearing level "
+            "on both sides, but a variational analysis needs the loops between all pairs of "
+            "levels; fit a single level with --level instead."
         )
     chosen = tuple(sorted(set(levels)))
     found = {}
-    pairs = level_pairs(table)
+    pairs = level_pairs(loops)
     for i, j in combinations_with_replacement(range(len(chosen)), 2):
         pair = chosen[i], chosen[j]
         orders = [one for one in {pair, pair[::-1]} if one in pairs] or [pair]
-        parts = [_select(table, path, one, source) for one in orders]
-        found[i, j] = found[j, i] = (*parts[0][:3], np.mean([one[3] for one in parts], axis=0))
-    sweeps, r, t, _ = found[0, 0]
+        parts = [_select(loops, path, one) for one in orders]
+        found[i, j] = found[j, i] = (*parts[0][:2], np.mean([one[2] for one in parts], axis=0))
+    r, t, _ = found[0, 0]
     size = len(chosen)
     for (i, j), one in found.items():
-        if any(not np.array_equal(a, b) for a, b in zip(one[:3], (sweeps, r, t), strict=True)):
+        if not (np.array_equal(one[0], r) and np.array_equal(one[1], t)):
             raise GaugeError(
-                f"{source} is incomplete: it has other loops between the levels {chosen[i]} and "
-                f"{chosen[j]} than at {chosen[0]}; measure its Wilson loops again."
+                f"{loops.source} is incomplete: it has other loops between the levels {chosen[i]} "
+                f"and {chosen[j]} than at {chosen[0]}; measure its Wilson loops again."
             )
-    rows = [np.stack([found[i, j][3] for j in range(size)], axis=-1) for i in range(size)]
-    return LoopMatrices(path, chosen, sweeps, r, t, np.stack(rows, axis=-2))
+    rows = [np.stack([found[i, j][2] for j in range(size)], axis=-1) for i in range(size)]
+    return LoopMatrices(path, chosen, loops.sweeps, r, t, np.stack(rows, axis=-2))
 
 
 def _select(
-    table: TableData, path: str, levels: tuple[int, int], source: str
-) -> tuple[Integers, Integers, Integers, Array]:
-    """Return sweeps, r, t and W(r, t) along one path with two smearing levels."""
-    level, other = levels
-    rows = (_path_names(table) == path) & (_integers(table, "smearing") == level)
-    if OTHER_LEVEL in table.columns:
-        rows &= _integers(table, OTHER_LEVEL) == other
-    if not rows.any():
-        known = ", ".join(str(known) for known in smearing_levels(table))
+    loops: TableSeries, path: str, levels: tuple[int, int]
+) -> tuple[Integers, Integers, Array]:
+    """Return r, t and W(r, t) along one path with two smearing levels."""
+    (level, other), index = levels, loops.index
+    chosen = (index["path"] == path) & (index["smearing"] == level)
+    chosen &= index.get(OTHER_LEVEL, other) == other
+    if not chosen.any():
+        known = ", ".join(map(str, smearing_levels(loops)))
         both = f"{level} smearing iterations"
         if level != other:
             both = f"{level} smearing iterations on one side and {other} on the other"
         raise GaugeError(
-            f"{source} has no loops along {path} after {both}; choose from the levels {known}."
+            f"{loops.source} has no loops along {path} after {both}; choose from the levels "
+            f"{known}."
         )
-    columns = [_integers(table, name)[rows] for name in ("sweep", "r", "t")]
-    loop = np.asarray(table.columns["loop"], dtype=np.float64)[rows]
-    (sweeps, at_sweep), (r, at_r), (t, at_t) = (np.unique(c, return_inverse=True) for c in columns)
-    values = np.full((sweeps.size, r.size, t.size), np.nan)
-    values[at_sweep, at_r, at_t] = loop
-    counts = np.bincount(at_sweep)
-    if not np.isfinite(values).all() or (counts != r.size * t.size).any():
-        bad = ~np.isfinite(values).all(axis=(1, 2)) | (counts != r.size * t.size)
+    order = np.flatnonzero(chosen)
+    order = order[np.lexsort((index["t"][order], index["r"][order]))]
+    found = np.stack([index["r"][order], index["t"][order]])
+    first, step = _first_r(loops, path), _t_step(loops)
+    last_r, last_t = found.max(axis=1)
+    r, t = np.arange(first, last_r + 1), np.arange(step, last_t + 1, step)
+    if not np.array_equal(found, [np.repeat(r, t.size), np.tile(t, r.size)]):
         raise GaugeError(
-            f"{source} is incomplete: configuration {sweeps[np.argmax(bad)]} does not have every "
-            f"loop along {path} up to {r[-1]}x{t[-1]} exactly once; measure its Wilson loops again."
+            f"{loops.source} is incomplete: its loops along {path} lack some r between {first} and "
+            f"{last_r}, or some t between {step} and {last_t} in steps of {step}; measure them "
+            "again."
         )
-    first, step = _first_r(table, path), _t_step(table, source)
-    for name, found, begin, by in (("r", r, first, 1), ("t", t, step, step)):
-        if not np.array_equal(found, np.arange(begin, found[-1] + 1, by)):
-            raise GaugeError(
-                f"{source} is incomplete: its loops along {path} lack some {name} between "
-                f"{begin} and {found[-1]}; measure them again."
-            )
-    return sweeps, r, t, values
+    return r, t, loops.values["loop"].take(order, axis=1).reshape(-1, r.size, t.size)
 
 
-def _first_r(table: TableData, path: str) -> int:
+def _first_r(loops: TableSeries, path: str) -> int:
     """Return the smallest number of steps along a path in a table."""
-    return 2 if path == AXIS and table.header.get("multihit") == "yes" else 1
+    return 2 if path == AXIS and loops.header.get("multihit") == "yes" else 1
 
 
-def _t_step(table: TableData, source: str) -> int:
+def _t_step(loops: TableSeries) -> int:
     """Return the distance of the values of t in a table."""
-    text = table.header.get(T_STEP, "1")
+    text = loops.header.get(T_STEP, "1")
     if not text.isascii() or not text.isdigit() or not 0 < int(text[:9]) < 10**6:
         raise GaugeError(
-            f"The header of {source} is damaged: {T_STEP} is '{shortened(text)}'; measure the "
-            "loops again."
+            f"The header of {loops.source} is damaged: {T_STEP} is '{shortened(text)}'; measure "
+            "the loops again."
         )
     return int(text)
-
-
-def _check_columns(table: TableData, source: str) -> None:
-    """Refuse a table that is empty or does not contain Wilson loops."""
-    COLUMNS.check(table, source, "Wilson loops")
-    if not len(table.columns["loop"]):
-        raise GaugeError(f"{source} has no loops yet; measure some first.")
-
-
-def _integers(table: TableData, name: str) -> Integers:
-    return np.asarray(table.columns[name], dtype=np.int64)
-
-
-def _path_names(table: TableData) -> NDArray[np.str_]:
-    return np.asarray(table.columns["path"], dtype=np.str_)

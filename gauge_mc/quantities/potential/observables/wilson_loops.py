@@ -11,10 +11,11 @@ import numpy as np
 
 from gauge_mc import defaults
 from gauge_mc.actions import Coupling
+from gauge_mc.analysis.table_series import series_of
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.paths import ORDERINGS, PATHS
-from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.time_lines import TIME_LINE
 from gauge_mc.files.columns import TableColumns
@@ -26,6 +27,7 @@ from gauge_mc.quantities.potential.analysis.loop_tables import (
     COLUMNS,
     OTHER_LEVEL,
     T_STEP,
+    WHAT,
     level_pairs,
     paths_of,
     select_loops,
@@ -223,22 +225,14 @@ class WilsonLoops(LoopSet, ReducedNoise):
 
         The names of correlators between levels have both, as ``smearing=0,smearing2=10``.
         """
-        try:
-            everything = [
-                (_in_words(pair, OTHER_LEVEL in table.columns), loops)
-                for pair in level_pairs(table)
-                for path in paths_of(table)
-                for loops in [select_loops(table, path, pair[0], source, pair[1])]
-            ]
-        except (KeyError, ValueError) as error:
-            raise GaugeError(
-                f"The table {source} is damaged: it is not a table of Wilson loops."
-            ) from error
+        found = series_of(table, source, COLUMNS, WHAT)
         return {
-            f"{levels},path={loops.path},r={r}": TimeSeries(
+            f"{_in_words(pair, OTHER_LEVEL in table)},path={path},r={r}": TimeSeries(
                 loops.sweeps, loops.values[:, i], loops.t_step, loops.t_step
             )
-            for levels, loops in everything
+            for pair in level_pairs(found)
+            for path in paths_of(found)
+            for loops in [select_loops(found, path, *pair)]
             for i, r in enumerate(loops.r)
         }
 

@@ -3,6 +3,7 @@ import math
 import numpy as np
 import pytest
 
+from gauge_mc.analysis.table_series import series_of
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import TableData, read_table, write_table
 from gauge_mc.quantities.potential.analysis.loop_ratios import (
@@ -10,6 +11,8 @@ from gauge_mc.quantities.potential.analysis.loop_ratios import (
     effective_potential_grid,
 )
 from gauge_mc.quantities.potential.analysis.loop_tables import (
+    COLUMNS,
+    LOOP_COLUMNS,
     paths_of,
     select_loops,
     smearing_levels,
@@ -17,13 +20,15 @@ from gauge_mc.quantities.potential.analysis.loop_tables import (
 from gauge_mc.quantities.potential.analysis.loops import PathLoops
 from tests.analysis.synthetic_loops import SIGMA, potential, synthetic_loops
 
-COLUMNS = ("sweep", "smearing", "path", "r", "t", "loop")
-
 
 def write_rows(path, rows):
     # Tables of earlier versions may contain values that are not finite.
-    write_table(path, {"observable": "Wilson loops"}, COLUMNS, rows)
+    write_table(path, {"observable": "Wilson loops"}, LOOP_COLUMNS, rows)
     return read_table(path)
+
+
+def loops_of(table):
+    return series_of(table, "w.csv", COLUMNS, "Wilson loops")
 
 
 def rows_of(loops):
@@ -56,7 +61,7 @@ def test_loops_are_selected_from_a_table(tmp_path):
     on, off = (synthetic_loops(rng, 3, 4, path) for path in ("100", "110"))
     thin = PathLoops("100", 0, on.sweeps, on.r, on.t, 0.9 * on.values)
     rows = rows_of(thin) + rows_of(on) + rows_of(off)
-    table = write_rows(tmp_path / "w.csv", sorted(rows, key=lambda row: row[0]))
+    table = loops_of(write_rows(tmp_path / "w.csv", sorted(rows, key=lambda row: row[0])))
     assert paths_of(table) == ["100", "110"]
     assert smearing_levels(table) == [0, 25]
     for expected, wanted in ((on, ("100", None)), (thin, ("100", 0)), (off, ("110", 25))):
@@ -73,9 +78,9 @@ def test_bad_tables_are_refused_in_one_sentence(tmp_path):
     whole = write_rows(tmp_path / "w.csv", rows)
     lacking = {name: values for name, values in whole.columns.items() if name != "loop"}
     cases = {
-        "lacks one": (rows[:-1], {}, "configuration 30 does not have every loop"),
-        "has one twice": ([*rows, rows[-1]], {}, "configuration 30 does not have every loop"),
-        "not a number": ([*rows[:-1], (*rows[-1][:-1], math.nan)], {}, "configuration 30"),
+        "lacks one": (rows[:-1], {}, "configuration 30 does not have the same rows"),
+        "has one twice": ([*rows, rows[-1]], {}, "configuration 30 does not have the same rows"),
+        "not a number": ([*rows[:-1], (*rows[-1][:-1], math.nan)], {}, "column 'loop' contains"),
         "starts at 2": ([row for row in rows if row[3] > 1], {}, "lack some r between 1"),
         "other path": (rows, {"path": "111"}, "no loops along the path 111; choose from 100"),
         "other level": (rows, {"smearing": 7}, "choose from the levels 25"),
@@ -83,14 +88,14 @@ def test_bad_tables_are_refused_in_one_sentence(tmp_path):
     for name, (content, wanted, message) in cases.items():
         table = write_rows(tmp_path / f"{name}.csv", content)
         with pytest.raises(GaugeError, match=message):
-            select_loops(table, **wanted)
+            select_loops(loops_of(table), **wanted)
     with pytest.raises(GaugeError, match="no column 'loop'"):
-        select_loops(TableData({}, lacking))
+        loops_of(TableData({}, lacking))
     words = TableData({}, {**whole.columns, "loop": np.full(len(rows), "oops")})
     with pytest.raises(GaugeError, match="column 'loop' contains"):
-        select_loops(words)
-    with pytest.raises(GaugeError, match="no loops yet"):
-        select_loops(write_rows(tmp_path / "empty.csv", []))
+        loops_of(words)
+    with pytest.raises(GaugeError, match="no rows of Wilson loops"):
+        loops_of(write_rows(tmp_path / "empty.csv", []))
 
 
 def test_creutz_ratios_of_an_area_law():
