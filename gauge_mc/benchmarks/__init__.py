@@ -22,13 +22,7 @@ from gauge_mc.run.parameters import Parameters
 from gauge_mc.signatures import with_fields
 
 if TYPE_CHECKING:
-    from gauge_mc.benchmarks.chiral import ChiralTime
-    from gauge_mc.benchmarks.end_to_end import EndToEnd
-    from gauge_mc.benchmarks.hmc import HmcTime
-    from gauge_mc.benchmarks.kernels import Benchmark
-    from gauge_mc.benchmarks.observables import ObservablesTime
-    from gauge_mc.benchmarks.operators import OperatorTime
-    from gauge_mc.benchmarks.quarks import QuarksTime
+    from gauge_mc.benchmarks.over import BenchSeries, Result
     from gauge_mc.benchmarks.timing import BenchProgress
     from gauge_mc.domain.device_group import DeviceGroup
     from gauge_mc.keywords import BenchKeywords
@@ -70,6 +64,9 @@ class BenchPlan:
         "Time observables, smearings, temporal links and flows instead of updates: all, or those "
         "with these names.",
         False,
+    )
+    updates: Sequence[str] = result_field(
+        "Names of updates of the usual algorithm and of observables, which are timed alone.", ()
     )
     quarks: bool = result_field("Time the hopping term instead of updates.", False)
     operator: str = result_field(
@@ -119,6 +116,11 @@ class BenchPlan:
             if not self.quarks:
                 raise UsageError("--operator is for --quarks; add it, or leave out --operator.")
             TimedOperator.parse(self.operator)
+        if self.updates and chosen:
+            raise UsageError(
+                f"Names are for the times of updates and of --observables; leave out {chosen[0]}, "
+                "or leave them out."
+            )
         if self.names:
             from gauge_mc.benchmarks.observables import check_names
 
@@ -173,7 +175,7 @@ class BenchPlan:
         devices: DeviceGroup,
         lattice: Lattice,
         progress: BenchProgress = lambda name, total: None,
-    ) -> Benchmark | ObservablesTime | QuarksTime | OperatorTime | ChiralTime | EndToEnd | HmcTime:
+    ) -> Result:
         """Return the times on devices.
 
         Raises
@@ -218,7 +220,8 @@ class BenchPlan:
             usual = usual_trajectory(*kind, self.rng, self.luxury)
             timed = usual if isinstance(self.hmc, bool) else self.hmc
             return hmc_time(replace(where, group=timed.group), timed, self.chains)
-        return benchmark(where, self.precision, self.rng, self.luxury, self.action)
+        updating = self.precision, self.rng, self.luxury, self.action
+        return benchmark(where, *updating, self.updates)
 
 
 @with_fields(BenchPlan, options=couplings)
@@ -228,20 +231,28 @@ def bench(
     backend: str = AUTOMATIC,
     devices: str | None = None,
     threads: int | None = None,
+    over: str = "",
+    weak: bool = False,
     **options: Unpack[BenchKeywords],
-) -> Benchmark | ObservablesTime | QuarksTime | OperatorTime | ChiralTime | EndToEnd | HmcTime:
+) -> Result | BenchSeries:
     """Time the kernels on this machine, and compare the times with the memory bandwidth.
 
     Parameters
     ----------
     backend, devices, threads
         See `gauge_mc.devices.choose_devices`.
+    over : str
+        An option and its values, such as ``devices=1,2,4``, for each of which the kernels are
+        timed. It may be the lattice, the precision, or the number of devices or threads.
+    weak : bool
+        Whether the lattice extends along t with the number of devices or threads.
     **options : object
         Fields of `gauge_mc.benchmarks.BenchPlan`, and options of the action, by name.
 
     Returns
     -------
-    Benchmark, ObservablesTime, QuarksTime, OperatorTime, ChiralTime, EndToEnd or HmcTime
+    Benchmark, ObservablesTime, QuarksTime, OperatorTime, ChiralTime, EndToEnd, HmcTime or \
+BenchSeries
         What ``gauge-mc bench --json`` prints.
 
     Raises
@@ -254,9 +265,24 @@ def bench(
     from gauge_mc.domain.device_group import open_device_group
     from gauge_mc.domain.mpi import find_processes
 
-    plan, processes = BenchPlan.from_values(options), find_processes()
-    with processes.aborting():
-        lattice = plan.lattice_on(choose_devices(devices, backend, threads)[0].backend)
-        opened = open_device_group(devices, backend, threads, processes, lattice=lattice)
+    processes = find_processes()
+    place: dict[str, Any] = {"backend": backend, "devices": devices, "threads": threads}
+
+    def once(changes: Mapping[str, Any]) -> Result:
+        values = {**options, **place, **changes}
+        where: dict[str, Any] = {name: values.pop(name) for name in place}
+        plan = BenchPlan.from_values(values)
+        lattice = plan.lattice_on(choose_devices(**where)[0].backend)
+        opened = open_device_group(**where, processes=processes, lattice=lattice)
         with closing(opened) as group:
             return plan.carry_out(group, lattice)
+
+    with processes.aborting():
+        if not over:
+            return once({})
+        from gauge_mc.benchmarks.over import Axis, bench_over
+
+        axis = Axis.parse(over, weak)
+        usual = BenchPlan.from_values(options)
+        first = usual.lattice_on(choose_devices(**place)[0].backend)
+        return bench_over(axis, first, once)

@@ -11,7 +11,7 @@ from gauge_mc.actions import Action
 from gauge_mc.algorithms import ALGORITHMS, Tuning
 from gauge_mc.benchmarks.energy import energy_of
 from gauge_mc.benchmarks.kernels import THERMALISATION
-from gauge_mc.benchmarks.timing import Bench, BenchResult
+from gauge_mc.benchmarks.timing import Bench, BenchResult, Rate
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
@@ -79,6 +79,11 @@ class HmcTime(BenchResult):
     energy_source: str = result_field(
         "Where the energy was read, such as ``RAPL`` or ``NVML``, or why it is not available."
     )
+
+    @property
+    def rates(self) -> dict[str, Rate]:
+        """The links per second of whole trajectories, in 10^9; see `Rated`."""
+        return {"trajectory": Rate(1 / self.ns_per_link(self.trajectory_s, self.chains))}
 
     @property
     def ratio(self) -> float:

@@ -12,17 +12,27 @@ from gauge_mc import __version__, defaults
 from gauge_mc.actions import ACTIONS, Action, Coupling
 from gauge_mc.algorithms import ALGORITHMS, Algorithm
 from gauge_mc.benchmarks.energy import energy_of
-from gauge_mc.benchmarks.timing import COPY_SECONDS, Bench, copy_bandwidth, seconds_of
+from gauge_mc.benchmarks.timing import (
+    COPY_SECONDS,
+    Bench,
+    Rate,
+    Rated,
+    copy_bandwidth,
+    neighbour_bandwidth,
+    seconds_of,
+)
 from gauge_mc.devices.base import Registers
 from gauge_mc.domain.energy import EnergyUse
 from gauge_mc.domain.halo import HaloExchange
 from gauge_mc.domain.layout import WORD_BYTES
-from gauge_mc.errors import NoMemoryError
+from gauge_mc.errors import NoMemoryError, UnknownNameError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES, Observable, measure_repeatedly
+from gauge_mc.quoting import shortened
 from gauge_mc.random import GENERATORS
+from gauge_mc.registry import nearest
 from gauge_mc.results import documented, result_field
 from gauge_mc.updates.heatbath import heatbath
 from gauge_mc.updates.overrelaxation import overrelax
@@ -68,7 +78,7 @@ class KernelTime:
 
 @documented
 @dataclass(frozen=True)
-class Benchmark:
+class Benchmark(Rated):
     """The times of all kernels."""
 
     date: str = result_field("Date in ISO 8601.")
@@ -84,11 +94,25 @@ class Benchmark:
     copy_gb_per_s: float = result_field(
         "Bandwidth of a large copy on all devices together in GB/s, read and written."
     )
+    neighbour_gb_per_s: float | None = result_field(
+        "Bytes that all devices together send to the next one in large copies, in GB/s; None for "
+        "one device."
+    )
     kernels: list[KernelTime] = result_field("Times of the kernels.")
     left_out: list[str] = result_field("Kernels that were not timed, with the reasons.")
     energy_source: str = result_field(
         "Where the energy was read, such as ``RAPL`` or ``NVML``, or why it is not available."
     )
+
+    @property
+    def rates(self) -> dict[str, Rate]:
+        """The links per second, in 10^9; see `Rated`."""
+        return {
+            one.name: Rate(
+                one.links_per_s / 1e9, one.roofline and one.links_per_s / one.roofline / 1e9
+            )
+            for one in self.kernels
+        }
 
     @property
     def ratios(self) -> dict[str, float]:
@@ -142,6 +166,7 @@ def benchmark(
     random: str = defaults.RNG,
     luxury: int | None = None,
     action: Action | None = None,
+    names: Sequence[str] = (),
 ) -> Benchmark:
     """Time all kernels on a thermal field.
 
@@ -156,17 +181,22 @@ def benchmark(
         Quality level of the generator.
     action : Action, optional
         Another action, whose updates are timed as well.
+    names : sequence of str
+        Names of what is timed, among the updates of the usual algorithm and the observables; by
+        default all of them, and the updates with other generators and algorithms.
 
     Raises
     ------
     UsageError, GaugeError
-        See `Field.hot`, `Random.for_field` and `Action.check`.
+        If nothing has one of the names; see also `Field.hot`, `Random.for_field` and
+        `Action.check`.
     """
     devices, group, lattice = bench.devices, bench.group, bench.lattice
     field = Field.hot(lattice, group, precision, devices)
     generator = Random.for_field(field, random, luxury=luxury)
     bench.begin("copy")
     bandwidth = copy_bandwidth(devices, group, precision, min(bench.seconds, COPY_SECONDS))
+    beside = neighbour_bandwidth(devices, group, precision)
     beta = GROUPS[group].beta
     heatbath(field, beta, generator, THERMALISATION)
     overrelax(field, THERMALISATION // 2)
@@ -179,10 +209,14 @@ def benchmark(
         items += _updates(field, another, generator, first)
     items += _observables(field)
     others = [name for name in GENERATORS if name != random]
+    rest = _other_algorithms(field, usual, generator, left_out)
+    count = len(items) + len(others) + len(ALGORITHMS) - 1
+    if names:
+        items = _named(items, names)
+        others, rest, count = [], iter(()), len(items)
     link_bytes = field.group.components * field.layouts[0].real.itemsize
     kernels, energies = [], list[EnergyUse]()
-    bench = bench.of(len(items) + len(others) + len(ALGORITHMS) - 1)
-    rest = _other_algorithms(field, usual, generator, left_out)
+    bench = bench.of(count)
     for item in chain(items, _other_generators(field, beta, others, luxury, left_out), rest):
         bench.begin(item.name)
         median, spread = seconds_of(devices, item.call, bench.seconds)
@@ -214,10 +248,23 @@ def benchmark(
         len(field.layouts),
         field.layouts[0].lanes,
         bandwidth / 1e9,
+        beside and beside / 1e9,
         kernels,
         left_out,
         next((one for one in energies if one.joules is not None), energies[-1]).source,
     )
+
+
+def _named(items: Sequence[KernelTimer], names: Sequence[str]) -> list[KernelTimer]:
+    """Return what has one of the names, also with another action."""
+    known = {one.name.partition(", ")[0] for one in items}
+    for name in names:
+        if name not in known:
+            raise UnknownNameError(
+                f"There is no update or observable '{shortened(name)}' whose speed bench "
+                f"measures{nearest(name, sorted(known))}"
+            )
+    return [one for one in items if one.name.partition(", ")[0] in names]
 
 
 def _updates(

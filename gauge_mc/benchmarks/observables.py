@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from gauge_mc import defaults
 from gauge_mc.benchmarks.kernels import THERMALISATION
-from gauge_mc.benchmarks.timing import Bench, BenchResult
+from gauge_mc.benchmarks.timing import Bench, BenchResult, Rate
 from gauge_mc.errors import UnknownNameError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.gradient_flow import GradientFlow
@@ -57,6 +57,16 @@ class ObservablesTime(BenchResult):
     flows: dict[str, float] = result_field(
         "Time of one Runge-Kutta step with fixed step size, by gradient flow."
     )
+
+    @property
+    def rates(self) -> dict[str, Rate]:
+        """The links per second, in 10^9; see `Rated`."""
+        kinds = (self.observables, self.smearings, self.temporal_links, self.flows)
+        return {
+            name: Rate(1 / self.ns_per_link(sweeps))
+            for kind in kinds
+            for name, sweeps in kind.items()
+        }
 
     def ns_per_link(self, sweeps: float) -> float:
         """Return a time in ns per link, given in heatbath sweeps."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from gauge_mc import defaults
 from gauge_mc.benchmarks.quarks import KAPPA, flops_per_site
-from gauge_mc.benchmarks.timing import Bench, BenchResult
+from gauge_mc.benchmarks.timing import Bench, BenchResult, Rate
 from gauge_mc.devices import Device
 from gauge_mc.devices.rehearsal import RehearsalDevice
 from gauge_mc.domain.device_group import DeviceGroup
@@ -156,6 +156,9 @@ class OperatorParts:
         "Bytes that the kernels of an iteration move if each reads and writes every number once."
     )
     iteration_gb_per_s: float = result_field("The same in GB/s.")
+    iteration_tflops: float = result_field(
+        "10^12 operations per second of an iteration, of which those of hopping terms are counted."
+    )
 
 
 @documented
@@ -163,6 +166,7 @@ class OperatorParts:
 class OperatorTime(BenchResult):
     """Times of a Dirac operator and of conjugate gradients."""
 
+    unit = "TFLOP/s"
     operator: str = result_field("The operator with its parameters.")
     fifth: int = result_field("Extent of the fifth direction; 1 if there is none.")
     reals: int = result_field("Stored reals per link.")
@@ -171,6 +175,16 @@ class OperatorTime(BenchResult):
     )
     flops_per_site: int = result_field("Operations of the hopping term per site and vector.")
     parts: list[OperatorParts] = result_field("Times by type of storage.")
+
+    @property
+    def rates(self) -> dict[str, Rate]:
+        """The operations per second of hopping terms; see `Rated`."""
+        found = {}
+        for one in self.parts:
+            found[f"hopping term, {one.storage}"] = Rate(one.hop_tflops, one.hop_tflops / one.share)
+            found[f"operator, {one.storage}"] = Rate(one.operator_tflops)
+            found[f"iteration, {one.storage}"] = Rate(one.iteration_tflops)
+        return found
 
 
 def operator_time(bench: Bench, operator: TimedOperator) -> OperatorTime:
@@ -236,6 +250,7 @@ def _parts(
         launches_per_iteration(timed, field, storage.name),
         iteration_bytes,
         iteration_bytes / iteration_s / 1e9,
+        4 * sites * extent * flops / iteration_s / 1e12,
     )
 
 

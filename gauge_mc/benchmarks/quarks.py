@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import product
 
-from gauge_mc.benchmarks.timing import Bench, BenchResult
+from gauge_mc.benchmarks.timing import Bench, BenchResult, Rate
 from gauge_mc.fields.field import Field
 from gauge_mc.groups import GROUPS
 from gauge_mc.quarks.operators import Wilson
@@ -49,6 +49,7 @@ class HopTime:
 class QuarksTime(BenchResult):
     """Times of the hopping term."""
 
+    unit = "TFLOP/s"
     copy_gb_per_s: float = result_field(
         "Bandwidth of a large copy on all devices together in GB/s, read and written."
     )
@@ -56,6 +57,13 @@ class QuarksTime(BenchResult):
     hops: list[HopTime] = result_field(
         "Times of the hopping term, by type of storage and number of vectors."
     )
+
+    @property
+    def rates(self) -> dict[str, Rate]:
+        """The operations per second; see `Rated`."""
+        kinds = [(one.storage, f"{one.reals} reals", f"vectors {one.vectors}") for one in self.hops]
+        rates = [Rate(one.tflops, one.tflops / one.share) for one in self.hops]
+        return {", ".join(kind): rate for kind, rate in zip(kinds, rates, strict=True)}
 
 
 def flops_per_site(colours: int) -> int:

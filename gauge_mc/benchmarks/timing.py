@@ -7,8 +7,9 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
 
-from gauge_mc.devices.base import repeated
+from gauge_mc.devices.base import Copy, repeated
 from gauge_mc.devices.kernels import REAL_BYTES, Kernel
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
@@ -88,8 +89,29 @@ class Bench:
         return self.devices.name, self.group, str(self.lattice)
 
 
+class Rate(NamedTuple):
+    """How fast something is."""
+
+    value: float
+    """Its rate; see `Rated.unit`."""
+    limit: float | None = None
+    """The rate with which a copy would move its bytes; None if these are unknown."""
+
+
+class Rated:
+    """A result with rates that can be compared between lattices, precisions and devices."""
+
+    unit: ClassVar[str] = "Glink/s"
+    """Unit of the rates."""
+
+    @property
+    def rates(self) -> dict[str, Rate]:
+        """The rates by name; empty if there are none that can be compared."""
+        return {}
+
+
 @dataclass(frozen=True)
-class BenchResult:
+class BenchResult(Rated):
     """The group, the lattice and the precision with which all benchmarks begin."""
 
     device: str = result_field("Names of the devices.")
@@ -151,6 +173,35 @@ def copy_bandwidth(
     median = min(seconds_of(devices, copy, seconds)[0] for copy in (by_kernel, by_driver))
     moved = sum(2 * source.buffer.nbytes for source, _ in pairs)
     return sum(devices.processes.allgather(moved / median))
+
+
+def neighbour_bandwidth(devices: DeviceGroup, group: str, precision: str) -> float | None:
+    """Return the bandwidth of simultaneous copies from each device of a process to the next one.
+
+    Returns
+    -------
+    float or None
+        Bytes/s that all devices together send; None with one device.
+    """
+    if len(devices.devices) == 1:
+        return None
+    pairs = [_pair(DeviceGroup((device,)), group, precision) for device in devices.devices]
+    following = [*pairs[1:], pairs[0]]
+    sends = [
+        source.device.prepare_copies(
+            [Copy(source.buffer.address, target.device, target.buffer.address)],
+            source.buffer.nbytes,
+        )
+        for (source, _), (_, target) in zip(pairs, following, strict=True)
+    ]
+
+    def send(times: int) -> None:
+        for _ in range(times):
+            for one in sends:
+                one()
+
+    sent = sum(source.buffer.nbytes for source, _ in pairs)
+    return sum(devices.processes.allgather(sent / seconds_of(devices, send, COPY_SECONDS)[0]))
 
 
 def _pair(device: DeviceGroup, group: str, precision: str) -> tuple[Slab, Slab]:

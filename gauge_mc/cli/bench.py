@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json as text
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gauge_mc import defaults
-from gauge_mc.actions import Action, couplings, parse
+from gauge_mc.actions import couplings, parse
+from gauge_mc.algorithms import ALGORITHMS
 from gauge_mc.benchmarks import BenchPlan
 from gauge_mc.benchmarks.saved import MAX_SAVED, SavedBenchmark
 from gauge_mc.cli import options as o
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from gauge_mc.benchmarks.kernels import Benchmark
     from gauge_mc.benchmarks.observables import ObservablesTime
     from gauge_mc.benchmarks.operators import OperatorTime
+    from gauge_mc.benchmarks.over import BenchSeries, Result
     from gauge_mc.benchmarks.quarks import QuarksTime
     from gauge_mc.console import Console
     from gauge_mc.domain.device_group import DeviceGroup
@@ -76,15 +78,23 @@ CHANGES: Mapping[str, Mapping[str, Any]] = {
     "gauge_mc.benchmarks.chiral:ChiralTime",
     "gauge_mc.benchmarks.end_to_end:EndToEnd",
     "gauge_mc.benchmarks.hmc:HmcTime",
+    "gauge_mc.benchmarks.over:BenchSeries",
 )
 @with_settings(SETTINGS, CHANGES)
 def bench(
     names: Annotated[
         list[str] | None,
         o.argument(
-            "With --observables: what is timed, such as plaquette or ape.",
+            "What is timed, instead of everything: updates and observables, such as heatbath and "
+            "plaquette; with --observables also smearings, such as ape.",
             metavar="NAME",
-            choices=[*OBSERVABLES, *SMEARINGS, *TEMPORAL_LINKS, *FLOWS],
+            choices=[
+                *ALGORITHMS[defaults.ALGORITHM].timed_sweeps,
+                *OBSERVABLES,
+                *SMEARINGS,
+                *TEMPORAL_LINKS,
+                *FLOWS,
+            ],
         ),
     ] = None,
     seconds: Annotated[
@@ -150,6 +160,25 @@ def bench(
             1,
         ),
     ] = None,
+    over: Annotated[
+        str | None,
+        o.option(
+            "Do it for each of these values of an option, and compare the rates. The option is "
+            "lattice, devices, threads or precision.",
+            metavar="OPTION=VALUE,...",
+        ),
+    ] = None,
+    weak: Annotated[
+        bool,
+        o.option(
+            "With --over devices or threads: extend the lattice along t with their number.",
+            flag="--weak",
+        ),
+    ] = False,
+    plot: Annotated[
+        Path | None,
+        o.option("With --over: draw the rates, as PDF, PNG or SVG.", metavar="FILE"),
+    ] = None,
     tune: Annotated[
         bool, o.option("First find the fastest launch bounds for this type of GPU.", flag="--tune")
     ] = False,
@@ -170,44 +199,70 @@ def bench(
     first. Values above 100 % mean that the caches hold the field. "nJ/link" is the energy that the
     devices use, if they have counters that can be read.
     """
+    from gauge_mc.benchmarks.over import Axis, BenchSeries, bench_over
     from gauge_mc.console import Console
     from gauge_mc.devices.choice import AUTOMATIC, choose_devices, hint
     from gauge_mc.domain.device_group import open_device_group
     from gauge_mc.domain.mpi import find_processes
+    from gauge_mc.plots.figures.files import figure_kind
 
     backend, devices, threads, share_gpus = (settings.pop(name) for name in PLACE)
-    if names and not observables:
-        raise UsageError("Names are for --observables; add it, or leave them out.")
-    timed = names or observables
-    chosen: dict[str, Any] = dict(seconds=seconds, observables=timed, chains=chains)
+    if (weak or plot) and not over:
+        raise UsageError("--weak and --plot are for --over; add it, or leave them out.")
+    if over and (tune or compare):
+        raise UsageError(
+            "--over is for one benchmark after the other; leave out --tune and --compare."
+        )
+    timed = names or observables if observables else False
+    alone = names if names and not observables else None
+    chosen: dict[str, Any] = dict(seconds=seconds, observables=timed, updates=alone, chains=chains)
     chosen |= dict(quarks=quarks, chiral=chiral, end_to_end=end_to_end)
     if card and not hmc:
         raise UsageError("--card is for --hmc; add it, or leave out --card.")
-    plan = BenchPlan.from_values(
-        settings | chosen | dict(hmc=_run_of(card, settings) or hmc, operator=operator)
-    )
+    chosen |= dict(operator=operator)
+
+    def plan_of(changes: Mapping[str, Any]) -> BenchPlan:
+        own = {**settings, **changes}
+        return BenchPlan.from_values({**own, **chosen, "hmc": _run_of(card, own) or hmc})
+
+    plan, axis = plan_of({}), Axis.parse(over, weak) if over else None
     before = SavedBenchmark.read(compare).times if compare else None
     if save:
         SAVED.check(save)
+    if plot:
+        figure_kind(plot).check(plot)
     console = Console(stderr=json)
     processes = find_processes()
     with processes.aborting():
-        backend = backend or AUTOMATIC
-        extents = plan.lattice_on(choose_devices(devices, backend, threads)[0].backend)
-        group_of_devices = open_device_group(
-            devices, backend, threads, processes, bool(share_gpus), lattice=extents
-        )
-        root = group_of_devices.root
-        advice = hint() if backend == AUTOMATIC and not devices else None
+        place = {"backend": backend or AUTOMATIC, "devices": devices, "threads": threads}
+        root = processes.rank == 0
+        advice = hint() if place["backend"] == AUTOMATIC and not devices else None
         if advice and root:
             console.print(advice, soft_wrap=True)
-        if tune:
-            acting, kind = plan.action or parse(defaults.ACTION), (plan.group, extents)
-            _tune(group_of_devices, console, *kind, plan.precision, plan.rng, plan.luxury, acting)
-        with _progress(Console(stderr=True, quiet=not root)) as progress:
-            found = plan.carry_out(group_of_devices, extents, progress)
+
+        def once(changes: Mapping[str, Any]) -> Result:
+            values = {**place, **changes}
+            where: dict[str, Any] = {name: values.pop(name) for name in place}
+            own = plan_of(values)
+            extents = own.lattice_on(choose_devices(**where)[0].backend)
+            opened = open_device_group(
+                **where, processes=processes, share_gpus=bool(share_gpus), lattice=extents
+            )
+            with closing(opened) as group:
+                if tune:
+                    _tune(group, console, own, extents)
+                with _progress(Console(stderr=True, quiet=not root)) as progress:
+                    return own.carry_out(group, extents, progress)
+
+        found = (
+            bench_over(axis, plan.lattice_on(choose_devices(**place)[0].backend), once)
+            if axis
+            else once({})
+        )
     if not root:
         return
+    if plot and isinstance(found, BenchSeries):
+        _draw(found, plot)
     values = asdict(found)
     if save:
         with replacing(save, kind=SAVED) as file:
@@ -252,16 +307,7 @@ def _progress(console: Console) -> Iterator[Callable[[str, int], object]]:
         yield advance
 
 
-def _tune(
-    devices: DeviceGroup,
-    console: Console,
-    group: str,
-    lattice: Lattice,
-    precision: str,
-    rng: str,
-    luxury: int | None,
-    action: Action,
-) -> None:
+def _tune(devices: DeviceGroup, console: Console, plan: BenchPlan, lattice: Lattice) -> None:
     """Try launch bounds, and show the times; a star marks a choice that was kept."""
     from gauge_mc.benchmarks.tune import tune
     from gauge_mc.devices.base import TunableDevice
@@ -269,7 +315,8 @@ def _tune(
     device = devices.devices[0]
     if not isinstance(device, TunableDevice) or devices.processes.size > 1:
         raise UsageError("--tune works only on a GPU and in one process; leave it out.")
-    for timing in tune(device, group, lattice, precision, rng, luxury, action=action):
+    kind = plan.group, lattice, plan.precision, plan.rng, plan.luxury
+    for timing in tune(device, *kind, action=plan.action or parse(defaults.ACTION)):
         registers = f"{timing.registers.count:3} registers" if timing.registers else ""
         spilled = f"{timing.registers.spilled:4} B spilled" if timing.registers else ""
         time = f"{timing.ns_per_link:.4g} ns/link{'  *' * timing.kept}"
@@ -277,13 +324,7 @@ def _tune(
 
 
 def _show(
-    found: EndToEnd
-    | ObservablesTime
-    | QuarksTime
-    | OperatorTime
-    | ChiralTime
-    | HmcTime
-    | Benchmark,
+    found: Result | BenchSeries,
     before: Mapping[str, float] | None,
     console: Console,
 ) -> None:
@@ -293,6 +334,7 @@ def _show(
     from gauge_mc.benchmarks.hmc import HmcTime
     from gauge_mc.benchmarks.observables import ObservablesTime
     from gauge_mc.benchmarks.operators import OperatorTime
+    from gauge_mc.benchmarks.over import BenchSeries
     from gauge_mc.benchmarks.quarks import QuarksTime
 
     match found:
@@ -308,6 +350,8 @@ def _show(
             console.print(*_chiral(found), sep="\n")
         case HmcTime():
             console.print(*_trajectory(found), sep="\n")
+        case BenchSeries():
+            console.print(*_rates(found), sep="\n")
         case _:
             _show_updates(found, before, console)
 
@@ -363,6 +407,38 @@ def _table(result: Benchmark, before: Mapping[str, float] | None) -> Table:
             row.append(f"{kernel.ns_per_link / old:.3f}" if old else "–")
         table.add_row(*row)
     return table
+
+
+def _rates(found: BenchSeries) -> list[Any]:
+    from rich.table import Table
+
+    table = Table()
+    table.add_column(f"{found.unit}, by {found.axis}")
+    for value in found.values:
+        table.add_column(value, justify="right", no_wrap=True)
+    for one in found.series:
+        cells = [
+            ("–" if rate is None else f"{rate:.4g}") + (f" ({part:.0%})" if part else "")
+            for rate, part in zip(one.rates, one.efficiencies, strict=True)
+        ]
+        table.add_row(one.name, *cells)
+    several = any(part for one in found.series for part in one.efficiencies)
+    note = [f"in brackets: for each of the {found.axis}, relative to the first column"]
+    return [found.title, table, *note * several]
+
+
+def _draw(found: BenchSeries, file: Path) -> None:
+    """Draw the rates along an axis."""
+    from gauge_mc.benchmarks.over import AXES
+    from gauge_mc.plots.figures.rates import RateCurve, draw_rates
+
+    def known(values: Sequence[float | None]) -> list[tuple[float, float]]:
+        return [(x, one) for x, one in zip(found.numbers, values, strict=True) if one]
+
+    curves = [RateCurve(one.name, known(one.rates), known(one.limits)) for one in found.series]
+    ticks = [*zip(found.numbers, found.values, strict=True)]
+    divided = any(part for one in found.series for part in one.efficiencies)
+    draw_rates(curves, AXES[found.axis], found.unit, ticks, file, found.title, divided)
 
 
 def _whole_runs(found: EndToEnd) -> list[Any]:

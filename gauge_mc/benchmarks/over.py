@@ -1,0 +1,176 @@
+"""A benchmark over the values of one option, such as the number of devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
+
+from gauge_mc.benchmarks.chiral import ChiralTime
+from gauge_mc.benchmarks.end_to_end import EndToEnd
+from gauge_mc.benchmarks.hmc import HmcTime
+from gauge_mc.benchmarks.kernels import Benchmark
+from gauge_mc.benchmarks.observables import ObservablesTime
+from gauge_mc.benchmarks.operators import OperatorTime
+from gauge_mc.benchmarks.quarks import QuarksTime
+from gauge_mc.benchmarks.timing import Rate
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import UsageError
+from gauge_mc.registry import in_words
+from gauge_mc.results import documented, result_field
+
+AXES: Mapping[str, str] = {
+    "lattice": "number of sites",
+    "devices": "number of devices",
+    "threads": "number of threads",
+    "precision": "precision",
+}
+"""Options over whose values a benchmark goes, with the label of the abscissa."""
+
+SHARED = ("devices", "threads")
+"""Those that divide the work."""
+
+MOST = 32
+"""Largest number of values."""
+
+Result = Benchmark | ObservablesTime | QuarksTime | OperatorTime | ChiralTime | EndToEnd | HmcTime
+
+
+class Axis(NamedTuple):
+    """An option with the values that it has one after the other."""
+
+    name: str
+    """One of `AXES`."""
+    values: tuple[str, ...]
+    """Its values, as they are given to the command."""
+    weak: bool = False
+    """Whether the lattice extends along t with the number of devices or threads."""
+
+    @classmethod
+    def parse(cls, text: str, weak: bool = False) -> Self:
+        """Read an axis, such as ``devices=1,2,4``.
+
+        Raises
+        ------
+        UsageError
+            If the option cannot be an axis, or it has no values, one twice, or too many.
+        """
+        name, _, rest = text.partition("=")
+        name, values = name.strip(), tuple(one.strip() for one in rest.split(",") if one.strip())
+        if name not in AXES or not values:
+            raise UsageError(
+                f"--over must be {in_words(AXES, 'or')} with values, as in devices=1,2,4."
+            )
+        if len({*values}) < len(values) or len(values) > MOST:
+            raise UsageError(f"--over must have different values, {MOST} at most.")
+        axis = cls(name, values, weak)
+        if weak and name not in SHARED:
+            raise UsageError(f"--weak is for --over {in_words(SHARED, 'or')}; leave it out.")
+        axis.numbers  # noqa: B018, which refuses other words
+        return axis
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """The abscissa of every value."""
+        if self.name == "precision":
+            return tuple(float(n) for n in range(len(self.values)))
+        if self.name == "lattice":
+            return tuple(float(Lattice.parse(one).sites) for one in self.values)
+        counts = [one.removeprefix("cpu:") for one in self.values]
+        if not all(one.isdigit() and int(one) for one in counts):
+            raise UsageError(f"--over {self.name} takes numbers, as in {self.name}=1,2,4.")
+        return tuple(float(one) for one in counts)
+
+    def changes(self, n: int, lattice: Lattice) -> dict[str, Any]:
+        """Return the options of the n-th benchmark, given the lattice without this axis."""
+        value: dict[str, Any] = {self.name: self.values[n]}
+        if self.name == "threads":
+            value = {self.name: int(self.values[n])}
+        elif self.name == "lattice":
+            value = {self.name: Lattice.parse(self.values[n])}
+        if self.weak:
+            value["lattice"] = replace(lattice, t=lattice.t * int(self.numbers[n]))
+        return value
+
+
+@documented
+@dataclass(frozen=True)
+class RateSeries:
+    """The rates of one thing along the axis of a benchmark."""
+
+    name: str = result_field("Name of the thing.")
+    rates: list[float | None] = result_field("Its rates; None where it was not timed.")
+    limits: list[float | None] = result_field(
+        "Rates with which a copy would move its bytes; None if these are unknown."
+    )
+    efficiencies: list[float | None] = result_field(
+        "Rates for each device or thread, divided by the first one; None along other axes."
+    )
+
+
+@documented
+@dataclass(frozen=True)
+class BenchSeries:
+    """Benchmarks along an axis, made one after the other."""
+
+    axis: str = result_field("Name of the option.")
+    values: list[str] = result_field("Its values.")
+    numbers: list[float] = result_field(
+        "Abscissas: numbers of devices, threads or sites, or positions in the list."
+    )
+    unit: str = result_field("Unit of the rates.")
+    series: list[RateSeries] = result_field("Rates by thing.")
+    title: str = result_field("What is compared.")
+    results: list[Result] = result_field("The benchmarks.")
+
+
+def bench_over(
+    axis: Axis, lattice: Lattice, once: Callable[[Mapping[str, Any]], Result]
+) -> BenchSeries:
+    """Carry out a benchmark for every value of an axis.
+
+    Parameters
+    ----------
+    axis : Axis
+        The option and its values.
+    lattice : Lattice
+        The lattice, if the axis is another option.
+    once : callable
+        Carries out a benchmark with these options.
+
+    Raises
+    ------
+    UsageError
+        If the benchmark has no rates that can be compared.
+    """
+    results = [once(axis.changes(n, lattice)) for n in range(len(axis.values))]
+    rates = [one.rates for one in results]
+    if not all(rates):
+        raise UsageError(
+            "--over compares rates, which --chiral and --end-to-end do not have; leave it out."
+        )
+    names = dict.fromkeys(name for one in rates for name in one)
+    series = [_series(name, [one.get(name) for one in rates], axis) for name in names]
+    first = results[0]
+    fixed = [first.group.upper()]
+    if axis.name != "lattice":
+        fixed.append(f"{first.lattice}{f' for each of the {axis.name}' * axis.weak}")
+    title = f"{' '.join(fixed)} on {results[-1].device}"
+    return BenchSeries(
+        axis.name, [*axis.values], [*axis.numbers], first.unit, series, title, results
+    )
+
+
+def _series(name: str, rates: Sequence[Rate | None], axis: Axis) -> RateSeries:
+    """Return the rates of one thing."""
+    each = [
+        one.value / number if one and axis.name in SHARED else None
+        for one, number in zip(rates, axis.numbers, strict=True)
+    ]
+    first = next((one for one in each if one), None)
+    return RateSeries(
+        name,
+        [one.value if one else None for one in rates],
+        [one.limit if one else None for one in rates],
+        [one / first if one and first else None for one in each],
+    )

@@ -1,0 +1,148 @@
+"""``gauge-mc bench --over``: rates along an axis, and their figure."""
+
+import json
+from collections import namedtuple
+
+import pytest
+
+from gauge_mc.benchmarks.over import Axis, bench_over
+from gauge_mc.benchmarks.timing import Rate, Rated, neighbour_bandwidth
+from gauge_mc.devices.cpu.device import CpuDevice
+from gauge_mc.domain.device_group import DeviceGroup
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import UsageError
+from gauge_mc.plots.figures.rates import RateCurve, draw_rates
+from tests.calls import call
+
+LATTICE = Lattice(4, 4, 6, 8)
+
+TINY = ("--seconds", "0.05", "--backend", "cpu", "--threads", "1")
+
+
+class Made(Rated, namedtuple("Made", ["group", "lattice", "device", "found"])):
+    """A result with given rates."""
+
+    @property
+    def rates(self):
+        return self.found
+
+
+def along(axis, *rates):
+    given = []
+
+    def once(changes):
+        given.append(changes)
+        return Made("su3", str(LATTICE), "a device", rates[len(given) - 1])
+
+    return bench_over(axis, LATTICE, once), given
+
+
+def test_rates_are_compared_for_each_device():
+    rates = [{"a": Rate(3.0, 6.0)}, {"a": Rate(5.0), "b": Rate(1.0)}, {"a": Rate(9.0)}]
+    found, given = along(Axis.parse("devices=1, 2,cpu:4"), *rates)
+    assert given == [{"devices": "1"}, {"devices": "2"}, {"devices": "cpu:4"}]
+    a, b = found.series
+    assert (a.rates, a.limits) == ([3.0, 5.0, 9.0], [6.0, None, None])
+    assert a.efficiencies == pytest.approx([1, 5 / 6, 3 / 4])
+    assert (b.rates, b.efficiencies) == ([None, 1.0, None], [None, 1.0, None])
+    assert (found.numbers, found.unit) == ([1.0, 2.0, 4.0], "Glink/s")
+
+
+def test_a_weak_axis_extends_the_lattice():
+    _, given = along(Axis.parse("threads=1,3", weak=True), *[{"a": Rate(1.0)}] * 2)
+    lattices = [Lattice(4, 4, 6, 8), Lattice(4, 4, 6, 24)]
+    assert given == [
+        {"threads": n, "lattice": one} for n, one in zip((1, 3), lattices, strict=True)
+    ]
+
+
+def test_lattices_and_precisions_have_no_efficiency():
+    found, given = along(Axis.parse("lattice=4x4x4x4,8"), *[{"a": Rate(1.0)}] * 2)
+    assert [one["lattice"].sites for one in given] == found.numbers == [256, 4096]
+    assert found.series[0].efficiencies == [None, None]
+    found, given = along(Axis.parse("precision=single,double"), *[{"a": Rate(1.0)}] * 2)
+    assert given == [{"precision": "single"}, {"precision": "double"}]
+    assert found.numbers == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("--over devices", "--over must be lattice, devices, threads or precision with values"),
+        ("--over beta=1,2", "--over must be lattice, devices, threads or precision with values"),
+        ("--over threads=1,1", "must have different values"),
+        ("--over threads=1,two", "takes numbers, as in threads=1,2,4"),
+        ("--over threads=0", "takes numbers, as in threads=1,2,4"),
+        ("--over lattice=3x4x4x4", "The extent in x is 3"),
+        ("--over lattice=4,8 --weak", "--weak is for --over devices or threads"),
+        ("--weak", "--weak and --plot are for --over"),
+        ("--plot a.png", "--weak and --plot are for --over"),
+        ("--over threads=1,2 --plot a.txt", "a.txt"),
+        ("--over threads=1,2 --tune", "leave out --tune and --compare"),
+        ("heatbath --quarks", "leave out --quarks"),
+    ],
+)
+def test_bad_input_ends_in_one_sentence(arguments, words):
+    said, code = call("bench", "--lattice", "4x4x4x4", *arguments.split())
+    assert (code, said.count("\n")) == (2, 1), said
+    assert words in said
+
+
+def test_rates_of_a_benchmark_without_any_are_refused():
+    with pytest.raises(UsageError, match="--chiral and --end-to-end do not have"):
+        along(Axis.parse("threads=1"), {})
+
+
+def test_one_device_has_no_neighbour():
+    assert neighbour_bandwidth(DeviceGroup.of(CpuDevice(1)), "su2", "single") is None
+
+
+def test_rates_are_drawn(tmp_path):
+    curve = RateCurve("heatbath", [(1, 2.0), (2, 3.5)], [(1, 3.0), (2, 6.0)])
+    ticks = [(1.0, "1"), (2.0, "2")]
+    draw_rates([curve], "devices", "Glink/s", ticks, tmp_path / "a.svg", "SU(3)", ideal=True)
+    text = (tmp_path / "a.svg").read_text()
+    assert text.count('id="line2d') > 3
+
+
+@pytest.mark.slow
+def test_updates_are_timed_on_one_and_two_devices(tmp_path):
+    saved, figure = tmp_path / "a.json", tmp_path / "a.png"
+    own = ("heatbath", "plaquette", "--over", "devices=cpu:1,cpu:2", "--group", "su2", *TINY)
+    files = ("--save", str(saved), "--plot", str(figure), "--weak")
+    said, code = call("bench", *own, "--lattice", "4x4x4x8", *files)
+    assert code == 0, said
+    assert "heatbath" in said
+    assert "overrelaxation" not in said
+    found = json.loads(saved.read_text())
+    assert [one["lattice"] for one in found["results"]] == ["4x4x4x8", "4x4x4x16"]
+    assert found["results"][0]["neighbour_gb_per_s"] is None
+    assert found["results"][1]["neighbour_gb_per_s"] > 0
+    rates = [one["kernels"][0]["links_per_s"] / 1e9 for one in found["results"]]
+    assert found["series"][0]["rates"] == pytest.approx(rates)
+    assert found["series"][0]["efficiencies"][1] == pytest.approx(rates[1] / 2 / rates[0])
+    assert figure.read_bytes()[1:4] == b"PNG"
+    said, code = call("bench", "heatbad", "--lattice", "4x4x4x4", *TINY)
+    assert code == 2
+    assert "did you mean 'heatbath'" in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "name", "unit"),
+    [
+        (("--quarks",), "double, 12 reals, vectors 1", "TFLOP/s"),
+        (("--quarks", "--operator", "wilson"), "iteration, double", "TFLOP/s"),
+        (("--hmc",), "trajectory", "Glink/s"),
+        (("--observables", "ape"), "ape", "Glink/s"),
+    ],
+)
+def test_all_kinds_with_rates_are_compared(kind, name, unit):
+    own = ("--over", "lattice=4x4x4x4,4x4x4x6", "--group", "su3", *TINY, "--json")
+    said, code = call("bench", *kind, *own)
+    assert code == 0, said
+    found = json.loads(said)
+    assert found["unit"] == unit
+    one = next(one for one in found["series"] if one["name"] == name)
+    assert len(one["rates"]) == 2
+    assert min(one["rates"]) > 0
