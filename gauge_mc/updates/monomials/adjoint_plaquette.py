@@ -24,9 +24,7 @@ class AdjointPlaquette(Monomial):
 
     name = "adjoint-plaquette"
     summary = "plaquettes in the adjoint representation"
-    options = (
-        Option("beta", float, "Coupling β_A of adjoint plaquettes.", least=-1e3, most=1e3),
-    )
+    options = (Option("beta", float, "Coupling β_A of adjoint plaquettes.", least=-1e3, most=1e3),)
 
     def actions(self, failures: Failures) -> list[Energy]:
         """Return the value of the term for every chain."""

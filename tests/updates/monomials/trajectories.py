@@ -83,7 +83,7 @@ class OneChain:
 
 
 def check_force(monomial, value, links, rng, tolerance=1e-11):
-    """The force of a monomial is the derivative of a function of the links in a random direction."""
+    """The force of a monomial is the derivative of a value in a random direction."""
     size, field = 0.25, monomial.field
     momenta = empty_momenta(field)
     OneChain(monomial).kick(momenta, size)
