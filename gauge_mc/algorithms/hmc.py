@@ -132,7 +132,7 @@ each of 256 chains on 4^4 took five times as long as of each of 32."""
 MONOMIALS = Option(
     NamedMonomial.option,
     str,
-    "Further terms of the action, which installed packages declare, several with commas between "
+    "Further terms of the action, such as adjoint-plaquette:beta=0.5, several with commas between "
     "them.",
     "none",
     "NAME[:level=N][:OPTION=VALUE...],...",
