@@ -26,7 +26,7 @@ from gauge_mc.files.columns import Column, TableColumns
 from gauge_mc.files.table import Value
 from gauge_mc.option_items import Items
 from gauge_mc.options import Option
-from gauge_mc.updates.force_check import check_force
+from gauge_mc.updates.force_check import check_force, check_term
 from gauge_mc.updates.integrators import INTEGRATORS
 from gauge_mc.updates.levels import (
     MOST_STEPS,
@@ -132,7 +132,7 @@ each of 256 chains on 4^4 took five times as long as of each of 32."""
 MONOMIALS = Option(
     NamedMonomial.option,
     str,
-    "Further terms of the action, which installed packages declare, several with commas between "
+    "Further terms of the action, such as adjoint-plaquette:beta=0.5, several with commas between "
     "them.",
     "none",
     "NAME[:level=N][:OPTION=VALUE...],...",
@@ -341,8 +341,11 @@ class HybridMonteCarlo(Algorithm):
         tunings: Sequence[Tuning],
     ) -> Update:
         """Return the update; see `Algorithm.prepare`."""
+        replicas = self._replicas(len(couplings) > 1)
         for coupling in couplings:
-            check_force(field, coupling, self._replicas(len(couplings) > 1))
+            check_force(field, coupling, replicas)
+        for term in self.terms:
+            check_term(field, term, couplings[0], replicas, randoms[0])
         levels: list[list[str]] = [[] for _ in range(max(len(self.levels), 1))]
         for term in self.terms:
             levels[term.level].append(term.title)

@@ -5,6 +5,10 @@ and moves links by the staples in its C++ header. If they contradict each other,
 the halos do not have, trajectories are rejected or, on several devices, wrong. So before the first
 trajectory with an action its kernels are tried on a small lattice. A result is remembered as that
 of `gauge_mc.updates.independence`.
+
+The force of a monomial without solvers is compared with its value as well, at the beginning of
+every run, since nothing tells all sources on which it depends. Monomials of quarks have solvers,
+and are not checked. Halos are not, because a monomial may exchange as many as it needs.
 """
 
 from __future__ import annotations
@@ -27,7 +31,9 @@ from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_strength import LargestValues
 from gauge_mc.fields.locality import is_local
+from gauge_mc.fields.random_field import Random
 from gauge_mc.fields.sums import SlabSums
+from gauge_mc.quarks.solvers import Failures
 from gauge_mc.updates.energy import Energy, exact_sum
 from gauge_mc.updates.independence import (
     check_once,
@@ -40,6 +46,8 @@ from gauge_mc.updates.independence import (
 )
 from gauge_mc.updates.monomials.gauge import KICK, KICK_AND_DRIFT, check_action, gauge_actions
 from gauge_mc.updates.replicas import couplings_in_memory, in_memory
+from gauge_mc.updates.run_monomials import RunMonomial
+from gauge_mc.updates.term_links import TermLinks
 
 ROUGHNESS = 0.6
 """Typical size of the elements of the algebra whose exponentials are the links of the check."""
@@ -83,6 +91,37 @@ def check_force(field: Field, coupling: Coupling, replicas: Choice) -> None:
         (lattice, action.halo_depth, *described(unit, field.group)),
         lambda: _ForceCheck(slab, lattice, unit, choices).check(),
     )
+
+
+def check_term(
+    field: Field, term: RunMonomial, coupling: Coupling, replicas: Choice, random: Random
+) -> None:
+    """Check that the force of a monomial is the derivative of its value, if it has no solvers.
+
+    Parameters
+    ----------
+    field : Field
+        A field that is going to be updated. It is not changed.
+    term : RunMonomial
+        The monomial.
+    coupling : Coupling
+        A gauge action of the run, with whose kernels links are moved.
+    replicas : Choice
+        See `check_force`.
+    random : Random
+        Random numbers of the run, of whose kind are those that the monomial draws.
+
+    Raises
+    ------
+    GaugeError
+        If the force contradicts the value.
+    """
+    if term.kind.solves:
+        return
+    slab = field.slabs[0]
+    layout = slab.layout
+    lattice = small_lattice(layout.lattice, 0, slab.device.lanes(layout.precision))
+    _TermCheck(slab, lattice, coupling, (coupling.action.choice, replicas), term, random).check()
 
 
 class _ForceCheck:
@@ -138,12 +177,23 @@ class _ForceCheck:
             raise self._error(
                 "has a value that is not 0 if all links are 1; correct the numbers of its loops."
             )
-        self._compare()
+        self._roughen()
+        self._compare("its loops", f"the staples in {action.choice.header}")
 
-    def _compare(self) -> None:
-        """Compare the change of the value in a random direction with the force."""
+    def _roughen(self) -> None:
+        """Replace links of 1 by random ones."""
+        self._set_to_one()
         self._set_momenta(self._draw())
         self._links, self._moved = self._move(ROUGHNESS), self._links
+
+    def _compare(self, value: str, force: str) -> None:
+        """Compare the change of the value in a random direction with the force.
+
+        Parameters
+        ----------
+        value, force : str
+            What they follow from, for the message.
+        """
         direction = self._draw()
         self._set_momenta(direction)
         changes = []
@@ -151,21 +201,27 @@ class _ForceCheck:
             ahead, back = (self._value(self._move(sign * size)) for sign in (1, -1))
             changes.append(ahead.minus(back) / (2 * size * self._unit))
         of_value = (4 * changes[0] - changes[1]) / 3
-        (ahead, squares), (back, _) = (self._kick(direction, sign) for sign in (1, -1))
-        of_staples = -ahead.minus(back) / 2
-        force = squares / 2
-        momenta = (float(ahead) + float(back)) / 2 - force
         reals = self._links.lattice.links * self._slab.group.dimension
-        usual = 2 * math.sqrt(momenta * force / reals)
-        if not abs(of_value - of_staples) < TOLERANCE * usual:
+        _, squares = self._kick(direction, 1.0)
+        # Forces of any size are added to momenta with kicks as large as these.
+        size = math.sqrt(reals / squares) if 0 < squares < math.inf else 1.0
+        (ahead, _), (back, _) = (self._kick(direction, sign * size) for sign in (1, -1))
+        of_force = -ahead.minus(back) / (2 * size)
+        momenta = (float(ahead) + float(back)) / 2 - size**2 * squares / 2
+        usual = math.sqrt(2 * momenta * squares / reals)
+        if not abs(of_value - of_force) <= TOLERANCE * usual:
             raise self._error(
                 f"contradicts itself: in one direction its value changes by {of_value:.6g} "
-                f"according to its loops, and by {of_staples:.6g} according to the staples in "
-                f"{self._coupling.action.choice.header}; correct one of them."
+                f"according to {value}, and by {of_force:.6g} according to {force}; correct one "
+                "of them."
             )
 
     def _error(self, fault: str) -> GaugeError:
-        return GaugeError(f"The action {source_of(self._coupling.action)} {fault}")
+        return GaugeError(f"The {self._checked()} {fault}")
+
+    def _checked(self) -> str:
+        """Return what is checked, for messages."""
+        return f"action {source_of(self._coupling.action)}"
 
     @property
     def _slab(self) -> Slab:
@@ -239,3 +295,55 @@ class _ForceCheck:
         sums = SlabSums(self._slab, len(loops.kinds), 1)
         sums.launch(loops.kernel, {"links": self._slab.buffer.address})
         return bytes(sums.by_slice()[0, 0])
+
+
+class _TermCheck(_ForceCheck):
+    """The same for a monomial, which sees a copy of the links.
+
+    Parameters
+    ----------
+    slab, lattice, coupling, choices
+        See `_ForceCheck`; the gauge action does not matter.
+    term : RunMonomial
+        The monomial.
+    random : Random
+        See `check_term`.
+    """
+
+    def __init__(
+        self,
+        slab: Slab,
+        lattice: Lattice,
+        coupling: Coupling,
+        choices: tuple[Choice, ...],
+        term: RunMonomial,
+        random: Random,
+    ) -> None:
+        super().__init__(slab, lattice, coupling, choices)
+        self._roughen()
+        self._seen = TermLinks(self._links)
+        self._monomial = term.make(self._seen)
+        self._numbers = Random.for_field(
+            self._seen.field, random.generator.name, seed=1, luxury=random.level
+        )
+        self._force = AlgebraField.like(self._links)
+        self._force.clear()
+
+    def check(self) -> None:
+        """Compare value and force."""
+        self._monomial.draw([self._numbers], Failures())
+        self._compare("its method actions", "its method add_force")
+
+    def _checked(self) -> str:
+        return f"monomial {source_of(self._monomial)}"
+
+    def _value(self, links: Field) -> Energy:
+        self._seen.take(links)
+        (found,) = self._monomial.actions(Failures())
+        return found
+
+    def _kick(self, momenta: NDArray[Any], size: float) -> tuple[Energy, float]:
+        self._seen.take(self._links)
+        self._set_momenta(momenta)
+        found = self._monomial.kick(self._force, self._momenta, {0: size}, Failures())[0]
+        return found.kinetic, found.mean**2 * self._links.lattice.links

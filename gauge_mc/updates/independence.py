@@ -35,6 +35,7 @@ from gauge_mc.domain.slab import Slab
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field import Field
 from gauge_mc.groups import Group
+from gauge_mc.updates.monomials import Monomial
 from gauge_mc.updates.monomials.gauge import gauge_actions
 from gauge_mc.updates.schedule import whole
 
@@ -130,10 +131,10 @@ def check_once(
     _passed.add(key)
 
 
-def source_of(action: Action) -> str:
-    """Return the name of an action and the file that declares it, for messages."""
-    module = sys.modules[type(action).__module__]
-    return f"{action.name} ({module.__file__ or module.__name__})"
+def source_of(term: Action | Monomial) -> str:
+    """Return the name of an action or a monomial and the file that declares it, for messages."""
+    module = sys.modules[type(term).__module__]
+    return f"{term.name} ({getattr(module, '__file__', None) or module.__name__})"
 
 
 def small_lattice(lattice: Lattice, depth: int, most: int) -> Lattice:

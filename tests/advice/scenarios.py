@@ -1682,7 +1682,7 @@ ELSEWHERE = {
         "for algorithms of other packages; it holds for all of this one"
     ),
     "{} {} asks for level {}, but the last one is {}; add it to --levels, whose first one is 0.": (
-        "for monomials of other packages; tests/updates/test_run_monomials.py has one"
+        "tests/updates/test_run_monomials.py carries it out"
     ),
     "{} --again": (
         "for sources that have changed; tests/run/test_source_versions.py carries it out"

@@ -1,6 +1,5 @@
 """Squares of plaquettes in the action, compared with NumPy."""
 
-import numpy as np
 import pytest
 
 from gauge_mc.domain.device_group import open_device_group
@@ -9,10 +8,8 @@ from gauge_mc.fields.field import Field
 from gauge_mc.updates.monomials import MONOMIALS
 from gauge_mc.updates.term_links import TermLinks
 from tests.reference.fields import random_field, trace
-from tests.reference.flow import algebra
-from tests.reference.molecular_dynamics import derivative, rates
 from tests.reference.observables import plaquette_matrix
-from tests.updates.monomials.trajectories import OneChain, empty_momenta, matrices
+from tests.updates.monomials.trajectories import OneChain, check_force
 
 
 def value(links):
@@ -24,19 +21,11 @@ def value(links):
 @pytest.mark.parametrize("group", ["su2", "su3"])
 def test_the_force_is_the_derivative_of_the_action(rng, group):
     """In two slabs, on unequal extents."""
-    lattice, strength, size = Lattice(4, 2, 4, 6), 0.7, 0.25
+    lattice, strength = Lattice(4, 2, 4, 6), 0.7
     links = random_field(lattice.extents, group, rng)
     field = Field.from_slices(lattice, group, links, "double", open_device_group("cpu:2"))
     monomial = MONOMIALS["squared-plaquettes"](TermLinks(field).field, "own", strength=strength)
-    one = OneChain(monomial)
-    found = float(one.action())
+    found = float(OneChain(monomial).action())
     assert found == pytest.approx(strength * value(links), rel=1e-12)
     assert monomial.measured(0) == pytest.approx([found / strength / (6 * lattice.sites)])
-    momenta = empty_momenta(field)
-    one.kick(momenta, size)
-    noise = rng.normal(size=(2, *links.shape))
-    towards = algebra(noise[0] + 1j * noise[1])
-    towards /= np.sqrt(-2 * trace(towards @ towards).real)[..., None, None]
-    expected = derivative(lambda u: strength * value(u), links, towards)
-    changes = rates(matrices(field, momenta) / size, towards)
-    assert abs(changes.sum() - expected) < 1e-11 * np.abs(changes).sum()
+    check_force(monomial, lambda u: strength * value(u), links, rng)

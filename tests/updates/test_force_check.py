@@ -11,12 +11,17 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.loops import PLAQUETTES, RECTANGLES, Loops
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field import Field
+from gauge_mc.fields.random_field import Random
+from gauge_mc.options import Option
 from gauge_mc.updates import force_check, independence
 from gauge_mc.updates.chain_versions import norms_of
-from gauge_mc.updates.force_check import check_force
+from gauge_mc.updates.force_check import check_force, check_term
 from gauge_mc.updates.independence import check_independence
+from gauge_mc.updates.monomials import MONOMIALS
+from gauge_mc.updates.monomials.adjoint_plaquette import AdjointPlaquette
 from gauge_mc.updates.overrelaxation import OVERRELAXATION
 from gauge_mc.updates.replicas import MANY_REPLICAS, ONE_REPLICA
+from gauge_mc.updates.run_monomials import NamedMonomial, monomial_terms
 from tests.updates.every_action import EVERY, coupling_of
 
 LATTICE = Lattice(4, 6, 8, 10)
@@ -26,6 +31,10 @@ SHALLOW = """
 #include "update/parities.h"
 struct Shallow : Parities { static constexpr int DEPTH = 0; };
 """
+MONOMIAL_DISAGREES = (
+    r"The monomial pretended \(.*test_force_check.py\) contradicts itself: in one direction its "
+    r"value changes by .* its method actions, and by .* its method add_force; correct one of them"
+)
 DISAGREE = r"action given \(.*test_force_check.py\) contradicts itself: .*action.wilson.h.*correct"
 
 
@@ -60,8 +69,61 @@ class Flat(RectangleAction):
     colouring = PARITIES
 
 
+class Wrong(AdjointPlaquette):
+    """A term whose force has a factor, and whose value depends on what it has drawn."""
+
+    name = "pretended"
+    options = (
+        *AdjointPlaquette.options,
+        Option("factor", float, "Factor of the force.", least=-2, most=2, usual=1.0),
+    )
+
+    def _draw(self, randoms, failures):
+        self.drawn = [1.0 + one.step for one in randoms]
+        return super()._draw(randoms, failures)
+
+    def actions(self, failures):
+        return [one for one, _ in zip(super().actions(failures), self.drawn, strict=True)]
+
+    def add_force(self, force, wanted, failures):
+        beta = self.values["beta"]
+        self.values["beta"] *= self.values["factor"]
+        super().add_force(force, wanted, failures)
+        self.values["beta"] = beta
+
+
+@pytest.fixture
+def wrong():
+    """A registered term that a run may name."""
+    MONOMIALS.register(Wrong)
+    yield
+    MONOMIALS.remove(Wrong.name)
+
+
+def check_named(text, replicas=ONE_REPLICA, kind=("su2", "single")):
+    field = Field.cold(LATTICE, *kind)
+    (term,) = monomial_terms(NamedMonomial.several(text), 1)
+    check_term(field, term, Coupling.of(2.0), replicas, Random.for_field(field))
+
+
 def check(action, replicas=ONE_REPLICA, lattice=LATTICE):
     check_force(Field.cold(lattice, "su2", "single"), Coupling.of(2.0, action), replicas)
+
+
+def generate(folder, **values):
+    """Begin a short run of hybrid Monte Carlo."""
+    gauge_mc.generate(
+        algorithm="hmc",
+        steps=4,
+        lattice=(4, 4, 4, 4),
+        group="su2",
+        precision="single",
+        beta=2.0,
+        configs=1,
+        thermalize=0,
+        output=folder / "run",
+        **values,
+    )
 
 
 def shallow(tmp_path):
@@ -109,18 +171,25 @@ def test_staples_that_are_longer_than_the_halos_are_refused(tmp_path):
 def test_hybrid_monte_carlo_refuses_them(tmp_path, monkeypatch):
     monkeypatch.setitem(ACTIONS._registered, "given", Given({PLAQUETTES: 1.02}))
     with pytest.raises(GaugeError, match=DISAGREE):
-        gauge_mc.generate(
-            action="given",
-            algorithm="hmc",
-            steps=4,
-            lattice=(4, 4, 4, 4),
-            group="su2",
-            precision="single",
-            beta=2.0,
-            configs=1,
-            thermalize=0,
-            output=tmp_path / "run",
-        )
+        generate(tmp_path, action="given")
+
+
+@pytest.mark.parametrize("beta", ["0.5", "-3", "1e-5", "0", "1e3"])
+def test_a_monomial_that_agrees_passes(wrong, beta):
+    """The value may be small in single precision, or depend on what is drawn."""
+    check_named(f"pretended:beta={beta}")
+
+
+@pytest.mark.parametrize("beta", ["0.5", "1e-5"])
+@pytest.mark.parametrize("factor", ["0.98", "-1", "0"])
+def test_a_monomial_whose_force_is_not_the_derivative_of_its_value_is_refused(wrong, beta, factor):
+    with pytest.raises(GaugeError, match=MONOMIAL_DISAGREES):
+        check_named(f"pretended:beta={beta}:factor={factor}")
+
+
+def test_hybrid_monte_carlo_refuses_such_a_monomial(tmp_path, wrong):
+    with pytest.raises(GaugeError, match=MONOMIAL_DISAGREES):
+        generate(tmp_path, action="wilson", monomials="pretended:beta=0.5:factor=0.98")
 
 
 def test_the_heatbath_refuses_loops_that_the_staples_do_not_have():
@@ -148,6 +217,15 @@ def test_the_usual_actions_pass(best_device, action, anisotropic, replicas):
     for group, precision in (("su2", "single"), ("su3", "double")):
         field = Field.cold(LATTICE, group, precision, best_device)
         check_force(field, coupling_of(action, anisotropic, group, beta=2.0), replicas)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("replicas", [ONE_REPLICA, MANY_REPLICAS], ids=["one", "many"])
+@pytest.mark.parametrize("group", ["su2", "su3", "su4"])
+def test_adjoint_plaquettes_pass(best_device, group, replicas):
+    for precision in ("single", "double"):
+        kind = group, precision, best_device
+        check_named("adjoint-plaquette:beta=0.7", replicas, kind)
 
 
 def test_what_has_passed_is_remembered(monkeypatch):

@@ -7,7 +7,9 @@ from gauge_mc.fields.field import Field
 from gauge_mc.quarks.solvers import Failures
 from gauge_mc.updates.molecular_dynamics import DRIFT
 from gauge_mc.updates.momenta import draw_momenta
-from tests.reference.molecular_dynamics import logarithm
+from tests.reference.fields import trace
+from tests.reference.flow import algebra
+from tests.reference.molecular_dynamics import derivative, logarithm, rates
 
 SIZE = 0.05
 """Size of the drift from which momenta are read."""
@@ -78,6 +80,19 @@ class OneChain:
         found = self.term.kick(self.memory, momenta, {0: size}, failures)
         failures.check()
         return found[0]
+
+
+def check_force(monomial, value, links, rng, tolerance=1e-11):
+    """The force of a monomial is the derivative of a value in a random direction."""
+    size, field = 0.25, monomial.field
+    momenta = empty_momenta(field)
+    OneChain(monomial).kick(momenta, size)
+    noise = rng.normal(size=(2, *links.shape))
+    towards = algebra(noise[0] + 1j * noise[1])
+    towards /= np.sqrt(-2 * trace(towards @ towards).real)[..., None, None]
+    expected = derivative(value, links, towards)
+    changes = rates(matrices(field, momenta) / size, towards)
+    assert abs(changes.sum() - expected) < tolerance * np.abs(changes).sum()
 
 
 class Trajectory:
