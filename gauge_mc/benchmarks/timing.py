@@ -35,6 +35,9 @@ COPY_LEAST_EXTENT = 4
 COPY_SHARE = 0.8
 """Fraction of the free memory that the two fields of the copy may occupy."""
 
+LEAST_RESULTS = 3
+"""Smallest number of timed groups of repetitions."""
+
 WARM_UPS = 3
 """Number of untimed groups of repetitions, during which clock rates settle."""
 
@@ -141,11 +144,13 @@ def seconds_of(
         devices.synchronize()
         return (time.perf_counter() - start) / times
 
-    once = devices.processes.broadcast(min(timed(1) for _ in range(3)))
+    once = devices.processes.broadcast(min(timed(1) for _ in range(2)))
     times = max(1, round(seconds / 10 / once))
-    for _ in range(WARM_UPS):
+    for _ in range(WARM_UPS if once < seconds else 0):  # nothing has to settle after a long one
         timed(times)
-    results = [timed(times) for _ in range(max(3, min(10, int(seconds / (times * once)))))]
+    results = [
+        timed(times) for _ in range(max(LEAST_RESULTS, min(10, int(seconds / (times * once)))))
+    ]
     return statistics.median(results), max(results) - min(results)
 
 

@@ -2,17 +2,18 @@
 # Times kernels, trajectories, solvers, a scan and measurements on 1, 2, 4 ... devices of one host, and compares
 # the bytes of what they write.
 #
-#     runs/bench/scaling.sh FOLDER [devices=1,2,4] [SECONDS]
+#     runs/bench/scaling.sh FOLDER [devices=1,2,4] [SECONDS] [PATTERN]
 #
-# FOLDER gets a JSON file and a figure of every benchmark, and the table `commands.txt`.
+# FOLDER gets a JSON file and a figure of every benchmark whose name has the pattern, and the table `commands.txt`.
 set -euo pipefail
 mkdir -p "$1"
-folder=$(cd "$1" && pwd) over=${2:-devices=1,2,4} seconds=${3:-1}
+folder=$(cd "$1" && pwd) over=${2:-devices=1,2,4} seconds=${3:-1} pattern=${4:-.}
 cards=$(cd "$(dirname "$0")/../hmc" && pwd)
 IFS=, read -ra counts <<<"${over#*=}"
 cd "$folder"
 
 rates() { # name of the files, arguments of bench
+    [[ $1 =~ $pattern ]] || return 0
     echo "== $1"
     gauge-mc bench "${@:2}" --over "$over" --seconds "$seconds" --save "$1.json" --plot "$1.svg"
 }
@@ -32,7 +33,9 @@ rates cg_32_weak --quarks --operator wilson --group su3 --lattice 32 --weak
 rates hmc_su3_64 --hmc --group su3 --lattice 64
 rates hmc_su3_48_weak --hmc --group su3 --lattice 48 --weak
 rates hmc_wilson_32x64 --hmc --card "$cards/su3_wilson_b5.6_k0.1575.toml" --lattice 32x32x32x64
-rates hmc_z12 --hmc --card "$cards/thesis_z12.toml"
+sed 's/^steps = .*/steps = 2/' "$cards/thesis_z12.toml" >z12.toml
+rates hmc_z12_two_steps --hmc --card z12.toml
+[[ commands =~ $pattern ]] || exit 0
 
 timed() { # name, devices, command: whose output goes to NAME.log
     local began
@@ -52,16 +55,16 @@ for n in "${counts[@]}"; do
     for again in first second; do # the first compiles kernels
         rm -rf "$own"/*
         timed "scan $again" "$n" gauge-mc scan --group su3 --beta 5.5:5.815:0.005 --lattice 8x8x8x4 --thermalize 50 \
-            --configs 200 --measure plaquette --output "$own/scan"
+            --configs 200 --measure plaquette --format none --output "$own/scan"
         timed "generate $again" "$n" gauge-mc generate --group su3 --beta 6.0 --lattice 24 --thermalize 10 --configs 16 \
-            --separation 5 --save-configs --output "$own/run"
-        timed "flow $again" "$n" gauge-mc measure flow "$own/run" --times 0:2:0.1 --devices "$n"
+            --separation 5 --output "$own/run"
+        timed "flow $again" "$n" gauge-mc measure flow "$own/run" --to 2
         timed "hmc $again" "$n" gauge-mc generate "$cards/su3_wilson_b5.6_k0.1575.toml" --lattice 16x16x16x32 \
             --thermalize 0 --configs 3 --separation 1 --output "$own/hmc"
     done
     bytes "tables of the scan" "$own"/scan/*/plaquette*.csv
-    bytes "configurations" "$own"/run/*/configs/* "$own"/run/configs/*
-    bytes "table of the flow" "$own"/run/*/flow*.csv "$own"/run/flow*.csv
-    bytes "table of hmc" "$own"/hmc/*/hmc*.csv "$own"/hmc/hmc*.csv
+    bytes "configurations" "$own"/run/configs/*
+    bytes "table of the flow" "$own"/run/flow.csv
+    bytes "tables of hmc" "$own"/hmc/*.csv
     rm -rf "$own"
 done
