@@ -1,5 +1,5 @@
-// Sum over the plaquettes that begin at a site of (N^2 - |Tr U_p|^2) / (N^2 - 1). If there is a factor, the force of this
-// sum times the factor is added to a field instead, and the sum is 0.
+// Sum over the plaquettes that begin at a site of (N^2 - |Tr U_p|^2) / (N^2 - 1). If there is a factor, the force of
+// this sum times the factor is added to a field instead, and the sum is 0.
 //
 // With the staples s around a link u, Tr U_p = Tr(u s^dagger), and the force is the sum over them of the traceless
 // antihermitian part of Tr(u s^dagger) s u^dagger, divided by N^2 - 1.
