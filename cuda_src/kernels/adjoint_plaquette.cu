@@ -1,5 +1,5 @@
-// Sum over the plaquettes that begin at a site of (N^2 - |Tr U_p|^2) / (N^2 - 1), and the force of this sum times a
-// factor, which is added to a field. With factor 0 there is no such field.
+// Sum over the plaquettes that begin at a site of (N^2 - |Tr U_p|^2) / (N^2 - 1). If there is a factor, the force of
+// this sum times the factor is added to a field instead, and the sum is 0.
 //
 // With the staples s around a link u, Tr U_p = Tr(u s^dagger), and the force is the sum over them of the traceless
 // antihermitian part of Tr(u s^dagger) s u^dagger, divided by N^2 - 1.
@@ -50,11 +50,8 @@ INLINE void adjoint_plaquette_site(const Arguments& a, const Site& site, real (&
                 else GROUP::add_lower(s, link(odd, nu, next), link(odd, mu, next), link(even, nu, next + ahead));
                 const GROUP::Matrix p = GROUP::multiply_adjoint(s, u);
                 const complex z = {GROUP::trace_re(p), GROUP::trace_im(p)};
-                if (side == 0 && nu > mu) {
-                    const real size = square(z.re) + square(z.im);
-                    sum = sum + per_trace * (broadcast(GROUP::N * GROUP::N) - size);
-                }
-                GROUP::add(total, times_conj<GROUP>(p, z));
+                if (forced) GROUP::add(total, times_conj<GROUP>(p, z));
+                else sum = sum + per_trace * (broadcast(GROUP::N * GROUP::N) - (square(z.re) + square(z.im)));
             }
         }
         if (forced) {
