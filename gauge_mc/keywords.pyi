@@ -47,6 +47,7 @@ class BenchKeywords(TypedDict, total=False):
     strict: bool
     seconds: float
     observables: bool | Sequence[str] | str
+    updates: Sequence[str] | str
     quarks: bool
     operator: str
     chiral: bool

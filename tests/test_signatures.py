@@ -73,7 +73,7 @@ def test_help_shows_a_signature_and_a_changed_one_is_ordinary():
 def test_the_signature_of_bench_lists_what_can_be_timed():
     shown = inspect.signature(gauge_mc.bench).parameters
     named = {one.name for one in (*dataclasses.fields(BenchPlan), *couplings())}
-    assert {*named, "backend", "devices", "threads"} == shown.keys()
+    assert {*named, "backend", "devices", "threads", "over", "weak"} == shown.keys()
     assert shown["seconds"].default == BenchPlan().seconds
 
 

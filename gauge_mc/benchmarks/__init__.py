@@ -280,9 +280,9 @@ BenchSeries
     with processes.aborting():
         if not over:
             return once({})
-        from gauge_mc.benchmarks.over import Axis, bench_over
+        from gauge_mc.benchmarks.over import BenchAxis, bench_over
 
-        axis = Axis.parse(over, weak)
+        axis = BenchAxis.parse(over, weak)
         usual = BenchPlan.from_values(options)
         first = usual.lattice_on(choose_devices(**place)[0].backend)
         return bench_over(axis, first, once)

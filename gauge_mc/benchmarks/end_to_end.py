@@ -20,7 +20,7 @@ from itertools import count
 from pathlib import Path
 
 from gauge_mc import __version__, defaults
-from gauge_mc.benchmarks.timing import Bench, Rated, copy_bandwidth, seconds_of
+from gauge_mc.benchmarks.timing import Bench, RatedResult, copy_bandwidth, seconds_of
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.configurations.writing import stored_by
 from gauge_mc.devices import BACKENDS
@@ -86,7 +86,7 @@ class Line:
 
 @documented
 @dataclass(frozen=True)
-class EndToEnd(Rated):
+class EndToEnd(RatedResult):
     """All results of the benchmark."""
 
     date: str = result_field("Date in ISO 8601.")

@@ -82,7 +82,7 @@ class HmcTime(BenchResult):
 
     @property
     def rates(self) -> dict[str, Rate]:
-        """The links per second of whole trajectories, in 10^9; see `Rated`."""
+        """The links per second of whole trajectories, in 10^9; see `RatedResult`."""
         return {"trajectory": Rate(1 / self.ns_per_link(self.trajectory_s, self.chains))}
 
     @property

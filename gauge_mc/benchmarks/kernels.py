@@ -16,7 +16,7 @@ from gauge_mc.benchmarks.timing import (
     COPY_SECONDS,
     Bench,
     Rate,
-    Rated,
+    RatedResult,
     copy_bandwidth,
     neighbour_bandwidth,
     seconds_of,
@@ -78,7 +78,7 @@ class KernelTime:
 
 @documented
 @dataclass(frozen=True)
-class Benchmark(Rated):
+class Benchmark(RatedResult):
     """The times of all kernels."""
 
     date: str = result_field("Date in ISO 8601.")
@@ -106,7 +106,7 @@ class Benchmark(Rated):
 
     @property
     def rates(self) -> dict[str, Rate]:
-        """The links per second, in 10^9; see `Rated`."""
+        """The links per second, in 10^9; see `RatedResult`."""
         return {
             one.name: Rate(
                 one.links_per_s / 1e9, one.roofline and one.links_per_s / one.roofline / 1e9

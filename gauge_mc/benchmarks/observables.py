@@ -60,7 +60,7 @@ class ObservablesTime(BenchResult):
 
     @property
     def rates(self) -> dict[str, Rate]:
-        """The links per second, in 10^9; see `Rated`."""
+        """The links per second, in 10^9; see `RatedResult`."""
         kinds = (self.observables, self.smearings, self.temporal_links, self.flows)
         return {
             name: Rate(1 / self.ns_per_link(sweeps))

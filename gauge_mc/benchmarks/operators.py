@@ -178,7 +178,7 @@ class OperatorTime(BenchResult):
 
     @property
     def rates(self) -> dict[str, Rate]:
-        """The operations per second of hopping terms; see `Rated`."""
+        """The operations per second of hopping terms; see `RatedResult`."""
         found = {}
         for one in self.parts:
             found[f"hopping term, {one.storage}"] = Rate(one.hop_tflops, one.hop_tflops / one.share)

@@ -36,7 +36,7 @@ MOST = 32
 Result = Benchmark | ObservablesTime | QuarksTime | OperatorTime | ChiralTime | EndToEnd | HmcTime
 
 
-class Axis(NamedTuple):
+class BenchAxis(NamedTuple):
     """An option with the values that it has one after the other."""
 
     name: str
@@ -125,13 +125,13 @@ class BenchSeries:
 
 
 def bench_over(
-    axis: Axis, lattice: Lattice, once: Callable[[Mapping[str, Any]], Result]
+    axis: BenchAxis, lattice: Lattice, once: Callable[[Mapping[str, Any]], Result]
 ) -> BenchSeries:
     """Carry out a benchmark for every value of an axis.
 
     Parameters
     ----------
-    axis : Axis
+    axis : BenchAxis
         The option and its values.
     lattice : Lattice
         The lattice, if the axis is another option.
@@ -161,7 +161,7 @@ def bench_over(
     )
 
 
-def _series(name: str, rates: Sequence[Rate | None], axis: Axis) -> RateSeries:
+def _series(name: str, rates: Sequence[Rate | None], axis: BenchAxis) -> RateSeries:
     """Return the rates of one thing."""
     each = [
         one.value / number if one and axis.name in SHARED else None

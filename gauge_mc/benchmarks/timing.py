@@ -7,7 +7,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from gauge_mc.devices.base import Copy, repeated
 from gauge_mc.devices.kernels import REAL_BYTES, Kernel
@@ -96,15 +96,15 @@ class Rate(NamedTuple):
     """How fast something is."""
 
     value: float
-    """Its rate; see `Rated.unit`."""
+    """Its rate; see `RatedResult.unit`."""
     limit: float | None = None
     """The rate with which a copy would move its bytes; None if these are unknown."""
 
 
-class Rated:
+class RatedResult:
     """A result with rates that can be compared between lattices, precisions and devices."""
 
-    unit: ClassVar[str] = "Glink/s"
+    unit = "Glink/s"
     """Unit of the rates."""
 
     @property
@@ -114,7 +114,7 @@ class Rated:
 
 
 @dataclass(frozen=True)
-class BenchResult(Rated):
+class BenchResult(RatedResult):
     """The group, the lattice and the precision with which all benchmarks begin."""
 
     device: str = result_field("Names of the devices.")

@@ -199,7 +199,7 @@ def bench(
     first. Values above 100 % mean that the caches hold the field. "nJ/link" is the energy that the
     devices use, if they have counters that can be read.
     """
-    from gauge_mc.benchmarks.over import Axis, BenchSeries, bench_over
+    from gauge_mc.benchmarks.over import BenchAxis, BenchSeries, bench_over
     from gauge_mc.console import Console
     from gauge_mc.devices.choice import AUTOMATIC, choose_devices, hint
     from gauge_mc.domain.device_group import open_device_group
@@ -223,9 +223,9 @@ def bench(
 
     def plan_of(changes: Mapping[str, Any]) -> BenchPlan:
         own = {**settings, **changes}
-        return BenchPlan.from_values({**own, **chosen, "hmc": _run_of(card, own) or hmc})
+        return BenchPlan.from_values({**own, **chosen, **dict(hmc=_run_of(card, own) or hmc)})
 
-    plan, axis = plan_of({}), Axis.parse(over, weak) if over else None
+    plan, axis = plan_of({}), BenchAxis.parse(over, weak) if over else None
     before = SavedBenchmark.read(compare).times if compare else None
     if save:
         SAVED.check(save)

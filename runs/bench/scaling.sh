@@ -59,7 +59,7 @@ for n in "${counts[@]}"; do
         timed "generate $again" "$n" gauge-mc generate --group su3 --beta 6.0 --lattice 24 --thermalize 10 --configs 16 \
             --separation 5 --output "$own/run"
         timed "flow $again" "$n" gauge-mc measure flow "$own/run" --to 2
-        timed "hmc $again" "$n" gauge-mc generate "$cards/su3_wilson_b5.6_k0.1575.toml" --lattice 16x16x16x32 \
+        timed "hmc $again" "$n" gauge-mc generate --card "$cards/su3_wilson_b5.6_k0.1575.toml" --lattice 16x16x16x32 \
             --thermalize 0 --configs 3 --separation 1 --output "$own/hmc"
     done
     bytes "tables of the scan" "$own"/scan/*/plaquette*.csv

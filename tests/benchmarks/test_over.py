@@ -5,8 +5,8 @@ from collections import namedtuple
 
 import pytest
 
-from gauge_mc.benchmarks.over import Axis, bench_over
-from gauge_mc.benchmarks.timing import Rate, Rated, neighbour_bandwidth
+from gauge_mc.benchmarks.over import BenchAxis, bench_over
+from gauge_mc.benchmarks.timing import Rate, RatedResult, neighbour_bandwidth
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
@@ -19,7 +19,7 @@ LATTICE = Lattice(4, 4, 6, 8)
 TINY = ("--seconds", "0.05", "--backend", "cpu", "--threads", "1")
 
 
-class Made(Rated, namedtuple("Made", ["group", "lattice", "device", "found"])):
+class Made(RatedResult, namedtuple("Made", ["group", "lattice", "device", "found"])):
     """A result with given rates."""
 
     @property
@@ -39,7 +39,7 @@ def along(axis, *rates):
 
 def test_rates_are_compared_for_each_device():
     rates = [{"a": Rate(3.0, 6.0)}, {"a": Rate(5.0), "b": Rate(1.0)}, {"a": Rate(9.0)}]
-    found, given = along(Axis.parse("devices=1, 2,cpu:4"), *rates)
+    found, given = along(BenchAxis.parse("devices=1, 2,cpu:4"), *rates)
     assert given == [{"devices": "1"}, {"devices": "2"}, {"devices": "cpu:4"}]
     a, b = found.series
     assert (a.rates, a.limits) == ([3.0, 5.0, 9.0], [6.0, None, None])
@@ -49,17 +49,17 @@ def test_rates_are_compared_for_each_device():
 
 
 def test_a_weak_axis_extends_the_lattice():
-    _, given = along(Axis.parse("threads=1,3", weak=True), *[{"a": Rate(1.0)}] * 2)
+    _, given = along(BenchAxis.parse("threads=1,3", weak=True), *[{"a": Rate(1.0)}] * 2)
     lattices = [Lattice(4, 4, 6, 8), Lattice(4, 4, 6, 24)]
     assert [one["lattice"] for one in given] == lattices
     assert [one["threads"] for one in given] == [1, 3]
 
 
 def test_lattices_and_precisions_have_no_efficiency():
-    found, given = along(Axis.parse("lattice=4x4x4x4,8"), *[{"a": Rate(1.0)}] * 2)
+    found, given = along(BenchAxis.parse("lattice=4x4x4x4,8"), *[{"a": Rate(1.0)}] * 2)
     assert [one["lattice"].sites for one in given] == found.numbers == [256, 4096]
     assert found.series[0].efficiencies == [None, None]
-    found, given = along(Axis.parse("precision=single,double"), *[{"a": Rate(1.0)}] * 2)
+    found, given = along(BenchAxis.parse("precision=single,double"), *[{"a": Rate(1.0)}] * 2)
     assert given == [{"precision": "single"}, {"precision": "double"}]
     assert found.numbers == [0, 1]
 
@@ -89,7 +89,7 @@ def test_bad_input_ends_in_one_sentence(arguments, words):
 
 def test_rates_of_a_benchmark_without_any_are_refused():
     with pytest.raises(UsageError, match="--chiral and --end-to-end do not have"):
-        along(Axis.parse("threads=1"), {})
+        along(BenchAxis.parse("threads=1"), {})
 
 
 def test_one_device_has_no_neighbour():

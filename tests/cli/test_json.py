@@ -19,6 +19,7 @@ from gauge_mc.benchmarks.hmc import HmcTime
 from gauge_mc.benchmarks.kernels import Benchmark
 from gauge_mc.benchmarks.observables import ObservablesTime
 from gauge_mc.benchmarks.operators import OperatorTime
+from gauge_mc.benchmarks.over import BenchSeries
 from gauge_mc.benchmarks.quarks import QuarksTime
 from gauge_mc.cli import COMMANDS
 from gauge_mc.cli.document import VOCABULARY, documents, keys_of, vocabulary
@@ -231,6 +232,7 @@ CALLS = {
         ("--quarks", "--operator", "domain-wall"),
         ("--chiral",),
         ("--end-to-end",),
+        ("--over", "threads=1"),
     ],
     "doctor": [(), ("--clear-cache",), ("--install", "cpu")],
 }
@@ -260,6 +262,7 @@ BENCHMARKS = {
     "gauge_mc.benchmarks.chiral.chiral_time": ChiralTime,
     "gauge_mc.benchmarks.end_to_end.end_to_end": EndToEnd,
     "gauge_mc.benchmarks.hmc.hmc_time": HmcTime,
+    "gauge_mc.benchmarks.over.bench_over": BenchSeries,
 }
 
 

@@ -62,6 +62,10 @@ COMMANDS_THAT_WRITE = {
         *("bench", "--lattice", "4", "--seconds", "0.001", "--backend", "cpu", "--threads", "1"),
         *("--save", "OUT"),
     ),
+    ("bench", "--plot"): (
+        *("bench", "plaquette", "--lattice", "4", "--seconds", "0.05", "--backend", "cpu"),
+        *("--over", "threads=1", "--plot", "OUT"),
+    ),
 }
 """Commands by what names their output, with the arguments that they need."""
 
