@@ -121,6 +121,10 @@ class BenchPlan:
                 f"Names are for the times of updates and of --observables; leave out {chosen[0]}, "
                 "or leave them out."
             )
+        if self.updates:
+            from gauge_mc.benchmarks.kernels import check_update_names
+
+            check_update_names(self.updates)
         if self.names:
             from gauge_mc.benchmarks.observables import check_names
 

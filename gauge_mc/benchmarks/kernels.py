@@ -182,14 +182,13 @@ def benchmark(
     action : Action, optional
         Another action, whose updates are timed as well.
     names : sequence of str
-        Names of what is timed, among the updates of the usual algorithm and the observables; by
-        default all of them, and the updates with other generators and algorithms.
+        Names of what is timed, which `check_update_names` accepts; by default all updates and
+        observables, and the updates with other generators and algorithms.
 
     Raises
     ------
     UsageError, GaugeError
-        If nothing has one of the names; see also `Field.hot`, `Random.for_field` and
-        `Action.check`.
+        See `Field.hot`, `Random.for_field` and `Action.check`.
     """
     devices, group, lattice = bench.devices, bench.group, bench.lattice
     field = Field.hot(lattice, group, precision, devices)
@@ -207,12 +206,12 @@ def benchmark(
     items = [*_updates(field, usual, generator, first)]
     if another != usual:
         items += _updates(field, another, generator, first)
-    items += _observables(field)
+    items += _observables(field, names)
     others = [name for name in GENERATORS if name != random]
     rest = _other_algorithms(field, usual, generator, left_out)
     count = len(items) + len(others) + len(ALGORITHMS) - 1
     if names:
-        items = _named(items, names)
+        items = [one for one in items if one.name.partition(", ")[0] in names]
         others, rest, count = [], iter(()), len(items)
     link_bytes = field.group.components * field.layouts[0].real.itemsize
     kernels, energies = [], list[EnergyUse]()
@@ -255,16 +254,27 @@ def benchmark(
     )
 
 
-def _named(items: Sequence[KernelTimer], names: Sequence[str]) -> list[KernelTimer]:
-    """Return what has one of the names, also with another action."""
-    known = {one.name.partition(", ")[0] for one in items}
+def timed_observables() -> list[type[Observable]]:
+    """Return the observables that return one record, without those that take long."""
+    return [one for one in OBSERVABLES.values() if one.columns.averaged and one.benched]
+
+
+def check_update_names(names: Sequence[str]) -> None:
+    """Refuse names that neither an update of the usual algorithm nor an observable has.
+
+    Raises
+    ------
+    UnknownNameError
+        The message suggests a similar name.
+    """
+    updates = ALGORITHMS[defaults.ALGORITHM].timed_sweeps
+    known = sorted([*updates, *(one.name for one in timed_observables())])
     for name in names:
         if name not in known:
             raise UnknownNameError(
                 f"There is no update or observable '{shortened(name)}' whose speed bench "
-                f"measures{nearest(name, sorted(known))}"
+                f"measures{nearest(name, known)}"
             )
-    return [one for one in items if one.name.partition(", ")[0] in names]
 
 
 def _updates(
@@ -300,10 +310,10 @@ def _exchanges(
     yield KernelTimer(EXCHANGE, partial(_exchange, field), share)
 
 
-def _observables(field: Field) -> Iterator[KernelTimer]:
-    """Yield the observables that return one record, without those that take long."""
-    for one in OBSERVABLES.values():
-        if not one.columns.averaged or not one.benched:
+def _observables(field: Field, names: Sequence[str]) -> Iterator[KernelTimer]:
+    """Yield those with these names, or all that return one record and do not take long."""
+    for one in timed_observables():
+        if names and one.name not in names:
             continue
         observable, kernel = one.for_lattice(field.lattice), one.main_kernel
         registers = field.slabs[0].kernel(kernel).registers if kernel else lambda: None

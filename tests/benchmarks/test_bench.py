@@ -223,7 +223,7 @@ def test_bench_prints_one_json_object(tmp_path):
         (["bench", "--group", "zu8"], 2, "no group 'zu8'"),
         (["bench", "--lattice", "5x4x4x4"], 2, "even extents"),
         (["bench", "--observables", "plaquete"], 2, "did you mean 'plaquette'?"),
-        (["bench", "plaquette"], 2, "Names are for --observables"),
+        (["bench", "plaquete"], 2, "did you mean 'plaquette'?"),
         (["bench", "--backend", "abacus"], 2, "no backend 'abacus'"),
         (["bench", "--compare", "/nonexistent"], 2, "not a result of gauge-mc bench"),
         (["bench", "--threads", "0"], 2, "--threads is 0; give a whole number from 1 to 1024"),
