@@ -7,8 +7,8 @@ import numpy as np
 
 from gauge_mc.files.table import Table
 from gauge_mc.quantities.hadrons.analysis.correlators import (
-    BARYON_LABELS,
-    MESON_LABELS,
+    BARYONS,
+    MESONS,
     HadronCorrelators,
 )
 from tests.analysis.synthetic_loops import autoregressive
@@ -21,6 +21,12 @@ HEADER = {
     "boundary": "0,0,0,pi",
 }
 EXTENT = 32
+
+MESON_LABELS, BARYON_LABELS = (
+    tuple(one.name for one in columns if one.index and not one.optional)[:-1]
+    for columns in (MESONS, BARYONS)
+)
+"""Columns that say which correlator a row belongs to, without masses."""
 
 
 def noise(rng, samples, times, rho, near=6.0):

@@ -42,7 +42,9 @@ from gauge_mc.quantities.flow.analysis.scales import flow_scales
 from gauge_mc.quantities.flow.analysis.topology import topological_charge
 from gauge_mc.quantities.hadrons.analysis.chiral import chiral_fits
 from gauge_mc.quantities.hadrons.analysis.correlators import (
-    MESON_LABELS,
+    MESONS as CORRELATORS,
+)
+from gauge_mc.quantities.hadrons.analysis.correlators import (
     HadronCorrelators,
     read_hadron_correlators,
 )
@@ -226,7 +228,7 @@ def _pair(one: Estimate) -> tuple[float, float]:
 
 def read_mesons(run: Path) -> tuple[Any, Series]:
     """Read the correlators of pions and rhos of two equal quarks, and those of the PCAC mass."""
-    table = read_hadron_correlators(run / "mesons.csv", MESON_LABELS)
+    table = read_hadron_correlators(run / "mesons.csv", CORRELATORS)
     matrices = {(one, one) for name in ("pion", "rho") for one in MESONS[name]}
     matrices.add((PSEUDOSCALAR, AXIAL))
     chosen = [

@@ -10,12 +10,10 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from gauge_mc.actions import ensemble_keys
-from gauge_mc.analysis.table_series import arranged
-from gauge_mc.analysis.timeseries.gamma_method import MIN_CONFIGURATIONS
+from gauge_mc.analysis.table_series import TableSeries, read_series
 from gauge_mc.arrays import Array, Integers
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.columns import SWEEP, Column, TableColumns
-from gauge_mc.files.table import TableData, read_table
 
 MOMENTA = (
     Column("px", int, "momentum along x, in units of 2π/L", index=True),
@@ -79,26 +77,14 @@ BARYONS = _columns(
 )
 """Columns of a table of correlators of baryons."""
 
-VALUES = ("t", "re", "im")
-"""Columns with the time since the source, and the correlator."""
-
-OPTIONAL = tuple({one.name: one for one in (*MESONS, *BARYONS) if one.optional})
-"""Columns of quarks that only some tables have, which also say which correlator a row belongs to.
-"""
-
-MESON_LABELS, BARYON_LABELS = (
-    tuple(name for name in one.indices[:-1] if name not in OPTIONAL) for one in (MESONS, BARYONS)
-)
-"""Columns that say which correlator a row belongs to, in all tables."""
-
 MESON_COLUMNS, BARYON_COLUMNS = (SWEEP, *MESONS.names), (SWEEP, *BARYONS.names)
 """Names of the columns that all tables have."""
 
-TEXT = tuple({*MESONS.words, *BARYONS.words})
-"""Columns that contain names."""
-
 BOSONS = "diquark"
 """Beginning of the names of baryons of two quarks, whose correlators are like those of mesons."""
+
+CORRELATORS = "correlators"
+"""Content of the tables, for messages."""
 
 METADATA = (*ensemble_keys(), "csw", "mu", "operator", "boundary")
 """Keys of the header that identify the ensemble and its quarks."""
@@ -174,104 +160,62 @@ class HadronCorrelators:
 Key = TypeVar("Key", bound=Hashable)
 
 
-def read_hadron_correlators(path: Path, names: Sequence[str], skip: int = 0) -> HadronCorrelators:
+def read_hadron_correlators(path: Path, columns: TableColumns, skip: int = 0) -> HadronCorrelators:
     """Read all correlators of a table.
 
     Parameters
     ----------
     path : Path
         File of the table.
-    names : sequence of str
-        `MESON_LABELS` or `BARYON_LABELS`.
+    columns : TableColumns
+        `MESONS` or `BARYONS`.
     skip : int
         Last update that is left out.
 
     Raises
     ------
-    GaugeError
-        If the table cannot be read or is incomplete, or has fewer than `MIN_CONFIGURATIONS`
-        configurations.
-    UsageError
-        If nothing was measured after the update `skip`.
+    GaugeError, UsageError
+        See `read_series` and `correlators_of`.
     """
-    table, source = read_table(path, TEXT), str(path)
-    names = known_columns(table, (*names, *OPTIONAL))
-    check_columns(table, names, source)
-    labels, sweeps, values = correlators_of(table.after(skip, source), names, source)
-    if sweeps.size < MIN_CONFIGURATIONS:
-        raise GaugeError(
-            f"Masses need correlators on at least {MIN_CONFIGURATIONS} configurations; measure "
-            f"more than the {sweeps.size} of {source}."
-        )
-    rows = [dict(zip(names, one, strict=True)) for one in labels]
-    for row in rows:
-        row["source"] = row["source"].partition(AT)[0]
-    known = {name: value for name, value in table.header.items() if name in METADATA}
-    return HadronCorrelators(known, sweeps, tuple(rows), values["re"])
+    table = read_series(path, columns, CORRELATORS, skip)
+    labels, values = correlators_of(table)
+    for one in labels:
+        one["source"] = one["source"].partition(AT)[0]
+    return HadronCorrelators(table.stated(METADATA), table.sweeps, tuple(labels), values["re"])
 
 
-def known_columns(table: TableData, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of columns, without optional ones that a table does not have."""
-    return tuple(one for one in names if one in table.columns or one not in OPTIONAL)
-
-
-def check_columns(table: TableData, names: Sequence[str], source: str) -> None:
-    """Refuse a table that is empty or lacks a column.
-
-    Raises
-    ------
-    GaugeError
-        If the table has no rows, or one of the columns is missing.
-    """
-    for name in ("sweep", *names, *VALUES):
-        if name not in table.columns:
-            raise GaugeError(f"{source} has no column '{name}': it is not a table of correlators.")
-    if not len(table):
-        raise GaugeError(f"{source} has no correlators yet; measure some first.")
-
-
-def correlators_of(
-    table: TableData, names: Sequence[str], source: str
-) -> tuple[list[tuple[Any, ...]], Integers, dict[str, Array]]:
-    """Return the correlators of a table as arrays.
-
-    Parameters
-    ----------
-    table : TableData
-        Table of hadron correlators, with one row per time slice.
-    names : sequence of str
-        Columns that say which correlator a row belongs to.
-    source : str
-        Name of the table for error messages.
+def correlators_of(table: TableSeries) -> tuple[list[dict[str, Any]], dict[str, Array]]:
+    """Return the correlators of a table with one row per time slice.
 
     Returns
     -------
-    list of tuple
-        Values of these columns for each correlator, sorted.
-    ndarray of int64, shape (configurations,)
-        Numbers of the configurations, ascending.
+    list of dict
+        Columns of each correlator by name, without the time; sorted.
     dict of str to ndarray of float64, shape (correlators, configurations, T)
         Real and imaginary parts, ``re`` and ``im``.
 
     Raises
     ------
     GaugeError
-        If some configuration does not have every correlator at every t exactly once.
+        If some correlator does not have every t.
     """
-    index = [table[name] for name in (*names, VALUES[0])]
-    sweeps, columns, rows = arranged(table[SWEEP], index, source, "correlators")
-    elements = [*zip(*(one.tolist() for one in columns), strict=True)]
+    names, elements = (
+        [*table.index][:-1],
+        [*zip(*(one.tolist() for one in table.index.values()), strict=True)],
+    )
     order = sorted(range(len(elements)), key=elements.__getitem__)
     labels = list(dict.fromkeys(elements[n][:-1] for n in order))
     extent = len(order) // len(labels)
     if [elements[n][-1] for n in order] != [*range(extent)] * len(labels):
         raise GaugeError(
-            f"{source} is incomplete: some correlator does not have every t; measure the "
+            f"{table.source} is incomplete: some correlator does not have every t; measure the "
             "correlators again."
         )
-    shape = (sweeps.size, len(labels), extent)
-    parts = {name: table[name][rows[:, order]] for name in VALUES[1:]}
-    return labels, sweeps, {n: one.reshape(shape).swapaxes(0, 1) for n, one in parts.items()}
+    shape = (table.sweeps.size, len(labels), extent)
+    return (
+        [dict(zip(names, one, strict=True)) for one in labels],
+        {name: one[:, order].reshape(shape).swapaxes(0, 1) for name, one in table.values.items()},
+    )
 
 
 def fold(values: Array, parity: int, mirror: Array | None = None) -> Array:

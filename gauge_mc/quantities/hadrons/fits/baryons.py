@@ -9,13 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gauge_mc.errors import GaugeError
+from gauge_mc.files.columns import TableColumns
 from gauge_mc.fits import FITS
 from gauge_mc.fits.shared.tables import find_table_by_columns
 from gauge_mc.quantities.hadrons.analysis.baryons import baryon_series
 from gauge_mc.quantities.hadrons.analysis.chiral import chiral_fits
 from gauge_mc.quantities.hadrons.analysis.correlators import (
     BARYON_COLUMNS,
-    BARYON_LABELS,
+    BARYONS,
     HadronCorrelators,
 )
 from gauge_mc.quantities.hadrons.analysis.mass_series import MassSeries
@@ -32,7 +33,7 @@ class BaryonFit(HadronFit):
     summary: ClassVar[str] = "masses of baryons of both parities"
     columns: ClassVar[tuple[str, ...]] = BARYON_COLUMNS
     content: ClassVar[tuple[type[Any], ...]] = MesonFit.content
-    labels: ClassVar[tuple[str, ...]] = BARYON_LABELS
+    correlators: ClassVar[TableColumns] = BARYONS
     result: ClassVar[str] = "masses of baryons from A exp(-m t)"
 
     def series(self, correlators: HadronCorrelators, ranges: Ranges) -> MassSeries:

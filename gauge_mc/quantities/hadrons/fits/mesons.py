@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+from gauge_mc.files.columns import TableColumns
 from gauge_mc.fits import FITS
 from gauge_mc.quantities.hadrons.analysis.chiral import chiral_fits
 from gauge_mc.quantities.hadrons.analysis.correlators import (
     MESON_COLUMNS,
-    MESON_LABELS,
+    MESONS,
     HadronCorrelators,
 )
 from gauge_mc.quantities.hadrons.analysis.mass_series import MassSeries
@@ -27,7 +28,7 @@ class MesonFit(HadronFit):
     summary: ClassVar[str] = "masses of mesons, the PCAC mass, and κ_c"
     columns: ClassVar[tuple[str, ...]] = MESON_COLUMNS
     content: ClassVar[tuple[type[Any], ...]] = (Spectrum,)
-    labels: ClassVar[tuple[str, ...]] = MESON_LABELS
+    correlators: ClassVar[TableColumns] = MESONS
     result: ClassVar[str] = "masses of mesons from A [exp(-m t) + exp(-m (T - t))]"
 
     def series(self, correlators: HadronCorrelators, ranges: Ranges) -> MassSeries:

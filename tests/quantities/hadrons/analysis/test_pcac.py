@@ -5,10 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from gauge_mc.quantities.hadrons.analysis.correlators import MESON_LABELS
 from gauge_mc.quantities.hadrons.analysis.masses import Ranges
 from gauge_mc.quantities.hadrons.analysis.mesons import meson_series
-from tests.analysis.synthetic_hadrons import in_memory, noise
+from tests.analysis.synthetic_hadrons import MESON_LABELS, in_memory, noise
 
 TIME, PION, QUARK = 12, 1.2, 0.4
 """Extent in time, and the masses of the pion and of its quarks, in lattice units."""

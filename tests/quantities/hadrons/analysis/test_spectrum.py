@@ -11,8 +11,8 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.quantities.hadrons.analysis.baryons import baryon_series
 from gauge_mc.quantities.hadrons.analysis.chiral import chiral_fits
 from gauge_mc.quantities.hadrons.analysis.correlators import (
-    BARYON_LABELS,
-    MESON_LABELS,
+    BARYONS,
+    MESONS,
     fold,
     read_hadron_correlators,
 )
@@ -22,8 +22,10 @@ from gauge_mc.quantities.hadrons.analysis.mesons import meson_series
 from gauge_mc.quantities.hadrons.analysis.spectrum import spectrum
 from gauge_mc.quantities.hadrons.analysis.states import HadronState, describe
 from tests.analysis.synthetic_hadrons import (
+    BARYON_LABELS,
     EXTENT,
     KAPPA_C,
+    MESON_LABELS,
     cosh_correlator,
     exp_correlator,
     in_memory,
@@ -57,7 +59,7 @@ def test_correlators_are_read(tmp_path):
     ]
     values = {one: rng.normal(size=(12, 8)) for one in labels}
     path = write_correlators(tmp_path / "mesons.csv", MESON_LABELS, values)
-    table = read_hadron_correlators(path, MESON_LABELS)
+    table = read_hadron_correlators(path, MESONS)
     assert table.extent == 8
     assert table.sweeps.tolist() == list(range(10, 130, 10))
     assert table.ensemble["beta"] == "6.0"
@@ -67,7 +69,7 @@ def test_correlators_are_read(tmp_path):
     for one, data in values.items():
         kind = (*one[:4], one[4].partition("@")[0], *one[5:])
         np.testing.assert_array_equal(found[kind], data)
-    assert read_hadron_correlators(path, MESON_LABELS, skip=20).sweeps.tolist() == list(
+    assert read_hadron_correlators(path, MESONS, skip=20).sweeps.tolist() == list(
         range(30, 130, 10)
     )
 
@@ -76,22 +78,24 @@ def test_tables_that_are_refused(tmp_path):
     rng = np.random.default_rng(3)
     label = (*QUARKS, POINT, "g5", "g5", 0, 0, 0)
     few = write_correlators(tmp_path / "few.csv", MESON_LABELS, {label: rng.normal(size=(9, 4))})
-    with pytest.raises(GaugeError, match="at least 10 configurations; measure more than the 9"):
-        read_hadron_correlators(few, MESON_LABELS)
+    with pytest.raises(
+        GaugeError, match="has 9 configurations, and at least 10 configurations are needed"
+    ):
+        read_hadron_correlators(few, MESONS)
     with pytest.raises(GaugeError, match="no column 'baryon': it is not a table of correlators"):
-        read_hadron_correlators(few, BARYON_LABELS)
+        read_hadron_correlators(few, BARYONS)
     lines = few.read_text().splitlines()
     lacking = tmp_path / "lacking.csv"
     lacking.write_text("\n".join([*lines[:10], *lines[11:-1], ""]))
     with pytest.raises(GaugeError, match="is incomplete"):
-        read_hadron_correlators(lacking, MESON_LABELS)
+        read_hadron_correlators(lacking, MESONS)
     path = write_correlators(tmp_path / "a.csv", MESON_LABELS, {label: rng.normal(size=(12, 4))})
     lines = path.read_text().splitlines()
     lacking.write_text("\n".join([*lines[:10], *lines[11:-1], ""]))
     with pytest.raises(
         GaugeError, match="is incomplete: configuration 20 does not have the same rows"
     ):
-        read_hadron_correlators(lacking, MESON_LABELS)
+        read_hadron_correlators(lacking, MESONS)
 
 
 def test_folding():
@@ -104,7 +108,7 @@ def test_folding():
 @pytest.mark.slow
 def test_masses_of_mesons_and_quarks(tmp_path):
     path = write_mesons(tmp_path / "mesons.csv", np.random.default_rng(1), 60)
-    found = meson_series(read_hadron_correlators(path, MESON_LABELS), Ranges(3))
+    found = meson_series(read_hadron_correlators(path, MESONS), Ranges(3))
     pairs = [*combinations_with_replacement(KAPPAS, 2)]
     for name in ("pion", "rho"):
         assert [(s.kappa1, s.kappa2) for s in found.masses if s.name == name] == pairs
@@ -139,7 +143,7 @@ def test_equal_correlators_are_averaged(tmp_path):
     add("g5", (0, 0, 0), "point@0;0;0;8")
     add("g5", (0, 0, 0), "wall@0")
     path = write_correlators(tmp_path / "mesons.csv", MESON_LABELS, values)
-    found = meson_series(read_hadron_correlators(path, MESON_LABELS), Ranges(2, 8))
+    found = meson_series(read_hadron_correlators(path, MESONS), Ranges(2, 8))
 
     def expected(*chosen):
         rows = [values[(*QUARKS, source, g, g, *p)] for g, p, source in chosen]
@@ -225,7 +229,7 @@ def test_a_single_kappa_has_no_extrapolation():
 def test_masses_of_baryons_of_both_parities(tmp_path, boundary):
     rng = np.random.default_rng(4)
     path = write_baryons(tmp_path / "baryons.csv", rng, 100, boundary=boundary)
-    found = baryon_series(read_hadron_correlators(path, BARYON_LABELS), Ranges(3))
+    found = baryon_series(read_hadron_correlators(path, BARYONS), Ranges(3))
     assert len(found.masses) == 6
     for state, (fit, _) in found.masses.items():
         truth = {1: 0.6, -1: 0.9}[state.parity] + 2.4 * quark_mass(state.kappa1, state.kappa2)
@@ -239,7 +243,7 @@ def test_diquarks_are_bosons(tmp_path):
         )
     }
     path = write_correlators(tmp_path / "baryons.csv", BARYON_LABELS, values)
-    found = baryon_series(read_hadron_correlators(path, BARYON_LABELS), Ranges(2))
+    found = baryon_series(read_hadron_correlators(path, BARYONS), Ranges(2))
     ((_, (fit, _)),) = found.masses.items()
     assert fit.t_max == EXTENT // 2
     assert abs(fit.mass.value - 0.3) < 4 * fit.mass.error
@@ -253,7 +257,7 @@ def test_noisy_hadrons_are_left_out(tmp_path):
         (*QUARKS, POINT, "unit", "unit", 0, 0, 0): cosh_correlator(rng, 40, 0.8, size=5),
     }
     path = write_correlators(tmp_path / "mesons.csv", MESON_LABELS, values)
-    found = meson_series(read_hadron_correlators(path, MESON_LABELS), Ranges())
+    found = meson_series(read_hadron_correlators(path, MESONS), Ranges())
     assert [state.name for state in found.masses] == ["pion"]
     (left_out,) = found.left_out
     assert (left_out.name, "too noisy" in left_out.reason) == ("a0, κ = 0.15", True)
@@ -261,7 +265,7 @@ def test_noisy_hadrons_are_left_out(tmp_path):
     values[(*QUARKS, POINT, "g5", "g5", 0, 0, 0)] = exp_correlator(rng, 40, 0.1, size=5)
     path.unlink()
     write_correlators(path, MESON_LABELS, values)
-    table = read_hadron_correlators(path, MESON_LABELS)
+    table = read_hadron_correlators(path, MESONS)
     series = meson_series(table, Ranges())
     said = "^None of 1 correlators can be fitted: the correlator is too noisy .* by --t-max.$"
     with pytest.raises(GaugeError, match=said):

@@ -7,9 +7,9 @@ import pytest
 
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.plots.runs.drawing import find_plot
-from gauge_mc.quantities.hadrons.analysis.correlators import MESON_LABELS
 from gauge_mc.quantities.hadrons.fits.mesons import MesonFit
 from tests.analysis.synthetic_hadrons import (
+    MESON_LABELS,
     cosh_correlator,
     write_baryons,
     write_correlators,

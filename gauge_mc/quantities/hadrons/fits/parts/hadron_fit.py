@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
+from gauge_mc.files.columns import TableColumns
 from gauge_mc.fits import Fit, FitResult
 from gauge_mc.fits.shared.options import AVERAGE, T_MAX, T_MIN
 from gauge_mc.fits.shared.quoted import QuotedNumber, quoted_number
@@ -125,8 +126,8 @@ def ranges_of(options: Mapping[str, Any]) -> Ranges:
 class HadronFit(Fit):
     """Masses of hadrons from the correlators of a table."""
 
-    labels: ClassVar[tuple[str, ...]]
-    """Columns that say which correlator a row belongs to."""
+    correlators: ClassVar[TableColumns]
+    """Columns of the table."""
     result: ClassVar[str]
     """Description of the result."""
     options: ClassVar[tuple[Option, ...]] = (T_MIN, T_MAX, AVERAGE, SKIP)
@@ -146,7 +147,7 @@ class HadronFit(Fit):
     ) -> tuple[HadronCorrelators, MassSeries]:
         """Return the correlators of a table and the fits to them."""
         ranges = ranges_of(options)
-        found = read_hadron_correlators(table, self.labels, options.get(SKIP.name, 0))
+        found = read_hadron_correlators(table, self.correlators, options.get(SKIP.name, 0))
         return found, self.series(found, ranges)
 
     def carry_out(self, table: Path, **options: Any) -> SpectrumResult:

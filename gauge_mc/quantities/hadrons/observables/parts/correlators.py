@@ -11,6 +11,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from gauge_mc.analysis.table_series import series_of
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
@@ -27,10 +28,9 @@ from gauge_mc.observables import (
 )
 from gauge_mc.options import Option
 from gauge_mc.quantities.hadrons.analysis.correlators import (
+    CORRELATORS,
     Quark,
-    check_columns,
     correlators_of,
-    known_columns,
 )
 from gauge_mc.quantities.hadrons.observables.parts.options import QUARK, quark_options, quark_owners
 from gauge_mc.quantities.hadrons.observables.parts.propagators import SolveRecords, propagators
@@ -226,13 +226,12 @@ class Hadrons(QuarkObservable):
     @classmethod
     def series(cls, table: TableData, source: str) -> dict[str, TimeSeries]:
         """Return the real and imaginary part of every correlator; see `Observable.series`."""
-        names = known_columns(table, cls.columns.indices[:-1])
-        check_columns(table, names, source)
-        labels, sweeps, values = correlators_of(table, names, source)
+        found = series_of(table, source, cls.columns, CORRELATORS)
+        labels, values = correlators_of(found)
         return {
-            ",".join(
-                [*(f"{key}={x}" for key, x in zip(names, one, strict=True)), part]
-            ): TimeSeries(sweeps, values[part][n], 0)
+            ",".join([*(f"{key}={x}" for key, x in one.items()), part]): TimeSeries(
+                found.sweeps, values[part][n], 0
+            )
             for n, one in enumerate(labels)
             for part in values
         }
