@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gauge_mc.analysis.table_series import read_series
 from gauge_mc.analysis.timeseries.cautions import caution_series
 from gauge_mc.analysis.timeseries.estimates import Estimate, caution_short
-from gauge_mc.analysis.timeseries.gamma_method import MIN_CONFIGURATIONS, estimate
+from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.arrays import Array, Integers
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.columns import SWEEP, Column, TableColumns
-from gauge_mc.files.table import TableData, read_table
 from gauge_mc.quantities.hadrons.analysis.correlators import AT, METADATA, fold
 from gauge_mc.quantities.hadrons.analysis.masses import Ranges
 from gauge_mc.quantities.hadrons.analysis.plateaus import RatioPlateau, ratio_plateau, ratio_series
@@ -37,8 +37,6 @@ COLUMNS = TableColumns(
     ),
 )  # fmt: skip
 """Columns of a table of sums for the residual mass."""
-
-INDICES = COLUMNS.indices[:-1]
 
 RESIDUAL_COLUMNS = (SWEEP, *COLUMNS.names)
 """Names of the columns that all tables have."""
@@ -141,51 +139,29 @@ def read_residual_table(path: Path, skip: int = 0) -> ResidualTable:
 
     Raises
     ------
-    GaugeError
-        If the table cannot be read or is incomplete, or has fewer than `MIN_CONFIGURATIONS`
-        configurations.
-    UsageError
-        If nothing was measured after the update `skip`.
+    GaugeError, UsageError
+        See `read_series`. GaugeError is also raised if some quark does not have every time.
     """
-    table, source = read_table(path, COLUMNS.words), str(path)
-    COLUMNS.check(table, source, "residual masses")
-    if not len(table):
-        raise GaugeError(f"{source} has no correlators yet; measure some first.")
-    chosen = table.after(skip, source)
-    sweeps = np.unique(chosen[SWEEP])
-    if sweeps.size < MIN_CONFIGURATIONS:
-        raise GaugeError(
-            f"A residual mass needs sums on at least {MIN_CONFIGURATIONS} configurations; measure "
-            f"more than the {sweeps.size} of {source}."
-        )
-    known = {name: one for name, one in table.header.items() if name in (*METADATA, MASS_KEY)}
-    return ResidualTable(known, sweeps, _values(chosen, sweeps, source))
-
-
-def _values(table: TableData, sweeps: Integers, source: str) -> dict[WallQuark, dict[str, Array]]:
-    """Return the sums by quark and column."""
-    kinds = [one.partition(AT)[0] for one in table["source"]]
-    names = [one.name for one in COLUMNS if not one.index and one.name in table.columns]
-    extent = int(table["t"].max()) + 1
-    at = np.searchsorted(sweeps, table[SWEEP])
-    found: dict[WallQuark, dict[str, Array]] = {}
-    quarks = [WallQuark(float(m), kind) for m, kind in zip(table["m"], kinds, strict=True)]
+    table = read_series(path, COLUMNS, "residual masses", skip)
+    kinds = [one.partition(AT)[0] for one in table.index["source"]]
+    quarks = [*map(WallQuark, table.index["m"].tolist(), kinds)]
+    found = {}
     for quark in dict.fromkeys(quarks):
-        mask = np.array([one == quark for one in quarks])
-        cells = at[mask], table["t"][mask]
-        counts = np.zeros((sweeps.size, extent))
-        np.add.at(counts, cells, 1)
-        if (counts != counts[0, 0]).any():
+        own = np.flatnonzero([one == quark for one in quarks])
+        t = table.index["t"][own]
+        places = own[np.argsort(t, kind="stable")]
+        extent = int(t.max()) + 1
+        if (np.bincount(t, minlength=extent) * extent != t.size).any():
             raise GaugeError(
-                f"{source} is incomplete: some configuration does not have every time; measure "
-                "the residual mass again."
+                f"{table.source} is incomplete: some source does not have every time; measure the "
+                "residual mass again."
             )
-        found[quark] = {}
-        for name in names:
-            sums = np.zeros((sweeps.size, extent))
-            np.add.at(sums, cells, table[name][mask])
-            found[quark][name] = sums / counts
-    return found
+        cells = places.reshape(extent, -1).T
+        found[quark] = {
+            name: np.add.reduce([one[:, place] for place in cells]) / len(cells)
+            for name, one in table.values.items()
+        }
+    return ResidualTable(table.stated((*METADATA, MASS_KEY)), table.sweeps, found)
 
 
 def residual_masses(table: ResidualTable, ranges: Ranges, skip: int = 0) -> ResidualMasses:
