@@ -156,7 +156,7 @@ def bench(
         int | None,
         o.option(
             "With --hmc: time the trajectories of so many chains, which move together, but with "
-            "some kinds of quarks one after the other.",
+            "quarks on large lattices one after the other.",
             1,
         ),
     ] = None,
