@@ -458,7 +458,7 @@ CASES = {
     PublishedList: ["publication.record._rows"],
     PublishedKernels: ["publication.record._rows"],
     FitResult: [
-        "fits.potential.read_result",
+        "quantities.potential.fits.potential.read_result",
         "fits.shared.files",
         "fits.shared.files.read_fit",
         "fits.shared.fitted_tables.tables_of_result",
