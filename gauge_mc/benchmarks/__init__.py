@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,9 +22,10 @@ from gauge_mc.run.parameters import Parameters
 from gauge_mc.signatures import with_fields
 
 if TYPE_CHECKING:
-    from gauge_mc.benchmarks.over import BenchSeries, Result
+    from gauge_mc.benchmarks.over import BenchAxis, BenchSeries, Result
     from gauge_mc.benchmarks.timing import BenchProgress
     from gauge_mc.domain.device_group import DeviceGroup
+    from gauge_mc.domain.processes import Processes
     from gauge_mc.keywords import BenchKeywords
 
 SECONDS = 0.05, 3600.0
@@ -266,27 +267,56 @@ BenchSeries
     GaugeError
         If a device cannot be opened, or has too little memory.
     """
-    from gauge_mc.domain.device_group import open_device_group
+    from gauge_mc.benchmarks.over import BenchAxis
     from gauge_mc.domain.mpi import find_processes
 
-    processes = find_processes()
-    place: dict[str, Any] = {"backend": backend, "devices": devices, "threads": threads}
+    def plan_of(changes: Mapping[str, Any]) -> BenchPlan:
+        return BenchPlan.from_values({**options, **changes})
+
+    place = {"backend": backend, "devices": devices, "threads": threads}
+    axis, processes = BenchAxis.parse(over, weak) if over else None, find_processes()
+    with processes.aborting():
+        return bench_on(place, plan_of, axis, processes)
+
+
+def bench_on(
+    place: Mapping[str, Any],
+    plan_of: Callable[[Mapping[str, Any]], BenchPlan],
+    axis: BenchAxis | None,
+    processes: Processes,
+    carry_out: Callable[[BenchPlan, DeviceGroup, Lattice], Result] = BenchPlan.carry_out,
+    share_gpus: bool = False,
+) -> Result | BenchSeries:
+    """Carry out a plan, or one for every value of an axis, on devices that are opened for it.
+
+    Parameters
+    ----------
+    place : mapping of str to object
+        Backend, devices and threads; see `gauge_mc.devices.choose_devices`.
+    plan_of : callable
+        Returns the plan in which some options have other values.
+    axis : BenchAxis, optional
+        The option that changes.
+    processes : Processes
+        The processes that share the lattice.
+    carry_out : callable, optional
+        Carries out a plan on devices.
+    share_gpus : bool
+        Whether processes may share GPUs.
+    """
+    from gauge_mc.benchmarks.over import bench_over
+    from gauge_mc.domain.device_group import open_device_group
+
+    def suited(plan: BenchPlan, where: Mapping[str, Any]) -> Lattice:
+        return plan.lattice_on(choose_devices(**where)[0].backend)
 
     def once(changes: Mapping[str, Any]) -> Result:
-        values = {**options, **place, **changes}
-        where: dict[str, Any] = {name: values.pop(name) for name in place}
-        plan = BenchPlan.from_values(values)
-        lattice = plan.lattice_on(choose_devices(**where)[0].backend)
-        opened = open_device_group(**where, processes=processes, lattice=lattice)
-        with closing(opened) as group:
-            return plan.carry_out(group, lattice)
+        values = {**place, **changes}
+        where = {name: values.pop(name) for name in place}
+        plan = plan_of(values)
+        lattice = suited(plan, where)
+        kind: dict[str, Any] = dict(processes=processes, share_gpus=share_gpus, lattice=lattice)
+        with closing(open_device_group(**where, **kind)) as group:
+            return carry_out(plan, group, lattice)
 
-    with processes.aborting():
-        if not over:
-            return once({})
-        from gauge_mc.benchmarks.over import BenchAxis, bench_over
-
-        axis = BenchAxis.parse(over, weak)
-        usual = BenchPlan.from_values(options)
-        first = usual.lattice_on(choose_devices(**place)[0].backend)
-        return bench_over(axis, first, once)
+    return bench_over(axis, suited(plan_of({}), place), once) if axis else once({})

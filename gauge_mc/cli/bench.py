@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as text
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +14,7 @@ import typer
 from gauge_mc import defaults
 from gauge_mc.actions import couplings, parse
 from gauge_mc.algorithms import ALGORITHMS
-from gauge_mc.benchmarks import BenchPlan
+from gauge_mc.benchmarks import BenchPlan, bench_on
 from gauge_mc.benchmarks.saved import MAX_SAVED, SavedBenchmark
 from gauge_mc.cli import options as o
 from gauge_mc.cli.document import print_document, prints
@@ -199,10 +199,9 @@ def bench(
     first. Values above 100 % mean that the caches hold the field. "nJ/link" is the energy that the
     devices use, if they have counters that can be read.
     """
-    from gauge_mc.benchmarks.over import BenchAxis, BenchSeries, bench_over
+    from gauge_mc.benchmarks.over import BenchAxis, BenchSeries
     from gauge_mc.console import Console
-    from gauge_mc.devices.choice import AUTOMATIC, choose_devices, hint
-    from gauge_mc.domain.device_group import open_device_group
+    from gauge_mc.devices.choice import AUTOMATIC, hint
     from gauge_mc.domain.mpi import find_processes
     from gauge_mc.plots.figures.files import figure_kind
 
@@ -213,8 +212,7 @@ def bench(
         raise UsageError(
             "--over is for one benchmark after the other; leave out --tune and --compare."
         )
-    timed = names or observables if observables else False
-    alone = names if names and not observables else None
+    timed, alone = (names or True, None) if observables else (False, names)
     chosen: dict[str, Any] = dict(seconds=seconds, observables=timed, updates=alone, chains=chains)
     chosen |= dict(quarks=quarks, chiral=chiral, end_to_end=end_to_end)
     if card and not hmc:
@@ -225,7 +223,8 @@ def bench(
         own = {**settings, **changes}
         return BenchPlan.from_values({**own, **chosen, **dict(hmc=_run_of(card, own) or hmc)})
 
-    plan, axis = plan_of({}), BenchAxis.parse(over, weak) if over else None
+    plan_of({})  # which refuses what is wrong before a file is checked or a device opened
+    axis = BenchAxis.parse(over, weak) if over else None
     before = SavedBenchmark.read(compare).times if compare else None
     if save:
         SAVED.check(save)
@@ -240,25 +239,13 @@ def bench(
         if advice and root:
             console.print(advice, soft_wrap=True)
 
-        def once(changes: Mapping[str, Any]) -> Result:
-            values = {**place, **changes}
-            where: dict[str, Any] = {name: values.pop(name) for name in place}
-            own = plan_of(values)
-            extents = own.lattice_on(choose_devices(**where)[0].backend)
-            opened = open_device_group(
-                **where, processes=processes, share_gpus=bool(share_gpus), lattice=extents
-            )
-            with closing(opened) as group:
-                if tune:
-                    _tune(group, console, own, extents)
-                with _progress(Console(stderr=True, quiet=not root)) as progress:
-                    return own.carry_out(group, extents, progress)
+        def carry_out(plan: BenchPlan, group: DeviceGroup, lattice: Lattice) -> Result:
+            if tune:
+                _tune(group, console, plan, lattice)
+            with _progress(Console(stderr=True, quiet=not root)) as progress:
+                return plan.carry_out(group, lattice, progress)
 
-        found = (
-            bench_over(axis, plan.lattice_on(choose_devices(**place)[0].backend), once)
-            if axis
-            else once({})
-        )
+        found = bench_on(place, plan_of, axis, processes, carry_out, bool(share_gpus))
     if not root:
         return
     if plot and isinstance(found, BenchSeries):

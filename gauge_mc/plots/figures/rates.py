@@ -38,7 +38,7 @@ def draw_rates(
     Parameters
     ----------
     curves : sequence of RateCurve
-        What is drawn.
+        The rates of each thing, of which at least one has points.
     abscissa, ordinate : str
         Labels of the axes.
     ticks : sequence of (float, str)
