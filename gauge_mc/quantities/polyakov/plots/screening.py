@@ -22,13 +22,10 @@ from gauge_mc.plots.figures.pictures import (
 )
 from gauge_mc.plots.runs.table_plot import TablePlot
 from gauge_mc.quantities.polyakov.analysis.screening import (
-    PLANE_COLUMNS,
     ScreeningMass,
     ScreeningPoint,
-    read_planes,
-    screening,
 )
-from gauge_mc.run.thermalisation import SKIP
+from gauge_mc.quantities.polyakov.fits.screening import ScreeningFit
 
 SHOWN = 2.0
 """Number of errors above 0 from which on a correlator is shown on the logarithmic scale."""
@@ -40,15 +37,15 @@ class ScreeningPlot(TablePlot):
     name = "screening"
     summary = "correlators of planes of Polyakov loops, and their effective masses"
     subject: ClassVar[str] = "A correlator of planes"
-    columns: ClassVar[tuple[str, ...]] = PLANE_COLUMNS
-    options: ClassVar[tuple[Option, ...]] = (SKIP,)
+    columns: ClassVar[tuple[str, ...]] = ScreeningFit.columns
+    options: ClassVar[tuple[Option, ...]] = ScreeningFit.options
 
     def picture(self, table: Path, options: dict[str, Any]) -> Picture:
         """Show correlators divided by their first values, and effective masses with those of fits.
 
         For errors see `TablePlot.picture`.
         """
-        found = screening(read_planes(table, options.get(SKIP.name, 0)))
+        found = ScreeningFit().carry_out(table, **options).found
         lattice = Lattice.parse(found.ensemble["lattice"])
         left: list[Mark] = []
         right: list[Mark] = []

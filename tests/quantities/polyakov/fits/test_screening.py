@@ -10,7 +10,9 @@ import gauge_mc
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import write_table
 from gauge_mc.fits.shared.files import read_fit
+from gauge_mc.plots.figures.pictures import Stroke
 from gauge_mc.quantities.polyakov.analysis.screening import PLANE_COLUMNS, _ScreenedFit
+from gauge_mc.quantities.polyakov.plots.screening import ScreeningPlot
 
 EXTENTS, NT = (8, 12, 24), 4
 EVEN, ODD = 0.45, 0.8
@@ -130,6 +132,10 @@ def test_the_range_leaves_out_distances_that_do_not_fit(tmp_path):
     assert "The form does not fit" in shown(
         gauge_mc.fit("screening", run, r_min=0, r_max=4, phase="confined")
     )
+    options = {"r_min": 0, "r_max": 4, "phase": "confined"}
+    marks = ScreeningPlot().picture(run / "polyakov_planes.csv", options).frames[0].marks
+    (curve,) = (one for one in marks if isinstance(one, Stroke))
+    assert (curve.x[0], curve.x[-1]) == (0, 4)
 
 
 @pytest.mark.slow
