@@ -226,6 +226,9 @@ class PlotKeywords(TypedDict, total=False):
     levels: str | int | list[int] | None
     nt: int | None
     path: str | None
+    phase: str | None
+    r_max: int | None
+    r_min: int | None
     radius_max: float | None
     radius_min: float | None
     result: str | None
