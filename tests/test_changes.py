@@ -91,7 +91,7 @@ def test_files_that_differ_from_main(tmp_path, monkeypatch):
         ("cuda_src/arch/gpu.h", True),
         ("cuda_src/arch/cpu.h", False),
         ("cuda_src/dirac/transport.h", False),
-        ("gauge_mc/devices/cuda/nvcc.py", True),
+        ("gauge_mc/devices/cuda/compiler.py", True),
         ("README.md", False),
     ],
 )

@@ -1718,6 +1718,10 @@ ELSEWHERE = {
     "gauge-mc {}": "a version",
     "gauge-mc {}: {}": "a version",
     "Made by gauge-mc {}, {}": "a version",
+    "GPU {}, {}, has compute capability {}.{}, but kernels are written for {}.{} (Volta, 2017) and "
+    "later: use the CPU, or choose another GPU with --devices.": (
+        "tests/devices/test_cuda_device.py shows it; there is no such GPU"
+    ),
     "{} with gauge-mc {}": "a version",
     "with the loops of its action in --measure": "for tables that were copied without their run",
     "--strict does not hold for {} yet, but for {}; choose one of these, or leave out --strict.": (

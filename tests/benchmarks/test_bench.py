@@ -27,8 +27,8 @@ from gauge_mc.devices import BACKENDS
 from gauge_mc.devices.base import Registers
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.devices.cuda import device as cuda_device
+from gauge_mc.devices.cuda.compiler import registers_of
 from gauge_mc.devices.cuda.kernel import SweepFunction
-from gauge_mc.devices.cuda.nvcc import registers_of
 from gauge_mc.domain.device_group import DeviceGroup, open_device_group
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from gauge_mc.devices import BACKENDS, DeviceChoice, choose_devices, cuda
-from gauge_mc.devices.cuda import nvcc
+from gauge_mc.devices.cuda import compiler
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.registry import in_words
 
@@ -17,10 +17,11 @@ def no_gpu():
 
 @pytest.fixture
 def four_gpus(monkeypatch):
-    """Four GPUs and nvcc, as far as choosing devices can see."""
+    """Four GPUs and a compiler, as far as choosing devices can see."""
     driver = SimpleNamespace(Device=SimpleNamespace(count=lambda: 4))
     monkeypatch.setattr(cuda, "load_driver", lambda: driver)
-    monkeypatch.setattr(nvcc, "find_nvcc", lambda: "/usr/local/cuda/bin/nvcc")
+    one = compiler.CudaCompiler("/usr/local/cuda/bin/nvcc")
+    monkeypatch.setattr(compiler, "find_cuda_compiler", lambda: one)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +60,7 @@ def test_parts_of_the_cpu_share_all_cores():
 def test_one_device_by_default(four_gpus, monkeypatch):
     assert choose_devices(backend="cuda") == choose_devices() == (DeviceChoice("cuda"),)
     assert choose_devices(backend="cpu", threads=2) == (DeviceChoice("cpu", threads=2),)
-    monkeypatch.setattr(nvcc, "find_nvcc", lambda: None)
+    monkeypatch.setattr(compiler, "find_cuda_compiler", lambda: None)
     assert choose_devices() == (DeviceChoice("cpu"),)
     monkeypatch.setattr(cuda, "load_driver", no_gpu)
     assert choose_devices(threads=1) == (DeviceChoice("cpu", threads=1),)

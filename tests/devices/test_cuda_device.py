@@ -1,13 +1,20 @@
 """Opening a GPU."""
 
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
 from gauge_mc.devices import BACKENDS
 from gauge_mc.devices.base import Copy
+from gauge_mc.devices.cuda import device
+from gauge_mc.devices.cuda.compiler import CudaCompiler
 from gauge_mc.devices.cuda.device import CudaDevice
-from gauge_mc.errors import GaugeError
+from gauge_mc.devices.kernels import Kernel, Variant
+from gauge_mc.errors import GaugeError, NoKernelsError
+from gauge_mc.groups import GROUPS
+
+COLD = Kernel("cold")
 
 
 @pytest.mark.gpu
@@ -23,6 +30,30 @@ def test_a_gpu_whose_memory_is_full_works(gpu, monkeypatch):
     with pytest.raises(GaugeError, match="The memory of GPU 0 is full") as caught:
         CudaDevice()
     assert "does not work" not in str(caught.value)
+
+
+def test_a_gpu_before_volta_is_refused(monkeypatch):
+    old = SimpleNamespace(name=lambda: "Old GPU", compute_capability=lambda: (6, 1))
+    gpus = Mock(count=lambda: 1, return_value=old)
+    monkeypatch.setattr(device, "load_driver", lambda: SimpleNamespace(Device=gpus))
+    monkeypatch.setattr(device, "usable_compiler", lambda: CudaCompiler("nvcc"))
+    with pytest.raises(GaugeError, match=r"Old GPU, has compute capability 6\.1, but .* 7\.0"):
+        CudaDevice()
+
+
+@pytest.mark.gpu
+def test_an_architecture_that_the_compiler_does_not_know_is_named(gpu, monkeypatch):
+    old = CudaDevice(gpu.ordinal)
+    old.architecture = "sm_70"
+    monkeypatch.setattr(CudaCompiler, "compiles_for", lambda self, name: name != "sm_70")
+    monkeypatch.setattr(device, "compiled", Mock(side_effect=NoKernelsError("no such GPU")))
+    with pytest.raises(
+        NoKernelsError, match="architecture sm_70, for which .* does not"
+    ):
+        old.kernel(COLD, Variant("single", (GROUPS["su2"].choice,)))
+    old.architecture = "sm_90"
+    with pytest.raises(NoKernelsError, match="no such GPU"):
+        old.kernel(COLD, Variant("single", (GROUPS["su2"].choice,)))
 
 
 @pytest.mark.gpu
@@ -57,5 +88,5 @@ def test_memory_that_is_still_written_is_not_freed(between):
         send()
     del to
     assert not one.read(source, 0, 2**20).any()
-    for device in (one, two):
-        device.close()
+    for used in (one, two):
+        used.close()

@@ -86,8 +86,8 @@ def hints(shown):
 
 LACKING = {
     "cuda-bindings": {"pycuda": False},
-    "nvcc": {"nvcc": None},
-    "cuda-bindings and nvcc": {"pycuda": False, "nvcc": None},
+    "NVRTC": {"nvcc": None},
+    "cuda-bindings and NVRTC": {"pycuda": False, "nvcc": None},
 }
 
 
@@ -112,14 +112,14 @@ def test_a_driver_that_is_too_old(machine, tmp_path):
     done = run(*COMMANDS["generate"], "--output", "run", **there)
     assert (done.returncode, done.stderr) == (0, "")
     assert hints(done.stdout) == [
-        "There is a GPU, but it cannot be used: the driver supports CUDA 11.4, but nvcc belongs to "
-        "CUDA 13.0: update the driver (`apt install nvidia-driver`), or put the bin folder of a "
-        "CUDA 11 toolkit first on PATH."
+        "There is a GPU, but it cannot be used: the driver supports CUDA 11.4, but the compiler "
+        f"{there['PATH'].split(os.pathsep)[0]}/nvcc belongs to CUDA 13.0: update the driver "
+        "(`apt install nvidia-driver`)."
     ]
     for words in (("--backend", "cuda"), ("--devices", 1)):
         refused = run(*COMMANDS["generate"], "--output", "other", *words, **there)
         assert refused.returncode == 1
-        assert "the driver supports CUDA 11.4, but nvcc belongs to CUDA 13.0" in refused.stderr
+        assert "the driver supports CUDA 11.4, but the compiler" in refused.stderr
         assert refused.stderr.count("\n") == 1
     doctor = run("doctor", **there).stdout
     assert "missing NVIDIA driver: the driver supports CUDA 11.4" in doctor

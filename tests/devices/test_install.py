@@ -5,13 +5,14 @@ import os
 import stat
 import sys
 import tempfile
-from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from gauge_mc.devices.cuda import compiler
 from gauge_mc.devices.cuda import install as installation
-from gauge_mc.devices.cuda.install import MEGABYTES, install, requirements
-from gauge_mc.devices.cuda.nvcc import find_nvcc
+from gauge_mc.devices.cuda.compiler import find_cuda_compiler
+from gauge_mc.devices.cuda.install import MEGABYTES, extra_for, install, requirements
 from gauge_mc.errors import GaugeError
 from tests.calls import call
 from tests.children import only_tools
@@ -22,6 +23,9 @@ from pathlib import Path
 
 home = Path({home!r})
 words = sys.argv[1:]
+if words[0] == "-I":  # the program that compiles by NVRTC
+    print("release 12.0" if words[-1] == "--version" else "sm_70 sm_90")
+    sys.exit()
 calls = [*json.loads((home / "calls.json").read_text()), words]
 (home / "calls.json").write_text(json.dumps(calls))
 print("pip says", len(calls))
@@ -29,14 +33,14 @@ if len(calls) == json.loads((home / "fails_at.json").read_text()):
     print("error: no luck")
     sys.exit(1)
 assert words[:4] == ["-m", "pip", "--disable-pip-version-check", "install"]
-if any(word.startswith("cuda-toolkit") for word in words):
+if any(word.startswith("nvidia-cuda-nvrtc") for word in words):
     shutil.copytree(home / "wheels", home / "site", dirs_exist_ok=True)
 """
-"""A Python that only knows ``-m pip install``, of wheels."""
+"""A Python that only knows ``-m pip install``, of wheels, and questions to NVRTC."""
 
 
 def make_toolkit(root):
-    """Make a folder with nvcc, as a toolkit and as NVIDIA's wheels have it."""
+    """Make a folder with nvcc, as a toolkit has it."""
     path = root / "bin" / "nvcc"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.touch()
@@ -51,7 +55,6 @@ class Machine:
         self.home = home
         for name in ("site", "wheels", "temporary"):
             (home / name).mkdir()
-        self.toolkit = home / "site" / "nvidia" / "cu13"
         (home / "calls.json").write_text("[]")
         self.fail_at(0)
         self.python = home / "python"
@@ -79,27 +82,31 @@ def machine(tmp_path, monkeypatch):
     made = Machine(tmp_path)
     for name, value in only_tools(tmp_path / "programs").items():
         monkeypatch.setenv(name, value)
-    foreign = [folder for folder in sys.path if not Path(folder, "nvidia").exists()]
-    monkeypatch.setattr(sys, "path", [str(tmp_path / "site"), *foreign])
+    wheels = SimpleNamespace(submodule_search_locations=[str(tmp_path / "site" / "nvidia")])
+    monkeypatch.setattr(compiler, "find_spec", {"nvidia": wheels}.get)
     monkeypatch.setattr(sys, "executable", str(made.python))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     monkeypatch.setattr(installation, "driver_release", lambda: (13, 0))
-    make_toolkit(tmp_path / "wheels" / "nvidia" / "cu13")
+    monkeypatch.setattr(installation, "capabilities", lambda: [(9, 0)])
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "prefix"))
+    library = tmp_path / "wheels" / "nvidia" / "cu13" / "lib" / "libnvrtc.so.13"
+    library.parent.mkdir(parents=True)
+    library.touch()
     return made
 
 
 def test_what_is_installed_is_what_the_package_asks_for():
-    bindings, toolkit = requirements()
-    assert bindings.startswith("cuda-bindings>=")
-    assert toolkit.startswith("cuda-toolkit[")
-    assert all(part in toolkit for part in ("cudart", "nvcc", "nvvm"))
+    for extra, library in (("cuda", "nvidia-cuda-nvrtc="), ("cuda12", "nvidia-cuda-nvrtc-cu12=")):
+        bindings, compiler = requirements(extra)
+        assert bindings.startswith("cuda-bindings")
+        assert compiler.startswith(library)
 
 
 def test_wheels_are_installed_and_their_size_is_said(machine):
-    assert find_nvcc() is None
+    assert find_cuda_compiler() is None
     machine.install()
-    assert machine.calls() == [requirements()]
-    assert find_nvcc() == str(machine.toolkit / "bin" / "nvcc")
+    assert machine.calls() == [requirements("cuda")]
+    assert find_cuda_compiler().is_library
     (line,) = machine.lines
     assert f"about {sum(MEGABYTES.values())} MB are downloaded" in line
     assert machine.left_behind() == []
@@ -117,21 +124,49 @@ def test_a_toolkit_that_is_here_needs_the_bindings_alone(
         monkeypatch.setenv("CUDA_HOME", str(toolkit))
     monkeypatch.setattr(installation, "driver_release", lambda: release)
     machine.install()
-    wanted = requirements()[0] if release[0] > 12 else "cuda-bindings==12.*"
-    assert machine.calls() == [[wanted]]
+    extra = "cuda" if release[0] > 12 else "cuda12"
+    assert machine.calls() == [requirements(extra)[:1]]
 
 
-@pytest.mark.parametrize("release", [(12, 8), (11, 4)])
-def test_wheels_that_the_driver_cannot_serve_are_not_downloaded(machine, monkeypatch, release):
+@pytest.mark.parametrize(
+    ("release", "capability", "extra"),
+    [
+        ((13, 0), (9, 0), "cuda"),
+        ((13, 0), (7, 0), "cuda12"),
+        ((12, 8), (9, 0), "cuda12"),
+        (None, (9, 0), "cuda"),
+    ],
+)
+def test_wheels_are_those_that_driver_and_gpus_understand(
+    machine, monkeypatch, release, capability, extra
+):
     monkeypatch.setattr(installation, "driver_release", lambda: release)
-    with pytest.raises(GaugeError, match=f"supports CUDA {release[0]}, but NVIDIA's compiler"):
+    monkeypatch.setattr(installation, "capabilities", lambda: [(9, 0), capability])
+    assert extra_for(release) == extra
+    machine.install()
+    assert machine.calls() == [requirements(extra)]
+
+
+def test_a_toolkit_that_the_gpu_is_too_old_for_is_not_enough(machine, monkeypatch, tmp_path):
+    nvcc = make_toolkit(tmp_path / "cuda") / "bin" / "nvcc"
+    nvcc.write_text("#!/bin/sh\necho release 13.0 sm_75 sm_90\n")
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "cuda"))
+    monkeypatch.setattr(installation, "capabilities", lambda: [(7, 0)])
+    with pytest.raises(GaugeError, match="NVRTC was not found in them"):
+        machine.install()
+    assert machine.calls() == [requirements("cuda12")]
+
+
+def test_wheels_that_the_driver_cannot_serve_are_not_downloaded(machine, monkeypatch):
+    monkeypatch.setattr(installation, "driver_release", lambda: (11, 4))
+    with pytest.raises(GaugeError, match=r"supports CUDA 11\.4, but NVIDIA's wheels need 12\.0"):
         machine.install()
     assert machine.calls() == []
 
 
 def test_wheels_without_a_compiler_are_an_error(machine):
-    (machine.home / "wheels" / "nvidia" / "cu13" / "bin" / "nvcc").unlink()
-    with pytest.raises(GaugeError, match="nvcc was not found in them"):
+    (machine.home / "wheels" / "nvidia" / "cu13" / "lib" / "libnvrtc.so.13").unlink()
+    with pytest.raises(GaugeError, match="NVRTC was not found in them"):
         machine.install()
     assert machine.left_behind() == []
 
@@ -148,7 +183,7 @@ def test_when_pip_fails_only_its_log_is_left_and_named(machine):
 def test_the_command_installs_and_says_what_it_does(machine):
     shown, code = call("doctor", "--install", "cuda")
     assert code == 0
-    assert requirements()[0] in shown
+    assert requirements("cuda")[0] in shown
     machine.fail_at(2)
     shown, code = call("doctor", "--install", "cuda")
     assert (code, len(machine.calls())) == (1, 2)

@@ -12,7 +12,7 @@ from gauge_mc.actions import ACTIONS
 from gauge_mc.devices.cache import run_compiler
 from gauge_mc.devices.cpu import compiler
 from gauge_mc.devices.cuda.bounds import DEFAULT
-from gauge_mc.devices.cuda.nvcc import find_nvcc, nvcc_command
+from gauge_mc.devices.cuda.compiler import CudaCompiler, find_cuda_compiler
 from gauge_mc.devices.kernels import Choice, Kernel, Variant
 from gauge_mc.devices.source import source_folder
 from gauge_mc.domain.lattice import Lattice
@@ -201,26 +201,26 @@ def test_pointers_may_be_null_and_numbers_may_be_of_numpy():
     params=[
         "C++ compiler",
         pytest.param("emulated nvcc", marks=pytest.mark.slow),
-        pytest.param("nvcc", marks=pytest.mark.slow),
+        pytest.param("CUDA compiler", marks=pytest.mark.slow),
     ]
 )
 def build(request, tmp_path):
-    """Compile a kernel as a device does: with the CPU's compiler, the emulated nvcc or nvcc."""
+    """Compile a kernel as a device does: for the CPU, or for a GPU, perhaps emulated."""
     if request.param == "C++ compiler":
-        nvcc = None
+        cuda = None
     elif request.param == "emulated nvcc":
-        nvcc = str(emulator.NVCC)
+        cuda = CudaCompiler(str(emulator.NVCC))
     else:
-        nvcc = find_nvcc()
-        if nvcc is None:
-            pytest.skip("nvcc is not on this machine.")
+        cuda = find_cuda_compiler()
+        if cuda is None:
+            pytest.skip("There is no CUDA compiler on this machine.")
 
     def compile_text(text, *choices, precision="single"):
         folder = Path(tempfile.mkdtemp(dir=tmp_path))
         (folder / "tiny.cu").write_text(text)
         kernel, variant = Kernel("tiny", folder), Variant(precision, choices)
-        if nvcc:
-            command = nvcc_command(nvcc, "sm_80", variant, DEFAULT)
+        if cuda:
+            command = cuda.command("sm_80", variant, DEFAULT)
             unit = kernel.translation_unit(variant, "Tile")
         else:
             command = [*compiler.find_compiler().words, *compiler.FLAGS, "-O0"]

@@ -1,6 +1,7 @@
-"""Compile all CUDA kernels with warnings as errors; this needs nvcc but no GPU.
+"""Compile all CUDA kernels with warnings as errors; this needs nvcc or NVRTC but no GPU.
 
 python tests/tools/compile_cuda.py [--architecture sm_90] [--jobs 2] [--changed] [--record]
+    [--compiler libnvrtc.so.13]
 
 Print the registers that each variant needs and the bytes that it spills. Variants are left out only
 as `variants` says and, with --changed, if the sources of the kernel have been compiled before, as
@@ -23,7 +24,7 @@ from gauge_mc import defaults
 from gauge_mc.actions import ACTIONS
 from gauge_mc.devices.cache import run_compiler
 from gauge_mc.devices.cuda.bounds import default_bounds
-from gauge_mc.devices.cuda.nvcc import find_nvcc, nvcc_command, registers_of
+from gauge_mc.devices.cuda.compiler import CudaCompiler, find_cuda_compiler, registers_of
 from gauge_mc.devices.kernels import REAL_BYTES, Kernel, Variant
 from gauge_mc.devices.source import included, source_folder
 from gauge_mc.domain.lattice import Lattice
@@ -48,7 +49,8 @@ from tests.covers import beyond_pairs
 from tests.tools import checked
 from tests.tools.checked import CHECKOUT, digest_of
 
-WARNINGS_AS_ERRORS = ["-Werror", "all-warnings", "-Xcompiler", "-Wall,-Wextra,-Werror"]
+HOST_WARNINGS = ["-Xcompiler", "-Wall,-Wextra"]
+"""Options of nvcc for warnings of the C++ compiler that it calls."""
 
 FILE_ORDERS = {
     one.stored(Lattice(2, 2, 2, 2), group, precision).order.choice
@@ -171,7 +173,7 @@ def variants_of_spinors(kernel: Kernel) -> Iterator[Variant]:
 COMMON = (
     "gauge_mc/devices/kernels.py",
     "gauge_mc/devices/source.py",
-    "gauge_mc/devices/cuda/nvcc.py",
+    "gauge_mc/devices/cuda/compiler.py",
     "gauge_mc/devices/cuda/bounds.py",
     "tests/tools/compile_cuda.py",
 )
@@ -201,13 +203,16 @@ def cover(jobs: Sequence[tuple[Kernel, Variant]]) -> list[tuple[Kernel, Variant]
     return [job for number, job in enumerate(jobs) if number not in left_out]
 
 
-def report(kernel: Kernel, variant: Variant, nvcc: str, architecture: str) -> str:
+def report(kernel: Kernel, variant: Variant, compiler: CudaCompiler, architecture: str) -> str:
     """Compile a variant and return a line with its register usage."""
-    command = nvcc_command(nvcc, architecture, variant, default_bounds(variant))
+    command = compiler.command(architecture, variant, default_bounds(variant))
     unit = kernel.translation_unit(variant, "Tile")
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / f"{kernel.name}.cubin"
-        printed = run_compiler(kernel.name, unit, [*command, *WARNINGS_AS_ERRORS], output)
+        further = [] if compiler.is_library else HOST_WARNINGS
+        printed = run_compiler(kernel.name, unit, [*command, *further], output)
+        if warning := re.search(r".*\bwarning\b.*", printed, re.IGNORECASE):
+            raise GaugeError(f"The kernel {kernel.name} ({variant}): {warning[0]}")
         if variant.strict:
             check_strict(kernel, unit, command, Path(folder))
     found = registers_of(printed, kernel.name)
@@ -255,6 +260,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--architecture", default="sm_90")
+    parser.add_argument("--compiler", help="file of nvcc or of the library NVRTC")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument(
         "--changed",
@@ -263,9 +269,10 @@ def main() -> int:
     )
     parser.add_argument("--record", action="store_true", help="record what has been compiled")
     arguments = parser.parse_args()
-    nvcc = find_nvcc()
-    if nvcc is None:
-        print("nvcc was not found: no CUDA kernels were compiled")
+    named = arguments.compiler
+    compiler = CudaCompiler(named) if named else find_cuda_compiler()
+    if compiler is None:
+        print("nvcc and NVRTC were not found: no CUDA kernels were compiled")
         return 0
     kernels = [Kernel(path.stem) for path in sorted((source_folder() / "kernels").glob("*.cu"))]
     digests = {f"CUDA kernel {kernel.name}": digest_of_kernel(kernel) for kernel in kernels}
@@ -280,7 +287,7 @@ def main() -> int:
     chosen = cover(differing) if arguments.changed else differing
     with ThreadPoolExecutor(arguments.jobs) as pool:
         jobs = [
-            pool.submit(report, kernel, variant, nvcc, arguments.architecture)
+            pool.submit(report, kernel, variant, compiler, arguments.architecture)
             for kernel, variant in chosen
         ]
         try:
@@ -292,6 +299,7 @@ def main() -> int:
             return 1
     if arguments.record:
         checked.add(digests)
+    print(compiler)
     found = f"{len(jobs)} of {len(differing)} variants of {len(new)} of {len(kernels)} kernels"
     print(f"{found} compiled for {arguments.architecture}")
     return 0

@@ -1,4 +1,4 @@
-"""The CUDA backend: NVIDIA GPUs, with kernels compiled by nvcc."""
+"""The CUDA backend: NVIDIA GPUs, with kernels compiled by nvcc or NVRTC."""
 
 from __future__ import annotations
 
@@ -9,10 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 from gauge_mc.devices import BACKENDS
 from gauge_mc.devices.base import Backend, Finding
-from gauge_mc.devices.cuda.driver import INSTALL, installed_bindings, load_driver
+from gauge_mc.devices.cuda.driver import (
+    INSTALL,
+    LEAST_DRIVER,
+    driver_mismatch,
+    driver_release,
+    gpus_of_driver,
+    installed_bindings,
+    load_driver,
+)
 from gauge_mc.errors import GaugeError
 
 if TYPE_CHECKING:
+    from gauge_mc.devices.cuda.compiler import CudaCompiler
     from gauge_mc.devices.cuda.device import CudaDevice
 
 UPDATE = "apt install nvidia-driver   # or a newer driver from NVIDIA"
@@ -31,34 +40,28 @@ class Cuda(Backend):
 
     def count(self) -> int:
         """Return the number of GPUs; see `Backend.count`."""
-        from gauge_mc.devices.cuda.nvcc import find_nvcc
+        from gauge_mc.devices.cuda.compiler import usable_compiler
 
         count = int(load_driver().Device.count())
-        nvcc = find_nvcc()
-        if nvcc is None:
-            raise GaugeError(
-                "nvcc, the compiler of the GPU kernels, was not found: "
-                f"run `{INSTALL}`, or put the bin folder of a CUDA toolkit on PATH."
-            )
-        if reason := _mismatch(nvcc):
+        if reason := _mismatch(usable_compiler()):
             raise GaugeError(f"The GPU cannot be used: {reason}")
         return count
 
     def hint(self) -> str | None:
         """Explain why a GPU that the driver sees cannot be used; see `Backend.hint`."""
-        from gauge_mc.devices.cuda.nvcc import driver_mismatch, find_nvcc, gpus_of_driver
+        from gauge_mc.devices.cuda.compiler import find_cuda_compiler
 
         if reason := driver_mismatch():
             return f"There is a GPU, but it cannot be used: {reason}"
         if not gpus_of_driver():
             return None
-        nvcc = find_nvcc()
+        compiler = find_cuda_compiler()
         lacking = [] if installed_bindings() else ["cuda-bindings"]
-        lacking += [] if nvcc else ["nvcc"]
+        lacking += [] if compiler else ["NVRTC"]
         if lacking:
             lacks = " and ".join(lacking)
             return f"There is a GPU, but it cannot be used without {lacks}: run `{INSTALL}`."
-        if reason := _mismatch(nvcc or ""):
+        if compiler and (reason := _mismatch(compiler)):
             return f"There is a GPU, but it cannot be used: {reason}"
         try:
             load_driver()
@@ -85,16 +88,16 @@ class Cuda(Backend):
         return str(load_driver().Device(ordinal).pci_bus_id())
 
     def findings(self) -> Iterator[Finding]:
-        """Check bindings, nvcc, the driver, energy counters, and copies between GPUs."""
-        from gauge_mc.devices.cuda.nvcc import describe, driver_release, find_nvcc
+        """Check bindings, the compiler, the driver, energy counters, and copies between GPUs."""
+        from gauge_mc.devices.cuda.compiler import find_cuda_compiler
 
         name = installed_bindings()
         detail = "installed" if name else "not installed"
         yield Finding(f"{name or 'cuda-bindings'} (NVIDIA GPUs)", bool(name), detail, INSTALL)
-        nvcc = find_nvcc()
-        yield Finding("nvcc", nvcc is not None, describe(nvcc) if nvcc else "not found", INSTALL)
+        compiler = find_cuda_compiler()
+        yield Finding("CUDA compiler", compiler is not None, str(compiler or "not found"), INSTALL)
         driver = driver_release()
-        reason = _mismatch(nvcc) if nvcc else None
+        reason = _mismatch(compiler) if compiler else None
         if driver:
             detail = reason or f"supports CUDA {driver[0]}.{driver[1]}"
             yield Finding("NVIDIA driver", reason is None, detail, UPDATE)
@@ -117,17 +120,17 @@ class Cuda(Backend):
         return Finding(subject, True, ", ".join(sorted({one.source for one in counters})))
 
 
-def _mismatch(nvcc: str) -> str | None:
-    """Explain why the driver cannot run the output of this nvcc, and what to do; None if it can."""
-    from gauge_mc.devices.cuda.nvcc import driver_release, release
-
-    driver, needed = driver_release(), release(nvcc)
+def _mismatch(compiler: CudaCompiler) -> str | None:
+    """Explain why the driver cannot run a compiler's output, and what to do; None if it can."""
+    driver, needed = driver_release(), compiler.release
     if driver is None or needed is None or driver[0] >= needed[0]:
         return None
+    known = driver[0] >= LEAST_DRIVER
+    other = f", or run `{INSTALL}`, which installs one of CUDA {driver[0]}" if known else ""
     return (
-        f"the driver supports CUDA {driver[0]}.{driver[1]}, but nvcc "
+        f"the driver supports CUDA {driver[0]}.{driver[1]}, but the compiler {compiler.path} "
         f"belongs to CUDA {needed[0]}.{needed[1]}: update the driver (`apt install "
-        f"nvidia-driver`), or put the bin folder of a CUDA {driver[0]} toolkit first on PATH."
+        f"nvidia-driver`){other}."
     )
 
 

@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.devices.base import Buffer, Copy, Device, Event, Offer
-from gauge_mc.devices.cache import compiled, version_of
+from gauge_mc.devices.cache import compiled
 from gauge_mc.devices.cuda.bounds import Bounds, TunedBounds, candidates, default_bounds
-from gauge_mc.devices.cuda.driver import INSTALL, load_driver
+from gauge_mc.devices.cuda.compiler import registers_of, usable_compiler
+from gauge_mc.devices.cuda.driver import INSTALL, LEAST_CAPABILITY, load_driver
 from gauge_mc.devices.cuda.kernel import CudaBuffer, CudaKernel, SweepFunction, best_tile
-from gauge_mc.devices.cuda.nvcc import describe, find_nvcc, nvcc_command, registers_of
 from gauge_mc.devices.cuda.nvml import gpu_counter
 from gauge_mc.devices.cuda.sharing import CudaForeignBuffer, CudaSharedBuffer
 from gauge_mc.devices.energy import EnergyCounter
@@ -75,7 +75,8 @@ class CudaDevice:
     Raises
     ------
     GaugeError
-        If PyCUDA or nvcc is missing, or the GPU does not exist or does not work.
+        If bindings of the driver or a compiler are missing, or the GPU does not exist, is too old
+        or does not work.
     """
 
     backend = "cuda"
@@ -91,15 +92,17 @@ class CudaDevice:
         count = self._driver.Device.count()
         if ordinal >= count:
             raise GaugeError(f"There is no GPU {ordinal}: CUDA sees {count}, numbered from 0.")
-        nvcc = find_nvcc()
-        if nvcc is None:
-            raise GaugeError(
-                "nvcc, the compiler of the GPU kernels, was not found: "
-                f"run `{INSTALL}`, or put the bin folder of a CUDA toolkit on PATH."
-            )
-        self._nvcc = nvcc
-        self.compiler_name = f"nvcc, {describe(nvcc)}"
+        self._compiler = usable_compiler()
+        self.compiler_name = str(self._compiler)
         device = self._driver.Device(ordinal)
+        major, minor = device.compute_capability()
+        if (major, minor) < LEAST_CAPABILITY:
+            raise GaugeError(
+                f"GPU {ordinal}, {device.name()}, has compute capability {major}.{minor}, but "
+                "kernels are written for {}.{} (Volta, 2017) and later: use the CPU, or choose "
+                "another GPU with --devices.".format(*LEAST_CAPABILITY)
+            )
+        self.architecture = f"sm_{major}{minor}"
         self._device = device
         self._reached: dict[int, bool] = {}
         self._users: WeakSet[CudaDevice] = WeakSet((self,))  # which access the GPU's memory
@@ -122,8 +125,6 @@ class CudaDevice:
             raise GaugeError(
                 f"GPU {ordinal} does not work ({error}): check the output of `nvidia-smi`."
             ) from error
-        major, minor = device.compute_capability()
-        self.architecture = f"sm_{major}{minor}"
         self._multiprocessors = device.multiprocessor_count
         self.name = f"{device.name()} (GPU {ordinal})"
         atexit.register(self.close)
@@ -150,9 +151,20 @@ class CudaDevice:
         """Return the object file and the report of the compiler."""
         key = (kernel, variant, bounds)
         if key not in self._files:
-            command = nvcc_command(self._nvcc, self.architecture, variant, bounds)
-            identity = version_of(self._nvcc) or ""
-            self._files[key] = compiled(kernel, variant, command, identity, ".cubin", "Tile")
+            one = self._compiler
+            command = one.command(self.architecture, variant, bounds)
+            try:
+                self._files[key] = compiled(
+                    kernel, variant, command, one.identity, ".cubin", "Tile"
+                )
+            except NoKernelsError as error:
+                if one.compiles_for(self.architecture):
+                    raise
+                raise NoKernelsError(
+                    f"{self.name} is of the architecture {self.architecture}, for which {one} does "
+                    f"not compile: run `{INSTALL}`, or put the bin folder of a CUDA toolkit that "
+                    "knows it first on PATH."
+                ) from error
         return self._files[key]
 
     def kernel(self, kernel: Kernel, variant: Variant) -> CudaKernel:

@@ -1,7 +1,7 @@
 """Installation of what calls and compiles for NVIDIA GPUs, from wheels: nothing is built.
 
-The bindings of the driver are ``cuda-bindings``; the compiler, if there is no CUDA toolkit, is that
-of NVIDIA's wheels.
+The bindings of the driver are ``cuda-bindings``; the compiler, if there is none, is the library
+NVRTC.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ import tempfile
 from collections.abc import Callable, Sequence
 from importlib.metadata import requires
 
-from gauge_mc.devices.cuda.nvcc import driver_release, find_nvcc
+from gauge_mc.devices.cuda.compiler import find_cuda_compiler
+from gauge_mc.devices.cuda.driver import LEAST_DRIVER, capabilities, driver_release
 from gauge_mc.errors import GaugeError
 
-MEGABYTES = {"cuda-bindings": 9, "cuda-toolkit": 105}
+MEGABYTES = {"cuda-bindings": 9, "nvidia-cuda-nvrtc": 91}
 """Approximate size of the wheels that are downloaded, with what they need."""
 
-LEAST_DRIVER = 12
-"""Oldest release of CUDA that the driver must support."""
+LEAST_OF_CUDA_13 = (7, 5)
+"""Least compute capability for which CUDA 13 compiles (CUDA 13.0 release notes)."""
 
 
 def install(say: Callable[[str], None]) -> None:
@@ -36,34 +37,48 @@ def install(say: Callable[[str], None]) -> None:
     GaugeError
         If the driver is too old for the wheels, pip fails, or the compiler is not found afterwards.
     """
-    bindings, compiler = requirements()
     driver = driver_release()
-    major = driver[0] if driver else None
-    there = find_nvcc() is not None
-    if major is not None and (major < LEAST_DRIVER or (major == LEAST_DRIVER and not there)):
+    if driver and driver[0] < LEAST_DRIVER:
         raise GaugeError(
-            f"The NVIDIA driver supports CUDA {major}, but NVIDIA's compiler in wheels is of CUDA "
-            "13: update the driver (`apt install nvidia-driver`), or install a CUDA "
-            f"{LEAST_DRIVER} toolkit, put its bin folder on PATH, and try again."
+            f"The NVIDIA driver supports CUDA {driver[0]}.{driver[1]}, but NVIDIA's wheels need "
+            f"{LEAST_DRIVER}.0: update the driver (`apt install nvidia-driver`), and try again."
         )
-    if major == LEAST_DRIVER:
-        bindings = f"cuda-bindings=={major}.*"
+    bindings, compiler = requirements(extra_for(driver))
+    there = _compiler_fits(driver)
     wanted = [bindings] if there else [bindings, compiler]
-    size = MEGABYTES["cuda-bindings"] + (0 if there else MEGABYTES["cuda-toolkit"])
+    size = MEGABYTES["cuda-bindings"] + (0 if there else MEGABYTES["nvidia-cuda-nvrtc"])
     say(f"installing {', '.join(wanted)}: about {size} MB are downloaded, and nothing is built")
     _pip("install", *wanted)
     importlib.invalidate_caches()
-    if find_nvcc() is None:
+    if not _compiler_fits(driver):
         raise GaugeError(
-            "NVIDIA's wheels were installed, but nvcc was not found in them: install a CUDA "
-            "toolkit, put its bin folder on PATH, and try again."
+            "NVIDIA's wheels were installed, but the library NVRTC was not found in them: install "
+            "a CUDA toolkit, put its bin folder on PATH, and try again."
         )
 
 
-def requirements() -> list[str]:
-    """Return the requirements of the extra ``cuda``, the bindings first."""
+def extra_for(driver: tuple[int, int] | None) -> str:
+    """Return the extra with wheels of the CUDA that the driver and all GPUs here understand."""
+    old = driver is not None and driver[0] == LEAST_DRIVER
+    return (
+        "cuda12"
+        if old or min(capabilities(), default=LEAST_OF_CUDA_13) < LEAST_OF_CUDA_13
+        else "cuda"
+    )
+
+
+def requirements(extra: str) -> list[str]:
+    """Return the requirements of an extra, the bindings of the driver first."""
     needed = [text.partition(";") for text in requires("gauge-mc") or []]
-    return sorted(name.strip() for name, _, marker in needed if "extra == 'cuda'" in marker)
+    return sorted(name.strip() for name, _, marker in needed if f"extra == '{extra}'" in marker)
+
+
+def _compiler_fits(driver: tuple[int, int] | None) -> bool:
+    """Return whether there is a compiler for the driver and all GPUs here."""
+    found = find_cuda_compiler()
+    if found is None or (driver and found.release and found.release[0] > driver[0]):
+        return False
+    return all(found.compiles_for("sm_{}{}".format(*one)) for one in capabilities())
 
 
 def _pip(*words: str) -> None:

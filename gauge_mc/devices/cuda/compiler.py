@@ -1,0 +1,169 @@
+"""The CUDA compiler, nvcc or the library NVRTC: where it is, its command line and its reports."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from gauge_mc.devices.base import Registers
+from gauge_mc.devices.cache import answer_of, version_of
+from gauge_mc.devices.cuda.bounds import Bounds
+from gauge_mc.devices.cuda.driver import INSTALL, driver_release
+from gauge_mc.devices.kernels import Variant
+from gauge_mc.errors import GaugeError
+
+NVCC = ["-O3", "-cubin", "-Wreorder", "-Wext-lambda-captures-this"]
+"""Options of nvcc alone: what it makes, and further warnings."""
+
+# These affect only single precision. Subnormal numbers do not matter for links, and less accurate
+# divisions and roots (by 1 ulp) make the heatbath 10 % faster.
+USUAL = ["-ftz=true", "-prec-div=false", "-prec-sqrt=false"]
+"""Options for the arithmetic of kernels."""
+
+STRICT = ["-ftz=false", "-prec-div=true", "-prec-sqrt=true", "-fmad=false"]
+"""Options for that of IEEE 754, with fused operations only where the source says so."""
+
+USUAL_HOME = "/usr/local/cuda"
+"""Default location of the CUDA toolkit, used if neither CUDA_HOME nor CUDA_PATH is set."""
+
+LIBRARIES = ("lib", "lib64")
+"""Folders of libraries in toolkits, wheels and environments."""
+
+PROGRAM = Path(__file__).with_name("nvrtc.py")
+"""The program that compiles by the library NVRTC."""
+
+LIBRARY = "libnvrtc.so.[0-9]*"
+"""Pattern of the name of this library, which ends with its release."""
+
+
+@dataclass(frozen=True)
+class CudaCompiler:
+    """A compiler of kernels for NVIDIA GPUs, the program nvcc or the library NVRTC."""
+
+    path: str
+    """File of the program or library."""
+
+    @property
+    def is_library(self) -> bool:
+        """Whether it is NVRTC, which needs no C++ compiler."""
+        return Path(self.path).name.startswith("libnvrtc")
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The program, and what its options follow."""
+        if self.is_library:
+            return sys.executable, "-I", "-S", str(PROGRAM), self.path
+        return (self.path,)
+
+    @property
+    def identity(self) -> str:
+        """Its own description of its version."""
+        return version_of(*self.words) or ""
+
+    @property
+    def release(self) -> tuple[int, int] | None:
+        """Major and minor release of CUDA, or None if it is unknown."""
+        found = re.search(r"release (\d+)\.(\d+)", self.identity)
+        return (int(found[1]), int(found[2])) if found else None
+
+    def __str__(self) -> str:
+        lines = self.identity.splitlines()
+        line = next((line for line in lines if "release" in line), "unknown release")
+        return f"{line}, {self.path}"
+
+    def compiles_for(self, architecture: str) -> bool:
+        """Return whether it knows an architecture, such as ``sm_90``; True if it does not say."""
+        code, printed = answer_of(*self.words, "--list-gpu-code")
+        return code != 0 or architecture in printed.split()
+
+    def command(self, architecture: str, variant: Variant, bounds: Bounds) -> list[str]:
+        """Return the command that compiles a kernel for an architecture."""
+        return [
+            *self.words,
+            *([] if self.is_library else NVCC),
+            "-std=c++17",
+            f"-arch={architecture}",
+            "--ptxas-options=-v",
+            *(STRICT if variant.strict else USUAL),
+            f"-DMAX_THREADS={bounds.threads}",
+            f"-DMIN_BLOCKS={bounds.blocks}",
+            *variant.definitions,
+        ]
+
+
+def find_cuda_compiler() -> CudaCompiler | None:
+    """Return the first compiler whose output the driver can run; the first one if there is none.
+
+    Preferred are nvcc on PATH, then in the toolkit at CUDA_HOME or CUDA_PATH (if neither is set, at
+    `USUAL_HOME`), then the library in NVIDIA's wheels or beside Python, and then nvcc in the
+    wheels. Without the C++ compiler that nvcc calls, the libraries come first.
+    """
+    found = [CudaCompiler(path) for path in _paths()]
+    if not (shutil.which("gcc") or "NVCC_CCBIN" in os.environ):
+        found.sort(key=lambda one: not one.is_library)
+    driver = driver_release()
+    if driver is None:
+        return next(iter(found), None)
+    fitting = (one for one in found if (one.release or driver)[0] <= driver[0])
+    return next(fitting, next(iter(found), None))
+
+
+def usable_compiler() -> CudaCompiler:
+    """Return the compiler that `find_cuda_compiler` finds.
+
+    Raises
+    ------
+    GaugeError
+        If there is none.
+    """
+    found = find_cuda_compiler()
+    if found is None:
+        raise GaugeError(
+            "No compiler of GPU kernels was found, neither the library NVRTC nor the program nvcc: "
+            f"run `{INSTALL}`, or put the bin folder of a CUDA toolkit on PATH."
+        )
+    return found
+
+
+def _paths() -> Iterator[str]:
+    roots = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH")]
+    toolkits = [Path(root) for root in roots if root] or [Path(USUAL_HOME)]
+    on_path, wheels = shutil.which("nvcc"), wheel_folders()
+    programs = [str(folder / "bin" / "nvcc") for folder in toolkits]
+    yield from [on_path] if on_path else []
+    yield from filter(_can_run, programs)
+    places = [one / name for one in (*toolkits, *wheels, Path(sys.prefix)) for name in LIBRARIES]
+    libraries = {path for place in places for path in place.glob(LIBRARY)}
+    yield from map(str, sorted(libraries, key=_release_of_name, reverse=True))
+    yield from filter(_can_run, (str(folder / "bin" / "nvcc") for folder in wheels))
+
+
+def wheel_folders() -> list[Path]:
+    """Return the folders of NVIDIA's wheels, such as ``nvidia/cu13``, newest first."""
+    spec = find_spec("nvidia")
+    places = spec.submodule_search_locations or [] if spec else []
+    return sorted((one for place in places for one in Path(place).glob("cu*")), reverse=True)
+
+
+def _can_run(path: str) -> bool:
+    return os.access(path, os.X_OK)
+
+
+def _release_of_name(path: Path) -> list[int]:
+    return [int(word) for word in re.findall(r"\d+", path.name)]
+
+
+def registers_of(report: str, function: str) -> Registers | None:
+    """Read the register usage of a function from the report of ``ptxas -v``, or return None."""
+    report = report.partition(f"entry function '{function}'")[2].partition("entry function")[0]
+    used = re.search(r"Used (\d+) registers", report)
+    spilled = re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", report)
+    if not used or not spilled:
+        return None
+    return Registers(int(used[1]), int(spilled[1]) + int(spilled[2]))
