@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gauge_mc.devices.cuda import compiler
 from gauge_mc.devices.kernels import Kernel
 from tests.tools import changes, checked, compile_cuda
 from tests.tools.changes import CHECKOUT, changed_files, files_with_tests
@@ -91,7 +92,7 @@ def test_files_that_differ_from_main(tmp_path, monkeypatch):
         ("cuda_src/arch/gpu.h", True),
         ("cuda_src/arch/cpu.h", False),
         ("cuda_src/dirac/transport.h", False),
-        ("gauge_mc/devices/cuda/compiler.py", True),
+        ("gauge_mc/devices/cuda/bounds.py", True),
         ("README.md", False),
     ],
 )
@@ -107,6 +108,13 @@ def test_kernels_whose_sources_differ_are_compiled_again(name, expected, monkeyp
 
     monkeypatch.setattr(Path, "read_bytes", changed)
     assert (compile_cuda.digest_of_kernel(kernel) != before) is expected
+
+
+def test_kernels_are_compiled_again_with_other_options(monkeypatch):
+    kernel = Kernel("overrelaxation")
+    before = compile_cuda.digest_of_kernel(kernel)
+    monkeypatch.setattr(compiler, "STRICT", [])
+    assert compile_cuda.digest_of_kernel(kernel) != before
 
 
 def test_what_has_passed_is_recorded(tmp_path):

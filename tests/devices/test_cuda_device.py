@@ -47,9 +47,7 @@ def test_an_architecture_that_the_compiler_does_not_know_is_named(gpu, monkeypat
     old.architecture = "sm_70"
     monkeypatch.setattr(CudaCompiler, "compiles_for", lambda self, name: name != "sm_70")
     monkeypatch.setattr(device, "compiled", Mock(side_effect=NoKernelsError("no such GPU")))
-    with pytest.raises(
-        NoKernelsError, match="architecture sm_70, for which .* does not"
-    ):
+    with pytest.raises(NoKernelsError, match=r"architecture sm_70, for which .* does not"):
         old.kernel(COLD, Variant("single", (GROUPS["su2"].choice,)))
     old.architecture = "sm_90"
     with pytest.raises(NoKernelsError, match="no such GPU"):

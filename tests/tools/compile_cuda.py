@@ -11,6 +11,7 @@ processor does not have; see `loose`.
 """
 
 import argparse
+import hashlib
 import os
 import re
 import sys
@@ -23,7 +24,7 @@ from pathlib import Path
 from gauge_mc import defaults
 from gauge_mc.actions import ACTIONS
 from gauge_mc.devices.cache import run_compiler
-from gauge_mc.devices.cuda.bounds import default_bounds
+from gauge_mc.devices.cuda.bounds import DEFAULT, default_bounds
 from gauge_mc.devices.cuda.compiler import CudaCompiler, find_cuda_compiler, registers_of
 from gauge_mc.devices.kernels import REAL_BYTES, Kernel, Variant
 from gauge_mc.devices.source import included, source_folder
@@ -173,7 +174,6 @@ def variants_of_spinors(kernel: Kernel) -> Iterator[Variant]:
 COMMON = (
     "gauge_mc/devices/kernels.py",
     "gauge_mc/devices/source.py",
-    "gauge_mc/devices/cuda/compiler.py",
     "gauge_mc/devices/cuda/bounds.py",
     "tests/tools/compile_cuda.py",
 )
@@ -181,10 +181,15 @@ COMMON = (
 
 
 def digest_of_kernel(kernel: Kernel) -> str:
-    """Return the digest of all files on which the variants of a kernel depend on GPUs."""
+    """Return the digest of the sources and options on which a kernel's variants depend on GPUs."""
     sources = {one for variant in variants(kernel) for one in included(kernel.roots(variant))}
     common = {one for name in COMMON for one in CHECKOUT.glob(name)}
-    return digest_of({one for one in sources if not one.match("arch/cpu*.h")} | common)
+    read = digest_of({one for one in sources if not one.match("arch/cpu*.h")} | common)
+    variants_of_all = (
+        Variant(one, strict=strict) for one in REAL_BYTES for strict in (False, True)
+    )
+    commands = [CudaCompiler("nvcc").command("", one, DEFAULT) for one in variants_of_all]
+    return hashlib.sha256(f"{read} {commands}".encode()).hexdigest()[:24]
 
 
 def cover(jobs: Sequence[tuple[Kernel, Variant]]) -> list[tuple[Kernel, Variant]]:
