@@ -42,6 +42,10 @@ NUMBERS = (
 ITERATIONS = 20
 """Iterations of a solver that are timed together, from a new start."""
 
+SOLVER_FIELDS = 20
+"""Fields in double precision on half of the sites for which there must be memory, to time a solver
+for several vectors: the source, its correction and residual, and the vectors of an iteration."""
+
 
 class TimedOperator(OptionItem):
     """A Dirac operator with its parameters, as in ``domain-wall:LS=16,M5=1.8,m=0.04``."""
@@ -159,6 +163,11 @@ class OperatorParts:
     iteration_tflops: float = result_field(
         "10^12 operations per second of an iteration, of which those of hopping terms are counted."
     )
+    together_s: float | None = result_field(
+        "Time of an iteration of conjugate gradients for all columns of a propagator together, in "
+        "seconds; None for operators with a fifth direction, and without the memory."
+    )
+    together_tflops: float | None = result_field("Its operations per second, counted as above.")
 
 
 @documented
@@ -174,6 +183,7 @@ class OperatorTime(BenchResult):
         "Bandwidth of a large copy on all devices together in GB/s, read and written."
     )
     flops_per_site: int = result_field("Operations of the hopping term per site and vector.")
+    columns: int = result_field("Columns of a propagator, one for each spin and colour.")
     parts: list[OperatorParts] = result_field("Times by type of storage.")
 
     @property
@@ -184,6 +194,9 @@ class OperatorTime(BenchResult):
             found[f"hopping term, {one.storage}"] = Rate(one.hop_tflops, one.hop_tflops / one.share)
             found[f"operator, {one.storage}"] = Rate(one.operator_tflops)
             found[f"iteration, {one.storage}"] = Rate(one.iteration_tflops)
+            if one.together_tflops:
+                name = f"iteration of {self.columns} vectors, {one.storage}"
+                found[name] = Rate(one.together_tflops)
         return found
 
 
@@ -196,10 +209,11 @@ def operator_time(bench: Bench, operator: TimedOperator) -> OperatorTime:
     copy = bench.copy()
     field = Field.hot(bench.lattice, bench.group, "double", bench.devices)
     made = operator.made(field)
+    sources = _source(made, 1), _columns(made)
     parts = []
     for storage in STORAGES.values():
         bench.begin(f"{operator.operator}, {storage.name} precision")
-        parts.append(_parts(bench, made, operator, storage, copy))
+        parts.append(_parts(bench, made, operator, storage, copy, sources))
     return OperatorTime(
         *bench.heading,
         operator.description,
@@ -207,12 +221,18 @@ def operator_time(bench: Bench, operator: TimedOperator) -> OperatorTime:
         field.group.components,
         copy / 1e9,
         flops_per_site(field.group.colours),
+        SPINS * field.group.colours,
         parts,
     )
 
 
 def _parts(
-    bench: Bench, operator: DiracOperator, timed: TimedOperator, storage: Storage, copy: float
+    bench: Bench,
+    operator: DiracOperator,
+    timed: TimedOperator,
+    storage: Storage,
+    copy: float,
+    sources: tuple[SpinorField, SpinorField | None],
 ) -> OperatorParts:
     """Return the times in one type of storage."""
     field, extent = operator.field, operator.fifth or 1
@@ -230,7 +250,12 @@ def _parts(
     target = even.like()
     applied = [reduced.apply(target, even, dagger) for dagger in (False, True)]
     operator_s, both_s = bench.time(applied[0]), bench.time(*applied)
-    iteration_s = _iteration_seconds(operator, storage.name, bench.seconds)
+    one, columns = sources
+    iteration_s = _iteration_seconds(operator, storage.name, one, bench.seconds)
+    together_s = together = None
+    if columns is not None:
+        together_s = _iteration_seconds(operator, storage.name, columns, bench.seconds)
+        together = 4 * sites * columns.count * flops / together_s / 1e12
     moved = links / extent + 2 * spinor
     vectors = 2 * reduced.vectors_moved + _conjugate_gradients().vectors_moved
     iteration_bytes = sites * (extent * vectors * spinor + 4 * links)
@@ -251,6 +276,8 @@ def _parts(
         iteration_bytes,
         iteration_bytes / iteration_s / 1e9,
         4 * sites * extent * flops / iteration_s / 1e12,
+        together_s,
+        together,
     )
 
 
@@ -279,13 +306,34 @@ def _iterations(solver: Solver) -> Iterator[None]:
         yield
 
 
-def _iteration_seconds(operator: DiracOperator, precision: str, seconds: float) -> float:
-    """Return the median time of an iteration, in seconds, over groups of `ITERATIONS`."""
+def _columns(operator: DiracOperator) -> SpinorField | None:
+    """Return the sources of all columns of a propagator, if there is memory to solve for them."""
     field, devices = operator.field, operator.field.devices
-    times = field.lattice.extents[::-1]
-    shape = (1, *((operator.fifth,) if operator.fifth else ()), *times, SPINS, field.group.colours)
+    vectors = SPINS * field.group.colours
+    spinors = SOLVER_FIELDS * vectors * field.lattice.sites // 2
+    needed = spinors * STORAGES["double"].bytes(2 * vectors)
+    free = [one.free_bytes() for one in devices.devices]
+    shared = devices.devices[0].in_host_memory
+    there = free[0] if shared else sum(free) * devices.processes.size
+    return None if operator.fifth or needed > there else _source(operator, vectors)
+
+
+def _source(operator: DiracOperator, vectors: int) -> SpinorField:
+    """Return random vectors whose time slices are all the same, which are made in less time."""
+    field, fifth = operator.field, operator.fifth
+    made = SpinorField.empty(field, count=vectors, fifth=fifth)
+    shape = (vectors * (fifth or 1), *field.lattice.extents[2::-1], SPINS, field.group.colours)
     values = np.random.default_rng(1).normal(size=shape).astype(complex)
-    source = SpinorField.from_numpy(field, values, fifth=operator.fifth)
+    for t in range(field.lattice.t):
+        made.put_slice(t, values)
+    return made
+
+
+def _iteration_seconds(
+    operator: DiracOperator, precision: str, source: SpinorField, seconds: float
+) -> float:
+    """Return the median time of an iteration, in seconds, over groups of `ITERATIONS`."""
+    devices = operator.field.devices
     solver = _solver(operator, precision, source)
     found: list[float] = []
     ended = time.perf_counter() + seconds

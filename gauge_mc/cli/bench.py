@@ -535,7 +535,11 @@ def _operator(found: OperatorTime) -> list[Any]:
         "launches": [str(one.launches or "–") for one in parts],
         "MB moved": [f"{one.iteration_bytes / 1e6:.4g}" for one in parts],
         "GB/s of iteration": [f"{one.iteration_gb_per_s:.4g}" for one in parts],
+        "TFLOP/s of iteration": [f"{one.iteration_tflops:.3g}" for one in parts],
     }
+    if all(one.together_s for one in parts):
+        name = f"the same of {found.columns} vectors"
+        rows[name] = [f"{one.together_tflops:.3g}" for one in parts]
     for name, values in rows.items():
         table.add_row(name, *values)
     where = f"{found.group.upper()} {found.lattice} on {found.device}"

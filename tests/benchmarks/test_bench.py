@@ -32,6 +32,7 @@ from gauge_mc.devices.cuda.kernel import SweepFunction
 from gauge_mc.domain.device_group import DeviceGroup, open_device_group
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
+from gauge_mc.fields.field import Field
 from gauge_mc.flows import FLOWS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.quarks.overlap.sign_function import APPROXIMATIONS
@@ -538,6 +539,22 @@ def test_an_operator_is_timed(name, monkeypatch):
     assert one["iteration_bytes"] == sites * (fifth * vectors * 64 + 4 * 8 * 16)
     moved = one["iteration_bytes"] / one["iteration_s"] / 1e9
     assert one["iteration_gb_per_s"] == pytest.approx(moved)
+    assert found["columns"] == 8
+    assert (one["together_s"] is None) == (one["together_tflops"] is None) == (fifth > 1)
+    if fifth == 1:
+        flops *= 4 * found["columns"]
+        assert one["together_tflops"] == pytest.approx(flops / one["together_s"] / 1e12)
+
+
+def test_several_vectors_are_not_timed_without_the_memory(monkeypatch):
+    """20 fields of 8 vectors of 128 bytes each on half of the sites."""
+    links = Field.cold(Lattice(4, 4, 4, 4), "su2", "single", open_device_group("cpu:1", threads=1))
+    operator = operators.TimedOperator.parse("wilson").made(links)
+    monkeypatch.setattr(operators, "_source", lambda operator, vectors: vectors)
+    needed = 20 * 8 * 128 * 4**4 // 2
+    for free, expected in ((needed, 8), (needed - 1, None)):
+        monkeypatch.setattr(CpuDevice, "free_bytes", lambda self, free=free: free)
+        assert operators._columns(operator) == expected
 
 
 @pytest.mark.slow

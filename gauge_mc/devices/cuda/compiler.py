@@ -21,6 +21,9 @@ from gauge_mc.errors import GaugeError
 NVCC = ["-O3", "-cubin", "-Wreorder", "-Wext-lambda-captures-this"]
 """Options of nvcc alone: what it makes, and further warnings."""
 
+NVRTC = ["--device-as-default-execution-space"]
+"""Options of NVRTC alone: constant expressions may call functions of C++."""
+
 # These affect only single precision. Subnormal numbers do not matter for links, and less accurate
 # divisions and roots (by 1 ulp) make the heatbath 10 % faster.
 USUAL = ["-ftz=true", "-prec-div=false", "-prec-sqrt=false"]
@@ -86,7 +89,7 @@ class CudaCompiler:
         """Return the command that compiles a kernel for an architecture."""
         return [
             *self.words,
-            *([] if self.is_library else NVCC),
+            *(NVRTC if self.is_library else NVCC),
             "-std=c++17",
             f"-arch={architecture}",
             "--ptxas-options=-v",
