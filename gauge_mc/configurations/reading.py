@@ -232,12 +232,21 @@ class Configuration:
             pass
         return window.averages
 
-    def slices(self) -> Iterator[np.ndarray]:
+    def matrices(self) -> SliceWindow:
+        """Return a window for `slices`, which also computes the averages over the links."""
+        return open_window(self.stored, "double", self._as_matrices)
+
+    def slices(self, window: SliceWindow | None = None) -> Iterator[np.ndarray]:
         """Stream the time slices and check them.
 
         Before a slice is yielded, its links are checked to be in the group. Before the last slice
         is yielded, checksum, plaquette and link trace are compared with those that the file
         states. So a caller who has received all slices has an intact configuration.
+
+        Parameters
+        ----------
+        window : SliceWindow, optional
+            What `matrices` has returned; it then has the averages as well.
 
         Yields
         ------
@@ -249,7 +258,7 @@ class Configuration:
         GaugeError
             See `load`.
         """
-        yield from self._slices(open_window(self.stored, "double", self._as_matrices))
+        yield from self._slices(window or self.matrices())
 
     @property
     def _as_matrices(self) -> StoredLinks:
