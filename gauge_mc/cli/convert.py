@@ -11,7 +11,7 @@ from gauge_mc.cli import options as o
 from gauge_mc.cli import say
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.cli.settings import with_settings
-from gauge_mc.configurations.comparison import Comparison
+from gauge_mc.configurations.comparison import FileComparison
 from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.formats import FORMATS, writable_formats
@@ -34,8 +34,8 @@ class ConvertReport:
     group: str = result_field("Name of the group.")
     lattice: str = result_field("Extents of the lattice.")
     precision: str = result_field("Precision of the stored links, ``single`` or ``double``.")
-    comparison: Comparison | None = result_field(
-        "Comparison of the file with the source, with `--verify`.", None
+    comparison: FileComparison | None = result_field(
+        "FileComparison of the file with the source, with `--verify`.", None
     )
     basis: str = result_field("Basis of the gamma matrices.", "")
 
@@ -173,7 +173,7 @@ def _convert_all(
         raise GaugeError(failures[-1])
 
 
-def _show_verdict(file: str, comparison: Comparison | None) -> None:
+def _show_verdict(file: str, comparison: FileComparison | None) -> None:
     """Show the verdict on a file that was read back, with its averages and those of its source."""
     if comparison is None:
         return

@@ -1,4 +1,4 @@
-"""Comparison of configurations: whether a file has the links of another one, bit for bit."""
+"""FileComparison of configurations: whether a file has the links of another one, bit for bit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gauge_mc.storage.links import Links
 
 @documented
 @dataclass(frozen=True)
-class Comparison:
+class FileComparison:
     """The comparison of a file with the one from which it was converted."""
 
     verdict: str = result_field(
@@ -37,7 +37,7 @@ GOOD, DAMAGED, OTHER = "good", "damaged", "other"
 """Verdicts on a file."""
 
 
-def compare(source: Configuration, copy: Configuration) -> Comparison:
+def compare(source: Configuration, copy: Configuration) -> FileComparison:
     """Compare the links of a file with those of another one.
 
     Both are read by their own formats, and every number of the copy is compared with that of the
@@ -58,7 +58,7 @@ def compare(source: Configuration, copy: Configuration) -> Comparison:
     """
     kinds = [(one.header.group, one.header.lattice) for one in (source, copy)]
     if kinds[0] != kinds[1]:
-        return Comparison(OTHER, f"its links are those of {kinds[1][0]} on {kinds[1][1]}")
+        return FileComparison(OTHER, f"its links are those of {kinds[1][0]} on {kinds[1][1]}")
     rows, precision = source.stored.rows, copy.header.precision
     windows = [one.matrices() for one in (source, copy)]
     copies = copy.slices(windows[1])
@@ -66,12 +66,12 @@ def compare(source: Configuration, copy: Configuration) -> Comparison:
         try:
             others = next(copies)
         except DamagedError as error:
-            return Comparison(DAMAGED, error.reason)
+            return FileComparison(DAMAGED, error.reason)
         differ = _words(_rounded(links, precision)[..., :rows, :]) != _words(others[..., :rows, :])
         if differ.any():
             place = source.stored.place(t, int(np.argmax(differ)))
-            return Comparison(OTHER, f"{place} is another one")
-    return Comparison(GOOD, "", windows[1].averages, windows[0].averages)
+            return FileComparison(OTHER, f"{place} is another one")
+    return FileComparison(GOOD, "", windows[1].averages, windows[0].averages)
 
 
 def _rounded(links: Links, precision: str) -> Links:

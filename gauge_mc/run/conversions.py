@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Event, Lock
 
 from gauge_mc.arguments import checks_types
-from gauge_mc.configurations.comparison import DAMAGED, GOOD, OTHER, Comparison, compare
+from gauge_mc.configurations.comparison import DAMAGED, GOOD, OTHER, FileComparison, compare
 from gauge_mc.configurations.reading import Configuration, LinkKind, open_configuration
 from gauge_mc.console import Console
 from gauge_mc.devices.choice import available_threads, check_threads, host_threads
@@ -51,8 +51,8 @@ class Conversion:
     state: str = result_field("``converted``, ``already there`` or ``failed``.")
     failure: str = result_field("Why it could not be converted, in one sentence; or empty.", "")
     warning: str = result_field("What the source lacks to be checked, in words; or empty.", "")
-    comparison: Comparison | None = result_field(
-        "Comparison of the file with the source, if it was read back: with `verify`, or if it was "
+    comparison: FileComparison | None = result_field(
+        "FileComparison of the file with the source, if it was read back: with `verify`, or if it was "
         "there before.",
         None,
     )
@@ -241,17 +241,17 @@ class _FileConversions:
         _, comparison = write_converted(found, target, width, self.format, wrap, self.verify)
         return result(CONVERTED, comparison=comparison)
 
-    def _compared(self, source: Configuration, target: Path, precision: str) -> Comparison:
+    def _compared(self, source: Configuration, target: Path, precision: str) -> FileComparison:
         """Compare a file that is already there with the source in the wanted form."""
         try:
             found = open_configuration(target)
         except DamagedError as error:
-            return Comparison(DAMAGED, error.reason)
+            return FileComparison(DAMAGED, error.reason)
         except UnsupportedError as error:
-            return Comparison(OTHER, str(error).rstrip("."))
+            return FileComparison(OTHER, str(error).rstrip("."))
         have = found.header
         if (have.format, have.precision) != (self.format, precision):
-            return Comparison(OTHER, f"it is {have.format} in {have.precision} precision")
+            return FileComparison(OTHER, f"it is {have.format} in {have.precision} precision")
         return compare(source, found)
 
     def _watched(self, source: Path, blocks: Iterable[Block], count: int) -> Iterator[Block]:
@@ -267,7 +267,7 @@ class _FileConversions:
 
 
 def _failed(
-    source: Path, target: Path, error: GaugeError, comparison: Comparison | None = None
+    source: Path, target: Path, error: GaugeError, comparison: FileComparison | None = None
 ) -> Conversion:
     """Return the result for a file that could not be converted; the sentence names the source."""
     words = str(error) if str(source) in str(error) else f"{source}: {error}"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from gauge_mc.arguments import checks_types
-from gauge_mc.configurations.comparison import DAMAGED, GOOD, Comparison, compare
+from gauge_mc.configurations.comparison import DAMAGED, GOOD, FileComparison, compare
 from gauge_mc.configurations.reading import Configuration, Wrap, open_configuration
 from gauge_mc.configurations.reading import unwrapped as unwrapped
 from gauge_mc.configurations.writing import convert_configuration
@@ -27,7 +27,7 @@ class WrittenWronglyError(GaugeError):
             f"{out} was written, but what is read back is not {source} ({difference}), so that it "
             "was removed; check the disk and the memory of this machine, and convert it again."
         )
-        self.comparison = Comparison(DAMAGED, difference)
+        self.comparison = FileComparison(DAMAGED, difference)
 
 
 @checks_types
@@ -90,7 +90,7 @@ def convert_opened(
     precision: str | None,
     wrap: Wrap,
     verify: bool,
-) -> tuple[Configuration, Comparison | None]:
+) -> tuple[Configuration, FileComparison | None]:
     """Write a configuration, and return the new file and its comparison; see `convert`."""
     out = _new_file(target)
     width = written_precision(source, format, precision)
@@ -113,7 +113,7 @@ def written_precision(source: Configuration, format: str, precision: str | None)
 
 def write_converted(
     source: Configuration, out: Path, precision: str, format: str, wrap: Wrap, verify: bool
-) -> tuple[Configuration, Comparison | None]:
+) -> tuple[Configuration, FileComparison | None]:
     """Write a configuration, and compare it with the source if wanted; see `convert`.
 
     Raises

@@ -373,9 +373,15 @@ SCENARIOS += [
         "publish run data --author 'Family, Given'",
     ),
     Scenario(
+        "A Parquet file has one table; choose {} by --table.",
+        "export run tables.parquet",
+        "plaquette or polyakov by --table",
+        "export run tables.parquet --table plaquette",
+    ),
+    Scenario(
         "gauge-mc {} needs {}{}.",
         "export run",
-        "needs RUN and OUT, as in gauge-mc export RUN tables.h5",
+        "needs RUN|SCAN and OUT, as in gauge-mc export RUN tables.h5",
         "export run tables.h5",
     ),
     Scenario(
