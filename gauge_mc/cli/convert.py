@@ -35,7 +35,7 @@ class ConvertReport:
     lattice: str = result_field("Extents of the lattice.")
     precision: str = result_field("Precision of the stored links, ``single`` or ``double``.")
     comparison: FileComparison | None = result_field(
-        "FileComparison of the file with the source, with `--verify`.", None
+        "Comparison of the file with the source, with `--verify`.", None
     )
     basis: str = result_field("Basis of the gamma matrices.", "")
 

@@ -1,4 +1,4 @@
-"""FileComparison of configurations: whether a file has the links of another one, bit for bit."""
+"""Comparison of configurations: whether a file has the links of another one, bit for bit."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class Conversion:
     failure: str = result_field("Why it could not be converted, in one sentence; or empty.", "")
     warning: str = result_field("What the source lacks to be checked, in words; or empty.", "")
     comparison: FileComparison | None = result_field(
-        "FileComparison of the file with the source, if it was read back: with `verify`, or if it was "
+        "Comparison of the file with the source, if it was read back: with `verify`, or if it was "
         "there before.",
         None,
     )
