@@ -379,6 +379,15 @@ SCENARIOS += [
         "export run tables.parquet --table plaquette",
     ),
     Scenario(
+        "A file of primary observables has one set of configurations, and the tables have several; "
+        "choose {} by --table, or let the name end in .dobs.xml.gz.",
+        "export longer tables.pobs.xml.gz",
+        "choose plaquette or polyakov by --table",
+        "export longer tables.pobs.xml.gz --table plaquette",
+        before=(f"{RUN} longer --configs 6 --measure plaquette,polyakov:3",),
+        then="export longer tables.dobs.xml.gz",
+    ),
+    Scenario(
         "gauge-mc {} needs {}{}.",
         "export run",
         "needs RUN|SCAN and OUT, as in gauge-mc export RUN tables.h5",
