@@ -41,7 +41,7 @@ def compare(source: Configuration, copy: Configuration) -> FileComparison:
     """Compare the links of a file with those of another one.
 
     Both are read by their own formats, and every number of the copy is compared with that of the
-    source, rounded to the precision of the copy. A last row that the source does not store is not
+    source, rounded to the precision of the copy. A last row that one of them does not store is not
     compared; it follows from the others, and is checked like all links of the copy.
 
     Parameters
@@ -59,7 +59,8 @@ def compare(source: Configuration, copy: Configuration) -> FileComparison:
     kinds = [(one.header.group, one.header.lattice) for one in (source, copy)]
     if kinds[0] != kinds[1]:
         return FileComparison(OTHER, f"its links are those of {kinds[1][0]} on {kinds[1][1]}")
-    rows, precision = source.stored.rows, copy.header.precision
+    rows = min(one.stored.rows or one.stored.group.colours for one in (source, copy))
+    precision = copy.header.precision
     windows = [one.matrices() for one in (source, copy)]
     copies = copy.slices(windows[1])
     for t, links in enumerate(source.slices(windows[0])):

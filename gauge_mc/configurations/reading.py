@@ -392,9 +392,8 @@ class Configuration:
         """Return the last time slice, if NumPy can read it."""
         if not host_links.readable(self.stored):
             return None
-        size = self.stored.block_bytes
-        places = (self._reader.offset + t * size for t in (self.header.lattice.t - 1, 0))
-        return LastSlice(self.stored, *(file.read(place, size) for place in places))
+        last, first = (self._block(file, t) for t in (self.header.lattice.t - 1, 0))
+        return LastSlice(self.stored, last, first)
 
     @contextmanager
     def _opened(self) -> Iterator[InputFile]:
@@ -407,14 +406,21 @@ class Configuration:
                 raise too_large(self.path) from error
 
     def _blocks(self, file: InputFile, in_use: int = READING) -> Iterator[Block]:
-        size = self.stored.block_bytes
-        memory = Memory(size, in_use)
+        memory = Memory(self.stored.block_bytes, in_use)
 
         def block(t: int) -> Block:
             # The first block is needed again after the last one.
-            return file.read(self._reader.offset + t * size, size, memory.next() if t else None)
+            return self._block(file, t, memory.next() if t else None)
 
         return read_ahead(block, range(self.header.lattice.t))
+
+    def _block(self, file: InputFile, t: int, memory: Block | None = None) -> Block:
+        """Read the block of a time slice."""
+        size = self.stored.block_bytes
+        block = file.read(self._reader.offset + t * size, size, memory)
+        if self.stored.recode:
+            self.stored.recode(block)
+        return block
 
 
 def _digest(stored: StoredLinks, checksums: Checksums) -> str:

@@ -76,6 +76,10 @@ class StoredLinks:
     """Order of the links in a block."""
     checksums: frozenset[str] = frozenset()
     """Checksums of the bytes to compute, named as in `Checksums`."""
+    recode: Callable[[Block], None] | None = None
+    """Function that turns a block of the file, in place, into reals as described here, if they are
+    others. The format turns them back when it writes.
+    """
     as_stored: bool = False
     """Whether there are the components in the order in which the group stores them, not rows."""
 
