@@ -416,11 +416,10 @@ class Configuration:
 
     def _block(self, file: InputFile, t: int, memory: Block | None = None) -> Block:
         """Read the block of a time slice."""
+        if self.stored.decoded:
+            return self.stored.decoded(file, t)
         size = self.stored.block_bytes
-        block = file.read(self._reader.offset + t * size, size, memory)
-        if self.stored.recode:
-            self.stored.recode(block)
-        return block
+        return file.read(self._reader.offset + t * size, size, memory)
 
 
 def _digest(stored: StoredLinks, checksums: Checksums) -> str:

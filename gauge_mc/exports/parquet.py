@@ -19,7 +19,7 @@ from gauge_mc.files.atomic import replacing
 from gauge_mc.files.columns import SWEEP, Column
 from gauge_mc.files.table import TableData
 from gauge_mc.libraries import load
-from gauge_mc.observables import OBSERVABLES, OF_TABLE
+from gauge_mc.observables import OBSERVABLES, OF_TABLE, observable_of_table
 from gauge_mc.registry import in_words
 from gauge_mc.run.chain import version
 from gauge_mc.run.parameters import TEMPERING, Parameters
@@ -139,7 +139,7 @@ def _of_tables(runs: Sequence[ExportedRun], name: str) -> Iterator[ParquetColumn
                 f"The tables {name} of {runs[0].name} and {run.name} have different columns; "
                 "export each of them to a file of its own."
             )
-    declared = _declared(runs[0].parameters, tables[0].header)
+    declared = _declared(runs[0].parameters, tables[0])
     for key in tables[0]:
         one = declared.get(key) or Column(key, _kind([table[key] for table in tables]))
         for run, table in zip(runs, tables, strict=True):
@@ -158,19 +158,19 @@ def _kind(parts: Sequence[NDArray[Any]]) -> type[Any]:
     return str if "U" in kinds else int if kinds == {"i"} else float
 
 
-def _declared(parameters: Parameters, header: Mapping[str, str]) -> dict[str, Column]:
+def _declared(parameters: Parameters, table: TableData) -> dict[str, Column]:
     """Return the declarations of the columns of a table, as far as they are known."""
-    title, algorithm = header.get("observable", ""), parameters.algorithm
+    title, algorithm = table.header.get("observable", ""), parameters.algorithm
     found = [Column(SWEEP, int, "number of updates, or of the configuration")]
     if title == TEMPERING:
         found += OF_EXCHANGES
     elif title == algorithm.name:
         found += algorithm.columns
-    elif OF_TABLE in header:
+    elif OF_TABLE in table.header:
         seconds = (one for kind in OBSERVABLES.values() for one in kind.secondary_tables)
         found += next((one.columns for one in seconds if one.name == title), ())
-    elif title in OBSERVABLES:
-        found += OBSERVABLES[title].columns
+    elif observable := observable_of_table(table):
+        found += observable.columns
     return {one.name: one for one in found}
 
 

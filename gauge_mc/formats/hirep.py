@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import BinaryIO, ClassVar, cast
 
 import numpy as np
@@ -65,10 +65,16 @@ def _between_quaternions_and_rows(block: Block) -> None:
 
 
 def _stored(lattice: Lattice, group: Group, quaternions: bool) -> StoredLinks:
-    if quaternions:
-        recode = _between_quaternions_and_rows
-        return StoredLinks(lattice, group, ">f8", 1, BY_SITE_Z_FIRST, recode=recode)
-    return StoredLinks(lattice, group, ">f8", order=BY_SITE_Z_FIRST)
+    if not quaternions:
+        return StoredLinks(lattice, group, ">f8", order=BY_SITE_Z_FIRST)
+    rows = StoredLinks(lattice, group, ">f8", 1, BY_SITE_Z_FIRST)
+
+    def decoded(file: InputFile, t: int) -> Block:
+        block = file.read(_HEADER.size + t * rows.block_bytes, rows.block_bytes)
+        _between_quaternions_and_rows(block)
+        return block
+
+    return replace(rows, decoded=decoded)
 
 
 @dataclass(frozen=True)

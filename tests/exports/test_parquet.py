@@ -11,7 +11,7 @@ import gauge_mc
 from gauge_mc.errors import DamagedError, UsageError
 from gauge_mc.exports import parquet
 from gauge_mc.files.columns import Column, TableColumns
-from gauge_mc.files.table import Origin, Table, read_table
+from gauge_mc.files.table import Origin, Table, TableData, read_table
 from gauge_mc.observables import OBSERVABLES, SecondaryTable
 from gauge_mc.run.parameters import Parameters
 from tests.calls import call, make_run
@@ -37,14 +37,14 @@ def runs(tmp_path_factory):
 def run(runs):
     """A run with more tables, by hand."""
     path = runs / "b2.5"
-    header = {"observable": "wilson-loops", "units": "t in lattice units"}
+    header = {"observable": "wilson_loops", "units": "t in lattice units"}
     with Table(path / "wilson_loops.csv", header, LOOPS) as table:
         for sweep in (5, 8):
             rows = [(sweep, 0, "100", 1, t, 1.0 if t == 1 else 0.1 / t) for t in (1, 2)]
             table.append(rows, Origin(f"{sweep}.lime", "MILC checksum 1 2"))
     with Table(path / "own.csv", {"observable": "own"}, ("sweep", "i", "value")) as table:
         table.append([(5, 0, 2**62 + 1), (5, 1, -3)])
-    with Table(path / "empty.csv", {"observable": "wilson-loops"}, LOOPS):
+    with Table(path / "empty.csv", {"observable": "wilson_loops"}, LOOPS):
         pass
     yield path
     for name in ("wilson_loops", "own", "empty"):
@@ -88,7 +88,7 @@ def test_values_are_those_of_the_table(run, tmp_path, name):
 def test_types_are_those_that_are_declared(run, tmp_path):
     """Also where all reals of a run are whole, and where there is none."""
     wanted = ["int64", "int64", "string", "int64", "int64", "double"]
-    with Table(run / "whole.csv", {"observable": "wilson-loops"}, LOOPS) as table:
+    with Table(run / "whole.csv", {"observable": "wilson_loops"}, LOOPS) as table:
         table.append([(5, 0, "100", 1, 1, 1), (8, 0, "100", 1, 1, 0)])
     for name in ("wilson_loops", "whole", "empty"):
         gauge_mc.export(run, tmp_path / "out.parquet", name)
@@ -124,7 +124,7 @@ def test_columns_of_all_kinds_of_tables_are_declared(header, name, wanted, monke
     """Those of updates, of exchanges, and of secondary tables."""
     second = SecondaryTable("copies", "", TableColumns(Column("path", str)), lambda one: 1)
     monkeypatch.setattr(OBSERVABLES["polyakov-correlators"], "secondary_tables", (second,))
-    found = parquet._declared(Parameters(algorithm="hmc"), header)[name]
+    found = parquet._declared(Parameters(algorithm="hmc"), TableData(header, {}))[name]
     assert (found.symbol, found.kind) == wanted
     column = parquet.ParquetColumn(replace(found, unit="1/a"), np.zeros(1), "x in y.csv")
     assert column.metadata["unit"] == "1/a"
