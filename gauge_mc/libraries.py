@@ -23,6 +23,7 @@ LIBRARIES = {
     "scipy": OptionalPackage("analysis", "fits"),
     "pyerrors": OptionalPackage("pyerrors", "export to pyerrors"),
     "h5py": OptionalPackage("hdf5", "files in HDF5"),
+    "pyarrow": OptionalPackage("parquet", "tables in Parquet"),
     "pandas": OptionalPackage("notebook", "tables of pandas"),
     "xarray": OptionalPackage("notebook", "labelled arrays"),
     "gvar": OptionalPackage("notebook", "numbers with errors"),

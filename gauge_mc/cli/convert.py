@@ -11,12 +11,14 @@ from gauge_mc.cli import options as o
 from gauge_mc.cli import say
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.cli.settings import with_settings
+from gauge_mc.configurations.comparison import FileComparison
 from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.formats import FORMATS, writable_formats
 from gauge_mc.numbers import counted
 from gauge_mc.registry import in_words
 from gauge_mc.results import documented, result_field
+from gauge_mc.storage.header import STATED
 from gauge_mc.storage.links import Block
 
 _titles = in_words([one.title for one in FORMATS.values()], "or")
@@ -32,7 +34,10 @@ class ConvertReport:
     group: str = result_field("Name of the group.")
     lattice: str = result_field("Extents of the lattice.")
     precision: str = result_field("Precision of the stored links, ``single`` or ``double``.")
-    basis: str = result_field("Basis of the gamma matrices.")
+    comparison: FileComparison | None = result_field(
+        "Comparison of the file with the source, with `--verify`.", None
+    )
+    basis: str = result_field("Basis of the gamma matrices.", "")
 
 
 @prints(ConvertReport, "gauge_mc.run.conversions:Conversions")
@@ -91,6 +96,7 @@ def convert(
     others. With --basis it is a quark propagator in USQCD's format, which is written in another
     basis.
     """
+    from gauge_mc.configurations.reading import open_configuration
     from gauge_mc.devices.choice import check_threads, host_threads
     from gauge_mc.run import convert as run
 
@@ -118,20 +124,23 @@ def convert(
         _convert_propagator(config, out, basis, from_basis, json)
         return
     assert to
-    warning = run.warning_of(config, **stated)
-    if warning:
-        say(f"gauge-mc: {config}: {warning}", error=True)
     check_threads(threads)
     wrap = run.unwrapped if quiet else _show_progress
     with alone_on_stdout(json), host_threads(threads):
-        written = run.convert(config, out, to, precision, wrap, verify=verify, **stated).header
+        source = open_configuration(config, **stated)
+        if source.header.warning:
+            say(f"gauge-mc: {config}: {source.header.warning}", error=True)
+        new, comparison = run.convert_opened(source, out, to, precision, wrap, verify)
+    written = new.header
     if json:
         names = ("format", "group", "lattice", "precision")
         values = {name: getattr(written, name) for name in names}
-        print_document("convert", {"file": str(out), **values})
+        more = {"comparison": comparison} if comparison else {}
+        print_document("convert", {"file": str(out), **values, **more})
         return
     if not quiet:
         say(f"{out}: {written.group} on {written.lattice} in {written.precision} precision, {to}")
+        _show_verdict(str(out), comparison)
 
 
 def _convert_all(
@@ -150,6 +159,8 @@ def _convert_all(
     if as_json:
         print_document("convert", found)
     elif how["progress"]:
+        for one in found.files if how["verify"] else ():
+            _show_verdict(one.file, one.comparison)
         more = {"converted before": found.there, "failed": found.failed}
         words = "".join(f", {count} {what}" for what, count in more.items() if count)
         say(f"{folder}: {counted(found.converted, 'file')} converted to {to}{words}")
@@ -160,6 +171,19 @@ def _convert_all(
         say(f"gauge-mc: {failure}", error=True)
     if failures:
         raise GaugeError(failures[-1])
+
+
+def _show_verdict(file: str, comparison: FileComparison | None) -> None:
+    """Show the verdict on a file that was read back, with its averages and those of its source."""
+    if comparison is None:
+        return
+    means = comparison.averages, comparison.source_averages
+    words = [
+        f"{name} {getattr(means[0], key):.12g} (source {getattr(means[1], key):.12g})"
+        for name, key in STATED.items()
+        if all(means)
+    ] or [comparison.difference]
+    say(f"{comparison.verdict}  {file}  {', '.join(words)}")
 
 
 def _convert_propagator(

@@ -31,19 +31,27 @@ class ExportReport:
 @prints(ExportReport)
 @o.listed("Endings", [(one.ending, one.summary) for one in EXPORTS.values()])
 def export(
-    run: Annotated[Path, o.argument("Run directory.", metavar="RUN")],
+    run: Annotated[Path, o.argument("Run, or scan or folder of runs.", metavar="RUN|SCAN")],
     out: Annotated[Path, o.argument(f"File to write; its name ends in {_endings}.", metavar="OUT")],
+    table: Annotated[
+        list[str] | None,
+        o.option("Name of a table to write; may be repeated.", "all", metavar="NAME"),
+    ] = None,
     json: o.Json = False,
 ) -> None:
     """Write the tables of a run to one file for other tools.
 
-    The ending of OUT determines the format. An existing export is replaced.
+    The ending of OUT determines the format. An existing export is replaced. A Parquet file has one
+    table, of a run or of all runs of a scan.
     """
     from gauge_mc.exports import export as write
     from gauge_mc.exports import export_to
+    from gauge_mc.scans.targets import runs_of
 
-    tables = write(run, out)
-    left_out = sorted({path.stem for path in Run(run).tables()} - set(tables))
+    runs = runs_of([run])
+    tables = write(run if runs == [run] else runs, out, table)
+    wanted = table or [path.stem for path in Run(runs[0]).tables()]
+    left_out = sorted({*wanted} - {*tables})
     if json:
         print_document("export", ExportReport(str(out), tables, left_out))
         return

@@ -232,12 +232,21 @@ class Configuration:
             pass
         return window.averages
 
-    def slices(self) -> Iterator[np.ndarray]:
+    def matrices(self) -> SliceWindow:
+        """Return a window for `slices`, which also computes the averages over the links."""
+        return open_window(self.stored, "double", self._as_matrices)
+
+    def slices(self, window: SliceWindow | None = None) -> Iterator[np.ndarray]:
         """Stream the time slices and check them.
 
         Before a slice is yielded, its links are checked to be in the group. Before the last slice
         is yielded, checksum, plaquette and link trace are compared with those that the file
         states. So a caller who has received all slices has an intact configuration.
+
+        Parameters
+        ----------
+        window : SliceWindow, optional
+            What `matrices` has returned; it then has the averages as well.
 
         Yields
         ------
@@ -249,7 +258,7 @@ class Configuration:
         GaugeError
             See `load`.
         """
-        yield from self._slices(open_window(self.stored, "double", self._as_matrices))
+        yield from self._slices(window or self.matrices())
 
     @property
     def _as_matrices(self) -> StoredLinks:
@@ -383,9 +392,8 @@ class Configuration:
         """Return the last time slice, if NumPy can read it."""
         if not host_links.readable(self.stored):
             return None
-        size = self.stored.block_bytes
-        places = (self._reader.offset + t * size for t in (self.header.lattice.t - 1, 0))
-        return LastSlice(self.stored, *(file.read(place, size) for place in places))
+        last, first = (self._block(file, t) for t in (self.header.lattice.t - 1, 0))
+        return LastSlice(self.stored, last, first)
 
     @contextmanager
     def _opened(self) -> Iterator[InputFile]:
@@ -398,14 +406,20 @@ class Configuration:
                 raise too_large(self.path) from error
 
     def _blocks(self, file: InputFile, in_use: int = READING) -> Iterator[Block]:
-        size = self.stored.block_bytes
-        memory = Memory(size, in_use)
+        memory = Memory(self.stored.block_bytes, in_use)
 
         def block(t: int) -> Block:
             # The first block is needed again after the last one.
-            return file.read(self._reader.offset + t * size, size, memory.next() if t else None)
+            return self._block(file, t, memory.next() if t else None)
 
         return read_ahead(block, range(self.header.lattice.t))
+
+    def _block(self, file: InputFile, t: int, memory: Block | None = None) -> Block:
+        """Read the block of a time slice."""
+        if self.stored.decoded:
+            return self.stored.decoded(file, t)
+        size = self.stored.block_bytes
+        return file.read(self._reader.offset + t * size, size, memory)
 
 
 def _digest(stored: StoredLinks, checksums: Checksums) -> str:

@@ -1,4 +1,4 @@
-"""Exports, which write the tables of a run to one file for other programs.
+"""Exports, which write the tables of a run, or of several, to one file for other programs.
 
 Each export has a module of its own, with a subclass of `Export` that is registered in `EXPORTS`.
 """
@@ -7,17 +7,31 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 from gauge_mc.arguments import checks_types
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import FileKind
+from gauge_mc.files.given_paths import Paths, paths_of
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.registry import Registry, in_words
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
+
+
+@dataclass(frozen=True)
+class ExportedRun:
+    """A run whose tables are exported."""
+
+    name: str
+    """Name of its directory, or the whole path if names are not unique."""
+    parameters: Parameters
+    """Its parameters."""
+    tables: Mapping[str, TableData]
+    """Its tables by name."""
 
 
 class Export(ABC):
@@ -31,6 +45,8 @@ class Export(ABC):
     """Short description of the content of the file, for help texts."""
     least_records: ClassVar[int] = 0
     """Minimum number of records; shorter tables are left out."""
+    joins_runs: ClassVar[bool] = False
+    """Whether a file can have the tables of several runs, which `write_runs` then writes."""
 
     @property
     def kind(self) -> FileKind:
@@ -54,6 +70,21 @@ class Export(ABC):
             written.
         """
 
+    def write_runs(self, out: Path, runs: Sequence[ExportedRun], joined: bool) -> list[str]:
+        """Write the tables of runs to a file; by default those of the first one. See `write`.
+
+        Parameters
+        ----------
+        out : Path
+            The file.
+        runs : sequence of ExportedRun
+            The runs; only one unless `joins_runs`.
+        joined : bool
+            Whether they were named as several runs, so that rows should name theirs, even if there
+            is only one.
+        """
+        return self.write(out, runs[0].parameters, runs[0].tables)
+
 
 EXPORTS: Registry[Export] = Registry("export", __name__, Export)
 
@@ -74,15 +105,20 @@ def export_to(out: Path) -> Export:
 
 
 @checks_types
-def export(run: str | os.PathLike[str], out: str | os.PathLike[str]) -> list[str]:
+def export(
+    run: Paths, out: str | os.PathLike[str], tables: str | Sequence[str] | None = None
+) -> list[str]:
     """Write the tables of a run to one file. An existing export is replaced.
 
     Parameters
     ----------
-    run : path
-        Run directory. An unfinished run is exported up to its last record.
+    run : path or sequence of paths
+        Run directory. An unfinished run is exported up to its last record. Some kinds of files
+        take several runs, given as a sequence, such as those of a scan.
     out : path
         File to write; its ending determines the kind of file, as in `EXPORTS`.
+    tables : str or sequence of str, optional
+        Names of the tables to write, such as ``plaquette``; by default all.
 
     Returns
     -------
@@ -92,17 +128,44 @@ def export(run: str | os.PathLike[str], out: str | os.PathLike[str]) -> list[str
     Raises
     ------
     UsageError
-        If the run does not exist, if the ending is unknown, or if something else than an export is
-        at `out`.
+        If a run or a table does not exist, if the ending is unknown, if the kind of file does not
+        take as many runs or tables, or if something else than an export is at `out`.
     GaugeError
         If the run has no table or a damaged one, if a library is missing, or if the file cannot be
         written.
     """
-    target, source = Path(out), Run(Path(run))
+    target, paths = Path(out), paths_of(run)
     chosen = export_to(target)
     chosen.kind.check(target)
+    joined = not isinstance(run, str | os.PathLike)
+    if joined and (not paths or (len(paths) > 1 and not chosen.joins_runs)):
+        endings = in_words([one.ending for one in EXPORTS.values() if one.joins_runs], "or")
+        raise UsageError(
+            f"{target} can have the tables of one run only, and there are {len(paths)}; name one "
+            f"of them, or let the name end in {endings}."
+        )
+    names = [tables] if isinstance(tables, str) else tables
+    runs = [_exported(path, name, names) for path, name in _names(paths).items()]
+    return chosen.write_runs(target, runs, joined)
+
+
+def _names(paths: Sequence[Path]) -> dict[Path, str]:
+    """Return the name of each run in the file; see `ExportedRun`."""
+    names = {one: one.resolve().name for one in paths}
+    unique = len({*names.values()}) == len(names)
+    return names if unique else {one: str(one) for one in paths}
+
+
+def _exported(path: Path, name: str, names: Sequence[str] | None) -> ExportedRun:
+    """Read a run and those of its tables that are wanted, or all."""
+    source = Run(path)
     parameters = source.read()[0]
-    tables = {path.stem: read_table(path) for path in source.tables()}
-    if not tables:
+    files = {one.stem: one for one in source.tables()}
+    if not files:
         raise GaugeError(f"The run {source.path} has no tables yet; measure something first.")
-    return chosen.write(target, parameters, tables)
+    if unknown := [one for one in names or () if one not in files]:
+        raise UsageError(
+            f"The run {source.path} has no table '{unknown[0]}'; choose {in_words(files, 'or')}."
+        )
+    tables = {one: read_table(files[one]) for one in files if names is None or one in names}
+    return ExportedRun(name, parameters, tables)

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
 import gzip
 import tempfile
 import zlib
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from gauge_mc.errors import GaugeError
 from gauge_mc.exports import EXPORTS, Export
+from gauge_mc.exports.pyerrors_files.observables import (
+    LEAST_RECORDS,
+    description_of,
+    observables_of,
+)
 from gauge_mc.files.atomic import replacing
 from gauge_mc.files.table import TableData
-from gauge_mc.libraries import load
-from gauge_mc.observables import OF_TABLE, Observable, TimeSeries, observable_of_table
-from gauge_mc.run.chain import version
 from gauge_mc.run.parameters import Parameters
 
 MARK_BYTES = 200
@@ -44,7 +41,7 @@ class PyerrorsExport(Export):
     name: ClassVar[str] = "pyerrors"
     ending: ClassVar[str] = ".json.gz"
     summary: ClassVar[str] = "pyerrors' JSON: observables and correlators, with replica by seed"
-    least_records: ClassVar[int] = 5
+    least_records: ClassVar[int] = LEAST_RECORDS
 
     def recognises(self, path: Path) -> bool:
         """Return whether a file is pyerrors' compressed JSON."""
@@ -56,59 +53,15 @@ class PyerrorsExport(Export):
         self, out: Path, parameters: Parameters, tables: Mapping[str, TableData]
     ) -> list[str]:
         """Write tables; see `Export.write`."""
-        load("pyerrors")
+        content = observables_of(parameters, tables)
         from pyerrors.input.json import dump_dict_to_json
 
-        ensemble = dataclasses.replace(parameters, seed=Parameters.seed).name
-        replica = f"{ensemble}|r{parameters.seed}"
-        made = {name: self._observables(name, table, replica) for name, table in tables.items()}
-        content = {name: observables for name, observables in made.items() if observables}
-        if not content:
-            raise GaugeError(
-                f"No table has the {self.least_records} records that pyerrors needs; measure more, "
-                "or export to another kind of file."
-            )
-        description = {
-            "program": version(),
-            "parameters": parameters.values(),
-            "tables": {name: tables[name].header for name in content},
-        }
+        description = description_of(parameters, tables, content)
         with replacing(out, kind=self.kind) as file, tempfile.TemporaryDirectory() as folder:
             written = Path(folder) / "tables.json.gz"
             dump_dict_to_json(content, str(written), description, indent=0)
             file.write(written.read_bytes())
         return list(content)
 
-    def _observables(self, name: str, table: TableData, replica: str) -> dict[str, Any]:
-        """Return the observables and correlators of a table that have enough records."""
-        if OF_TABLE in table.header:
-            return {}
-        observable = observable_of_table(table) or Observable
-        series = observable.series(table, f"{name}.csv")
-        return {
-            key: _convert(one, replica)
-            for key, one in series.items()
-            if len(one.sweeps) >= self.least_records
-        }
-
 
 EXPORTS.register(PyerrorsExport())
-
-
-def _convert(series: TimeSeries, replica: str) -> Any:
-    """Return a time series as an observable, or as a correlator in t."""
-    from pyerrors import Corr
-
-    if series.samples.ndim == 1:
-        return _observable(series.samples, series.sweeps, replica)
-    elements: list[Any] = [None] * ((series.samples.shape[1] - 1) * series.step + 1)
-    elements[:: series.step] = [
-        _observable(samples, series.sweeps, replica) for samples in series.samples.T
-    ]
-    return Corr(elements, padding=[series.first, 0])
-
-
-def _observable(samples: NDArray[Any], sweeps: NDArray[Any], replica: str) -> Any:
-    from pyerrors import Obs
-
-    return Obs([samples.astype(np.float64)], [replica], idl=[sweeps.tolist()])

@@ -27,6 +27,13 @@ HEAD_BYTES = 64
 """Number of leading bytes by which formats recognise their files. The longest signature, that of
 openQCD, has 24."""
 
+STATES_NOTHING = (
+    "it has links, but states neither their group nor their extents; give both to info, "
+    "verify or measure, as in --lattice 8x8x8x16 --group su3, or to gauge-mc convert, "
+    "which writes a file that states them"
+)
+"""Reason why a file cannot be read whose lattice and group are not known."""
+
 WORKING_SLICES = 13
 """Memory for reading, checking and converting a file, in time slices of complex128 links: up to
 nine blocks of files, and two slices each of links and of matrices in double precision."""

@@ -21,7 +21,7 @@ from typing import BinaryIO, ClassVar
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.files.input import InputFile
-from gauge_mc.formats import FORMATS, Format, LinkSource
+from gauge_mc.formats import FORMATS, STATES_NOTHING, Format, LinkSource
 from gauge_mc.groups import GROUPS, Group
 from gauge_mc.storage import lime
 from gauge_mc.storage.header import lattice_of
@@ -105,11 +105,7 @@ def _read_header(file: InputFile) -> ScidacReader:
     kinds = [record.type for record in records]
     count, data_count = kinds.count("ildg-format"), kinds.count("ildg-binary-data")
     if not count and data_count == 1:
-        raise file.unsupported(
-            "it has links, but states neither their group nor their extents; give both to info, "
-            "verify or measure, as in --lattice 8x8x8x16 --group su3, or to gauge-mc convert, "
-            "which writes a file that states them"
-        )
+        raise file.unsupported(STATES_NOTHING)
     if count == data_count != 1:  # another kind of LIME file, or several configurations
         raise file.unsupported(f"it has {count} ildg-format records instead of one")
     fields = fields_of(file, only(file, records, "ildg-format"), "ildgFormat")

@@ -9,13 +9,17 @@ modulo 2^32. ``PLAQUETTE`` and ``LINK_TRACE`` are averages of Re Tr / N. In SU(2
 ``ensemble_label``, ``sequence_number``, ``creator``, ``creator_hardware``, ``creation_date`` and
 ``archive_date`` of the provenance are fields that the format defines; other keys become additional
 lines.
+
+Files of the program GLU with N² - 1 reals per link, ``4D_SU3_GAUGE_SMALL`` and
+``4D_SU2_GAUGE_SMALL``, can be read (R. J. Hudspith, GLU, ``src/IO``). No public sample of them is
+known, so that the tests write them from this definition.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import BinaryIO, ClassVar
 
 import numpy as np
@@ -26,14 +30,15 @@ from gauge_mc.files.input import InputFile
 from gauge_mc.formats import FORMATS, Format, LinkSource
 from gauge_mc.groups import GROUPS, Group, special_unitary
 from gauge_mc.quoting import printable
+from gauge_mc.storage.few_reals import COLOURS, first_rows
 from gauge_mc.storage.header import STATED, Header, StatedAverage, lattice_of, refuse_other_averages
-from gauge_mc.storage.links import WORD_SUM, Checksums, StoredLinks
+from gauge_mc.storage.links import WORD_SUM, Block, Checksums, StoredLinks
 
 _BEGIN, _END = b"BEGIN_HEADER", b"END_HEADER"
 _MAX_HEADER = 65536
 """Number of bytes in which the end of the header is searched; usual headers have about 1 kB."""
 
-_DATATYPE = re.compile(r"4D_SU(\d+)_GAUGE(?:_(\d+)x(\d+))?")
+_DATATYPE = re.compile(r"4D_SU(\d+)_GAUGE(?:_(\d+)x(\d+)|(_SMALL))?")
 _BYTE_ORDER_TOLERANCE = 1e-3
 """Largest deviation of the norm of a row from 1 by which the byte order is recognised."""
 
@@ -71,12 +76,20 @@ class NerscReader:
 
     def verify(self, file: InputFile, checksums: Checksums, averages: Averages) -> None:
         """Compare checksum and averages of the links with those in the header."""
-        checksum = checksums.word_sum
+        checksum = self._own_sum(file) if self.stored.decoded else checksums.word_sum
         if self.header.checksum and checksum != int(self.header.checksum, 16):
             raise file.damaged(
                 f"its links have the checksum {checksum:x}, its header says {self.header.checksum}"
             )
         refuse_other_averages(file, self.averages, averages, self.header.precision)
+
+    def _own_sum(self, file: InputFile) -> int:
+        """Return the sum of the words of a file whose reals are not those of rows."""
+        size, total = _few_bytes(self.stored), 0
+        for t in range(self.stored.lattice.t):
+            block = file.read(self.offset + t * size, size)
+            total += int(block.view(f"{self.stored.dtype[0]}u4").sum(dtype=np.uint64))
+        return total & 0xFFFFFFFF
 
 
 class Nersc(Format):
@@ -111,7 +124,7 @@ def _stored(lattice: Lattice, group: Group, dtype: str, rows: int) -> StoredLink
 
 def _read_header(file: InputFile) -> NerscReader:
     fields, offset = _fields(file)
-    group, rows = _group_and_rows(file, fields.get("DATATYPE", ""))
+    group, rows, few = _group_and_rows(file, fields.get("DATATYPE", ""))
     real, warnings = fields.get("FLOATING_POINT"), []
     if real is not None and not re.fullmatch("IEEE(32|64)(BIG|LITTLE)?", real):
         known = re.fullmatch("IEEE[0-9]+[A-Z]*", real)  # a type that other programs may write
@@ -135,7 +148,8 @@ def _read_header(file: InputFile) -> NerscReader:
     plaquette, link_trace = averages.values()
     stated = {name: one for name, one in averages.items() if one is not None}
     lattice = lattice_of(file, *(int(extent) for extent in extents), odd=True)
-    reals = lattice.sites * 4 * rows * group.colours * 2
+    n = group.colours
+    reals = lattice.sites * 4 * (n**2 - 1 if few else rows * n * 2)
     if real is None:
         warnings.append(file.absent("FLOATING_POINT", "the type of its numbers is a guess"))
         real = "IEEE64" if file.size - offset > 4 * reals else "IEEE32"
@@ -154,13 +168,31 @@ def _read_header(file: InputFile) -> NerscReader:
             key.lower(): text for key, text in fields.items() if not _OWN_KEYS.fullmatch(key)
         },
     )
-    dtype = _byte_order(file, real, offset, rows, group.colours) + f"f{bytes_each}"
+    dtype = _byte_order(file, real, offset, rows, n) + f"f{bytes_each}"
     stored = _stored(lattice, group, dtype, rows)
-    return NerscReader(header, stored, offset, stated)
+    return NerscReader(header, _of_few_reals(stored, offset) if few else stored, offset, stated)
 
 
-def _group_and_rows(file: InputFile, datatype: str) -> tuple[Group, int]:
-    """Return the group and the number of stored rows that ``DATATYPE`` states."""
+def _few_bytes(stored: StoredLinks) -> int:
+    """Return the number of bytes per time slice with N² - 1 reals per link."""
+    per_link = (stored.group.colours**2 - 1) * int(stored.dtype[-1])
+    return 4 * stored.lattice.slice_sites * per_link
+
+
+def _of_few_reals(stored: StoredLinks, offset: int) -> StoredLinks:
+    """Return links whose file has N² - 1 reals for each."""
+    n, size = stored.group.colours, _few_bytes(stored)
+
+    def decoded(file: InputFile, t: int) -> Block:
+        reals = file.read(offset + t * size, size).view(stored.dtype).astype(np.float64)
+        rows = first_rows(reals.reshape(-1, n**2 - 1), n).reshape(-1)
+        return rows.view(np.float64).astype(stored.dtype).view(np.uint8)
+
+    return replace(stored, decoded=decoded)
+
+
+def _group_and_rows(file: InputFile, datatype: str) -> tuple[Group, int, bool]:
+    """Return group and number of rows that ``DATATYPE`` states, and whether reals are few."""
     match = _DATATYPE.fullmatch(datatype)
     if not match or match[2] != match[3] or match[2] not in (None, match[1]):
         known = re.fullmatch("[0-9]D_[A-Z0-9_]+", datatype)  # another kind of data
@@ -169,7 +201,10 @@ def _group_and_rows(file: InputFile, datatype: str) -> tuple[Group, int]:
     colours = int(match[1][:3])
     if special_unitary(colours) not in GROUPS:
         raise file.unsupported(f"its DATATYPE '{datatype}' has an unknown group")
-    return GROUPS[special_unitary(colours)], colours if match[2] else colours - 1
+    if match[4] and colours not in COLOURS:
+        raise file.unsupported(f"its DATATYPE is '{datatype}', which only SU(2) and SU(3) have")
+    group = GROUPS[special_unitary(colours)]
+    return group, colours if match[2] else colours - 1, bool(match[4])
 
 
 def _write(out: BinaryIO, source: LinkSource, provenance: Mapping[str, str]) -> None:

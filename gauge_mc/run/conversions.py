@@ -13,18 +13,25 @@ from pathlib import Path
 from threading import Event, Lock
 
 from gauge_mc.arguments import checks_types
-from gauge_mc.configurations.comparison import first_difference
+from gauge_mc.configurations.comparison import DAMAGED, GOOD, OTHER, FileComparison, compare
 from gauge_mc.configurations.reading import Configuration, LinkKind, open_configuration
 from gauge_mc.console import Console
 from gauge_mc.devices.choice import available_threads, check_threads, host_threads
 from gauge_mc.domain.layout import real_type
-from gauge_mc.errors import GaugeError, StoppedError, UsageError, not_written
+from gauge_mc.errors import (
+    DamagedError,
+    GaugeError,
+    StoppedError,
+    UnsupportedError,
+    UsageError,
+    not_written,
+)
 from gauge_mc.files.folders import make_folder
 from gauge_mc.files.given_paths import Paths, paths_of
 from gauge_mc.formats import FORMATS, writable_formats
 from gauge_mc.registry import in_words
 from gauge_mc.results import documented, result_field
-from gauge_mc.run.convert import write_converted, written_precision
+from gauge_mc.run.convert import WrittenWronglyError, write_converted, written_precision
 from gauge_mc.run.directory import Run
 from gauge_mc.run.display import PLAIN_SECONDS, duration
 from gauge_mc.run.ensemble import configurations_in
@@ -44,6 +51,11 @@ class Conversion:
     state: str = result_field("``converted``, ``already there`` or ``failed``.")
     failure: str = result_field("Why it could not be converted, in one sentence; or empty.", "")
     warning: str = result_field("What the source lacks to be checked, in words; or empty.", "")
+    comparison: FileComparison | None = result_field(
+        "Comparison of the file with the source, if it was read back: with `verify`, or if it was "
+        "there before.",
+        None,
+    )
 
 
 @documented
@@ -199,15 +211,15 @@ class _FileConversions:
 
     def carry_out(self, source: Path, target: Path) -> Conversion:
         """Convert a file unless it has been converted before."""
-        names = str(source), str(target)
         try:
             with host_threads(self.threads):
                 return self._converted(source, target)
         except StoppedError:
             raise
+        except WrittenWronglyError as error:
+            return _failed(source, target, error, error.comparison)
         except GaugeError as error:
-            words = str(error)
-            return Conversion(*names, FAILED, words if names[0] in words else f"{source}: {words}")
+            return _failed(source, target, error)
         finally:
             self.shown.end(source)
 
@@ -217,26 +229,30 @@ class _FileConversions:
         width = written_precision(found, self.format, self.precision)
         result = partial(Conversion, str(source), str(target), warning=found.header.warning)
         if os.path.lexists(target):  # or a link that leads nowhere
-            if reason := self._unlike(found, target, width):
-                raise UsageError(
-                    f"{target} already exists and is not what {source} becomes ({reason}); remove "
-                    "it, or choose another --output."
-                )
-            return result(THERE)
+            there = self._compared(found, target, width)
+            if there.verdict == GOOD:
+                return result(THERE, comparison=there)
+            error = UsageError(
+                f"{target} already exists and is not what {source} becomes ({there.difference}); "
+                "remove it, or choose another --output."
+            )
+            return _failed(source, target, error, there)
         wrap = partial(self._watched, source)
-        write_converted(found, target, width, self.format, wrap, self.verify)
-        return result(CONVERTED)
+        _, comparison = write_converted(found, target, width, self.format, wrap, self.verify)
+        return result(CONVERTED, comparison=comparison)
 
-    def _unlike(self, source: Configuration, target: Path, precision: str) -> str:
-        """Return why a file is not the source in the wanted form, or an empty text if it is."""
+    def _compared(self, source: Configuration, target: Path, precision: str) -> FileComparison:
+        """Compare a file that is already there with the source in the wanted form."""
         try:
             found = open_configuration(target)
-        except GaugeError as error:
-            return str(getattr(error, "reason", error)).rstrip(".")
+        except DamagedError as error:
+            return FileComparison(DAMAGED, error.reason)
+        except UnsupportedError as error:
+            return FileComparison(OTHER, str(error).rstrip("."))
         have = found.header
         if (have.format, have.precision) != (self.format, precision):
-            return f"it is {have.format} in {have.precision} precision"
-        return first_difference(source, found)
+            return FileComparison(OTHER, f"it is {have.format} in {have.precision} precision")
+        return compare(source, found)
 
     def _watched(self, source: Path, blocks: Iterable[Block], count: int) -> Iterator[Block]:
         """Pass on the blocks of a file, note the progress, and end if the work is stopped."""
@@ -248,6 +264,14 @@ class _FileConversions:
     def _refuse_stopped(self) -> None:
         if self.stop.is_set():
             raise StoppedError("The conversion was stopped; the same command continues it.")
+
+
+def _failed(
+    source: Path, target: Path, error: GaugeError, comparison: FileComparison | None = None
+) -> Conversion:
+    """Return the result for a file that could not be converted; the sentence names the source."""
+    words = str(error) if str(source) in str(error) else f"{source}: {error}"
+    return Conversion(str(source), str(target), FAILED, words, comparison=comparison)
 
 
 def _size(path: Path) -> int:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from gauge_mc.arguments import checks_types
-from gauge_mc.configurations.comparison import first_difference
+from gauge_mc.configurations.comparison import DAMAGED, GOOD, FileComparison, compare
 from gauge_mc.configurations.reading import Configuration, Wrap, open_configuration
 from gauge_mc.configurations.reading import unwrapped as unwrapped
 from gauge_mc.configurations.writing import convert_configuration
@@ -17,6 +17,17 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.formats import FORMATS, check_writable
 from gauge_mc.groups import GROUPS
 from gauge_mc.quarks.hadrons.propagator_files import BASIS, StoredPropagator, read_propagator
+
+
+class WrittenWronglyError(GaugeError):
+    """A file was read back with other links than those that were to be written."""
+
+    def __init__(self, out: Path, source: Path, difference: str) -> None:
+        super().__init__(
+            f"{out} was written, but what is read back is not {source} ({difference}), so that it "
+            "was removed; check the disk and the memory of this machine, and convert it again."
+        )
+        self.comparison = FileComparison(DAMAGED, difference)
 
 
 @checks_types
@@ -68,10 +79,22 @@ def convert(
     GaugeError
         If the source is damaged, or the target cannot be written or is read back with other links.
     """
-    out = _new_file(target)
     found = open_configuration(source, lattice, group)
-    width = written_precision(found, format, precision)
-    return write_converted(found, out, width, format, wrap, verify)
+    return convert_opened(found, target, format, precision, wrap, verify)[0]
+
+
+def convert_opened(
+    source: Configuration,
+    target: str | Path,
+    format: str,
+    precision: str | None,
+    wrap: Wrap,
+    verify: bool,
+) -> tuple[Configuration, FileComparison | None]:
+    """Write a configuration, and return the new file and its comparison; see `convert`."""
+    out = _new_file(target)
+    width = written_precision(source, format, precision)
+    return write_converted(source, out, width, format, wrap, verify)
 
 
 def written_precision(source: Configuration, format: str, precision: str | None) -> str:
@@ -90,16 +113,22 @@ def written_precision(source: Configuration, format: str, precision: str | None)
 
 def write_converted(
     source: Configuration, out: Path, precision: str, format: str, wrap: Wrap, verify: bool
-) -> Configuration:
-    """Write a configuration, and compare it with the source if wanted; see `convert`."""
+) -> tuple[Configuration, FileComparison | None]:
+    """Write a configuration, and compare it with the source if wanted; see `convert`.
+
+    Raises
+    ------
+    WrittenWronglyError
+        If the links that are read back are not those of the source. The file is then removed.
+    """
     written = convert_configuration(source, out, precision, format, wrap)
-    if verify and (reason := first_difference(source, written)):
+    if not verify:
+        return written, None
+    found = compare(source, written)
+    if found.verdict != GOOD:
         out.unlink()
-        raise GaugeError(
-            f"{out} was written, but what is read back is not {source.path} ({reason}), so that it "
-            "was removed; check the disk and the memory of this machine, and convert it again."
-        )
-    return written
+        raise WrittenWronglyError(out, source.path, found.difference)
+    return written, found
 
 
 def convert_propagator(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from gauge_mc.devices.kernels import Choice
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.files.averages import Averages
+from gauge_mc.files.input import InputFile
 from gauge_mc.groups import Group
 
 Links = NDArray[np.complex128]
@@ -21,6 +22,9 @@ Links = NDArray[np.complex128]
 Block = NDArray[np.uint8]
 """The bytes of a time slice in a file."""
 
+
+BlockReader = Callable[[InputFile, int], Block]
+"""Function that returns the block of a time slice, given the file and the number of the slice."""
 
 OrderNumbers = Callable[[tuple[int, int, int], int], NDArray[np.int64]]
 """Function that returns the numbers ``[z, y, x, mu]`` of the links of a time slice in its block,
@@ -76,6 +80,10 @@ class StoredLinks:
     """Order of the links in a block."""
     checksums: frozenset[str] = frozenset()
     """Checksums of the bytes to compute, named as in `Checksums`."""
+    decoded: BlockReader | None = None
+    """Function that reads a block, if the file has the links in another form than is said here. A
+    format that writes such files turns the blocks into that form.
+    """
     as_stored: bool = False
     """Whether there are the components in the order in which the group stores them, not rows."""
 

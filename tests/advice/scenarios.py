@@ -373,9 +373,24 @@ SCENARIOS += [
         "publish run data --author 'Family, Given'",
     ),
     Scenario(
+        "A Parquet file has one table; choose {} by --table.",
+        "export run tables.parquet",
+        "plaquette or polyakov by --table",
+        "export run tables.parquet --table plaquette",
+    ),
+    Scenario(
+        "A file of primary observables has one set of configurations, and the tables have several; "
+        "choose {} by --table, or let the name end in .dobs.xml.gz.",
+        "export longer tables.pobs.xml.gz",
+        "choose plaquette or polyakov by --table",
+        "export longer tables.pobs.xml.gz --table plaquette",
+        before=(f"{RUN} longer --configs 6 --measure plaquette,polyakov:3",),
+        then="export longer tables.dobs.xml.gz",
+    ),
+    Scenario(
         "gauge-mc {} needs {}{}.",
         "export run",
-        "needs RUN and OUT, as in gauge-mc export RUN tables.h5",
+        "needs RUN|SCAN and OUT, as in gauge-mc export RUN tables.h5",
         "export run tables.h5",
     ),
     Scenario(

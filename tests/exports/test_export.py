@@ -254,7 +254,11 @@ def test_tables_that_are_no_series(bad, monkeypatch, pyerrors, name, table):
 
 @pytest.mark.parametrize(
     ("library", "end", "extra"),
-    [("h5py", ".h5", "hdf5"), ("pyerrors", ".json.gz", "pyerrors")],
+    [
+        ("h5py", ".h5", "hdf5"),
+        ("pyerrors", ".json.gz", "pyerrors"),
+        ("pyarrow", ".parquet", "parquet"),
+    ],
 )
 def test_missing_libraries(run, tmp_path, monkeypatch, library, end, extra):
     monkeypatch.setitem(sys.modules, library, None)

@@ -72,6 +72,12 @@ TRIALS = {
         results=(),  # the compressed file contains a time
         untouched=("run/configs/*", "run/*.csv"),
     ),
+    "export-parquet": Trial(
+        "export {}/run {}/out.parquet --table plaquette",
+        begun=(RUN,),
+        results=("out.parquet",),
+        untouched=("run/configs/*", "run/*.csv"),
+    ),
     "publish": Trial(
         "publish {}/run {}/data --author Plato",
         begun=(RUN,),

@@ -45,6 +45,7 @@ SHORT = {
     "convert": ("--actions=kill,torn,full,broken --every=2",),
     "export-hdf5": ("--actions=kill,torn,full,broken",),
     "export-pyerrors": ("--actions=full --every=2",),
+    "export-parquet": ("--actions=full --every=2",),
     "publish": ("--actions=kill,full,broken --every=5", "--actions=torn"),
     "scan": ("--actions=kill,full --every=80 --first=20",),
 }

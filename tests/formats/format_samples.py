@@ -23,6 +23,8 @@ def random_links(group, precision="double", extents=EXTENTS, seed=1):
     phase = np.diagonal(r, axis1=-2, axis2=-1)
     q = q * (phase / abs(phase))[..., None, :]
     q[..., 0] /= np.linalg.det(q)[..., None]
+    if n == 2:  # the last row as it follows from the first one, which quaternions need
+        q[..., 1, :] = np.stack([-q[..., 0, 1].conj(), q[..., 0, 0].conj()], axis=-1)
     return q.astype(np.complex64 if precision == "single" else complex).astype(complex)
 
 
@@ -207,6 +209,33 @@ def openqcd_bytes(links, plaquette=None):
     return b"".join(file)
 
 
+def quaternion(matrix):
+    """Return the quaternion q0 + i q . sigma of a matrix of SU(2), with HiRep's signs."""
+    return [
+        (matrix[0, 0] + matrix[1, 1]).real / 2,
+        (matrix[0, 1] + matrix[1, 0]).imag / 2,
+        (matrix[1, 0] - matrix[0, 1]).real / 2,
+        (matrix[0, 0] - matrix[1, 1]).imag / 2,
+    ]
+
+
+def hirep_bytes(links, plaquette=None, quaternions=True):
+    """Return a HiRep file; those of SU(2) have quaternions, or matrices."""
+    t, z, y, x = links.shape[:4]
+    n = links.shape[-1]
+    if plaquette is None:
+        plaquette = averages(links)[0]
+    file = [struct.pack(">5id", n, t, x, y, z, plaquette)]
+    for it, ix, iy, iz in product(range(t), range(x), range(y), range(z)):
+        for mu in (3, 0, 1, 2):
+            link = links[it, iz, iy, ix, mu]
+            if n == 2 and quaternions:
+                file.append(struct.pack(">4d", *quaternion(link)))
+            else:
+                file.append(matrix_bytes(link, ">d"))
+    return b"".join(file)
+
+
 def hdf5_bytes(links, precision="double", checksum=True, name="cfg/links", attributes=None):
     """Return an HDF5 file as QDP++ lays it out, with the attributes of gauge-mc if wanted."""
     kind = "<c8" if precision == "single" else "<c16"
@@ -236,7 +265,10 @@ SAMPLES = {
     "milc": lambda links, precision: milc_bytes(links),
     "openqcd": lambda links, precision: openqcd_bytes(links),
     "scidac": scidac_bytes,
+    "hirep": lambda links, precision: hirep_bytes(links),
 }
+WITHOUT_CHECKSUM = ("openqcd", "hirep")
+"""Formats in which only what moves a link out of the group or the plaquette is noticed."""
 HELD = (
     *(
         (format, group, kind)
@@ -252,6 +284,8 @@ HELD = (
     ("hdf5", "su4", "single"),
     ("scidac", "su3", "single"),
     ("scidac", "su4", "double"),
+    ("hirep", "su2", "double"),
+    ("hirep", "su3", "double"),
 )
 """Which formats hold which groups in which precisions."""
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.input import InputFile
-from tests.formats.format_samples import HELD, ildg_format, record, sample
+from tests.formats.format_samples import HELD, WITHOUT_CHECKSUM, ildg_format, record, sample
 
 pytestmark = pytest.mark.kernels
 
@@ -47,15 +47,14 @@ def test_flipped_bit(tmp_path, case, where, bit):
     place = int(where * len(data))
     data[place] ^= 1 << bit
     found = outcome(tmp_path / "file", bytes(data))
-    if found is not None and case[0] == "openqcd":
-        # No checksum: only what moves a link out of the group or the plaquette is noticed.
+    if found is not None and case[0] in WITHOUT_CHECKSUM:
         assert np.abs(found - links).max() < 1e-4
     elif found is not None:
         np.testing.assert_array_equal(found, links)
 
 
 @pytest.mark.first_quick
-@pytest.mark.parametrize("case", [case for case in HELD if case[0] != "openqcd"])
+@pytest.mark.parametrize("case", [case for case in HELD if case[0] not in WITHOUT_CHECKSUM])
 @pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
 def test_every_flipped_bit_of_a_link_is_found(tmp_path, case, every):
     links, good = GOOD[case]
@@ -149,6 +148,7 @@ def test_nothing_is_allocated_for_a_claim(tmp_path, case):
         "nersc": GOOD[case][1][:2000].replace(b"= 2\n", b"= 256\n"),
         "milc": struct.pack("<i4i", 20103, *extents) + GOOD[case][1][20:],
         "openqcd": struct.pack("<4i", t, x, y, z) + GOOD[case][1][16:],
+        "hirep": GOOD[case][1][:4] + struct.pack(">4i", t, x, y, z) + GOOD[case][1][20:],
         "hdf5": hdf5_claim(case, (t, z, y, x, 4)),
         "scidac": GOOD[case][1][:600].replace(b"2 2 2 2 ", b"256 256 256 250 "),
     }[case[0]]

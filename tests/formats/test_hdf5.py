@@ -127,7 +127,7 @@ def test_it_needs_h5py(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "h5py", None)
     with pytest.raises(GaugeError, match=r"h5py, which cannot be imported .*gauge-mc\[hdf5\]"):
         open_configuration(path)
-    with pytest.raises(UsageError, match=r"HDF5 files need .*h5py.*: choose ildg, nersc"):
+    with pytest.raises(UsageError, match=r"HDF5 files need .*h5py.*: choose ildg, hirep"):
         check_writable("hdf5", "su3", "double")
     check_writable("ildg", "su3", "double")
 

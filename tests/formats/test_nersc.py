@@ -7,7 +7,7 @@ from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.configurations.writing import write_configuration
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
-from tests.formats.format_samples import averages, nersc_bytes, random_links
+from tests.formats.format_samples import averages, nersc_bytes, random_links, sites
 
 pytestmark = pytest.mark.kernels
 
@@ -171,3 +171,56 @@ def test_lines_of_other_programs(path):
     path.write_bytes(data)
     np.testing.assert_array_equal(read(path), links)
     assert open_configuration(path).header.provenance["remark"] == "a = b"
+
+
+def few_reals(matrix):
+    """The N² - 1 reals of a matrix in the program GLU."""
+    if len(matrix) == 2:
+        return [np.angle(matrix[0, 0]), matrix[0, 1].real, matrix[0, 1].imag]
+    parts = [
+        part for one in (matrix[0, 1], matrix[0, 2], matrix[1, 0]) for part in (one.real, one.imag)
+    ]
+    return [*parts, np.angle(matrix[0, 0]), np.angle(matrix[2, 0])]
+
+
+def small_bytes(links, real="IEEE64BIG", **changes):
+    """Return a file of GLU with few reals, from the header of one with all rows."""
+    n = links.shape[-1]
+    kind = (">" if "BIG" in real else "<") + ("f8" if "64" in real else "f4")
+    reals = [few_reals(one) for site in sites(links) for one in links[site]]
+    data = np.array(reals, kind).tobytes()
+    total = int(np.frombuffer(data, f"{kind[0]}u4").sum(dtype=np.uint64)) & 0xFFFFFFFF
+    words = {"DATATYPE": f"4D_SU{n}_GAUGE_SMALL", "CHECKSUM": f"{total:x}"} | changes
+    head = nersc_bytes(links, real, **words)
+    return head[: head.index(b"END_HEADER\n") + 11] + data
+
+
+@pytest.mark.parametrize("group", ["su2", "su3"])
+@pytest.mark.parametrize("real", ["IEEE64BIG", "IEEE64LITTLE", "IEEE32LITTLE"])
+def test_few_reals_of_glu(tmp_path, group, real):
+    """On odd extents NumPy reads them."""
+    precision, rounding = ("double", 1e-12) if "64" in real else ("single", 2e-5)
+    links = random_links(group, precision, (3, 2, 2, 4))
+    path = tmp_path / "file"
+    path.write_bytes(small_bytes(links, real))
+    found = open_configuration(path)
+    assert (found.header.group, found.header.precision) == (group, precision)
+    np.testing.assert_allclose(found.to_numpy(), links, rtol=0, atol=rounding)
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(bytes(data))
+    with pytest.raises(GaugeError, match="checksum"):
+        open_configuration(path).check()
+    path.write_bytes(bytes(data[:-8]))
+    with pytest.raises(GaugeError, match="truncated"):
+        open_configuration(path)
+
+
+def test_few_reals_of_cold_links_and_of_other_groups(tmp_path):
+    cold = np.broadcast_to(np.eye(3, dtype=complex), (2, 2, 1, 3, 4, 3, 3)).copy()
+    path = tmp_path / "file"
+    path.write_bytes(small_bytes(cold))
+    np.testing.assert_array_equal(open_configuration(path).to_numpy(), cold)
+    path.write_bytes(nersc_bytes(cold, DATATYPE="4D_SU4_GAUGE_SMALL"))
+    with pytest.raises(GaugeError, match=r"only SU\(2\) and SU\(3\) have"):
+        open_configuration(path)

@@ -54,7 +54,7 @@ def test_a_sample_by_another_program():
 
 
 @pytest.mark.parametrize("extents", [(5, 4, 5, 3), (4, 4, 4, 1), (1, 3, 2, 2)])
-@pytest.mark.parametrize("format", ["ildg", "nersc", "hdf5", "scidac"])
+@pytest.mark.parametrize("format", ["ildg", "nersc", "hdf5", "scidac", "hirep"])
 def test_all_formats_but_one_have_odd_extents(tmp_path, format, extents):
     path, group = tmp_path / "file", "su3"
     links = written(path, group, format, extents)
@@ -62,7 +62,7 @@ def test_all_formats_but_one_have_odd_extents(tmp_path, format, extents):
     np.testing.assert_array_equal(found.to_numpy(), links)
     expected = np.mean([mean_loop(links, one) for one in PLAQUETTES.paths])
     assert found.check().mean == pytest.approx(expected, abs=1e-13)
-    with pytest.raises(UsageError, match="choose ildg, hdf5, nersc or scidac"):
+    with pytest.raises(UsageError, match="choose ildg, hdf5, hirep, nersc or scidac"):
         gauge_mc.convert(path, tmp_path / "other", "openqcd")
     assert not (tmp_path / "other").exists()
     other = gauge_mc.convert(path, tmp_path / "other", "ildg" if format == "nersc" else "nersc")

@@ -8,6 +8,7 @@ from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.errors import GaugeError
 from tests.formats.format_samples import (
     hdf5_bytes,
+    hirep_bytes,
     ildg_bytes,
     ildg_format,
     milc_bytes,
@@ -27,6 +28,7 @@ GOOD = {
     "nersc": nersc_bytes(LINKS),
     "milc": milc_bytes(SINGLE, ">"),
     "openqcd": openqcd_bytes(LINKS),
+    "hirep": hirep_bytes(LINKS),
     "hdf5": hdf5_bytes(LINKS),
 }
 

@@ -11,7 +11,7 @@ import pytest
 
 import gauge_mc
 from gauge_mc.configurations import writing
-from gauge_mc.configurations.comparison import first_difference
+from gauge_mc.configurations.comparison import compare
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.configurations.writing import write_configuration
 from gauge_mc.domain.lattice import Lattice
@@ -21,6 +21,7 @@ from gauge_mc.run import conversions
 from gauge_mc.storage.links import StoredLinks
 from tests.calls import call, call_apart, make_run
 from tests.formats.format_samples import (
+    averages,
     ildg_bytes,
     nersc_bytes,
     openqcd_bytes,
@@ -63,7 +64,10 @@ def test_all_files_are_converted(folder, threads, by):
     files = sorted((folder / "in").iterdir()) if by == "files" else ["in"]
     words = ("--to", "ildg", "--output", "new/out", "--threads", threads, "--verify")
     shown, code = call("convert", *files, *words)
-    assert (shown, code) == (f"new/out: {MANY} files converted to ildg\n", 0)
+    *verdicts, summary = shown.splitlines()
+    assert (summary, code) == (f"new/out: {MANY} files converted to ildg", 0)
+    files = [f"new/out/cfg.{number}.lime" for number in range(MANY)]
+    assert [one.split("  ")[:2] for one in verdicts] == [["good", file] for file in files]
     assert sorted(os.listdir("new/out")) == [f"cfg.{number}.lime" for number in range(MANY)]
     for number in range(MANY):
         np.testing.assert_array_equal(read(f"new/out/cfg.{number}.lime"), links_of(number))
@@ -75,6 +79,27 @@ def test_the_ending_of_a_format_is_replaced_and_precision_is_rounded(folder):
     assert call("convert", "a.lime", "in/cfg.1", *words)[1] == 0
     assert sorted(os.listdir("out")) == ["a.nersc", "cfg.1.nersc"]
     np.testing.assert_array_equal(read("out/a.nersc"), links_of(7).astype(np.complex64))
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_verdicts_have_the_averages_of_both_files(folder, several):
+    """Those of the file are of rounded links, those of the source of its own."""
+    words = ["--output", "out"] if several else ["out.milc"]
+    words = ("convert", "in/cfg.1", *words, "--to", "milc", "--verify")
+    out, _, code = call_apart(*words, "--json")
+    document = json.loads(out)
+    found = (document["files"][0] if several else document)["comparison"]
+    assert (found["verdict"], found["difference"], code) == ("good", "", 0)
+    for key, rounding in (("averages", 1e-8), ("source_averages", 1e-15)):
+        means = [found[key]["mean"], found[key]["link_trace"]]
+        np.testing.assert_allclose(means, averages(links_of(1)), rtol=0, atol=rounding)
+    assert found["averages"] != found["source_averages"]
+    if several:
+        shown, code = call(*words)
+        here, there = (found[key]["mean"] for key in ("averages", "source_averages"))
+        assert f"plaquette {here:.12g} (source {there:.12g}), link trace" in shown
+        assert shown.endswith("0 files converted to milc, 1 converted before\n")
+        assert code == 0
 
 
 def test_a_run_is_converted(tmp_path, monkeypatch):
@@ -100,17 +125,21 @@ def test_a_repeated_command_converts_what_is_missing(folder):
 
 
 @pytest.mark.parametrize(
-    ("content", "reason"),
+    ("content", "verdict", "reason"),
     [
-        (openqcd_bytes(links_of(3)), "at (x, y, z, t) = (0, 0, 0, 0) is another one"),
-        (openqcd_bytes(random_links("su3", extents=(4, 2, 2, 2))), "those of su3 on 4x2x2x2"),
-        (openqcd_bytes(links_of(2))[:-8], "truncated"),
-        (openqcd_bytes(links_of(2), plaquette=0.3), "its links have the plaquette"),
-        (nersc_bytes(links_of(2)), "it is nersc in double precision"),
-        (b"notes", "is not a configuration"),
+        (openqcd_bytes(links_of(3)), "other", "at (x, y, z, t) = (0, 0, 0, 0) is another one"),
+        (
+            openqcd_bytes(random_links("su3", extents=(4, 2, 2, 2))),
+            "other",
+            "those of su3 on 4x2x2x2",
+        ),
+        (openqcd_bytes(links_of(2))[:-8], "damaged", "truncated"),
+        (openqcd_bytes(links_of(2), plaquette=0.3), "damaged", "its links have the plaquette"),
+        (nersc_bytes(links_of(2)), "other", "it is nersc in double precision"),
+        (b"notes", "other", "is not a configuration"),
     ],
 )
-def test_what_is_there_is_told_by_its_links_and_never_replaced(folder, content, reason):
+def test_what_is_there_is_told_by_its_links_and_never_replaced(folder, content, verdict, reason):
     """Whatever its name, time and size are."""
     (folder / "out").mkdir()
     place = folder / "out" / "cfg.2.openqcd"
@@ -125,6 +154,11 @@ def test_what_is_there_is_told_by_its_links_and_never_replaced(folder, content, 
     assert code == 1
     assert place.read_bytes() == content
     assert len(os.listdir("out")) == MANY
+    words = ("convert", "in", "--to", "openqcd", "--output", "out", "--json", "--verify")
+    out, _, code = call_apart(*words)
+    found = [one["comparison"] for one in json.loads(out)["files"]]
+    assert [one["verdict"] for one in found] == ["good", "good", verdict, "good", "good"]
+    assert (reason in found[2]["difference"], found[2]["averages"], code) == (True, None, 1)
 
 
 def test_a_file_in_another_precision_is_another_one(folder):
@@ -211,6 +245,10 @@ def test_what_is_read_back_wrongly_is_removed(folder, monkeypatch, several):
     assert "(the link in direction y at (x, y, z, t) = (2, 0, 1, 1) is another one)" in said
     assert ("so that it was removed" in said, code) == (True, 1)
     assert not there.exists()
+    if several:
+        monkeypatch.setattr(writing, "write", wrong)
+        (one,) = gauge_mc.convert_all("in/cfg.0", "out", "ildg", verify=True, progress=False)
+        assert (one.state, one.comparison.verdict) == ("failed", "damaged")
 
 
 @pytest.mark.parametrize(
@@ -259,7 +297,7 @@ def test_links_without_extents_are_converted_as_well(folder):
     words = ("convert", "bare", "--to", "nersc", "--output", "out", "--verify")
     assert call_apart(*words)[2] == 1
     out, said, code = call_apart(*words, "--lattice", "4x2x2x4", "--group", "su3")
-    assert (out, code) == ("out: 1 file converted to nersc\n", 0)
+    assert (out.endswith("out: 1 file converted to nersc\n"), code) == (True, 0)
     assert said.startswith("gauge-mc: bare: it has no SciDAC checksum, so its links were not ver")
     np.testing.assert_array_equal(read("out/bare.nersc"), links_of(0))
 
@@ -280,17 +318,19 @@ def test_the_first_difference_is_named(folder):
     (folder / "single").write_bytes(nersc_bytes(links, "IEEE32BIG"))
     (folder / "rows").write_bytes(nersc_bytes(links, "IEEE32LITTLE", rows=2))
     whole, single, rows = map(open_configuration, ("in/cfg.0", "single", "rows"))
-    assert first_difference(whole, single) == first_difference(rows, single) == ""
-    assert "direction x at (x, y, z, t) = (0, 0, 0, 0) is another" in first_difference(
-        single, whole
-    )
+    assert compare(whole, single).verdict == compare(rows, single).verdict == "good"
+    found = compare(single, whole)
+    assert found.verdict == "other"
+    assert "direction x at (x, y, z, t) = (0, 0, 0, 0) is another" in found.difference
     links[3, 1, 0, 2, 3, 0, 1] *= 1 + 2**-52
     (folder / "other").write_bytes(nersc_bytes(links))
-    found = first_difference(whole, open_configuration("other"))
-    assert found == "the link in direction t at (x, y, z, t) = (2, 0, 1, 3) is another one"
+    found = compare(whole, open_configuration("other"))
+    assert (
+        found.difference == "the link in direction t at (x, y, z, t) = (2, 0, 1, 3) is another one"
+    )
     (folder / "in" / "cfg.0").write_bytes(nersc_bytes(links_of(0), PLAQUETTE="0.9"))
     with pytest.raises(DamagedError, match="plaquette"):
-        first_difference(open_configuration("in/cfg.0"), single)
+        compare(open_configuration("in/cfg.0"), single)
 
 
 def test_places_of_links():

@@ -1,0 +1,213 @@
+"""Export to Parquet."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.actions import BETA
+from gauge_mc.errors import DamagedError, UsageError
+from gauge_mc.exports import EXPORTS, Export, ExportedRun
+from gauge_mc.files.atomic import replacing
+from gauge_mc.files.columns import SWEEP, Column
+from gauge_mc.files.table import TableData
+from gauge_mc.libraries import load
+from gauge_mc.observables import OBSERVABLES, OF_TABLE, observable_of_table
+from gauge_mc.registry import in_words
+from gauge_mc.run.chain import version
+from gauge_mc.run.parameters import TEMPERING, Parameters
+from gauge_mc.updates.exchange import COLUMNS as OF_EXCHANGES
+
+RUN = "run"
+"""Name of the column with the name of the run, if there are several."""
+
+KINDS: Mapping[type[Any], type[Any]] = {int: np.int64, float: np.float64, str: np.str_}
+"""NumPy types of columns, by the type that is declared."""
+
+WORDS = {int: "a whole number", float: "a number", str: "a word"}
+"""Values of columns in words, by the type that is declared."""
+
+MARK = b"gauge-mc"
+"""Key of the metadata of a file, with everything that is known of the table."""
+
+PANDAS = b"PANDAS_ATTRS"
+"""Key under which pandas keeps the attributes of a data frame."""
+
+
+class ParquetExport(Export):
+    """Parquet file with one table, which `--table` chooses if there are several.
+
+    The columns are those of the table, as int64, float64 and strings, with the same values bit for
+    bit. The table of a scan or a folder of runs has the rows of all of them, one run after the
+    other, and further columns at the beginning: `run`, the name of the run, `beta`, and every other
+    parameter in which the runs differ.
+
+    The metadata of a field are its `description`, `unit` and `symbol`, as far as they are declared,
+    and its `provenance`: the column of the table, or the parameter, from which it comes. The
+    metadata of the file have one entry, `gauge-mc`, which is JSON: `program`, `table`, `runs`, and
+    for each run its `name`, its `parameters`, the `header` of its table, its number of `rows`, the
+    `sources` (digests of the program that made the rows, by the number of the first row) and the
+    `configurations` (files and digests, by number), as far as the table states them. pandas has
+    them as `attrs`.
+    """
+
+    name: ClassVar[str] = "parquet"
+    ending: ClassVar[str] = ".parquet"
+    summary: ClassVar[str] = "Parquet: one table, of a run or of all runs of a scan"
+    joins_runs: ClassVar[bool] = True
+
+    def recognises(self, path: Path) -> bool:
+        """Return whether a file is an export, not a Parquet file of others."""
+        load("pyarrow")
+        from pyarrow import ArrowException
+        from pyarrow.parquet import read_schema
+
+        with suppress(OSError, ArrowException):
+            return MARK in (read_schema(path).metadata or {})
+        return False
+
+    def write(
+        self, out: Path, parameters: Parameters, tables: Mapping[str, TableData]
+    ) -> list[str]:
+        """Write a table; see `Export.write`."""
+        return self.write_runs(out, [ExportedRun(parameters.name, parameters, tables)], False)
+
+    def write_runs(self, out: Path, runs: Sequence[ExportedRun], joined: bool) -> list[str]:
+        """Write a table of one or of several runs; see `Export.write_runs`."""
+        pa, parquet = load("pyarrow"), load("pyarrow.parquet")
+        name = _one_table(runs)
+        columns = [*(_of_parameters(runs, name) if joined else ()), *_of_tables(runs, name)]
+        arrays = [pa.array(one.values) for one in columns]  # strings for those of NumPy
+        fields = [
+            pa.field(one.declared.name, array.type, metadata=one.metadata)
+            for one, array in zip(columns, arrays, strict=True)
+        ]
+        schema = pa.schema(fields, metadata=_metadata(runs, name))
+        with replacing(out, kind=self.kind) as file:
+            parquet.write_table(pa.Table.from_arrays(arrays, schema=schema), file)
+        return [name]
+
+
+EXPORTS.register(ParquetExport())
+
+
+@dataclass(frozen=True)
+class ParquetColumn:
+    """A column of a file."""
+
+    declared: Column
+    """Its declaration."""
+    values: NDArray[Any]
+    """Its values."""
+    provenance: str
+    """The column or the parameter from which it comes."""
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """Metadata of the field."""
+        one = self.declared
+        found = {"description": one.meaning, "unit": one.unit, "symbol": one.symbol}
+        return {key: text for key, text in found.items() if text} | {"provenance": self.provenance}
+
+
+def _one_table(runs: Sequence[ExportedRun]) -> str:
+    """Return the name of the table that all runs have."""
+    names = {name for run in runs for name in run.tables}
+    if len(names) > 1:
+        raise UsageError(
+            f"A Parquet file has one table; choose {in_words(sorted(names), 'or')} by --table."
+        )
+    (name,) = names
+    if without := [run.name for run in runs if name not in run.tables]:
+        raise UsageError(f"The run {without[0]} has no table {name}; measure it there as well.")
+    return name
+
+
+def _of_tables(runs: Sequence[ExportedRun], name: str) -> Iterator[ParquetColumn]:
+    """Yield the columns of the tables of all runs, one after the other."""
+    tables = [run.tables[name] for run in runs]
+    for run, table in zip(runs, tables, strict=True):
+        if [*table] != [*tables[0]]:
+            raise UsageError(
+                f"The tables {name} of {runs[0].name} and {run.name} have different columns; "
+                "export each of them to a file of its own."
+            )
+    declared = _declared(runs[0].parameters, tables[0])
+    for key in tables[0]:
+        one = declared.get(key) or Column(key, _kind([table[key] for table in tables]))
+        for run, table in zip(runs, tables, strict=True):
+            if len(table) and not one.fits(table[key]):
+                raise DamagedError(
+                    f"The table {run.name}: {name}.csv is damaged: its column '{key}' contains a "
+                    f"value that is not {WORDS[one.kind]}."
+                )
+        values = np.concatenate([table[key].astype(KINDS[one.kind]) for table in tables])
+        yield ParquetColumn(one, values, f"{key} in {name}.csv")
+
+
+def _kind(parts: Sequence[NDArray[Any]]) -> type[Any]:
+    """Return the type of a column that nobody declares, given the values in each run."""
+    kinds = {one.dtype.kind for one in parts if len(one)}
+    return str if "U" in kinds else int if kinds == {"i"} else float
+
+
+def _declared(parameters: Parameters, table: TableData) -> dict[str, Column]:
+    """Return the declarations of the columns of a table, as far as they are known."""
+    title, algorithm = table.header.get("observable", ""), parameters.algorithm
+    found = [Column(SWEEP, int, "number of updates, or of the configuration")]
+    if title == TEMPERING:
+        found += OF_EXCHANGES
+    elif title == algorithm.name:
+        found += algorithm.columns
+    elif OF_TABLE in table.header:
+        seconds = (one for kind in OBSERVABLES.values() for one in kind.secondary_tables)
+        found += next((one.columns for one in seconds if one.name == title), ())
+    elif observable := observable_of_table(table):
+        found += observable.columns
+    return {one.name: one for one in found}
+
+
+def _of_parameters(runs: Sequence[ExportedRun], name: str) -> Iterator[ParquetColumn]:
+    """Yield the columns with the name of the run and the parameters in which the runs differ."""
+    counts = [len(run.tables[name]) for run in runs]
+
+    def column(key: str, help: str, values: Iterable[object], provenance: str) -> ParquetColumn:
+        return ParquetColumn(Column(key, help=help), np.repeat([*values], counts), provenance)
+
+    yield column(RUN, "name of the run", [run.name for run in runs], "name of the run")
+    given = [run.parameters.values() for run in runs]
+    taken = {RUN, *runs[0].tables[name]}
+    for key in given[0]:
+        values = [one.get(key) for one in given]
+        if key not in taken and (key == BETA.name or len({*values}) > 1):
+            yield column(key, f"parameter {key} of the run", values, f"{key} in run.toml")
+
+
+def _metadata(runs: Sequence[ExportedRun], name: str) -> dict[bytes, str]:
+    """Return the metadata of a file."""
+    found = {
+        "program": version(),
+        "table": name,
+        "runs": [
+            {
+                "name": run.name,
+                "parameters": run.parameters.values(),
+                "header": run.tables[name].header,
+                "rows": len(run.tables[name]),
+                "sources": run.tables[name].sources,
+                "configurations": {
+                    number: {"file": one.name, "digest": one.digest}
+                    for number, one in run.tables[name].origins.items()
+                },
+            }
+            for run in runs
+        ],
+    }
+    return {MARK: json.dumps(found), PANDAS: json.dumps(found)}

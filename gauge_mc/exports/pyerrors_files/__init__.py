@@ -1,0 +1,1 @@
+"""Observables of pyerrors, and files that contain them."""
