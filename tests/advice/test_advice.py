@@ -1,6 +1,7 @@
 """Advice works: what a message names exists, and carrying it out is accepted."""
 
 import ast
+import os
 import re
 import shlex
 import shutil
@@ -113,6 +114,10 @@ def made(tmp_path_factory):
 def test_advice_is_accepted_where_it_is_given(one, made, tmp_path, monkeypatch):
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
+    if one.program:
+        Path(one.program[0]).write_text(one.program[1])
+        Path(one.program[0]).chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     for line in one.before:
         shown, code = call(line)
         assert code == 0, shown
