@@ -1755,6 +1755,7 @@ TIME_LIMIT = (
 )
 
 ELSEWHERE = {
+    "; it writes, for which gauge-mc mcp needs --write": "tests/cli/test_mcp.py calls both",
     (
         "# Makes this ensemble in the folder {}/, with what was measured, fitted and drawn,\n"
         "# and compares it with the files of this folder: snakemake --cores all\n"

@@ -234,6 +234,7 @@ CALLS = {
         ("--over", "threads=1"),
     ],
     "doctor": [(), ("--clear-cache",), ("--install", "cpu")],
+    "mcp": [("run",)],
 }
 """Calls of every command that print each of its documents, but for those of the fits."""
 
