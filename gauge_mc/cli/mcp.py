@@ -14,7 +14,7 @@ INSTRUCTIONS = (
     "Lattice gauge theory with gauge-mc. Tools are its commands, whose results are JSON; the "
     "resources say what their keys mean. All paths are in the folder {}."
 )
-"""What clients are told."""
+"""Instructions for clients."""
 
 
 @prints("gauge_mc.cli.tools:ServedCommands")

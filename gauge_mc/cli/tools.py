@@ -59,7 +59,7 @@ REFERENCE = "gauge-mc://json/"
 @documented
 @dataclass(frozen=True)
 class ServedCommands:
-    """What ``gauge-mc mcp`` offers."""
+    """The tools and documents that ``gauge-mc mcp`` offers."""
 
     folder: str = result_field("Folder that was served, or would be.")
     tools: list[str] = result_field("Names of the commands that are offered as tools.")

@@ -45,7 +45,7 @@ HERE = {one.name for one in fields(Execution)} | {"json", "dry_run", "run"}
 
 
 @dataclass(frozen=True)
-class Rule:
+class WorkflowRule:
     """A rule of the workflow."""
 
     name: str
@@ -123,28 +123,32 @@ def kept_fits(run: Run) -> list[KeptFit]:
     return found
 
 
-def _making(run: Run) -> Iterator[Rule]:
+def _making(run: Run) -> Iterator[WorkflowRule]:
     """Yield the rules that make the run, its tables, fits and figures."""
-    generated = Rule("run", [str(CARD)], f"{AGAIN}/run.done", [_line("generate", *_card())])
+    generated = WorkflowRule("run", [str(CARD)], f"{AGAIN}/run.done", [_line("generate", *_card())])
     yield generated
     measured = dict(_measurements(run))
     tables = {file: f"{AGAIN}/{file}.done" for file in measured}
     for file, words in measured.items():
-        yield Rule(_name(MEASURE, file), [generated.makes], tables[file], [_line(MEASURE, *words)])
+        yield WorkflowRule(
+            _name(MEASURE, file), [generated.makes], tables[file], [_line(MEASURE, *words)]
+        )
     results = []
     for one in kept_fits(run):
         needs = [generated.makes, *(tables[file] for file in one.tables if file in tables)]
         line = _line("fit", one.name, RUN, *_options(one.options))
         results.append(f"{RUN}/{one.file}")
-        yield Rule(_name("fit", one.file), needs, results[-1], [line], marks=False)
+        yield WorkflowRule(_name("fit", one.file), needs, results[-1], [line], marks=False)
     for name, file in _figures(run):
         path = f"{AGAIN}/{file}"
         line = _line("plot", name, RUN, "--output", path)
         needs = [generated.makes, *tables.values(), *results]
-        yield Rule(_name("plot", file), needs, path, [line], marks=False)
+        yield WorkflowRule(_name("plot", file), needs, path, [line], marks=False)
 
 
-def _checking(run: Run, made: Sequence[Rule], configurations: int) -> Iterator[Rule]:
+def _checking(
+    run: Run, made: Sequence[WorkflowRule], configurations: int
+) -> Iterator[WorkflowRule]:
     """Yield the rules that compare what was made again with what was published."""
     needs = [one.makes for one in made]
     files = [path.name for path in run.tables() if path.exists()] + [
@@ -155,11 +159,11 @@ def _checking(run: Run, made: Sequence[Rule], configurations: int) -> Iterator[R
         digests = f"""awk -F, 'NR > 1 {{print $4 "  " $2}}' {CONFIGURATIONS}"""
         compared.append(f"{digests} | (cd {RUN} && sha256sum --check --quiet)")
     compared.append(_line("verify", RUN))
-    yield Rule("compare", needs, f"{AGAIN}/compared.done", compared)
+    yield WorkflowRule("compare", needs, f"{AGAIN}/compared.done", compared)
     if configurations:
         number = min(MADE_AGAIN, configurations)
         line = _line("verify", ".", "--regenerate", str(number))
-        yield Rule("regenerate", [str(CARD)], f"{AGAIN}/regenerated.done", [line])
+        yield WorkflowRule("regenerate", [str(CARD)], f"{AGAIN}/regenerated.done", [line])
 
 
 def _card() -> tuple[str, ...]:

@@ -41,7 +41,7 @@ DIGITS = "[0-9]{1,9}"
 
 @dataclass(frozen=True)
 class JobRequest:
-    """What the user asks of a batch system."""
+    """The batch system that the user chooses, and its options."""
 
     system: BatchSystem
     """The batch system."""
@@ -143,7 +143,7 @@ class ArrayPlan:
     """An array of jobs that is not submitted yet."""
 
     request: JobRequest
-    """What the user asks of the batch system."""
+    """The batch system and its options."""
     folder: Path
     """Absolute path of its folder, which does not exist yet."""
     members: Sequence[Member]

@@ -63,7 +63,7 @@ class BatchSystem(ABC):
     title: ClassVar[str]
     """Name in sentences."""
     stopped: ClassVar[str]
-    """What becomes of jobs that are stopped before they are complete, for the documentation."""
+    """Fate of jobs that are stopped before they are complete, for the documentation."""
     program: ClassVar[str]
     """Command that submits a script."""
     queue: ClassVar[str]
