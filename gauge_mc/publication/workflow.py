@@ -157,7 +157,7 @@ def _checking(
     compared = [shlex.join(["cmp", one, f"{RUN}/{one}"]) for one in files]
     if configurations:
         digests = f"""awk -F, 'NR > 1 {{print $4 "  " $2}}' {CONFIGURATIONS}"""
-        compared.append(f"{digests} | (cd {RUN} && sha256sum --check --quiet)")
+        compared.append(f"{digests} | (cd {RUN} && sha256sum -c --quiet)")
     compared.append(_line("verify", RUN))
     yield WorkflowRule("compare", needs, f"{AGAIN}/compared.done", compared)
     if configurations:

@@ -1762,7 +1762,7 @@ ELSEWHERE = {
         "# It needs gauge-mc {} on the kind of device that run.toml names.\n\nrule all:\n"
         "    input:\n{}"
     ): "tests/publication/test_workflow.py carries it out",
-    "{} | (cd {} && sha256sum --check --quiet)": "a line of that workflow",
+    "{} | (cd {} && sha256sum -c --quiet)": "a line of that workflow",
     "squeue --jobs": "a command of Slurm",
     "The path of the scan has characters that a script cannot have; choose another --output.": (
         "tests/scans/test_batch_systems.py has such a path"

@@ -18,8 +18,8 @@ from tests.fits.tables import write_tables
 
 ITEMS = {one.name.replace("_", "-") for one in DynamicalQuarks.options()}
 """Options of the items of --quarks, which messages name like others."""
-FOREIGN = {"jobs", "version"}
-"""Options of squeue and the compiler."""
+FOREIGN = {"cores", "jobs", "version"}
+"""Options of squeue, the compiler and Snakemake."""
 OPEN = Path(__file__).with_name("open.txt")
 PLACE = ("--backend", "cpu", "--threads", "1")
 PLACED = ("generate", "measure", "regenerate", "scan")
