@@ -67,6 +67,7 @@ from gauge_mc.run.options import known_options
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.settings import options_of as settings_of
 from gauge_mc.scans.averages import NUMBERS, column_of
+from gauge_mc.scans.batch_systems import BATCH_SYSTEMS
 from gauge_mc.smearing import SMEARINGS
 from gauge_mc.temporal_links import TEMPORAL_LINKS
 from gauge_mc.updates import exchange
@@ -307,6 +308,16 @@ def global_options() -> str:
 
     options = [one for one in get_command(cli.app).params if one.name != "help"]
     return "\n\n".join(option_tables(options))
+
+
+@part
+def batch_systems() -> str:
+    """List the batch systems of ``--submit``."""
+    rows = [
+        (f"`{name}`", one.title, f"`{one.program}`", plain(one.stopped))
+        for name, one in BATCH_SYSTEMS.items()
+    ]
+    return table(("`--submit`", "batch system", "submitted by", "jobs that are stopped"), rows)
 
 
 # Comparisons with papers

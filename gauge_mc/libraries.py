@@ -28,7 +28,6 @@ LIBRARIES = {
     "xarray": OptionalPackage("notebook", "labelled arrays"),
     "gvar": OptionalPackage("notebook", "numbers with errors"),
     "mpi4py": OptionalPackage("mpi", "several processes"),
-    "submitit": OptionalPackage("slurm", "jobs of a batch system"),
     "ziglang": OptionalPackage("zig", "a C++ compiler from a wheel"),
 }
 """Optional packages."""

@@ -17,6 +17,8 @@ UPWARDS = {
     "fields/field.py": {"configurations"},
     "files/table.py": {"reports"},
     "fits/__init__.py": {"reports"},
+    # A workflow repeats commands, with the fits and figures of a run.
+    "publication/workflow.py": {"cli", "fits", "plots"},
     "quantities/potential/fits/potential.py": {"reports"},
     "run/view.py": {"fits", "inspection", "plots", "reports"},
     # A scan ends with its figure.

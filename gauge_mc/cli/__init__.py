@@ -42,24 +42,49 @@ class Command:
     """Short description of the command."""
     example: str = ""
     """Words after the name of the command, if it cannot be called without any."""
+    reads: bool = False
+    """Whether it only reads files, except for what the options in `by_hand` and `scratch` say."""
+    by_hand: tuple[str, ...] = ()
+    """Options that programs are not offered: they wait for somebody, or change the machine."""
+    scratch: str = ""
+    """Option that names the only file that it writes, if it is no loss when that file is not kept.
+    """
 
 
 COMMANDS = {
     "generate": Command(GENERATE, "Generate an ensemble of configurations, or continue one."),
     "scan": Command(GENERATE, "Carry out independent runs on a grid of couplings and lattices."),
     "paper": Command(GENERATE, "Reproduce published tables and figures, and compare with them."),
-    "status": Command(GENERATE, "Show the progress of a run or a scan."),
-    "watch": Command(GENERATE, "Follow a run or a scan, in the terminal or in a browser."),
+    "status": Command(
+        GENERATE, "Show the progress of a run or a scan.", reads=True, by_hand=("follow",)
+    ),
+    "watch": Command(
+        GENERATE,
+        "Follow a run or a scan, in the terminal or in a browser.",
+        reads=True,
+        by_hand=("serve", "port", "wait"),
+    ),
     "measure": Command(ANALYSE, "Measure an observable on stored configurations."),
-    "fit": Command(ANALYSE, "Determine physical quantities from the tables of runs."),
+    "fit": Command(
+        ANALYSE,
+        "Determine physical quantities from the tables of runs.",
+        reads=True,
+        scratch="output",
+    ),
     "plot": Command(ANALYSE, "Draw figures of the results of runs."),
     "report": Command(ANALYSE, "Write a page that shows everything about runs."),
     "export": Command(
         ANALYSE, "Write the tables of a run to one file for other tools.", "RUN tables.h5"
     ),
-    "card": Command(GENERATE, "Write a run card with comments, or check one."),
-    "info": Command(FILES, "Show the contents of a configuration file, a run or a scan."),
-    "verify": Command(FILES, "Check runs, scans, configurations and tables for damage."),
+    "card": Command(
+        GENERATE, "Write a run card with comments, or check one.", reads=True, by_hand=("out",)
+    ),
+    "info": Command(
+        FILES, "Show the contents of a configuration file, a run or a scan.", reads=True
+    ),
+    "verify": Command(
+        FILES, "Check runs, scans, configurations and tables for damage.", reads=True
+    ),
     "regenerate": Command(
         FILES, "Make configurations again that a run has not kept.", "RUN --at 250,300:400:10"
     ),
@@ -71,7 +96,15 @@ COMMANDS = {
     ),
     "convert": Command(FILES, "Write a configuration in another format.", "CONFIG OUT"),
     "bench": Command(MACHINE, "Time the kernels on this machine."),
-    "doctor": Command(MACHINE, "Show what works on this machine, and how to fix the rest."),
+    "doctor": Command(
+        MACHINE,
+        "Show what works on this machine, and how to fix the rest.",
+        reads=True,
+        by_hand=("install", "clear_cache"),
+    ),
+    "mcp": Command(
+        MACHINE, "Serve the other commands to assistants, by the Model Context Protocol."
+    ),
 }
 
 COMPLETING = "_GAUGE_MC_COMPLETE"

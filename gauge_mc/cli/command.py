@@ -39,6 +39,8 @@ class DescribedCommand(typer.core.TyperCommand):
     """A command with one line for most options in its help, and advice about unknown options."""
 
     function: Callable[..., Any]
+    parameters: Sequence[inspect.Parameter]
+    """Parameters of the function, with the types of their values."""
     example: str = ""
     """Words after its name, if it cannot be called without any."""
 
@@ -285,7 +287,7 @@ def made_command(
     )(call)
     made = typer.main.get_command(single)
     assert isinstance(made, cls)
-    made.function = function
+    made.function, made.parameters = function, parameters
     return made
 
 

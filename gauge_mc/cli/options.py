@@ -52,13 +52,13 @@ def option(
     separator : str, optional
         Character between the words of a value that is a list.
     flag : str
-        The option as it is given, for one without a value.
+        The option as it is given, for one without a value or with several names.
     panel : str, optional
         Panel of the help text.
     """
     words = list(choices)
     return typer.Option(
-        *([flag] if flag else []),
+        *flag.split(),
         help=with_default(help, usual),
         rich_help_panel=panel,
         metavar=metavar or "|".join(words) or None,

@@ -39,9 +39,11 @@ def publish(
     """Write a run into a folder for a data repository, from which it can be made again and checked.
 
     The folder has the parameters as a run card, the tables, the SHA-256 of every configuration and
-    of the kernels' sources, versions of compilers and packages, a few configurations, an RO-Crate
-    description, QCDml documents, CITATION.cff and a README with the two commands that make and
-    check the ensemble. Every configuration is checked first; the run is not changed.
+    of the kernels' sources, versions of compilers and packages, a few configurations, the results
+    of fits, an RO-Crate description, QCDml documents, CITATION.cff and a README with the two
+    commands that make and check the ensemble. If the run is complete, a Snakefile makes it again,
+    with what was measured, fitted and drawn, and compares it. Every configuration is checked first;
+    the run is not changed.
     """
     from rich.filesize import decimal
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn

@@ -16,9 +16,10 @@ from gauge_mc.registry import in_words
 from gauge_mc.run.cards import read_card
 from gauge_mc.run.execution import DIVIDED, DIVIDED_LABELS, NUMBERED
 from gauge_mc.run.thermalisation import SKIP
+from gauge_mc.scans.batch_systems import BATCH_SYSTEMS
 from gauge_mc.scans.grid import Grid, axes
+from gauge_mc.scans.job_arrays import TOGETHER
 from gauge_mc.scans.request import ScanRequest
-from gauge_mc.scans.slurm import NAME, PARALLELISM
 
 GRID = "Grid"
 
@@ -78,16 +79,17 @@ def scan(
         str | None,
         o.option(
             "Submit the runs as an array of jobs to a batch system.",
-            metavar=NAME,
+            choices=BATCH_SYSTEMS,
             panel=o.EXECUTION,
         ),
     ] = None,
-    slurm: Annotated[
+    submit_option: Annotated[
         list[str] | None,
         o.option(
-            "Option of sbatch for each job, such as time=12:00:00 or gpus_per_node=1. "
-            f"{PARALLELISM}=N limits the number of simultaneous jobs.",
+            "Option of the batch system for each job, such as time=12:00:00, which is needed. "
+            f"{TOGETHER}=N limits the number of simultaneous jobs.",
             metavar="KEY[=VALUE]",
+            flag="--submit-option --slurm",
             panel=o.EXECUTION,
         ),
     ] = None,
@@ -113,7 +115,7 @@ def scan(
         o.option(
             "Show the grid, what is done, and what the rest needs on this machine (time, "
             "memory, disk space), without beginning it. The exit code is 1 if runs would be "
-            "refused.",
+            "refused. With --submit, show the script of the jobs.",
             flag="--dry-run",
             panel=o.EXECUTION,
         ),
@@ -139,10 +141,9 @@ def scan(
             raise UsageError("--refine adds runs, and --collect carries out none; leave out one.")
         asked = asked.refined()
     where = quote(str(asked.path))
-    if dry_run:
-        if submit or collect:
-            other = "--submit" if submit else "--collect"
-            raise UsageError(f"--dry-run cannot be combined with {other}; leave out one of them.")
+    if dry_run and collect:
+        raise UsageError("--dry-run cannot be combined with --collect; leave out one of them.")
+    if dry_run and not submit:
         show_forecast(asked, per_device, json)
         return
     if submit:
@@ -157,15 +158,17 @@ def scan(
                 "are averaged."
             )
         with alone_on_stdout(json):
-            submission = scans.submit(asked, submit, slurm or [])
+            submission = scans.submit(asked, submit, submit_option or [], dry_run)
         if json:
             print_document("scan", submission)
+        elif dry_run:
+            say(str(submission), *(submission.script or "").splitlines())
         else:
             say(str(submission), f"To gather the results: gauge-mc scan --collect --output {where}")
         return
-    if slurm and not collect:
+    if submit_option and not collect:
         raise UsageError(
-            f"--slurm has an effect only with --submit {NAME}; add that, or leave it out."
+            "--submit-option has an effect only with --submit; add that, or leave it out."
         )
     with alone_on_stdout(json):
         result = scans.gather(asked) if collect else scans.carry_out(asked, per_device)

@@ -20,7 +20,15 @@ from gauge_mc.arguments import checks_types
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import replacing
 from gauge_mc.files.table import noted_tables, read_heading
-from gauge_mc.fits.shared.files import CHOSEN, FITTED, RESULT, SAMPLING, STARTS, without_nan
+from gauge_mc.fits.shared.files import (
+    CHOSEN,
+    FITTED,
+    OPTIONS,
+    RESULT,
+    SAMPLING,
+    STARTS,
+    without_nan,
+)
 from gauge_mc.fits.shared.fitted_tables import FittedTable, fitted_tables, sampling_cautions
 from gauge_mc.fits.shared.quoted import WORD, QuotedNumber, result_line
 from gauge_mc.fits.shared.tables import find_table_by_columns, tables_of_chains
@@ -71,6 +79,12 @@ class FitResult(ABC):
         metadata={DECLARED: {"help": "Cautions about which configurations were measured."}},
     )
 
+    options: Mapping[str, Any] = field(
+        default_factory=dict,
+        kw_only=True,
+        metadata={DECLARED: {"help": "The options of the fit that were given, by name."}},
+    )
+
     @abstractmethod
     def values(self) -> dict[str, Any]:
         """Return the result as plain values, for JSON."""
@@ -111,7 +125,8 @@ class FitResult(ABC):
         compared: dict[str, Any] = {STARTS: asdict(self.starts)} if self.starts else {}
         sampling = {SAMPLING: list(self.sampling)} if self.sampling else {}
         result = [asdict(one) for one in self.result]
-        return {WORD: result, **self.values(), **more, **compared, **sampling}
+        given = {OPTIONS: dict(self.options)} if self.options else {}
+        return {WORD: result, **self.values(), **more, **compared, **sampling, **given}
 
     def whole_report(self) -> list[Any]:
         """Return `report`, and what was left out of the runs if the program has chosen it."""
@@ -182,6 +197,9 @@ class FitReport:
     sampling: Sequence[str] = result_field(
         "Cautions that configurations are not equally spaced, or only some of those that the run "
         "has; missing if there are none."
+    )
+    options: Mapping[str, object] = result_field(
+        "The options of the fit that were given, by name; missing if there are none."
     )
     fits: Sequence[object] = result_field("Results of the fits, if there are several runs.")
 
@@ -389,7 +407,8 @@ def result_of(chosen: Fit, target: Path, given: Mapping[str, Any]) -> tuple[FitR
     UsageError, GaugeError
         See `fit`.
     """
-    return (_of_runs if chosen.of_scans else _of_table)(chosen, target, given)
+    result, folder = (_of_runs if chosen.of_scans else _of_table)(chosen, target, given)
+    return replace(result, options=given), folder
 
 
 def _of_table(chosen: Fit, target: Path, given: Mapping[str, Any]) -> tuple[FitResult, Path]:

@@ -23,10 +23,10 @@ from gauge_mc.run.starts import StartComparison, compared_starts
 from gauge_mc.run.state import COMPLETE, FAILED, RUNNING, STOPPED, WAITING, RunState, state_of
 from gauge_mc.run.thinning import removed_from
 from gauge_mc.scans.averages import ScanAverages
+from gauge_mc.scans.job_arrays import last_array
 from gauge_mc.scans.ladder_report import LadderReport, ladder_reports
 from gauge_mc.scans.report import MemberState, member_states, share_done
 from gauge_mc.scans.scan import Scan, newest_run_or_scan
-from gauge_mc.scans.slurm import NAME, last_job
 
 
 class Status(ABC):
@@ -193,8 +193,10 @@ class ScanStatus(Status):
     scan: str = result_field("Scan directory.")
     state: str = result_field("``running``, ``complete`` or ``stopped``.")
     job: str | None = result_field(
-        "Number of the last job of a batch system; None if the scan has not been submitted."
+        "ID of the last array of jobs of a batch system; None if the scan has not been submitted."
     )
+    batch_system: str | None = result_field("Name of that batch system, or None.")
+    query: str | None = result_field("Command that shows those jobs in the queue, or None.")
     runs: Sequence[MemberState] = result_field("Runs.")
     complete: int = result_field("Number of complete runs.")
     others: Mapping[str, int] = result_field(
@@ -229,13 +231,28 @@ class ScanStatus(Status):
         others = [f"{number} {name}" for name, number in self.others.items() if number]
         return {
             "scan": self.scan,
-            "state": _idle(self.scan, self.job) if state == STOPPED else state,
+            "state": self._idle() if state == STOPPED else state,
             "runs": ", ".join([f"{self.complete} of {len(self.runs)} complete", *others]),
             "done": f"{self.done:.0%} of the work",
             **progress,
             **{name: one.damage for name, one in named.items() if one.damage},
             **self.failures,
         }
+
+    def _idle(self) -> str:
+        """Return the state of a scan of which no run is running, and what can be done.
+
+        Jobs that wait in the queue of a batch system cannot be distinguished from jobs that have
+        ended.
+        """
+        again = f"gauge-mc scan --output {quote(self.scan)}"
+        if self.query is None:
+            return f"stopped; to continue: {again}"
+        return (
+            f"no run is running: the jobs are queued or have ended; to see which: {self.query}; "
+            f"once they have ended, to submit the rest: {again} --submit {self.batch_system} "
+            "--submit-option time=HH:MM:SS"
+        )
 
 
 def scan_status(scan: Scan, averages: ScanAverages | None = None) -> ScanStatus:
@@ -254,10 +271,13 @@ def scan_status(scan: Scan, averages: ScanAverages | None = None) -> ScanStatus:
     counts = Counter(one.state for one in runs)
     complete = counts.pop(COMPLETE, 0)
     state = COMPLETE if complete == len(runs) else RUNNING if counts[RUNNING] else STOPPED
+    array = last_array(scan.jobs)
     return ScanStatus(
         str(scan.path),
         state,
-        last_job(scan.jobs),
+        array.job if array else None,
+        array.system.name if array else None,
+        array.query if array else None,
         runs,
         complete,
         {name: counts[name] for name in (RUNNING, FAILED, STOPPED, WAITING)},
@@ -267,18 +287,4 @@ def scan_status(scan: Scan, averages: ScanAverages | None = None) -> ScanStatus:
         averages.sorted_rows(),
         averages.cautions,
         ladder_reports(scan),
-    )
-
-
-def _idle(path: str, job: str | None) -> str:
-    """Return the state of a scan of which no run is running, and what can be done.
-
-    Jobs that wait in the queue of a batch system cannot be distinguished from jobs that have ended.
-    """
-    again = f"gauge-mc scan --output {quote(path)}"
-    if job is None:
-        return f"stopped; to continue: {again}"
-    return (
-        f"no run is running: the jobs are queued or have ended; to see which: squeue --jobs {job}; "
-        f"once they have ended, to submit the rest: {again} --submit {NAME} --slurm time=HH:MM:SS"
     )

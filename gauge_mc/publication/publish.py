@@ -40,6 +40,7 @@ from gauge_mc.publication.record import (
     kernels_text,
     machine_text,
 )
+from gauge_mc.publication.workflow import SNAKEFILE, kept_fits, workflow_text
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.checkpoint import ChainState, read_state
 from gauge_mc.run.directory import Run, SessionRecord
@@ -81,8 +82,9 @@ def publish(
     """Write a run into a folder for a data repository, from which it can be made again and checked.
 
     The folder has the parameters as a run card, the tables, the SHA-256 of every configuration and
-    of the kernels' sources, versions of compilers and packages, a few configurations, an RO-Crate
-    description, QCDml documents, CITATION.cff and a README. Every configuration is checked first.
+    of the kernels' sources, versions of compilers and packages, a few configurations, the results
+    of fits, a workflow of Snakemake that makes everything again, an RO-Crate description, QCDml
+    documents, CITATION.cff and a README. Every configuration is checked first.
 
     Parameters
     ----------
@@ -198,17 +200,29 @@ class _Contents:
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences about what could not be described."""
-        reason = qcdml.reason_for_none(self.parameters)
-        return (reason,) if reason else ()
+        reasons = (qcdml.reason_for_none(self.parameters), self._unfinished)
+        return tuple(filter(None, reasons))
+
+    @property
+    def _unfinished(self) -> str | None:
+        """The sentence that there is no workflow, if the run is not complete."""
+        total = self.parameters.updates
+        if self.state.sweep == total:
+            return None
+        return (
+            f"The folder has no {SNAKEFILE}, which would make all {total} updates of the run, of "
+            f"which {self.state.sweep} are done; complete the run and publish it again to have one."
+        )
 
     def write(self, folder: Path) -> None:
         """Write everything into a folder that exists; its description last."""
-        for path in (self.run.toml, self.run.thinned, *self.run.tables()):
+        results = [self.run.path / one.file for one in kept_fits(self.run)]
+        for path in (self.run.toml, self.run.thinned, *self.run.tables(), *results):
             if path.exists():
                 _copy(path, folder / path.name)
         for name, text in self._texts():
             _write(folder / name, text.encode())
-        if not self.notes:
+        if not qcdml.reason_for_none(self.parameters):
             _write(folder / ENSEMBLE, qcdml.ensemble(self.parameters, self.publisher))
             if self.rows:
                 _write(folder / DOCUMENTS, _archive(self._documents()))
@@ -235,6 +249,8 @@ class _Contents:
         yield KERNELS, kernels_text()
         yield CHAIN, chain_text(self.state)
         yield MACHINE, machine_text()
+        if not self._unfinished:
+            yield SNAKEFILE, workflow_text(self.run, len(self.rows))
         yield CITATION, citation_text(self.publisher)
         counts = (len(self.rows), len(self.whole))
         yield README, readme_text(p, self.publisher, *counts, self.notes)

@@ -23,8 +23,9 @@ from gauge_mc.run.parameters import Parameters, run_options
 from gauge_mc.run.stop import Stop
 from gauge_mc.run.thermalisation import Skip
 from gauge_mc.scans.grid import axes
+from gauge_mc.scans.job_arrays import ArrayPlan, JobRequest
 from gauge_mc.scans.ladders import ladders, unfinished
-from gauge_mc.scans.process import CHILD, job
+from gauge_mc.scans.process import CHILD
 from gauge_mc.scans.request import ScanRequest
 from gauge_mc.scans.scan import Scan
 from gauge_mc.signatures import with_fields
@@ -63,22 +64,28 @@ class ScanResult:
 @documented
 @dataclass(frozen=True)
 class Submission:
-    """The jobs that were submitted for a scan."""
+    """The jobs of a scan for a batch system, submitted or, with ``--dry-run``, about to be."""
 
     scan: str = result_field("Scan directory.")
     job: str | None = result_field(
-        "Number of the job array; None if no run was left to be submitted."
+        "ID of the job array; None if no run was left to be submitted, or none was submitted."
     )
     submitted: Sequence[str] = result_field(
         "Run directories of the jobs, in the order of their indices in the array."
     )
     all_runs: int = result_field("Number of runs.")
     complete: int = result_field("Number of complete runs.")
+    submit_by: str | None = result_field(
+        "Command that submits the script of the array; None if no run is left."
+    )
+    script: str | None = result_field("Script of the array; None if no run is left.")
 
     def __str__(self) -> str:
+        done = f"{self.scan}: {self.complete} of {self.all_runs} runs complete"
+        if self.submit_by and not self.job:
+            return f"{done}, {len(self.submitted)} to be submitted by: {self.submit_by}"
         array = f" as job {self.job}" if self.job else ""
-        done = f"{self.complete} of {self.all_runs} runs complete"
-        return f"{self.scan}: {done}, {len(self.submitted)} submitted{array}"
+        return f"{done}, {len(self.submitted)} submitted{array}"
 
 
 def _options() -> list[Option]:
@@ -291,7 +298,9 @@ def gather(asked: ScanRequest) -> ScanResult:
     return ScanResult(scan.path, len(tally.members), complete, None, {})
 
 
-def submit(asked: ScanRequest, system: str, words: Sequence[str]) -> Submission:
+def submit(
+    asked: ScanRequest, system: str, words: Sequence[str], dry_run: bool = False
+) -> Submission:
     """Submit a job for each run that is neither complete nor running.
 
     Parameters
@@ -302,44 +311,54 @@ def submit(asked: ScanRequest, system: str, words: Sequence[str]) -> Submission:
         Name of the batch system.
     words : sequence of str
         Options of the batch system, as on the command line.
+    dry_run : bool
+        Whether to write and submit nothing.
 
     Returns
     -------
     Submission
-        The job array, with the numbers of its jobs and their runs.
+        The job array, with its ID, its runs and its script.
 
     Raises
     ------
     UsageError, GaugeError
         If the jobs cannot be submitted.
     """
-    from gauge_mc.scans import slurm
-    from gauge_mc.scans.display import Tally
-
-    if system != slurm.NAME:
-        raise UsageError(f"The batch system '{system}' is unknown; choose {slurm.NAME}.")
-    options = slurm.parse_options(words)
+    wanted = JobRequest.of(system, words)
     if ladders(asked.scan().members()):
         raise UsageError(
             "--submit makes a job of every run, and runs that exchange their couplings are one "
             "process; repeat the command without --submit in a job, or leave out --tempering."
         )
     asked.check_runs()
+    if dry_run:
+        return _submission(asked.scan(), wanted, asked.execution)
     with asked.locked() as scan:
-        tally = Tally(scan.members())
-        left = [one for one in tally.members if not (tally.done(one) or one.run.holder()[1])]
-        tasks = [slurm.task(member, asked.execution) for member in left]
-        logs = [RunLog(scan.path)] if tasks else []
-        with logged_session(logs, devices=system, runs=len(tasks)) as ended:
-            jobs = slurm.submit(job, tasks, scan.jobs.absolute(), options) if tasks else []
-            array = str(jobs[0].job_id).partition("_")[0] if jobs else None
-            ended |= {"ended": SUBMITTED, "job": array}
+        return _submission(scan, wanted, asked.execution, RunLog(scan.path))
+
+
+def _submission(
+    scan: Scan, wanted: JobRequest, execution: Execution, log: RunLog | None = None
+) -> Submission:
+    """Return the jobs of a scan; submit them if there is a log."""
+    from gauge_mc.scans.display import Tally
+
+    tally = Tally(scan.members())
+    left = [one for one in tally.members if not (tally.done(one) or one.run.holder()[1])]
+    array = ArrayPlan.of(wanted, scan.jobs, left, execution) if left else None
+    job = None
+    if array and log:
+        with logged_session([log], devices=wanted.system.name, runs=len(left)) as ended:
+            job = array.submit()
+            ended |= {"ended": SUBMITTED, "job": job}
     return Submission(
         str(scan.path),
-        array,
+        job,
         [str(one.run.path) for one in left],
         len(tally.members),
         sum(map(tally.done, tally.members)),
+        array.command if array else None,
+        array.text() if array else None,
     )
 
 

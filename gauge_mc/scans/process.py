@@ -6,9 +6,7 @@ import ctypes
 import os
 import signal
 import sys
-from collections.abc import Mapping
 
-from gauge_mc.domain.mpi import forget_launcher
 from gauge_mc.errors import INTERRUPTED
 
 SET_PARENT_DEATH_SIGNAL = 1
@@ -38,11 +36,3 @@ def stop_with_parent() -> None:
     ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, signal.SIGTERM)
     if str(os.getppid()) != parent:  # it died before
         sys.exit(INTERRUPTED)
-
-
-def job(values: Mapping[str, object]) -> None:
-    """Carry out a run as a job of a batch system, in a single process."""
-    from gauge_mc.run.generate import generate_from
-
-    forget_launcher()
-    generate_from(values)

@@ -32,6 +32,8 @@ class Scenario:
     """A file that is lost before."""
     write: tuple[str, str] | None = None
     """A file that somebody has written before, and its content."""
+    program: tuple[str, str] | None = None
+    """A program on the search path, and its content."""
 
 
 SCAN = "scan --output scan --lattice 4x4x4x4 --configs 1 --separation 1 --thermalize 0 --quiet"
@@ -258,6 +260,13 @@ SCENARIOS = [
     ),
     Scenario(
         "--dry-run cannot be combined with {}; leave out one of them.",
+        "paper mine.toml --dry-run --kept",
+        "leave out one of them",
+        "paper mine.toml --dry-run --backend cpu --threads 1",
+        write=("mine.toml", PAPER),
+    ),
+    Scenario(
+        "--dry-run cannot be combined with --collect; leave out one of them.",
         f"{SCAN} --beta 2.2 --dry-run --collect",
         "leave out one of them",
         f"{SCAN} --beta 2.2 --dry-run",
@@ -752,10 +761,42 @@ SCENARIOS += [
         ),
     ),
     Scenario(
-        "--slurm has an effect only with --submit {}; add that, or leave it out.",
+        (
+            "no run is running: the jobs are queued or have ended; to see which: {}; once they "
+            "have ended, to submit the rest: {} --submit {} --submit-option time=HH:MM:SS"
+        ),
+        "status scan",
+        "--submit pbs --submit-option time=HH:MM:SS",
+        "scan --output scan --submit pbs --submit-option time=01:00:00 --dry-run",
+        before=(f"{SCAN} --beta 2.2 --submit pbs --submit-option time=1:00:00",),
+        program=("qsub", "#!/bin/sh\necho 42.server\n"),
+    ),
+    Scenario(
+        "--submit-option: '{}' is not of the form KEY=VALUE, as in time=12:00:00.",
+        f"{SCAN} --beta 2.2 --submit pbs --submit-option =gpu",
+        "as in time=12:00:00",
+        f"{SCAN} --beta 2.2 --submit pbs --submit-option time=12:00:00 --dry-run",
+    ),
+    Scenario(
+        "The time limit of the jobs is missing; give it, for instance by --submit-option "
+        "time=12:00:00.",
+        f"{SCAN} --beta 2.2 --submit lsf",
+        "by --submit-option time=12:00:00",
+        f"{SCAN} --beta 2.2 --submit lsf --submit-option time=12:00:00 --dry-run",
+    ),
+    Scenario(
+        "--submit-option: {} must be a positive whole number, not '{}'.",
+        f"{SCAN} --beta 2.2 --submit lsf --submit-option time=1 --submit-option "
+        "array_parallelism=all",
+        "a positive whole number",
+        f"{SCAN} --beta 2.2 --submit lsf --submit-option time=1 --submit-option "
+        "array_parallelism=3 --dry-run",
+    ),
+    Scenario(
+        "--submit-option has an effect only with --submit; add that, or leave it out.",
         (
             "scan --output scan --lattice 4x4x4x4 --configs 1 --separation 1 --thermalize 0 "
-            "--quiet --beta 2.2 --slurm time=1:00:00"
+            "--quiet --beta 2.2 --submit-option time=1:00:00"
         ),
         "leave it out",
         (
@@ -1300,10 +1341,10 @@ SCENARIOS += [
         write=("mine.toml", PAPER),
     ),
     Scenario(
-        "--slurm: time={} is not of the form HH:MM:SS or D-HH:MM:SS.",
+        "--submit-option: time={} is not of the form HH:MM:SS or D-HH:MM:SS.",
         (
             "scan --output scan --lattice 4x4x4x4 --configs 1 --separation 1 --thermalize 0 "
-            "--quiet --beta 2.2 --slurm time=x --submit slurm"
+            "--quiet --beta 2.2 --submit-option time=x --submit slurm"
         ),
         "HH:MM:SS",
         (
@@ -1312,10 +1353,10 @@ SCENARIOS += [
         ),
     ),
     Scenario(
-        "--slurm: time={} must be longer than zero.",
+        "--submit-option: time={} must be longer than zero.",
         (
             "scan --output scan --lattice 4x4x4x4 --configs 1 --separation 1 --thermalize 0 "
-            "--quiet --beta 2.2 --slurm time=0:00:00 --submit slurm"
+            "--quiet --beta 2.2 --submit-option time=0:00:00 --submit slurm"
         ),
         "must be longer",
         (
@@ -1718,7 +1759,7 @@ SCENARIOS += [
     Scenario(
         "--submit makes a job of every run, and runs that exchange their couplings are one "
         "process; repeat the command without --submit in a job, or leave out --tempering.",
-        f"{TEMPERED} --submit slurm --slurm time=1:00:00",
+        f"{TEMPERED} --submit slurm --submit-option time=1:00:00",
         "repeat the command without --submit",
         TEMPERED,
     ),
@@ -1729,6 +1770,18 @@ TIME_LIMIT = (
 )
 
 ELSEWHERE = {
+    "; it writes, for which gauge-mc mcp needs --write": "tests/cli/test_mcp.py calls both",
+    (
+        "# Makes this ensemble in the folder {}/, with what was measured, fitted and drawn,\n"
+        "# and compares it with the files of this folder: snakemake --cores all\n"
+        "# It needs gauge-mc {} on the kind of device that run.toml names.\n\nrule all:\n"
+        "    input:\n{}"
+    ): "tests/publication/test_workflow.py carries it out",
+    "{} | (cd {} && sha256sum -c --quiet)": "a line of that workflow",
+    "squeue --jobs": "a command of Slurm",
+    "The path of the scan has characters that a script cannot have; choose another --output.": (
+        "tests/scans/test_batch_systems.py has such a path"
+    ),
     TIME_LIMIT: "tests/publication carries it out, with a run that takes long enough",
     "gauge-mc {}": "a version",
     "gauge-mc {}: {}": "a version",

@@ -1,6 +1,7 @@
 """Advice works: what a message names exists, and carrying it out is accepted."""
 
 import ast
+import os
 import re
 import shlex
 import shutil
@@ -17,8 +18,8 @@ from tests.fits.tables import write_tables
 
 ITEMS = {one.name.replace("_", "-") for one in DynamicalQuarks.options()}
 """Options of the items of --quarks, which messages name like others."""
-FOREIGN = {"jobs", "version"}
-"""Options of squeue and the compiler."""
+FOREIGN = {"cores", "jobs", "version"}
+"""Options of squeue, the compiler and Snakemake."""
 OPEN = Path(__file__).with_name("open.txt")
 PLACE = ("--backend", "cpu", "--threads", "1")
 PLACED = ("generate", "measure", "regenerate", "scan")
@@ -113,6 +114,10 @@ def made(tmp_path_factory):
 def test_advice_is_accepted_where_it_is_given(one, made, tmp_path, monkeypatch):
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
+    if one.program:
+        Path(one.program[0]).write_text(one.program[1])
+        Path(one.program[0]).chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     for line in one.before:
         shown, code = call(line)
         assert code == 0, shown

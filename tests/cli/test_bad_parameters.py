@@ -43,7 +43,10 @@ COMMANDS = {
     "convert": ("convert", ("CONFIG", "OUT")),
     "bench": ("bench --lattice 4 --seconds 0.05", ()),
 }
-LONG = {"--submit", "--slurm", "--install", "--json", "--quiet", "--collect", "--dry-run", "--help"}
+LONG = {
+    *("--submit", "--submit-option", "--install", "--json", "--quiet", "--collect", "--dry-run"),
+    "--help",
+}
 """Options that are left out: they take no value, or are tested elsewhere."""
 
 HARMLESS = {"--beta", "--seed", "--action", "--group", "--precision", "--rng", "--format"}

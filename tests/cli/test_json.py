@@ -4,7 +4,6 @@ import dataclasses
 import json
 import shutil
 from pathlib import Path
-from types import SimpleNamespace
 from typing import get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -195,7 +194,7 @@ CALLS = {
     "scan": [
         ("--output", "s", "--collect"),
         ("--output", "s", "--dry-run", "--backend", "cpu"),
-        ("--output", "s", "--submit", "slurm", "--slurm", "time=5"),
+        ("--output", "s", "--submit", "slurm", "--submit-option", "time=5", "--dry-run"),
     ],
     "status": [("run",), ("s",)],
     "watch": [("run",), ("s",), ("tables", "--wait")],
@@ -235,6 +234,7 @@ CALLS = {
         ("--over", "threads=1"),
     ],
     "doctor": [(), ("--clear-cache",), ("--install", "cpu")],
+    "mcp": [("run",)],
 }
 """Calls of every command that print each of its documents, but for those of the fits."""
 
@@ -286,7 +286,6 @@ def test_every_command_prints_one_document_with_keys_of_the_vocabulary(
     shutil.copytree(made, folder, dirs_exist_ok=True)
     monkeypatch.setenv("GAUGE_MC_CACHE", str(folder / "cache")) if command == "doctor" else None
     monkeypatch.setattr("gauge_mc.inspection.doctor.examine", lambda: iter(FINDINGS))
-    monkeypatch.setattr("gauge_mc.scans.slurm.submit", lambda *_: [SimpleNamespace(job_id="42_0")])
     for name, kind in BENCHMARKS.items():
         monkeypatch.setattr(name, lambda *a, kind=kind, **k: sample(kind))
     kinds, seen = documents(command), set()

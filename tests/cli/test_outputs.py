@@ -75,6 +75,7 @@ READ = {
     ("card", "--output"),
     ("paper", "--cards"),
     ("watch", "--bench"),
+    ("mcp", "folder"),
     ("bench", "--card"),
     ("bench", "--compare"),
 }
@@ -175,6 +176,7 @@ REFUSED = {
     "verify": ("verify", "run"),
     "thin": ("thin", "run", "--keep", "2"),
     "doctor": ("doctor",),
+    "mcp": ("mcp", "--json"),
 }
 """Arguments of every command, and of one with many options."""
 

@@ -41,7 +41,7 @@ from sybil.parsers.markdown.lexers import RawFencedCodeBlockLexer
 from tests.documentation.comparison import difference, renewed
 
 ROOT = Path(__file__).resolve().parents[2]
-EXTRAS = "analysis,hdf5,parquet,mpi,notebook,slurm"
+EXTRAS = "analysis,hdf5,parquet,mpi,notebook"
 """The extras that the pages need beyond the README's commands."""
 
 LONGEST = 1800.0

@@ -21,10 +21,6 @@ TITLED = re.compile(r'^```\w+ title="([\w.]+)"\n(.*?)^```', re.M | re.S)
 
 pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="there is no documentation")
 
-SLOW_PBS, SLOW_LSF, SLOW_YAML = (
-    pytest.param(f"array.{ending}", marks=pytest.mark.slow) for ending in ("pbs", "lsf", "yaml")
-)
-
 
 @pytest.fixture
 def scripts(tmp_path, monkeypatch):
@@ -41,48 +37,37 @@ def scripts(tmp_path, monkeypatch):
     return tmp_path
 
 
-def command_of(folder, name):
-    """A script of a batch system, and the variables that it sets for the third job."""
-    if name.endswith(".yaml"):
-        listed = re.search(r"command: \[(.*)\]", (folder / name).read_text())[1]
-        words = [word.strip('"') for word in listed.split(", ")]
-        return words, {"JOB_COMPLETION_INDEX": "2"}, folder
-    if name.endswith(".lsf"):
-        return ["bash", name], {"LSB_JOBINDEX": "3"}, folder
-    variables = {"PBS_ARRAY_INDEX": "2", "PBS_O_WORKDIR": str(folder)}
-    return ["bash", folder / name], variables, folder.parent
+@pytest.fixture
+def job(scripts):
+    """The command of the third job, and the variables that Kubernetes sets for it."""
+    listed = re.search(r"command: \[(.*)\]", (scripts / "array.yaml").read_text())[1]
+    words = [word.strip('"') for word in listed.split(", ")]
+    return {"args": words, "cwd": scripts, "env": {**os.environ, "JOB_COMPLETION_INDEX": "2"}}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["array.pbs", SLOW_LSF, SLOW_YAML])
-def test_a_job_carries_out_its_run(scripts, name):
-    words, variables, folder = command_of(scripts, name)
-    subprocess.run(words, cwd=folder, env={**os.environ, **variables}, check=True)
+def test_a_job_carries_out_its_run(scripts, job):
+    subprocess.run(**job, check=True)
     run = Run(scripts / "runs" / "nt4" / "b2.24")
     parameters, sessions = run.read()
     assert (parameters.beta, parameters.seed, len(sessions)) == (2.24, 102, 1)
     assert [path.name for path in run.path.parent.iterdir()] == ["b2.24"]
-    text = (scripts / name).read_text()
     betas = re.search(r"betas=\((.*)\)", (scripts / "point.sh").read_text())[1].split()
-    assert {"pbs": "-J 0-5\n", "lsf": "[1-6]", "yaml": "completions: 6\n"}[name[6:]] in text
+    assert "completions: 6\n" in (scripts / "array.yaml").read_text()
     assert len(betas) == 6
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [SLOW_PBS, SLOW_LSF, "array.yaml"])
-def test_a_job_that_is_deleted_writes_a_checkpoint(scripts, name):
+def test_a_job_that_is_deleted_writes_a_checkpoint(scripts, job):
     point = scripts / "point.sh"
     point.write_text(point.read_text().replace("--configs 3", "--configs 20000"))
-    words, variables, folder = command_of(scripts, name)
-    job = subprocess.Popen(
-        words, cwd=folder, env={**os.environ, **variables}, stdout=subprocess.DEVNULL
-    )
+    begun = subprocess.Popen(**job, stdout=subprocess.DEVNULL)
     run = Run(scripts / "runs" / "nt4" / "b2.24")
     while not (run.begun() and run.holder()[0].sweep):
-        assert job.poll() is None
+        assert begun.poll() is None
         time.sleep(0.05)
-    job.send_signal(signal.SIGTERM)
-    assert job.wait(PATIENCE) == INTERRUPTED
+    begun.send_signal(signal.SIGTERM)
+    assert begun.wait(PATIENCE) == INTERRUPTED
     assert not run.holder()[1]
 
 

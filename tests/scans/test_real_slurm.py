@@ -115,7 +115,7 @@ def queued():
 def submit(path, **options):
     words = [f"--{name}={value}" for name, value in options.items()]
     asked = ["time=0:10:00", "partition=main", "array_parallelism=2"]
-    slurm = [word for one in asked for word in ("--slurm", one)]
+    slurm = [word for one in asked for word in ("--submit-option", one)]
     shown, code = call(
         "scan", *words, "--threads", "1", "--output", path, "--submit", "slurm", *slurm
     )

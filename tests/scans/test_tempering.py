@@ -93,7 +93,7 @@ def test_a_ladder_is_one_batch_and_is_continued_as_a_whole(folder):
     ("words", "sentence"),
     [
         (("--beta", "2.3"), f"on {A} there is only β = 2.3; give --beta several values"),
-        (("--submit", "slurm", "--slurm", "time=1"), "makes a job of every run"),
+        (("--submit", "slurm", "--submit-option", "time=1"), "makes a job of every run"),
         (("--exchange-every", "0"), "--exchange-every is 0; give a whole number from 1"),
     ],
 )

@@ -31,7 +31,10 @@ FITTED = "tables"
 SAMPLING = "sampling"
 """Key of the cautions about the tables themselves, beside the values of a result."""
 
-BESIDE = (WORD, CHOSEN, STARTS, FITTED, SAMPLING)
+OPTIONS = "options"
+"""Key of the options that a fit was given, beside its values."""
+
+BESIDE = (WORD, CHOSEN, STARTS, FITTED, SAMPLING, OPTIONS)
 """Keys beside the values of a result."""
 
 RESULT = FileKind("the result of a fit", json_with(("observable", "units"), MAX_RESULT))

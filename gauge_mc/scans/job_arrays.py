@@ -1,0 +1,303 @@
+"""Arrays of jobs: one job of a batch system for each run of a scan.
+
+Every array has a folder of its own in that of the scan, ``jobs/1``, ``jobs/2`` and so on, with the
+script, a run card for each job, and their logs. The script can be submitted again by hand, which
+continues the runs that are not complete.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
+
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.files.atomic import complete_folder, replacing
+from gauge_mc.files.input import read_text
+from gauge_mc.files.structured import parse_json
+from gauge_mc.quoting import shortened
+from gauge_mc.run.execution import Execution
+from gauge_mc.scans.batch_systems import BATCH_SYSTEMS, MARGIN, BatchSystem, JobArray
+from gauge_mc.scans.scan import Member
+
+TIME, TOGETHER = "time", "array_parallelism"
+"""Options that all batch systems have: the time limit of a job, and the maximum number of jobs at
+the same time."""
+
+RECORD = "submitted.json"
+"""File in the folder of an array that says who has accepted it."""
+
+MAX_RECORD = 2**16
+"""Maximum size of that file in bytes."""
+
+DIGITS = "[0-9]{1,9}"
+"""Pattern of the numbers in options."""
+
+
+@dataclass(frozen=True)
+class JobRequest:
+    """The batch system that the user chooses, and its options."""
+
+    system: BatchSystem
+    """The batch system."""
+    minutes: int
+    """Time limit of each job."""
+    together: int | None
+    """Maximum number of jobs at the same time; None for no limit."""
+    options: dict[str, str | None]
+    """Options of the batch system; None for one without a value."""
+
+    @classmethod
+    def of(cls, name: str, words: Sequence[str]) -> JobRequest:
+        """Read options: ``KEY=VALUE``, or ``KEY`` for one without a value.
+
+        Parameters
+        ----------
+        name : str
+            Name of the batch system.
+        words : sequence of str
+            Options, as on the command line.
+
+        Raises
+        ------
+        UsageError
+            If the batch system is unknown, an option does not have this form, or ``time`` is
+            missing.
+        """
+        BATCH_SYSTEMS.check(name, "--submit")
+        system = BATCH_SYSTEMS[name]
+        given: dict[str, str | None] = {}
+        for word in words:
+            key, equals, value = word.partition("=")
+            key = key.strip().lstrip("-")
+            if not re.fullmatch(system.keys, key) or not value.isprintable():
+                raise UsageError(
+                    f"--submit-option: '{shortened(word)}' is not of the form KEY=VALUE, as in "
+                    "time=12:00:00."
+                )
+            own = key.replace("-", "_")
+            given[own if own in (TIME, TOGETHER) else key] = value if equals else None
+        if TIME not in given:
+            raise UsageError(
+                "The time limit of the jobs is missing; give it, for instance by "
+                "--submit-option time=12:00:00."
+            )
+        minutes = parse_minutes(given.pop(TIME) or "")
+        together = parse_together(given.pop(TOGETHER)) if TOGETHER in given else None
+        return cls(system, minutes, together, given)
+
+    def array(self, folder: Path, jobs: int) -> JobArray:
+        """Return an array of jobs in a folder."""
+        return JobArray(folder, jobs, self.minutes, self.together, self.options)
+
+
+def parse_together(text: str | None) -> int:
+    """Read the maximum number of jobs at the same time.
+
+    Raises
+    ------
+    UsageError
+        If it is not a positive number.
+    """
+    text = text or ""
+    if not re.fullmatch(DIGITS, text) or not int(text):
+        raise UsageError(
+            f"--submit-option: {TOGETHER} must be a positive whole number, not '{shortened(text)}'."
+        )
+    return int(text)
+
+
+def parse_minutes(text: str) -> int:
+    """Convert a time to minutes, rounded up.
+
+    The formats are M, M:S, H:M:S, D-H, D-H:M and D-H:M:S.
+
+    Raises
+    ------
+    UsageError
+        If the time has another format, or is zero.
+    """
+    days, dash, rest = text.rpartition("-")
+    words = rest.split(":")
+    parts = [*words, *([days] if dash else [])]
+    if not all(re.fullmatch(DIGITS, part) for part in parts) or len(words) > 3:
+        raise UsageError(
+            f"--submit-option: time={shortened(text)} is not of the form HH:MM:SS or D-HH:MM:SS."
+        )
+    numbers = [int(word) for word in words]
+    units = (3600, 60, 1) if dash or len(numbers) == 3 else (60, 1)
+    seconds = sum(n * unit for n, unit in zip(numbers, units, strict=False))
+    seconds += 86400 * int(days) if dash else 0
+    if not seconds:
+        raise UsageError(f"--submit-option: time={text} must be longer than zero.")
+    return -(-seconds // 60)
+
+
+@dataclass(frozen=True)
+class ArrayPlan:
+    """An array of jobs that is not submitted yet."""
+
+    request: JobRequest
+    """The batch system and its options."""
+    folder: Path
+    """Absolute path of its folder, which does not exist yet."""
+    members: Sequence[Member]
+    """The runs, in the order of the jobs."""
+    execution: Execution
+    """How the runs are carried out."""
+
+    @classmethod
+    def of(
+        cls, request: JobRequest, jobs: Path, members: Sequence[Member], execution: Execution
+    ) -> ArrayPlan:
+        """Return an array in the next folder of those in `jobs`.
+
+        Raises
+        ------
+        UsageError
+            If a script cannot have the path.
+        """
+        folder = jobs.absolute() / str(max(_numbers(jobs), default=0) + 1)
+        if not str(folder).isprintable():
+            raise UsageError(
+                "The path of the scan has characters that a script cannot have; choose another "
+                "--output."
+            )
+        return cls(request, folder, members, execution)
+
+    @property
+    def script(self) -> Path:
+        """The script."""
+        return self.folder / f"array.{self.request.system.name}"
+
+    @property
+    def command(self) -> str:
+        """The command that submits the script."""
+        return self.request.system.command(self.script)
+
+    def text(self) -> str:
+        """Return the content of the script."""
+        array = self.request.array(self.folder, len(self.members))
+        return self.request.system.script(array)
+
+    def submit(self) -> str:
+        """Write the folder and submit the array; return its ID.
+
+        Raises
+        ------
+        GaugeError
+            If the batch system is missing or rejects the jobs, and the folder is removed, or it
+            does not say under which ID it has accepted them.
+        """
+        self._write()
+        try:
+            answer = self._answer()
+        except GaugeError:
+            shutil.rmtree(self.folder)
+            raise
+        system = self.request.system
+        found = system.job_id(answer)
+        if not found:
+            raise GaugeError(
+                f"{system.program} has answered '{shortened(_last_line(answer))}' instead of the "
+                f"ID of the jobs; look in the queue whether {system.title} has them."
+            )
+        with replacing(self.folder / RECORD) as file:
+            file.write(json.dumps({"system": system.name, "job": found}).encode() + b"\n")
+        return found
+
+    def _write(self) -> None:
+        import tomli_w
+
+        with complete_folder(self.folder) as temporary:
+            for number, member in enumerate(self.members, self.request.system.first):
+                with replacing(temporary / f"{number}.toml") as file:
+                    file.write(tomli_w.dumps(self._card(member)).encode())
+            with replacing(temporary / self.script.name) as file:
+                file.write(self.text().encode())
+
+    def _card(self, member: Member) -> dict[str, object]:
+        """Return the run card of a job."""
+        e, limit = self.execution, self.execution.time_limit
+        if not self.request.system.warns:
+            seconds = 60 * self.request.minutes
+            limit = min(limit or seconds, max(seconds - MARGIN, seconds // 2))
+        how = {
+            "output": str(member.run.path.absolute()),
+            "backend": e.backend,
+            "devices": e.devices,
+            "threads": e.threads,
+            "checkpoint_every": e.checkpoint_every,
+            "time_limit": None if limit is None else f"0:0:{limit:.0f}",
+        }
+        given = {name: value for name, value in how.items() if value is not None}
+        return {**member.parameters.values(), **given}
+
+    def _answer(self) -> str:
+        """Let the batch system have the array; return what it answers."""
+        system = self.request.system
+        given = self.text() if system.by_input else None
+        try:
+            done = subprocess.run(
+                system.words(self.script), input=given, capture_output=True, text=True, check=False
+            )
+        except FileNotFoundError as error:
+            raise GaugeError(
+                f"{system.title} is not installed on this machine ({system.program} is missing); "
+                "submit on a machine that has it."
+            ) from error
+        except (OSError, ValueError) as error:  # among them what is not text
+            raise GaugeError(
+                f"The jobs cannot be submitted by {system.program}: {error}."
+            ) from error
+        if done.returncode:
+            said = _last_line(done.stderr) or _last_line(done.stdout) or "it gives no reason"
+            raise GaugeError(f"{system.title} rejected the jobs: {said}.")
+        return done.stdout
+
+
+@dataclass(frozen=True)
+class SubmittedArray:
+    """An array of jobs that a batch system has accepted."""
+
+    system: BatchSystem
+    """The batch system."""
+    job: str
+    """ID of the array."""
+
+    @property
+    def query(self) -> str:
+        """The command that shows its jobs."""
+        return f"{self.system.queue} {quote(self.job)}"
+
+
+def last_array(jobs: Path) -> SubmittedArray | None:
+    """Return the array that was submitted last, of those with folders in `jobs`.
+
+    Returns
+    -------
+    SubmittedArray or None
+        None if no batch system has accepted jobs, or it is known no longer.
+    """
+    for number in sorted(_numbers(jobs), reverse=True):
+        try:
+            found = parse_json(read_text(jobs / str(number) / RECORD, MAX_RECORD))
+            return SubmittedArray(BATCH_SYSTEMS[str(found["system"])], str(found["job"]))
+        except (GaugeError, ValueError, LookupError, TypeError):
+            continue
+    return None
+
+
+def _numbers(jobs: Path) -> list[int]:
+    """Return the numbers of the folders of arrays."""
+    return [int(path.name) for path in jobs.glob("*") if re.fullmatch(DIGITS, path.name)]
+
+
+def _last_line(text: str) -> str:
+    """Return the last line of what a program has printed."""
+    return text.strip().rpartition("\n")[2].strip().rstrip(".")

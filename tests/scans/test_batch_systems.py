@@ -1,0 +1,278 @@
+"""Arrays of jobs: options, scripts, what is submitted, and what the jobs then do."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gauge_mc.errors import INTERRUPTED, UsageError
+from gauge_mc.run.cards import read_card
+from gauge_mc.run.log import LogTail
+from gauge_mc.scans.batch_systems import BATCH_SYSTEMS, JobArray
+from gauge_mc.scans.job_arrays import JobRequest, last_array, parse_minutes
+from tests.calls import call
+from tests.scans.commands import SMALL, A, rows, scan, written
+
+ANSWERS = {
+    "slurm": "Submitted batch job 42",
+    "pbs": "42[].server",
+    "lsf": "Job <42> is submitted to default queue <normal>.",
+    "htcondor": "Submitting job(s)..\n2 job(s) submitted to cluster 42.",
+}
+"""Answers to a submission of two jobs."""
+
+IDS = {"slurm": "42", "pbs": "42[].server", "lsf": "42", "htcondor": "42"}
+
+QUERIES = {
+    "slurm": "squeue --jobs 42",
+    "pbs": "qstat -t '42[].server'",
+    "lsf": "bjobs 42",
+    "htcondor": "condor_q 42",
+}
+
+EVERY = pytest.mark.parametrize("name", BATCH_SYSTEMS)
+
+
+def words(name, *more, **options):
+    """Return the command that submits two runs."""
+    grid = ("--beta", "2.2,2.3", "--lattice", A, "--output", "s", "--threads", 1, *SMALL)
+    asked = {"time": "1:30:0", **options}
+    given = [word for one in asked.items() for word in ("--submit-option", "=".join(one))]
+    return (*grid, "--submit", name, *given, *more)
+
+
+def program(path, text):
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+
+
+@pytest.fixture
+def accepting(folder, monkeypatch):
+    """A folder in which programs of all batch systems accept whatever they get."""
+    monkeypatch.setenv("PATH", f"{folder}", prepend=os.pathsep)
+    for name, answer in ANSWERS.items():
+        ours = BATCH_SYSTEMS[name].program
+        program(folder / ours, f"cat $1 > {name}; cat >> {name}; printf '%s\\n' '{answer}'")
+    return folder
+
+
+def test_times_and_options():
+    minutes = {"90": 90, "1:30": 2, "2:0:0": 120, "1-0": 1440, "1-2:30": 1590, "0-0:0:1": 1}
+    assert {text: parse_minutes(text) for text in minutes} == minutes
+    asked = ["time=2:0:0", "gpus-per-node=1", "exclusive", "comment=a=b", "array_parallelism=9"]
+    request = JobRequest.of("slurm", asked)
+    assert (request.minutes, request.together) == (120, 9)
+    assert request.options == {"gpus-per-node": "1", "exclusive": None, "comment": "a=b"}
+    for bad in ("time=0", "time", "time=1:2:3:4", "time=-5", "array_parallelism=all", "a b=1"):
+        with pytest.raises(UsageError):
+            JobRequest.of("slurm", [bad] if bad.startswith("time") else ["time=5", bad])
+
+
+@EVERY
+@pytest.mark.parametrize("bad", ["x=\n", "a b=1", "=3", "x=\x1b[2J", "a;b=1", "é=1"])
+def test_options_with_other_characters_are_refused(name, bad):
+    with pytest.raises(UsageError, match="is not of the form KEY=VALUE"):
+        JobRequest.of(name, ["time=5", bad])
+
+
+def test_every_batch_system_has_an_answer():
+    assert {*ANSWERS} == {*BATCH_SYSTEMS}
+
+
+WANTED = {
+    "slurm": (
+        "#SBATCH --array=0-1%8",
+        "#SBATCH --time=90",
+        "#SBATCH --signal=USR1@90",
+        "#SBATCH --output='/a b/1/%a.log'",
+        "#SBATCH --gpus-per-node=1",
+        "#SBATCH --q='c d'",
+    ),
+    "pbs": (
+        "#PBS -J 0-1%8",
+        "#PBS -l walltime=01:30:00",
+        "#PBS -o '/a b/1/^array_index^.log'",
+        "#PBS -l gpus_per_node=1",
+        "#PBS -q 'c d'",
+    ),
+    "lsf": (
+        "#BSUB -J 'gauge-mc[1-2]%8'",
+        "#BSUB -W 90",
+        "#BSUB -wa USR1",
+        "#BSUB -Q 75",
+        "#BSUB -o '/a b/1/%I.log'",
+        "#BSUB -q 'c d'",
+    ),
+    "htcondor": (
+        "allowed_execute_duration = 5400",
+        "on_exit_remove = (ExitBySignal =?= True) || (ExitCode =!= 75)",
+        "max_materialize = 8",
+        "output = /a b/1/$(Process).log",
+        "q = c d",
+        "queue 2",
+    ),
+}
+"""Lines of the scripts of an array."""
+
+
+@EVERY
+def test_a_script_asks_for_the_jobs(name):
+    array = JobArray(Path("/a b/1"), 2, 90, 8, {"gpus_per_node": "1", "q": "c d"})
+    lines = BATCH_SYSTEMS[name].script(array).splitlines()
+    assert {*WANTED[name]} <= {*lines}
+
+
+def test_pbs_has_no_array_of_one_job():
+    script = BATCH_SYSTEMS["pbs"].script(JobArray(Path("/s/1"), 1, 90))
+    assert "-J" not in script
+    assert "#PBS -o /s/1/0.log\n" in script
+
+
+@EVERY
+def test_the_dry_run_shows_what_is_submitted(name, accepting):
+    shown = scan(*words(name, "--dry-run"))
+    assert not (accepting / "s").exists()
+    first, _, text = shown.partition("\n")
+    scan(*words(name))
+    script = accepting / "s" / "jobs" / "1" / f"array.{name}"
+    assert text == script.read_text() == (accepting / name).read_text()
+    command = BATCH_SYSTEMS[name].command(script)
+    assert first == f"s: 0 of 2 runs complete, 2 to be submitted by: {command}"
+
+
+@EVERY
+def test_jobs_are_submitted_and_named_by_status(name, accepting):
+    assert last_array(accepting / "s" / "jobs") is None
+    assert f"0 of 2 runs complete, 2 submitted as job {IDS[name]}\n" in scan(*words(name))
+    shown, code = call("status", "s")
+    assert code == 0
+    assert f"to see which: {QUERIES[name]}; once they have ended" in shown
+    again = f"gauge-mc scan --output s --submit {name} --submit-option time=HH:MM:SS\n"
+    assert f"to submit the rest: {again}" in shown
+    document = json.loads(scan("--output", "s", *words(name, "--json")[6:]))
+    assert (document["job"], document["all_runs"], document["complete"]) == (IDS[name], 2, 0)
+    assert document["submitted"] == [f"s/b{beta}_{A}_chain1" for beta in ("2.2", "2.3")]
+    assert document["script"] == (accepting / "s" / "jobs" / "2" / f"array.{name}").read_text()
+    sessions = [one.fields for one in LogTail(accepting / "s").new()][::2]
+    assert [(one["devices"], one["runs"]) for one in sessions] == [(name, 2)] * 2
+
+
+@EVERY
+def test_a_bad_answer_ends_in_a_sentence(name, accepting):
+    system, jobs = BATCH_SYSTEMS[name], accepting / "s" / "jobs"
+    program(accepting / system.program, "echo oops: no such queue. >&2; exit 3")
+    assert f"{system.title} rejected the jobs: oops: no such queue.\n" in scan(
+        *words(name), expect=1
+    )
+    assert not (accepting / "s").exists()
+    scan_words = words(name)
+    program(accepting / system.program, "echo hello; echo you")
+    said = scan(*scan_words, expect=1)
+    assert f"{system.program} has answered 'you' instead of the ID of the jobs" in said
+    assert (jobs / "1" / f"array.{name}").exists()  # the jobs may be in the queue
+    assert last_array(jobs) is None
+    program(accepting / system.program, r"printf '\377'")
+    assert f"cannot be submitted by {system.program}" in scan(*scan_words, expect=1)
+    (accepting / system.program).chmod(0o644)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", str(accepting))
+        assert f"by {system.program}: " in scan(*scan_words, expect=1)
+        (accepting / system.program).unlink()
+        said = scan(*scan_words, expect=1)
+    assert f"{system.title} is not installed on this machine ({system.program} is missing)" in said
+
+
+def test_the_last_array_is_that_of_the_largest_number(accepting):
+    for name in ("pbs", "slurm"):
+        scan(*words(name))
+    jobs = accepting / "s" / "jobs"
+    for number in range(3, 11):
+        (jobs / str(number)).mkdir()
+    found = last_array(jobs)
+    assert (found.system.name, found.job) == ("slurm", "42")
+    (jobs / "10" / "submitted.json").write_text('{"system": "pbs", "job": "7[].b"}')
+    assert last_array(jobs).job == "7[].b"
+    for damaged in ("[]", "{", '{"system": "none", "job": 1}', '{"system": "pbs"}', '"x"'):
+        (jobs / "10" / "submitted.json").write_text(damaged)
+        assert last_array(jobs).job == "42"
+
+
+@EVERY
+@pytest.mark.parametrize(("limit", "kept"), [(None, "0:0:5310"), ("0:10:00", "0:0:600")])
+def test_a_run_keeps_the_time_where_nobody_warns_it(name, limit, kept, accepting):
+    more = ("--time-limit", limit) if limit else ()
+    scan(*words(name, *more))
+    card = sorted((accepting / "s" / "jobs" / "1").glob("*.toml"))[0]
+    warned = "USR1" in (accepting / "s" / "jobs" / "1" / f"array.{name}").read_text()
+    expected = kept if limit or not warned else None
+    assert read_card(card).get("time_limit") == expected
+
+
+def test_a_path_that_no_script_can_have_is_refused(accepting):
+    said = scan(*words("pbs")[:4], "--output", "a\nb", *words("pbs")[6:], expect=2)
+    assert "choose another --output" in said
+
+
+def job(name, folder, number):
+    """Return the command and the variables with which a batch system begins a job."""
+    script = folder / f"array.{name}"
+    if name == "htcondor":
+        lines = dict(one.split(" = ", 1) for one in script.read_text().splitlines() if " = " in one)
+        arguments = lines["arguments"].strip('"').replace("$(Process)", str(number))
+        return [lines["executable"], *shlex.split(arguments)], {}
+    named = {"slurm": "SLURM_ARRAY_TASK_ID", "pbs": "PBS_ARRAY_INDEX", "lsf": "LSB_JOBINDEX"}
+    first = BATCH_SYSTEMS[name].first
+    return ["bash", str(script)], {named[name]: str(number + first), "SLURM_CPUS_PER_TASK": "3"}
+
+
+@EVERY
+@pytest.mark.slow
+def test_jobs_carry_out_their_runs(name, accepting, sketched):
+    program(accepting / "srun", '[ "$1" = -c3 ] && shift; exec "$@"')
+    scan(*words(name))
+    folder = accepting / "s" / "jobs" / "1"
+    command, variables = job(name, folder, 1)
+    done = subprocess.run(command, env={**os.environ, **variables}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "1 of 2 runs complete" in scan("--collect", "--output", "s")
+    assert "1 of 2 runs complete, 1 submitted" in scan(*words(name))
+    command, variables = job(name, accepting / "s" / "jobs" / "2", 0)
+    subprocess.run(command, env={**os.environ, **variables}, check=True, capture_output=True)
+    assert "2 of 2 runs complete, 0 submitted\n" in scan(*words(name))
+    assert not (accepting / "s" / "jobs" / "3").exists()
+    command, variables = job(name, folder, 1)  # submitted once more by hand
+    subprocess.run(command, env={**os.environ, **variables}, check=True, capture_output=True)
+    scan(*words(name)[:4], "--output", "here", *words(name)[6:8], *SMALL, "--quiet")
+    for one in ("2.2", "2.3"):
+        run = f"b{one}_{A}_chain1"
+        assert written(accepting / "s" / run) == written(accepting / "here" / run)
+    assert list(rows(accepting / "here")) == [(2.2, str(A)), (2.3, str(A))]
+
+
+@EVERY
+@pytest.mark.slow
+def test_a_job_whose_time_is_up_goes_on_when_it_is_submitted_again(name, accepting):
+    program(accepting / "srun", 'shift; exec "$@"')
+    long = ("--beta", "2.3", "--lattice", 8, "--configs", 1, "--separation", 4000)
+    scan(*long, "--output", "s", "--threads", 1, "--thermalize", 0, "--backend", "cpu",
+         "--time-limit", "0:0:2", "--submit", name, "--submit-option", "time=5")  # fmt: skip
+    command, variables = job(name, accepting / "s" / "jobs" / "1", 0)
+    codes = []
+    while not codes or codes[-1] == INTERRUPTED:
+        done = subprocess.run(command, env={**os.environ, **variables}, capture_output=True)
+        codes.append(done.returncode)
+        assert len(codes) < 100
+    assert codes[-1] == 0
+    assert len(codes) > 1
+    assert "1 of 1 runs complete" in scan("--collect", "--output", "s")
+
+
+def test_the_scripts_call_this_python():
+    for name in BATCH_SYSTEMS:
+        text = BATCH_SYSTEMS[name].script(JobArray(Path("/s/1"), 2, 90))
+        assert re.search(rf"{re.escape(sys.executable)}\b", text)
