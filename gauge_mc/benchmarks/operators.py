@@ -191,12 +191,15 @@ class OperatorTime(BenchResult):
         """The operations per second of hopping terms; see `RatedResult`."""
         found = {}
         for one in self.parts:
-            found[f"hopping term, {one.storage}"] = Rate(one.hop_tflops, one.hop_tflops / one.share)
-            found[f"operator, {one.storage}"] = Rate(one.operator_tflops)
-            found[f"iteration, {one.storage}"] = Rate(one.iteration_tflops)
-            if one.together_tflops:
-                name = f"iteration of {self.columns} vectors, {one.storage}"
-                found[name] = Rate(one.together_tflops)
+            known = {
+                "hopping term": (one.hop_tflops, one.hop_tflops / one.share),
+                "operator": (one.operator_tflops, None),
+                "iteration": (one.iteration_tflops, None),
+                f"iteration of {self.columns} vectors": (one.together_tflops, None),
+            }
+            for name, (value, limit) in known.items():
+                if value:
+                    found[f"{name}, {one.storage}"] = Rate(value, limit, one.storage)
         return found
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
@@ -99,6 +101,7 @@ class RateSeries:
     """The rates of one thing along the axis of a benchmark."""
 
     name: str = result_field("Name of the thing.")
+    storage: str = result_field("Precision of spinors in it; empty if there is one for all things.")
     rates: list[float | None] = result_field("Its rates; None where it was not timed.")
     limits: list[float | None] = result_field(
         "Rates with which a copy would move its bytes; None if these are unknown."
@@ -155,10 +158,16 @@ def bench_over(
     fixed = [first.group.upper()]
     if axis.name != "lattice":
         fixed.append(f"{first.lattice}{f' for each of the {axis.name}' * axis.weak}")
-    title = f"{' '.join(fixed)} on {results[-1].device}"
+    title = f"{' '.join(fixed)} on {_counted(results[-1].device)}"
     return BenchSeries(
         axis.name, [*axis.values], [*axis.numbers], first.unit, series, title, results
     )
+
+
+def _counted(devices: str) -> str:
+    """Return names of devices without their numbers, equal ones once."""
+    names = Counter(re.sub(r" \(GPU \d+\)$", "", one) for one in devices.split(" + "))
+    return " + ".join(f"{count} × {one}" if count > 1 else one for one, count in names.items())
 
 
 def _series(name: str, rates: Sequence[Rate | None], axis: BenchAxis) -> RateSeries:
@@ -170,6 +179,7 @@ def _series(name: str, rates: Sequence[Rate | None], axis: BenchAxis) -> RateSer
     first = next((one for one in each if one), None)
     return RateSeries(
         name,
+        next((one.storage for one in rates if one), ""),
         [one.value if one else None for one in rates],
         [one.limit if one else None for one in rates],
         [one / first if one and first else None for one in each],

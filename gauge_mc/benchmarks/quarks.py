@@ -62,7 +62,7 @@ class QuarksTime(BenchResult):
     def rates(self) -> dict[str, Rate]:
         """The operations per second; see `RatedResult`."""
         kinds = [(one.storage, f"{one.reals} reals", f"vectors {one.vectors}") for one in self.hops]
-        rates = [Rate(one.tflops, one.tflops / one.share) for one in self.hops]
+        rates = [Rate(one.tflops, one.tflops / one.share, one.storage) for one in self.hops]
         return {", ".join(kind): rate for kind, rate in zip(kinds, rates, strict=True)}
 
 

@@ -99,6 +99,8 @@ class Rate(NamedTuple):
     """Its rate; see `RatedResult.unit`."""
     limit: float | None = None
     """The rate with which a copy would move its bytes; None if these are unknown."""
+    storage: str = ""
+    """Precision of spinors, of which a benchmark times several, and which the name contains."""
 
 
 class RatedResult:

@@ -422,7 +422,11 @@ def _draw(found: BenchSeries, file: Path) -> None:
     def known(values: Sequence[float | None]) -> list[tuple[float, float]]:
         return [(x, one) for x, one in zip(found.numbers, values, strict=True) if one]
 
-    curves = [RateCurve(one.name, known(one.rates), known(one.limits)) for one in found.series]
+    curves = [
+        RateCurve(", ".join(label), known(one.rates), known(one.limits), one.storage)
+        for one in found.series
+        if (label := [word for word in one.name.split(", ") if word != one.storage])
+    ]
     ticks = [*zip(found.numbers, found.values, strict=True)]
     divided = any(part for one in found.series for part in one.efficiencies)
     draw_rates(curves, AXES[found.axis], found.unit, ticks, file, found.title, divided)

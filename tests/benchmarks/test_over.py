@@ -5,6 +5,7 @@ from collections import namedtuple
 
 import pytest
 
+from gauge_mc.benchmarks import over
 from gauge_mc.benchmarks.over import BenchAxis, bench_over
 from gauge_mc.benchmarks.timing import Rate, RatedResult, neighbour_bandwidth
 from gauge_mc.devices.cpu.device import CpuDevice
@@ -103,6 +104,27 @@ def test_rates_are_drawn(tmp_path):
     draw_rates([curve], "devices", "Glink/s", ticks, tmp_path / "a.svg", "SU(3)", ideal=True)
     text = (tmp_path / "a.svg").read_text()
     assert text.count('id="line2d') > 3
+    assert 'id="axes_2"' not in text
+
+
+def test_precisions_have_panels_and_things_their_looks(tmp_path):
+    curves = [
+        RateCurve(label, [(1, rate), (2, 2 * rate)], [], panel)
+        for panel, factor in (("double", 1.0), ("single", 2.0))
+        for label, rate in (("operator", factor), ("iteration", factor / 2))
+    ]
+    ticks = [(1.0, "1"), (2.0, "2")]
+    draw_rates(curves, "devices", "TFLOP/s", ticks, tmp_path / "a.svg")
+    text = (tmp_path / "a.svg").read_text()
+    assert ('id="axes_2"' in text, 'id="axes_3"' in text) == (True, False)
+    for word in ("double", "single", "operator", "iteration"):
+        assert text.count(f"<!-- {word} -->") == 1
+
+
+def test_equal_devices_are_counted():
+    gpus = " + ".join(f"NVIDIA H200 (GPU {n})" for n in range(4))
+    assert over._counted(gpus) == "4 × NVIDIA H200"
+    assert over._counted("AMD EPYC, 2 threads") == "AMD EPYC, 2 threads"
 
 
 @pytest.mark.slow
