@@ -1,17 +1,12 @@
 // The threads of a team, which wait for work. Threads that are made for every launch would cost more time than a small
 // lattice. This is compiled once for all kernels.
-#include <linux/futex.h>
-#include <pthread.h>
-#include <sched.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <climits>
 #include <cstdint>
 
 #include "arch/cpu_team.h"
+#include "arch/threads.h"
 
 // Time in nanoseconds for which a thread without work looks for it before it sleeps. It is longer than the time
 // between two launches of a sweep, and short enough to leave the processor to others afterwards.
@@ -106,6 +101,7 @@ class Threads : public Team {
     alignas(APART) std::atomic<int> round{0};             // number of the current task
     alignas(APART) std::atomic<uint32_t> steps_ended{0};  // steps that are complete, in all tasks together
     alignas(APART) std::atomic<int> asleep{0};
+    Bed bed;
     bool ended = false;
     const int home;  // the core of the calling thread, or -1
     long long moved = 0;
@@ -129,24 +125,19 @@ class Threads : public Team {
                 pause_briefly();
             }
         asleep.fetch_add(1);
-        while (round.load() == seen) syscall(SYS_futex, &round, FUTEX_WAIT_PRIVATE, seen, nullptr, nullptr, 0);
+        while (round.load() == seen) bed.sleep(round, seen);
         asleep.fetch_sub(1);
     }
 
     void begin() {
         round.fetch_add(1);
-        if (asleep.load() > 0) syscall(SYS_futex, &round, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+        if (asleep.load() > 0) bed.wake_all(round);
     }
 
     // Move the calling thread to its core, where its share of the lattice is in the cache. It may leave again.
     void go_home() {
-        if (home < 0 || sched_getcpu() == home || now() < moved + MOVE_AGAIN) return;
-        cpu_set_t all, one;
-        CPU_ZERO(&one);
-        CPU_SET(home, &one);
-        if (sched_getaffinity(0, sizeof all, &all) == 0 && CPU_ISSET(home, &all) &&
-            sched_setaffinity(0, sizeof one, &one) == 0)
-            sched_setaffinity(0, sizeof all, &all);
+        if (home < 0 || is_on_core(home) || now() < moved + MOVE_AGAIN) return;
+        move_to_core(home);
         moved = now();
     }
 
@@ -267,12 +258,7 @@ public:
             members[number].number = number;
             pthread_attr_t attributes;
             pthread_attr_init(&attributes);
-            if (cores) {
-                cpu_set_t set;
-                CPU_ZERO(&set);
-                CPU_SET(cores[number], &set);
-                pthread_attr_setaffinity_np(&attributes, sizeof set, &set);
-            }
+            if (cores) bind_to_core(attributes, cores[number]);
             if (pthread_create(&members[number].thread, &attributes, work, &members[number]) != 0)
                 pthread_create(&members[number].thread, nullptr, work, &members[number]);
             pthread_attr_destroy(&attributes);

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from gauge_mc.configurations.writing import Snapshot, stored_by, write_field
-from gauge_mc.devices.memory import free_memory
+from gauge_mc.devices.host import free_memory
 from gauge_mc.fields.averages import averages
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_blocks import FieldBlocks

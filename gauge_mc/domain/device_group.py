@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from gauge_mc.arguments import checks_types
 from gauge_mc.devices import BACKENDS, Device, DeviceChoice, choose_devices, describe_devices
 from gauge_mc.devices.base import StreamedDevice
 from gauge_mc.devices.choice import AUTOMATIC, open_device
+from gauge_mc.devices.host import allowed_cores
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.processes import OneProcess, Processes
 from gauge_mc.domain.result_cache import ResultCache
@@ -284,7 +284,7 @@ def open_device_group(
             refuse_too_many(len(mine), lattice)
         return DeviceGroup(tuple(choice.open() for choice in mine), processes)
     if threads is None:
-        cores = os.sched_getaffinity(0)
+        cores = allowed_cores()
         alike = processes.allgather((platform.node(), cores)).count((platform.node(), cores))
         if alike > 1:
             share = max(1, BACKENDS[choices[0].backend].available_threads() // alike)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import tempfile
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ import numpy as np
 from gauge_mc.analysis.timeseries import Estimate, estimate
 from gauge_mc.devices import BACKENDS, Backend
 from gauge_mc.devices.base import Finding
+from gauge_mc.devices.host import allowed_cores
 from gauge_mc.errors import GaugeError
 from gauge_mc.run.generate import generate
 from gauge_mc.run.view import RunView
@@ -91,7 +91,7 @@ def known_ensembles() -> tuple[KnownEnsemble, ...]:
 
 def examine_physics() -> Iterator[Finding]:
     """Compare averages of every device that works with known ones, which takes half a minute."""
-    with ThreadPoolExecutor(max(2, len(os.sched_getaffinity(0)))) as pool:
+    with ThreadPoolExecutor(max(2, len(allowed_cores()))) as pool:
         checks = [pool.submit(one) for one in _checks()]
         try:
             for check in checks:

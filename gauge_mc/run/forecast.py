@@ -15,7 +15,7 @@ from rich.table import Table
 
 from gauge_mc.configurations.background import IN_FLIGHT
 from gauge_mc.configurations.writing import Snapshot
-from gauge_mc.devices.memory import free_memory
+from gauge_mc.devices.host import free_memory
 from gauge_mc.domain.device_group import DeviceGroup, open_device_group
 from gauge_mc.domain.mpi import find_processes
 from gauge_mc.errors import GaugeError

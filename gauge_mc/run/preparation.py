@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -10,6 +9,7 @@ from dataclasses import replace
 from gauge_mc import defaults
 from gauge_mc.algorithms import ChainSpec
 from gauge_mc.configurations.writing import stored_by
+from gauge_mc.devices.host import allowed_cores
 from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.domain.device_group import LEAST_SLICES, DeviceGroup
 from gauge_mc.domain.lattice import Lattice
@@ -63,7 +63,7 @@ def compile_kernels(
     # Libraries take longer than most kernels: begun last, they would keep one core only busy.
     jobs = [(code, ANY_VARIANT) for code in (*device.libraries, ADD_PARTIAL_SUMS)]
     jobs += [(kernel, slab.variant(*choices)) for kernel, choices in wanted]
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
+    with ThreadPoolExecutor(len(allowed_cores())) as threads:
         list(threads.map(lambda job: device.compile(*job), jobs))
 
 

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from gauge_mc import generate
-from gauge_mc.devices.memory import free_memory
+from gauge_mc.devices.host import free_memory
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.run.chain import Chain
 from gauge_mc.run.forecast import forecast

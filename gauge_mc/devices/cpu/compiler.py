@@ -19,7 +19,10 @@ from gauge_mc.errors import NoKernelsError
 from gauge_mc.quoting import shortened
 from gauge_mc.registry import in_words
 
-NATIVE = "-march=native"
+ARM = platform.machine() in ("arm64", "aarch64")
+"""Whether this is an ARM processor, whose name clang takes in another option on macOS."""
+
+NATIVE = "-mcpu=native" if sys.platform == "darwin" and ARM else "-march=native"
 """The member of `FLAGS` that another processor in the command replaces."""
 
 OPTIMISED = "-O3"
@@ -171,6 +174,8 @@ def processor() -> tuple[str, frozenset[str]]:
     """Return the name of the processor and its instruction sets (Linux names)."""
     name, flags = platform.machine(), frozenset[str]()
     cpuinfo = Path("/proc/cpuinfo")
+    if sys.platform == "darwin":
+        name = answer_of("sysctl", "-n", "machdep.cpu.brand_string")[1].strip() or name
     if cpuinfo.exists():
         for line in cpuinfo.read_text().splitlines():
             key, _, value = line.partition(":")

@@ -22,8 +22,8 @@ from gauge_mc.devices.cpu.team import TEAM, Teams
 from gauge_mc.devices.cpu.topology import team_caches, topology, usable_cores
 from gauge_mc.devices.cpu.worker import TaskEvent, Worker
 from gauge_mc.devices.energy import EnergyCounter
+from gauge_mc.devices.host import free_memory
 from gauge_mc.devices.kernels import REAL_BYTES, Kernel, Variant
-from gauge_mc.devices.memory import free_memory
 from gauge_mc.devices.source import constants, source_folder
 from gauge_mc.errors import NoKernelsError, NoMemoryError, UsageError
 

@@ -6,12 +6,12 @@ controller, but not the memory. On most systems only root can read it.
 
 from __future__ import annotations
 
-import os
 import re
 from functools import partial
 from pathlib import Path
 
 from gauge_mc.devices.energy import EnergyCounter
+from gauge_mc.devices.host import allowed_cores
 from gauge_mc.errors import GaugeError
 
 POWERCAP = Path("/sys/class/powercap")
@@ -78,7 +78,7 @@ def _text(path: Path) -> str:
 
 def _packages_of_this_process(processors: Path) -> set[int] | None:
     """Return the numbers of the packages whose cores this process may use; None if unknown."""
-    cores = os.sched_getaffinity(0)
+    cores = allowed_cores()
     paths = [processors / f"cpu{core}/topology/physical_package_id" for core in cores]
     try:
         return {int(path.read_text()) for path in paths}

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from gauge_mc.devices.host import allowed_cores, can_bind
+
 CPUS = Path("/sys/devices/system/cpu")
 GROUPS = Path("/sys/fs/cgroup")
 OWN_GROUPS = Path("/proc/self/cgroup")
@@ -41,14 +43,6 @@ class Core:
     def place(self) -> tuple[object, ...]:
         """The key by which cores are sorted, so that neighbours share as much as possible."""
         return self.node, self.cache, self.physical, self.number
-
-
-def allowed_cores() -> frozenset[int]:
-    """Return the numbers of the cores on which the system lets this process run.
-
-    This is the mask that a batch system, a container or an MPI launcher sets.
-    """
-    return frozenset(os.sched_getaffinity(0))
 
 
 def core_quota(groups: Path = GROUPS, own: Path = OWN_GROUPS) -> float:
@@ -205,10 +199,13 @@ def claim_cores(threads: int) -> Claim:
     """Claim cores for a number of threads; none if the system should move the threads.
 
     It should if there is a single thread, if there are more threads than cores, if a quota grants
-    less time than the cores have (others then use the same cores), or if `PIN` is 0.
+    less time than the cores have (others then use the same cores), if the system binds no threads,
+    or if `PIN` is 0.
     """
     allowed = allowed_cores()
-    bound = os.environ.get(PIN) != "0" and 1 < threads <= len(allowed) <= core_quota()
+    bound = (
+        can_bind() and os.environ.get(PIN) != "0" and 1 < threads <= len(allowed) <= core_quota()
+    )
     return Claim(in_order(read_cores(allowed)) if bound else [], threads)
 
 

@@ -21,8 +21,10 @@ from gauge_mc.errors import GaugeError
 NVCC = ["-O3", "-cubin", "-Wreorder", "-Wext-lambda-captures-this"]
 """Options of nvcc alone: what it makes, and further warnings."""
 
-NVRTC = ["--device-as-default-execution-space"]
-"""Options of NVRTC alone: constant expressions may call functions of C++."""
+NVRTC = ["--device-as-default-execution-space", "--diag-suppress=549"]
+"""Options of NVRTC alone: constant expressions may call functions of C++, and objects whose own
+functions set them are not reported as used before.
+"""
 
 # These affect only single precision. Subnormal numbers do not matter for links, and less accurate
 # divisions and roots (by 1 ulp) make the heatbath 10 % faster.
