@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,7 +139,7 @@ class Action(Configurable, ABC):
     the direction t by the members ``in_space`` and ``along_t`` of its ``Coefficients``, for actions
     with the option `ANISOTROPY`.
     """
-    qcdml: Mapping[str, Mapping[str, str]] = {}
+    qcdml: ClassVar[Mapping[str, Mapping[str, str]]] = {}
     """Elements of ILDG's QCDml for the action, each with its children for numbers in their order,
     and what they state: `BETA`, options of the action, and those of `SIX_LINKS`. The first one
     that states all options that are not usual describes the action; that of another action, from

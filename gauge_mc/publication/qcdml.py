@@ -23,7 +23,7 @@ from gauge_mc.domain.loops import PARALLELOGRAMS, PLAQUETTES, RECTANGLES
 from gauge_mc.errors import GaugeError
 from gauge_mc.formats import FORMATS
 from gauge_mc.groups import GROUPS, special_unitary
-from gauge_mc.publication.publisher import Publisher
+from gauge_mc.publication.publisher import UNKNOWN, Publisher
 from gauge_mc.publication.record import PublishedConfiguration
 from gauge_mc.quarks.vectors.angles import BOUNDARY, NAMES, angles_of
 from gauge_mc.registry import in_words
@@ -112,7 +112,7 @@ def configuration(
     session : SessionRecord
         The session that has made it.
     """
-    p = parameters
+    p, institution = parameters, publisher.institution or UNKNOWN
     root = ET.Element("gaugeConfiguration", xmlns=CONFIGURATION)
     name = f"{_word(publisher.project)}/{_word(p.name)}/{Path(row.file).name}"
     _add(root, "dataLFN", f"lfn://ldg/{name}")
@@ -120,12 +120,12 @@ def configuration(
     _add(event, "revisionAction", "generate")
     participant = _add(event, "participant")
     _add(participant, "name", str(publisher.authors[0]))
-    _add(participant, "institution", publisher.institution)
+    _add(participant, "institution", institution)
     _add(event, "date", session.started)
     implementation = _add(root, "implementation")
     machine = _add(implementation, "machine")
     _add(machine, "name", session.host)
-    _add(machine, "institution", publisher.institution)
+    _add(machine, "institution", institution)
     _add(machine, "machineType", session.device)
     code = _add(implementation, "code")
     _add(code, "name", "gauge-mc")
@@ -186,8 +186,8 @@ class _Term(NamedTuple):
 
     words: str
     """The term in sentences."""
-    kind: type | None
-    """The class that declares the elements, if there is one."""
+    kind: type
+    """The class that declares the elements; `object` if none does."""
     needed: Set[str]
     """Names of the values that the element must state."""
     values: Mapping[str, object]
@@ -246,7 +246,7 @@ def _quark_term(quarks: DynamicalQuarks) -> _Term:
     kind, couplings = quarks.dirac_operator, quarks.couplings
     if kind is None:
         words = f"quarks with {in_words(couplings)} together"
-        return _Term(words, None, couplings.keys(), couplings, "")
+        return _Term(words, object, couplings.keys(), couplings, "")
     words = f"quarks with the Dirac operator {kind.name}"
     return _Term(words, kind, couplings.keys(), couplings, _formula(kind))
 
