@@ -30,7 +30,6 @@ from gauge_mc.registry import in_words
 from gauge_mc.run.directory import SessionRecord
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.updates.monomials import MONOMIALS
-from gauge_mc.updates.monomials.rational import ACCURACY
 from gauge_mc.updates.quarks import DynamicalQuarks
 
 ENSEMBLE, CONFIGURATION = (
@@ -317,7 +316,7 @@ def _numbers(
 def _algorithm(element: ET.Element, parameters: Parameters) -> None:
     """Describe the algorithm; the sign of a determinant and coarse functions need reweighting."""
     p, quarks = parameters, _quarks(parameters)
-    exact = not any(one.is_rational and one.accuracy > ACCURACY for one in quarks)
+    exact = all(one.is_exact for one in quarks)
     reweighted = not exact or any(one.has_sign for one in quarks)
     _add(element, "name", p.algorithm.name)
     _add(element, "glossary", GLOSSARY)

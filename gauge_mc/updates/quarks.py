@@ -342,6 +342,11 @@ class DynamicalQuarks(OptionItem):
         return {**self.mass, **splitting}
 
     @property
+    def is_exact(self) -> bool:
+        """Whether the weight is as exact as by default."""
+        return not self.is_rational or bool(self.accuracy <= ACCURACY)
+
+    @property
     def has_sign(self) -> bool:
         """Whether the determinant may be negative, of which only the modulus is simulated.
 
