@@ -208,7 +208,11 @@ class _Term(NamedTuple):
         if any(self.needed <= {*one.values()} for one in self._elements.values()):
             return ""
         stated = {name for one in self._elements.values() for name in one.values()}
-        unstated = f" that states its {in_words(sorted(self.needed - stated))}" if stated else ""
+        unstated = (
+            f" that states its {in_words(sorted(self.needed - stated or self.needed))}"
+            if stated
+            else ""
+        )
         return f"QCDml has no element for {self.words}{unstated}."
 
     @property
