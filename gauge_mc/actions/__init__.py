@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +64,9 @@ where the loops have the same coefficients c0 and c1 as on an isotropic lattice 
 Phys. B 205 (1982) 285; T. R. Klassen, hep-lat/9803010; with rectangles: S. Sakai, T. Saito and A.
 Nakamura, hep-lat/0002029). The bounds catch typing errors."""
 
+
+SIX_LINKS = {name: name for name in (BETA.name, "normalisation", "c0", "c1", "c2", "c3")}
+"""Children of QCDml's elements for actions with rectangles and other loops of six links."""
 
 LoopAverage = TypeVar("LoopAverage", float, NDArray[np.float64])
 """An average of one configuration, or an array of those of several."""
@@ -136,12 +139,12 @@ class Action(Configurable, ABC):
     the direction t by the members ``in_space`` and ``along_t`` of its ``Coefficients``, for actions
     with the option `ANISOTROPY`.
     """
-    qcdml: str = ""
-    """Element of ILDG's QCDml for the action on isotropic lattices; empty if there is none."""
-    anisotropic_qcdml: str = ""
-    """The same for anisotropic lattices."""
-    qcdml_options: tuple[str, ...] = ()
-    """Names of the options besides the anisotropy that this element states."""
+    qcdml: ClassVar[Mapping[str, Mapping[str, str]]] = {}
+    """Elements of ILDG's QCDml for the action, each with its children for numbers in their order,
+    and what they state: `BETA`, options of the action, and those of `SIX_LINKS`. The first one
+    that states all options that are not usual describes the action; that of another action, from
+    which this one is derived, does not. See `gauge_mc.publication.qcdml`.
+    """
     kind = "action"
     scales: tuple[LengthScale, ...] = ()
     """Lengths as functions of beta, for isotropic lattices."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from gauge_mc.actions import ACTIONS, RectangleAction
+from typing import ClassVar
+
+from gauge_mc.actions import ACTIONS, SIX_LINKS, RectangleAction
 
 
 class Dbw2(RectangleAction):
     """The DBW2 action, a doubly blocked Wilson action with two couplings."""
 
     name = "dbw2"
-    qcdml = "DBW2GluonAction"
+    qcdml: ClassVar = {"DBW2GluonAction": SIX_LINKS}
     c1 = -1.4088
     source = "T. Takaishi, Phys. Rev. D 54 (1996) 1050; hep-lat/9911033"
 

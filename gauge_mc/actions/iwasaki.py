@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from gauge_mc.actions import ACTIONS, RectangleAction
+from typing import ClassVar
+
+from gauge_mc.actions import ACTIONS, SIX_LINKS, RectangleAction
 
 
 class Iwasaki(RectangleAction):
     """The action of Iwasaki, improved by the renormalisation group."""
 
     name = "iwasaki"
-    qcdml = "iwasakiRGGluonAction"
+    qcdml: ClassVar = {"iwasakiRGGluonAction": SIX_LINKS}
     c1 = -0.331
     source = "Y. Iwasaki, arXiv:1111.7054"
 

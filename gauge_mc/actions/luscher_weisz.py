@@ -6,8 +6,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
+from typing import ClassVar
 
-from gauge_mc.actions import ACTIONS, Action
+from gauge_mc.actions import ACTIONS, SIX_LINKS, Action
 from gauge_mc.devices.kernels import Choice
 from gauge_mc.domain.loops import PARALLELOGRAMS, PLAQUETTES, RECTANGLES, Loops
 from gauge_mc.errors import UsageError
@@ -41,8 +42,7 @@ class LuscherWeisz(Action):
     """
 
     name = "luscher-weisz"
-    qcdml = "tpLuescherWeiszGluonAction"
-    qcdml_options = (U0.name,)
+    qcdml: ClassVar = {"tpLuescherWeiszGluonAction": {**SIX_LINKS, "u0": U0.name}}
     header = "action/luscher_weisz.h"
     cpp = "LuscherWeisz"
     isotropic = KERNELS

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from gauge_mc.actions import ACTIONS, RectangleAction
+from typing import ClassVar
+
+from gauge_mc.actions import ACTIONS, SIX_LINKS, RectangleAction
 
 
 class Symanzik(RectangleAction):
     """The tree-level improved action."""
 
     name = "symanzik"
-    qcdml = "treelevelSymanzikGluonAction"
+    qcdml: ClassVar = {"treelevelSymanzikGluonAction": SIX_LINKS}
     c1 = -1 / 12
     source = "M. Luescher and P. Weisz, Commun. Math. Phys. 97 (1985) 59"
 

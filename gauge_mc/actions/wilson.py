@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import ClassVar
 
-from gauge_mc.actions import ACTIONS, ANISOTROPY, Action, LengthScale
+from gauge_mc.actions import ACTIONS, ANISOTROPY, BETA, Action, LengthScale
 from gauge_mc.devices.kernels import Choice
 from gauge_mc.domain.loops import PLAQUETTES, Loops
 from gauge_mc.groups import Group, special_unitary
@@ -55,8 +56,14 @@ class Wilson(Action):
     """S = beta sum over plaquettes of (1 - Re Tr U_p / N); Wilson, Phys. Rev. D 10 (1974) 2445."""
 
     name = "wilson"
-    qcdml = "plaquetteGluonAction"
-    anisotropic_qcdml = "anisotropicWilsonGluonAction"
+    qcdml: ClassVar = {
+        "plaquetteGluonAction": {"beta": BETA.name},
+        "anisotropicWilsonGluonAction": {
+            "xi0": ANISOTROPY.name,
+            "anisoDirection": "anisoDirection",
+            "beta": BETA.name,
+        },
+    }
     formula = "beta sum over plaquettes of (1 - Re Tr U_p / N), beta = 2 N / g^2"
     header = "action/wilson.h"
     cpp = "Wilson"

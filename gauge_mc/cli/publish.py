@@ -11,7 +11,7 @@ from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.cli.updates import after
 from gauge_mc.numbers import counted
 from gauge_mc.publication.publish import WHOLE
-from gauge_mc.publication.publisher import LICENSE
+from gauge_mc.publication.publisher import LICENSE, UNKNOWN
 
 
 @prints("gauge_mc.publication.publish:PublicationReport")
@@ -23,7 +23,7 @@ def publish(
     ],
     institution: Annotated[
         str, o.option("Institution of the first author.", metavar="TEXT")
-    ] = "unknown",
+    ] = UNKNOWN,
     title: Annotated[
         str, o.option("Title of the data.", "says what the ensemble is", metavar="TEXT")
     ] = "",

@@ -27,7 +27,7 @@ from gauge_mc.publication.crate import (
     readme_text,
     title_of,
 )
-from gauge_mc.publication.publisher import LICENSE, Author, Publisher
+from gauge_mc.publication.publisher import LICENSE, UNKNOWN, Author, Publisher
 from gauge_mc.publication.record import (
     CARD,
     CHAIN,
@@ -72,7 +72,7 @@ def publish(
     folder: str | os.PathLike[str],
     *,
     authors: Sequence[str],
-    institution: str = "unknown",
+    institution: str = UNKNOWN,
     title: str = "",
     project: str = "gauge-mc",
     license: str = LICENSE,

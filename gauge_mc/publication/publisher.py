@@ -12,6 +12,9 @@ from gauge_mc.errors import UsageError
 LICENSE = "CC-BY-4.0"
 """Usual licence of data."""
 
+UNKNOWN = "unknown"
+"""The institution of authors who name none."""
+
 
 @dataclass(frozen=True)
 class Author:

@@ -2,30 +2,35 @@
 
 One document describes the Markov chain, and one each of its files. Elements and their order are
 those of the schemas QCDmlEnsemble 2.0.0 and QCDmlConfig 2.0.0 of the ILDG Metadata Working Group
-(http://www.lqcd.org/ildg). The schemas know no rectangles with any coefficient, and quarks are not
-described here, so that such ensembles have no document.
+(http://www.lqcd.org/ildg). Every term of the action declares its elements, as `qcdml`. An ensemble
+has no document if a term has no element that states all of its options.
 """
 
 from __future__ import annotations
 
+import inspect
 import re
 import subprocess
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
+from typing import NamedTuple
 
 from gauge_mc import __version__
-from gauge_mc.actions import ANISOTROPY
+from gauge_mc.actions import SIX_LINKS
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.domain.loops import PARALLELOGRAMS, PLAQUETTES, RECTANGLES
 from gauge_mc.errors import GaugeError
 from gauge_mc.formats import FORMATS
-from gauge_mc.groups import GROUPS
-from gauge_mc.publication.publisher import Publisher
+from gauge_mc.groups import GROUPS, special_unitary
+from gauge_mc.publication.publisher import UNKNOWN, Publisher
 from gauge_mc.publication.record import PublishedConfiguration
+from gauge_mc.quarks.vectors.angles import BOUNDARY, NAMES, angles_of
 from gauge_mc.registry import in_words
 from gauge_mc.run.directory import SessionRecord
 from gauge_mc.run.parameters import Parameters
+from gauge_mc.updates.monomials import MONOMIALS
+from gauge_mc.updates.quarks import DynamicalQuarks
 
 ENSEMBLE, CONFIGURATION = (
     f"http://www.lqcd.org/ildg/QCDml/{kind}2.0" for kind in ("ensemble", "config")
@@ -44,13 +49,12 @@ def reason_for_none(parameters: Parameters) -> str:
     if p.keeps_configs and not FORMATS[p.format].qcdml:
         known = in_words(name for name, one in FORMATS.items() if one.qcdml)
         return f"QCDml describes files in the format {known}, and these are in {p.format}."
-    if getattr(p.algorithm, "values", {}).get("quarks"):
-        return "Quarks are not described in QCDml here."
-    if getattr(p.algorithm, "values", {}).get("monomials"):
-        return "Further terms of the action are not described in QCDml here."
-    if not _element(p):
-        return f"QCDml has no element for the action {p.action}."
-    return ""
+    group = GROUPS[p.group]
+    if group.name != special_unitary(group.colours):
+        return f"QCDml has no name for the gauge group {group.label}."
+    terms = [*_gluons(p), *map(_quark_term, _quarks(p))]
+    reasons = [*(one.reason for one in terms), *map(_reason_of_boundary, _quarks(p))]
+    return next(filter(None, reasons), "")
 
 
 def chain_uri(parameters: Parameters, publisher: Publisher) -> str:
@@ -73,7 +77,14 @@ def ensemble(parameters: Parameters, publisher: Publisher) -> bytes:
     _add(terms, "licenseURI", publisher.license_url)
     physics = _add(root, "physics")
     _extents(_add(physics, "size"), p.lattice.extents)
-    _gluon_action(_add(_add(physics, "action"), "gluon"), p)
+    action = _add(physics, "action")
+    gluon = _add(action, "gluon")
+    for term in _gluons(p):
+        _gluon_action(gluon, term, p)
+    if quarks := _quarks(p):
+        parent = _add(action, "quark")
+        for one in quarks:
+            _quark_action(parent, one)
     _algorithm(_add(root, "algorithm"), p)
     return _document(root)
 
@@ -100,7 +111,7 @@ def configuration(
     session : SessionRecord
         The session that has made it.
     """
-    p = parameters
+    p, institution = parameters, publisher.institution or UNKNOWN
     root = ET.Element("gaugeConfiguration", xmlns=CONFIGURATION)
     name = f"{_word(publisher.project)}/{_word(p.name)}/{Path(row.file).name}"
     _add(root, "dataLFN", f"lfn://ldg/{name}")
@@ -108,12 +119,12 @@ def configuration(
     _add(event, "revisionAction", "generate")
     participant = _add(event, "participant")
     _add(participant, "name", str(publisher.authors[0]))
-    _add(participant, "institution", publisher.institution)
+    _add(participant, "institution", institution)
     _add(event, "date", session.started)
     implementation = _add(root, "implementation")
     machine = _add(implementation, "machine")
     _add(machine, "name", session.host)
-    _add(machine, "institution", publisher.institution)
+    _add(machine, "institution", institution)
     _add(machine, "machineType", session.device)
     code = _add(implementation, "code")
     _add(code, "name", "gauge-mc")
@@ -169,52 +180,153 @@ def _pieces(read: Callable[[int], bytes], size: int) -> Iterable[bytes]:
         yield piece
 
 
-def _element(parameters: Parameters) -> str:
-    """Return the element of the action; nothing if QCDml has none.
+class _Term(NamedTuple):
+    """A term of the action, and what its element states."""
 
-    An action that is derived from another one does not have its element, and neither has one with
-    an option that the element does not state.
-    """
-    action = parameters.action
-    unstated = {one.name for one in action.changed} - {ANISOTROPY.name, *action.qcdml_options}
-    if unstated or "qcdml" not in vars(type(action)):
-        return ""
-    return action.qcdml if action.anisotropy == 1 else action.anisotropic_qcdml
+    words: str
+    """The term in sentences."""
+    kind: type
+    """The class that declares the elements; `object` if none does."""
+    needed: Set[str]
+    """Names of the values that the element must state."""
+    values: Mapping[str, object]
+    """Values of the children of elements."""
+    formula: str
+    """Formula of the term."""
+    representation: str = "fundamental"
+    """Representation of its links."""
+
+    @property
+    def _elements(self) -> Mapping[str, Mapping[str, str]]:
+        """The elements that the class declares itself, since a derived one is something else."""
+        found: Mapping[str, Mapping[str, str]] = vars(self.kind).get("qcdml", {})
+        return found
+
+    @property
+    def reason(self) -> str:
+        """The sentence why there is no element; nothing if there is one."""
+        if any(self.needed <= {*one.values()} for one in self._elements.values()):
+            return ""
+        stated = {name for one in self._elements.values() for name in one.values()}
+        unstated = (
+            f" that states its {in_words(sorted(self.needed - stated or self.needed))}"
+            if stated
+            else ""
+        )
+        return f"QCDml has no element for {self.words}{unstated}."
+
+    @property
+    def element(self) -> tuple[str, Mapping[str, str]]:
+        """The name of the first element that states what it must, and its children."""
+        return next(one for one in self._elements.items() if self.needed <= {*one[1].values()})
 
 
-def _gluon_action(parent: ET.Element, parameters: Parameters) -> None:
+def _gluons(parameters: Parameters) -> Iterator[_Term]:
+    """Yield the terms of the action with links only."""
     p, action = parameters, parameters.action
-    element = _add(parent, _element(p))
-    _add(element, "annotation", action.formula)
-    _add(element, "glossary", GLOSSARY)
+    of_loops = (PLAQUETTES, RECTANGLES, None, PARALLELOGRAMS)
+    loops = {kind: float(value) for kind, value in action.loops.items()}
+    coefficients = [loops.get(kind, 0.0) if kind else 0.0 for kind in of_loops]
+    form = "c0_is_one" if coefficients[0] == 1 else "cs_sum_to_one"
+    six_links = dict(zip(SIX_LINKS, (p.beta, form, *coefficients), strict=True))
+    values = {**six_links, "anisoDirection": "T", **action.values}
+    needed = {one.name for one in action.changed}
+    yield _Term(f"the action {action}", type(action), needed, values, action.formula)
+    for one in p.algorithm.values.get("monomials", ()):
+        term, own = MONOMIALS[one.monomial], one.own_values
+        words = f"the term {one.monomial} of the action"
+        yield _Term(words, term, own.keys(), own, _formula(term), term.representation)
+
+
+def _quarks(parameters: Parameters) -> Sequence[DynamicalQuarks]:
+    """Return the dynamical quarks, whose heavier masses belong to the algorithm."""
+    found: Sequence[DynamicalQuarks] = parameters.algorithm.values.get("quarks", ())
+    return found
+
+
+def _quark_term(quarks: DynamicalQuarks) -> _Term:
+    """Return the term of the action with some quarks."""
+    kind, couplings = quarks.dirac_operator, quarks.couplings
+    if kind is None:
+        words = f"quarks with {in_words(couplings)} together"
+        return _Term(words, object, couplings.keys(), couplings, "")
+    words = f"quarks with the Dirac operator {kind.name}"
+    return _Term(words, kind, couplings.keys(), couplings, _formula(kind))
+
+
+def _reason_of_boundary(quarks: DynamicalQuarks) -> str:
+    """Return why boundary conditions of quarks cannot be described; nothing if they can."""
+    angles = angles_of(quarks.boundary or BOUNDARY.default)
+    if all(one == int(one) for one in angles):
+        return ""
+    numbers = ",".join(f"{one:g}" for one in angles)
+    return (
+        f"QCDml describes quarks that are {in_words(NAMES, 'or')} in a direction, and these have "
+        f"the angles {numbers} in units of pi."
+    )
+
+
+def _formula(kind: type) -> str:
+    """Return the formula with which the description of a class begins."""
+    return inspect.cleandoc(kind.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
+
+
+def _gluon_action(parent: ET.Element, term: _Term, parameters: Parameters) -> None:
+    p = parameters
+    name, children = term.element
+    element = _action(parent, name, term.formula)
     field = _add(element, "gluonField")
     _add(field, "gaugeGroup", f"SU({GROUPS[p.group].colours})")
-    _add(field, "representation", "fundamental")
-    boundary = _add(field, "boundaryCondition")
-    for name, _ in PARTS:
-        _add(boundary, name, "periodic")
-    if action.anisotropy != 1:
-        _add(element, "xi0", repr(action.anisotropy))
-        _add(element, "anisoDirection", "T")
-    _add(element, "beta", repr(p.beta))
-    loops = action.loops
-    if {*loops} == {PLAQUETTES}:
-        return
-    _add(element, "normalisation", "c0_is_one" if loops[PLAQUETTES] == 1 else "cs_sum_to_one")
-    of_loops = (PLAQUETTES, RECTANGLES, None, PARALLELOGRAMS)
-    for number, kind in enumerate(of_loops):
-        _add(element, f"c{number}", repr(float(loops.get(kind, 0.0)) if kind else 0.0))
-    if "u0" in action.values:
-        _add(element, "u0", repr(float(action.values["u0"])))
+    _add(field, "representation", term.representation)
+    _boundary(field, [one.value for one in p.lattice.boundaries])
+    _numbers(element, children, term.values)
+
+
+def _quark_action(parent: ET.Element, quarks: DynamicalQuarks) -> None:
+    term = _quark_term(quarks)
+    name, children = term.element
+    modulus = "; the modulus of the determinant is simulated, without its sign"
+    element = _action(parent, name, term.formula.rstrip(".") + modulus * quarks.has_sign)
+    field = _add(element, "quarkField")
+    _add(field, "normalisation", "sqrt2kappa")
+    angles = angles_of(quarks.boundary or BOUNDARY.default)
+    _boundary(field, ["antiperiodic" if one % 2 else "periodic" for one in angles])
+    _add(element, "numberOfFlavours", str(quarks.flavours))
+    _numbers(element, children, term.values)
+
+
+def _action(parent: ET.Element, name: str, formula: str) -> ET.Element:
+    element = _add(parent, name)
+    _add(element, "annotation", formula)
+    _add(element, "glossary", GLOSSARY)
+    return element
+
+
+def _boundary(field: ET.Element, conditions: Sequence[str]) -> None:
+    element = _add(field, "boundaryCondition")
+    for name, place in PARTS:
+        _add(element, name, conditions[place])
+
+
+def _numbers(
+    element: ET.Element, children: Mapping[str, str], values: Mapping[str, object]
+) -> None:
+    """Add children for numbers; parameters of Dirac operators that do not occur are 0."""
+    for child, name in children.items():
+        value = values.get(name, 0.0)
+        _add(element, child, value if isinstance(value, str) else repr(value))
 
 
 def _algorithm(element: ET.Element, parameters: Parameters) -> None:
-    p = parameters
+    """Describe the algorithm; the sign of a determinant and coarse functions need reweighting."""
+    p, quarks = parameters, _quarks(parameters)
+    exact = all(one.is_exact for one in quarks)
+    reweighted = not exact or any(one.has_sign for one in quarks)
     _add(element, "name", p.algorithm.name)
     _add(element, "glossary", GLOSSARY)
     _add(element, "reference", f"gauge-mc {__version__}: {p.algorithm.summary}")
-    _add(element, "exact", "true")
-    _add(element, "reweightingNeeded", "false")
+    _add(element, "exact", str(exact).lower())
+    _add(element, "reweightingNeeded", str(reweighted).lower())
     _parameters(element, {**p.algorithm.written, "thermalize": p.thermalize})
 
 

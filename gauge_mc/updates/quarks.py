@@ -12,6 +12,7 @@ from gauge_mc.errors import UsageError
 from gauge_mc.option_items import Items, OptionItem
 from gauge_mc.options import Option, merged
 from gauge_mc.quarks.diagonal import LARGEST, MU, TERMS
+from gauge_mc.quarks.domain_walls.doublet import TwistedDoublet
 from gauge_mc.quarks.forces.normal import (
     ACTION_TOLERANCE,
     FORCE_TOLERANCE,
@@ -24,6 +25,7 @@ from gauge_mc.quarks.operators import (
     DiracOperator,
     check_kappa,
     hopping_operators,
+    kind_with,
 )
 from gauge_mc.quarks.rational.rational_functions import LEAST_ERROR
 from gauge_mc.quarks.solvers import ITERATIONS, LEAST_TOLERANCE, SOLVERS
@@ -321,9 +323,36 @@ class DynamicalQuarks(OptionItem):
     def label(self) -> str:
         """The flavours and their mass, for figures."""
         options = {one.name: one for one in self.options()}
-        doublet = {one.name: self.values[one.name] for one in DOUBLET if self.values[one.name]}
-        drawn = [options[name].drawn(value) for name, value in {**self.mass, **doublet}.items()]
+        drawn = [options[name].drawn(value) for name, value in self.couplings.items()]
         return f"{self.flavours} flavour{'s' * (self.flavours > 1)} at {', '.join(drawn)}"
+
+    @property
+    def dirac_operator(self) -> type[DiracOperator] | None:
+        """The Dirac operator; None if it is composed of terms, without a name."""
+        if self.is_doublet:
+            return TwistedDoublet
+        if self.operator:
+            return operators()[self.operator]
+        return kind_with({*self.mass} - {KAPPA.name})
+
+    @property
+    def couplings(self) -> dict[str, float]:
+        """All numbers of the operator that are not 0."""
+        splitting = {one.name: self.values[one.name] for one in DOUBLET if self.values[one.name]}
+        return {**self.mass, **splitting}
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the weight is as exact as by default."""
+        return not self.is_rational or bool(self.accuracy <= ACCURACY)
+
+    @property
+    def has_sign(self) -> bool:
+        """Whether the determinant may be negative, of which only the modulus is simulated.
+
+        That of a doublet is positive if mu_sigma is larger than mu_delta.
+        """
+        return self.flavours == 1 or (self.is_doublet and self.mu_sigma <= self.mu_delta)
 
     @property
     def is_doublet(self) -> bool:

@@ -13,22 +13,19 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from gauge_mc import publish
-from gauge_mc.actions import ACTIONS
-from gauge_mc.actions.wilson import Wilson
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.errors import UNCHECKED, DamagedError, GaugeError, UsageError
 from gauge_mc.inspection.verify import verify
-from gauge_mc.options import Option
 from gauge_mc.publication import checks
 from gauge_mc.publication import publish as publishing
 from gauge_mc.publication.checks import check_chain, make_again
 from gauge_mc.publication.crate import published_files
 from gauge_mc.publication.publisher import Author
-from gauge_mc.publication.qcdml import posix_checksum, reason_for_none
+from gauge_mc.publication.qcdml import posix_checksum
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
-from gauge_mc.run.parameters import Parameters
 from tests.calls import call, call_apart, make_run
+from tests.publication.qcdml_layout import faults
 
 pytestmark = pytest.mark.kernels
 
@@ -202,25 +199,12 @@ def test_a_description_leads_nowhere_else(folder, name):
     assert "which is outside of the folder" in bad(folder)[path.name]
 
 
-# Elements in the order of the schemas QCDmlEnsemble 2.0.0 and QCDmlConfig 2.0.0
-
-CHAIN = ["markovChainURI", "management", "license", "physics", "algorithm"]
-GLUON = ["annotation", "glossary", "gluonField", "beta", "normalisation", "c0", "c1", "c2", "c3"]
-CONFIGURATION = ["dataLFN", "management", "implementation", "algorithm", "precision"]
-CONFIGURATION += ["markovSequence"]
-
-
-def names(element):
-    return [one.tag.partition("}")[2] for one in element]
-
-
 def test_the_ensemble_in_qcdml(folder):
-    root = ET.parse(folder / "ensemble.xml").getroot()
+    text = (folder / "ensemble.xml").read_text()
+    assert faults(text) == []
+    root = ET.fromstring(text)
     space = {"q": "http://www.lqcd.org/ildg/QCDml/ensemble2.0"}
-    assert root.tag == f"{{{space['q']}}}markovChain"
-    assert names(root) == CHAIN
     action = root.find(".//q:iwasakiRGGluonAction", space)
-    assert names(action) == GLUON
     c0, c1 = (float(action.findtext(f"q:{name}", namespaces=space)) for name in ("c0", "c1"))
     assert c1 == pytest.approx(-0.331)
     assert c0 + 8 * c1 == pytest.approx(1)
@@ -232,8 +216,8 @@ def test_configurations_in_qcdml(run, folder):
     with tarfile.open(folder / "configurations-qcdml.tar.xz") as archive:
         members = {one.name: archive.extractfile(one).read() for one in archive}
     assert sorted(members) == [f"{n:07d}.xml" for n in (5, 8, 11, 14, 17)]
+    assert [fault for one in members.values() for fault in faults(one)] == []
     root = ET.fromstring(members["0000011.xml"])
-    assert names(root) == CONFIGURATION
     assert root.findtext(".//q:update", namespaces=space) == "11"
     assert root.findtext(".//q:field", namespaces=space) == "su3gauge"
     assert root.findtext(".//q:institution", namespaces=space) == "Town & <Gown>"
@@ -274,32 +258,6 @@ def test_what_qcdml_does_not_know_is_said(tmp_path, values, sentence):
     assert sentence in (tmp_path / "data/README.md").read_text()
     assert not (tmp_path / "data/ensemble.xml").exists()
     assert bad(tmp_path / "data") == {}
-
-
-def test_an_action_is_not_published_under_the_name_of_another_one():
-    """One with an option that QCDml does not state, or that is derived from another action."""
-
-    class Weighted(Wilson):
-        name = "weighted"
-        qcdml = Wilson.qcdml
-        options = (*Wilson.options, Option("weight", float, "Weight.", usual=1.0))
-
-    class Derived(Wilson):
-        name = "derived"
-
-    for kind in (Weighted, Derived):
-        ACTIONS.register(kind())
-    try:
-        chosen = ("weighted", "weighted:weight=2", "derived", "wilson", "luscher-weisz:u0=0.9")
-        reasons = [
-            reason_for_none(Parameters.from_values({"action": one, "group": "su3"}))
-            for one in chosen
-        ]
-    finally:
-        for kind in (Weighted, Derived):
-            ACTIONS.remove(kind.name)
-    assert [bool(one) for one in reasons] == [False, True, True, False, False]
-    assert reasons[1] == "QCDml has no element for the action weighted:weight=2.0."
 
 
 def test_what_is_refused(run, folder, tmp_path):

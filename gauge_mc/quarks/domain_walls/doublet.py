@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -43,6 +44,13 @@ class TwistedDoublet(CoupledOperator):
     """
 
     name = "twisted-doublet"
+    qcdml: ClassVar = {
+        "wilsonTmMassSplitQuarkAction": {
+            "kappa": "kappa",
+            "muTwist": "mu_sigma",
+            "muMassSplit": "mu_delta",
+        }
+    }
     prepared_kind = PreparedWalls
     fifth = 2
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import inspect
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, ClassVar
 
 import numpy as np
@@ -64,6 +64,8 @@ class QuarkOperator:
     """The number that makes the quark lighter or heavier, the argument after the field."""
     propagator: ClassVar[str] = INVERSE
     """The normalisation of propagators in correlators, for headers of tables."""
+    qcdml: ClassVar[Mapping[str, Mapping[str, str]]] = {}
+    """Elements of ILDG's QCDml for dynamical quarks, as those of `gauge_mc.actions.Action`."""
     warm_up: ClassVar[Mapping[str, object]] = {}
     """Values of parameters with which a measurement that only compiles the kernels is short."""
 
@@ -410,12 +412,9 @@ def operator_with(
         If neither operators nor terms have these parameters, or a value is invalid.
     """
     needed = {name for name, value in parameters.items() if value != 0}
-    kinds = hopping_operators().values()
-    for kind in sorted(kinds, key=lambda one: len(one.parameters)):
-        names = {option.name for option in kind.parameters}
-        if needed <= names:
-            values = {name: parameters.get(name, 0.0) for name in names}
-            return kind(field, kappa, boundary=boundary, **values)
+    if whole := kind_with(needed):
+        own = {option.name: parameters.get(option.name, 0.0) for option in whole.parameters}
+        return whole(field, kappa, boundary=boundary, **own)
     terms = [
         (kind, {option.name: parameters.get(option.name, 0.0) for option in kind.parameters})
         for kind in TERMS.values()
@@ -426,6 +425,15 @@ def operator_with(
             f"No Dirac operator has the parameters {in_words(sorted(needed))}; leave out one."
         )
     return DiracOperator(field, kappa, boundary, *(kind(kappa, **values) for kind, values in terms))
+
+
+def kind_with(names: Set[str]) -> type[DiracOperator] | None:
+    """Return the operator with the fewest parameters that has those of the names, if there is one.
+
+    The parameters are those apart from the hopping parameter.
+    """
+    kinds = sorted(hopping_operators().values(), key=lambda one: len(one.parameters))
+    return next((one for one in kinds if names <= {each.name for each in one.parameters}), None)
 
 
 def operators_of(number: str) -> dict[str, type[QuarkOperator]]:

@@ -26,6 +26,7 @@ class TwistedMass(DiracOperator):
 
     name = "twisted-mass"
     parameters: ClassVar[tuple[Option, ...]] = Twist.parameters
+    qcdml: ClassVar = {"wilsonTmQuarkAction": {"kappa": "kappa", "mu": "mu"}}
 
     def __init__(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from gauge_mc.fields.field import Field
 from gauge_mc.quarks.operators import OPERATORS, DiracOperator
@@ -20,6 +21,7 @@ class PlainWilson(DiracOperator):
     """
 
     name = "wilson"
+    qcdml: ClassVar = {"wilsonQuarkAction": {"kappa": "kappa"}}
 
     def __init__(
         self, field: Field, kappa: float, boundary: complex | Sequence[complex] = ANTIPERIODIC

@@ -29,6 +29,10 @@ class WilsonClover(DiracOperator):
 
     name = "wilson-clover"
     parameters: ClassVar[tuple[Option, ...]] = (*Clover.parameters, *Twist.parameters)
+    qcdml: ClassVar = {
+        "cloverQuarkAction": {"kappa": "kappa", "cSW": "csw"},
+        "wilsonCloverTmQuarkAction": {"kappa": "kappa", "mu": "mu", "cSW": "csw"},
+    }
 
     def __init__(
         self,

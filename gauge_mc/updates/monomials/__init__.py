@@ -76,6 +76,10 @@ class Monomial(ABC):
     """Short description, for help texts and the reference documentation."""
     options: ClassVar[tuple[Option, ...]] = ()
     """Its options. One without a usual value must be given."""
+    qcdml: ClassVar[Mapping[str, Mapping[str, str]]] = {}
+    """Elements of ILDG's QCDml for the term, as those of `gauge_mc.actions.Action`."""
+    representation: ClassVar[str] = "fundamental"
+    """Representation of the links in the term, as QCDml names it."""
     columns: ClassVar[tuple[Column, ...]] = ()
     """Columns of what it measures, in addition to those of all terms; see `measured`."""
     chosen_by: ClassVar[str] = "monomials"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.sums import SlabSums
@@ -24,6 +26,8 @@ class AdjointPlaquette(Monomial):
 
     name = "adjoint-plaquette"
     summary = "plaquettes in the adjoint representation"
+    qcdml: ClassVar = {"plaquetteGluonAction": {"beta": "beta"}}
+    representation = "adjoint"
     options = (Option("beta", float, "Coupling β_A of adjoint plaquettes.", least=-1e3, most=1e3),)
 
     def actions(self, failures: Failures) -> list[Energy]:
