@@ -6,7 +6,7 @@
 
 #include <atomic>
 
-#if defined(__linux__)
+#if defined(__linux__) && !defined(PORTABLE_THREADS)
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -19,6 +19,9 @@ from gauge_mc.updates.heatbath import heatbath
 from gauge_mc.updates.overrelaxation import overrelax
 
 HARNESS = """
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include "arch/cpu_team.cu"
 
 // Let a team do steps of these numbers of items. `times` counts how often an item was done, and
@@ -46,13 +49,16 @@ extern "C" int carry_out(Team* team, int steps, const int* items, int* times, in
 """
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    """The code of a team that numbers its steps from 0 again after 100."""
+PORTABLE = pytest.param("-DPORTABLE_THREADS", marks=pytest.mark.slow, id="portable")
+
+
+@pytest.fixture(scope="module", params=[pytest.param("-DLINUX_THREADS", id="linux"), PORTABLE])
+def library(request, tmp_path_factory):
+    """The code of a team that numbers its steps from 0 again after 100; also for other systems."""
     folder = tmp_path_factory.mktemp("team")
     (folder / "team.cu").write_text(HARNESS)
     command = [*compiler.find_compiler().command.split(), *compiler.FLAGS, f"-I{source_folder()}"]
-    command += ["-DREAL_BYTES=4", "-DLANES=1", "-DMOST_STEPS=100"]
+    command += ["-DREAL_BYTES=4", "-DLANES=1", "-DMOST_STEPS=100", request.param]
     built = folder / "team.so"
     subprocess.run([*command, str(folder / "team.cu"), "-o", str(built)], check=True)
     return ctypes.CDLL(str(built))
