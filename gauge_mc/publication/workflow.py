@@ -117,9 +117,14 @@ def kept_fits(run: Run) -> list[KeptFit]:
         named = [one for one in FITS.values() if path.stem.startswith(Path(one.file).stem)]
         if named and RESULT.recognises(path) and not path.is_symlink():
             name = max(named, key=lambda one: len(one.file)).name
-            content = parse_json(read_text(path, MAX_RESULT))
-            tables = [str(one["file"]) for one in content.get(FITTED, ())]
-            found.append(KeptFit(name, path.name, tables, content.get(OPTIONS, {})))
+            try:
+                content = parse_json(read_text(path, MAX_RESULT))
+                tables = [str(one["file"]) for one in content.get(FITTED, ())]
+                found.append(KeptFit(name, path.name, tables, dict(content.get(OPTIONS, {}))))
+            except (ValueError, LookupError, TypeError, AttributeError) as error:
+                raise GaugeError(
+                    f"{path} is damaged: repeat the fit, or remove the file."
+                ) from error
     return found
 
 

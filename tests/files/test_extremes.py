@@ -37,6 +37,7 @@ from gauge_mc.papers.cards import read_paper
 from gauge_mc.papers.comparison import ComparedEntry, Comparison, UsedEnsemble, read_comparison
 from gauge_mc.publication.checks import check_kernels, make_again, published_chain
 from gauge_mc.publication.record import read_configurations
+from gauge_mc.publication.workflow import kept_fits
 from gauge_mc.quantities.potential.fits.parts.report import fit_table
 from gauge_mc.quantities.potential.fits.potential import read_result
 from gauge_mc.quoting import sentence
@@ -47,6 +48,7 @@ from gauge_mc.run.execution import Execution
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.regeneration import StoredChain
 from gauge_mc.run.thinning import thin
+from gauge_mc.scans.job_arrays import last_array
 from gauge_mc.scans.request import ScanRequest
 from gauge_mc.scans.scan import Scan
 from gauge_mc.updates import plans
@@ -350,7 +352,18 @@ class FitResult(Case):
         def shown():
             Console(file=io.StringIO(), width=200).print(fit_table(read_result(self.path)))
 
-        return [lambda: read_fit(self.path), lambda: tables_of_result(self.path), shown]
+        own = (lambda: read_fit(self.path), lambda: tables_of_result(self.path))
+        return [*own, lambda: kept_fits(Run(self.folder)), shown]
+
+
+class SubmittedJobs(Case):
+    def make(self):
+        self.path = self.folder / "jobs/1/submitted.json"
+        self.path.parent.mkdir(parents=True)
+        self.path.write_text('{"system": "slurm", "job": "1234"}')
+
+    def readers(self):
+        return [lambda: last_array(self.folder / "jobs")]
 
 
 class BenchResult(Case):
@@ -462,7 +475,9 @@ CASES = {
         "fits.shared.files",
         "fits.shared.files.read_fit",
         "fits.shared.fitted_tables.tables_of_result",
+        "publication.workflow.kept_fits",
     ],
+    SubmittedJobs: ["scans.job_arrays.last_array"],
     BenchResult: ["benchmarks.saved.SavedBenchmark.read", "cli.bench"],
     PaperCard: ["papers.cards.read_paper"],
     KeptPaperResults: ["papers.reproduce._result"],
@@ -475,6 +490,8 @@ CASES = {
 OWN = {
     "files.structured": "the parsers themselves",
     "cli.child": "from the process that has started this one",
+    "cli.protocol": "from an assistant; tests/cli/test_mcp.py tries wrong messages",
+    "cli.tools": "from the commands themselves",
     "inspection.physics": "a file of the package",
     "quarks.modes.mode_files": "not tried: it has a digest, and tests of kept modes",
 }
