@@ -132,14 +132,17 @@ def _making(run: Run) -> Iterator[WorkflowRule]:
     """Yield the rules that make the run, its tables, fits and figures."""
     generated = WorkflowRule("run", [str(CARD)], f"{AGAIN}/run.done", [_line("generate", *_card())])
     yield generated
-    measured = dict(_measurements(run))
+    measured = {file: words for file, words in _measurements(run) if words}
     tables = {file: f"{AGAIN}/{file}.done" for file in measured}
     for file, words in measured.items():
         yield WorkflowRule(
             _name(MEASURE, file), [generated.makes], tables[file], [_line(MEASURE, *words)]
         )
     results = []
+    unrepeated = {file for file, words in _measurements(run) if not words}
     for one in kept_fits(run):
+        if not unrepeated.isdisjoint(one.tables):
+            continue
         needs = [generated.makes, *(tables[file] for file in one.tables if file in tables)]
         line = _line("fit", one.name, RUN, *_options(one.options))
         results.append(f"{RUN}/{one.file}")
@@ -156,9 +159,9 @@ def _checking(
 ) -> Iterator[WorkflowRule]:
     """Yield the rules that compare what was made again with what was published."""
     needs = [one.makes for one in made]
-    files = [path.name for path in run.tables() if path.exists()] + [
-        one.file for one in kept_fits(run)
-    ]
+    unrepeated = {file for file, words in _measurements(run) if not words}
+    files = [path.name for path in run.tables() if path.exists() and path.name not in unrepeated]
+    files += [one.file for one in kept_fits(run) if unrepeated.isdisjoint(one.tables)]
     compared = [shlex.join(["cmp", one, f"{RUN}/{one}"]) for one in files]
     if configurations:
         digests = f"""awk -F, 'NR > 1 {{print $4 "  " $2}}' {CONFIGURATIONS}"""
@@ -175,19 +178,19 @@ def _card() -> tuple[str, ...]:
     return ("--card", str(CARD), "--output", RUN, "--quiet")
 
 
-def _measurements(run: Run) -> Iterator[tuple[str, list[str]]]:
+def _measurements(run: Run) -> Iterator[tuple[str, list[str] | None]]:
     """Yield the tables that were measured on stored configurations, with the words of the command.
 
-    They are those of the log that the run still has; the last command for a table counts. A program
-    in Python is no command that could be repeated.
+    They are those of the log that the run still has; the last command for a table counts. There are
+    no words if a program in Python has measured, which is no command that could be repeated.
     """
     commands = {}
     for one in LogTail(run.path).new():
         if one.event == SESSION and "table" in one.fields:
             commands[str(one.fields["table"])] = str(one.fields.get("command", ""))
     for file, command in commands.items():
-        if (run.path / file) in run.tables() and (words := _of_command(command)):
-            yield file, words
+        if (run.path / file) in run.tables():
+            yield file, _of_command(command)
 
 
 def _of_command(command: str) -> list[str] | None:

@@ -101,6 +101,16 @@ def test_what_is_repeated_of_a_measurement(run, tmp_path, command, repeated):
     )
 
 
+def test_what_python_has_measured_is_not_compared(run, tmp_path):
+    """Nor are the fits of it, since nothing makes its table again."""
+    shutil.copytree(run, tmp_path / "run")
+    RunLog(tmp_path / "run").add(SESSION, command="program.py", table="wilson_loops.csv")
+    found = rules(workflow_text(Run(tmp_path / "run"), 0))
+    compared = [shlex.split(one)[1] for one in found["compare"][2] if one.startswith("cmp ")]
+    assert sorted(compared) == ["plaquette.csv", "polyakov.csv"]
+    assert not [name for name in found if name.startswith(("measure", "fit"))]
+
+
 def test_words_of_a_log_cannot_begin_other_commands(run, tmp_path):
     shutil.copytree(run, tmp_path / "run")
     bad = "a; {rm} 'b' \"$(c)\" \\"
