@@ -94,7 +94,7 @@ def found(device, case):
     return result
 
 
-@pytest.fixture(params=["g++", "clang++", pytest.param("ziglang", marks=pytest.mark.every)])
+@pytest.fixture(params=["g++", "clang++", pytest.param("zig.py", marks=pytest.mark.every)])
 def compiled_by(request, monkeypatch):
     """Each compiler that is installed, but for the one that all other tests have."""
     name = request.param

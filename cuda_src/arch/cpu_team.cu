@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <cstdlib>
+#include <new>
 
 #include "arch/cpu_team.h"
 #include "arch/threads.h"
@@ -48,6 +50,19 @@ inline long long now() {
     timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return time.tv_sec * 1000000000LL + time.tv_nsec;
+}
+
+// Memory of the C library, so that no library of C++ has to be linked, which some compilers make first. It ends the
+// process if there is none, as an exception would that nobody catches.
+template <class T> void* aligned(int count) {
+    void* memory = nullptr;
+    if (posix_memalign(&memory, alignof(T), count * sizeof(T)) != 0) abort();
+    return memory;
+}
+template <class T> T* made(int count) {
+    T* const all = (T*)aligned<T>(count);
+    for (int k = 0; k < count; k++) new (all + k) T();
+    return all;
 }
 
 // A number of items that belongs to one step. A later step begins at zero, whoever counts first.
@@ -251,7 +266,7 @@ class Threads : public Team {
 public:
     // Make a team of `size` threads, one of which is the caller. `cores` names the processor of each, or is null.
     Threads(int size, const int* cores)
-        : Team{carry_out, size}, members(new Member[size]), nodes(new Count[size / THREADS_PER_NODE + 1]),
+        : Team{carry_out, size}, members(made<Member>(size)), nodes(made<Count>(size / THREADS_PER_NODE + 1)),
           home(cores ? cores[0] : -1) {
         for (int number = 1; number < size; number++) {
             members[number].team = this;
@@ -269,10 +284,15 @@ public:
         ended = true;
         begin();
         for (int number = 1; number < size; number++) pthread_join(members[number].thread, nullptr);
-        delete[] members;
-        delete[] nodes;
+        free(members);
+        free(nodes);
     }
 };
 
-extern "C" Team* make_team(int size, const int* cores) { return new Threads(size, cores); }
-extern "C" void end_team(Team* team) { delete (Threads*)team; }
+extern "C" Team* make_team(int size, const int* cores) {
+    return new (aligned<Threads>(1)) Threads(size, cores);
+}
+extern "C" void end_team(Team* team) {
+    ((Threads*)team)->~Threads();
+    free(team);
+}

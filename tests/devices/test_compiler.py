@@ -1,13 +1,18 @@
 """C++ compilers with options: for which processor and registers they compile."""
 
+import ctypes
 import shlex
 import shutil
+import sys
 
 import pytest
 
+from gauge_mc.devices.cache import run_compiler, version_of
 from gauge_mc.devices.cpu import compiler
 from gauge_mc.devices.cpu.compiler import Compiler
+from gauge_mc.devices.cpu.team import TEAM
 from gauge_mc.errors import NoKernelsError
+from gauge_mc.fields.sums import ANY_VARIANT
 from tests.children import run
 
 SETS = {
@@ -105,3 +110,16 @@ def test_kernels_are_compiled_with_the_options_of_the_user(strict, tmp_path):
     more = ["--strict"] if strict else []
     done = run("generate", *words, "--output", str(tmp_path / "run"), *more, CXX=command)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.slow
+def test_zig_links_no_library_of_cpp(tmp_path):
+    """Not even for the threads, whose symbols would be missing when they are loaded."""
+    pytest.importorskip("ziglang")
+    words = (sys.executable, compiler.ZIG)
+    assert "clang" in version_of(*words)
+    command = [*words, *compiler.FLAGS]
+    run_compiler("team", TEAM.translation_unit(ANY_VARIANT), command, tmp_path / "team.so")
+    assert ctypes.CDLL(str(tmp_path / "team.so")).make_team
+    with pytest.raises(NoKernelsError, match="error: a type specifier is required"):
+        run_compiler("team", "wrong;", command, tmp_path / "other.so")

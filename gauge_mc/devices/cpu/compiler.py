@@ -57,6 +57,9 @@ INSTRUCTIONS = {64: ("avx512f", "avx512dq", "avx512bw", "avx512vl"), 32: ("avx2"
 """Instruction sets that kernels need for registers of a size in bytes; 16 need none."""
 
 
+ZIG = str(Path(__file__).with_name("zig.py"))
+"""The program that compiles by zig."""
+
 POINTER = "__SIZEOF_POINTER__"
 """The macro that every compiler defines as the size of an address in bytes."""
 
@@ -131,7 +134,7 @@ def candidates() -> list[str]:
     if named := os.environ.get("CXX", "").strip():
         return [named]
     python = shlex.quote(sys.executable)
-    zig = [f"{python} -m ziglang c++"] if importlib.util.find_spec("ziglang") else []
+    zig = [f"{python} {shlex.quote(ZIG)}"] if importlib.util.find_spec("ziglang") else []
     return [c for c in ("c++", "g++", "clang++") if shutil.which(c)] + zig
 
 
