@@ -1,26 +1,13 @@
 #!/bin/sh
-# Start gauge-mc in an image. Nobody but its owner may write to a folder of kernels, so that each user gets a copy of
-# those of the image. `start.sh --compile` makes them when the image is built.
+# Start gauge-mc in an image, with a copy of the image's kernels in the user's folder: in the home folder if that can
+# be written, and else in /tmp. CXX names the compiler for which these were compiled, unless the user has chosen one.
 set -eu
-compiled=/opt/gauge-mc/kernels
-
-if [ "${1-}" = --compile ]; then
-    work=$(mktemp -d)
-    export GAUGE_MC_CACHE=$compiled
-    gauge-mc doctor
-    for group in su2 su3; do
-        for precision in single double; do
-            gauge-mc generate --group $group --precision $precision --lattice 4x4x4x8 --thermalize 1 --configs 1 \
-                --separation 1 --measure +wilson-loops --output "$work/$group.$precision"
-            gauge-mc measure flow "$work/$group.$precision"
-        done
-    done
-    rm -rf "$work" "$compiled"/*.lock "$compiled"/plan-*.json
-    chmod -R a+rX "$compiled"
-    exit
-fi
-
 kernels=${GAUGE_MC_CACHE:-${XDG_CACHE_HOME:-${HOME:-}/.cache}/gauge-mc/kernels}
-mkdir -p "$kernels" 2>/dev/null && [ -w "$kernels" ] || kernels=$(mktemp -d)
-cp --no-clobber "$compiled"/* "$kernels"
-GAUGE_MC_CACHE=$kernels exec gauge-mc "$@"
+{ mkdir -p "$kernels" && [ -w "$kernels" ]; } 2>/dev/null || kernels=$(mktemp -d)
+cp --no-clobber /opt/gauge-mc/kernels/* "$kernels"
+case " $(grep -m 1 ^flags /proc/cpuinfo) " in
+*" avx512vl "*) processor=x86-64-v4 ;;
+*" avx2 "*) processor=x86-64-v3 ;;
+*) processor=native ;;
+esac
+CXX=${CXX:-g++ -march=$processor} GAUGE_MC_CACHE=$kernels exec gauge-mc "$@"
