@@ -21,6 +21,7 @@ rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/apt /var/log/*.log
 # For processors with AVX2 and with AVX-512, if this one has them; start.sh chooses. Nobody but its owner may write to
 # a folder of kernels, so that start.sh gives each user a copy of this one.
 export PATH=/opt/gauge-mc/bin:$PATH GAUGE_MC_CACHE=/opt/gauge-mc/kernels
+mkdir -p $GAUGE_MC_CACHE
 work=$(mktemp -d)
 for processor in x86-64-v3 x86-64-v4; do
     export CXX="g++ -march=$processor"

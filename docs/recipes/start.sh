@@ -3,8 +3,8 @@
 # be written, and else in /tmp. CXX names the compiler for which these were compiled, unless the user has chosen one.
 set -eu
 kernels=${GAUGE_MC_CACHE:-${XDG_CACHE_HOME:-${HOME:-}/.cache}/gauge-mc/kernels}
-{ mkdir -p "$kernels" && [ -w "$kernels" ]; } 2>/dev/null || kernels=$(mktemp -d)
-cp --no-clobber /opt/gauge-mc/kernels/* "$kernels"
+{ mkdir -p -m 700 "$kernels" && [ -w "$kernels" ]; } 2>/dev/null || kernels=$(mktemp -d)
+cp -r --no-clobber /opt/gauge-mc/kernels/. "$kernels"
 case " $(grep -m 1 ^flags /proc/cpuinfo) " in
 *" avx512vl "*) processor=x86-64-v4 ;;
 *" avx2 "*) processor=x86-64-v3 ;;
