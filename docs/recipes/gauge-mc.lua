@@ -2,7 +2,7 @@
 --
 --   python3 -m venv /opt/gauge-mc/0.2.0
 --   /opt/gauge-mc/0.2.0/bin/pip install 'gauge-mc[analysis,cuda]==0.2.0'
---   mkdir /opt/gauge-mc/0.2.0/commands && ln -s ../bin/gauge-mc /opt/gauge-mc/0.2.0/commands
+--   mkdir /opt/gauge-mc/0.2.0/commands && ln --symbolic --target-directory=/opt/gauge-mc/0.2.0/commands ../bin/gauge-mc
 --
 -- Only the command is put on PATH, and not the python and the pip of that environment.
 local prefix = pathJoin("/opt/gauge-mc", myModuleVersion())
