@@ -87,6 +87,27 @@ def test_the_processor_that_the_user_names_counts():
         assert "-march=native" not in Compiler(command, "1.0").flags
 
 
+@pytest.mark.parametrize(
+    ("options", "here"),
+    [
+        ("", True),
+        ("-mno-avx512f", True),
+        ("-march=native", True),
+        ("-march=x86-64-v3 -mtune=native", True),
+        ("-march=x86-64-v3", False),
+        ("-mcpu=neoverse-n1", False),
+    ],
+)
+def test_kernels_depend_on_this_processor_unless_another_one_is_named(options, here, monkeypatch):
+    """So that those of an image are found on every host."""
+    made = Compiler(f"g++ {options}", "1.0")
+    identities = set()
+    for sets in ({"avx2"}, {"avx2", "avx512f"}):
+        monkeypatch.setattr(compiler, "processor", lambda sets=sets: ("one", frozenset(sets)))
+        identities.add(made.identity)
+    assert len(identities) == 1 + here
+
+
 def test_lanes_follow_from_the_registers(monkeypatch, tmp_path):
     """Those of kernels, too, so that nothing is compiled for others."""
     monkeypatch.setattr(compiler, "find_compiler", lambda: saying(tmp_path))

@@ -92,6 +92,15 @@ class Compiler:
         }
         return [flag for flag in FLAGS if flag not in replaced]
 
+    @property
+    def identity(self) -> str:
+        """Version, and the processor on which kernels depend besides the command and `flags`.
+
+        Kernels for a processor that the command names are the same wherever they are compiled.
+        """
+        native = NATIVE in self.flags or any(word.endswith("=native") for word in self.words)
+        return self.version + repr(sorted(processor()[1]) if native else [])
+
     @functools.cached_property
     def register_bytes(self) -> int:
         """The size of a SIMD register in bytes, for which it compiles with its options.

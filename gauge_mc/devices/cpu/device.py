@@ -176,8 +176,7 @@ class CpuDevice:
         if key not in self._files:
             flags = [*self.compiler.flags, compiler.CONTRACTIONS[variant.strict]]
             command = [*self.compiler.words, *flags, *variant.definitions]
-            identity = self.compiler.version + repr(sorted(compiler.processor()[1]))
-            self._files[key] = str(compiled(*key, command, identity, ".so")[0])
+            self._files[key] = str(compiled(*key, command, self.compiler.identity, ".so")[0])
         return self._files[key]
 
     def partial_sums(self, extents: tuple[int, int, int], variant: Variant) -> int:
