@@ -29,9 +29,9 @@ def recipes(root):
 
 
 def requirements(*extras):
-    """Names and versions of what the package and some extras require."""
+    """Names and versions of what the package and some extras require, on whatever system."""
     texts = [*PROJECT["dependencies"], *(one for extra in extras for one in EXTRAS[extra])]
-    return dict(re.fullmatch(r"([\w-]+)(.*)", text).groups() for text in texts)
+    return dict(re.fullmatch(r"([\w-]+)([^;]*).*", text).groups() for text in texts)
 
 
 def test_versions_are_those_of_the_package(recipes):

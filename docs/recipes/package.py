@@ -32,6 +32,7 @@ class PyGaugeMc(PythonPackage):
         depends_on("py-packaging@24.2:")
         depends_on("py-platformdirs@4.0:")
         depends_on("py-threadpoolctl@3.2:")
+        depends_on("py-psutil@5.9:")
         # Spack has CUDA 12; its toolkit has the compiler.
         depends_on("py-cuda-bindings@12", when="+cuda")
         depends_on("py-matplotlib@3.10.7:", when="+analysis")
