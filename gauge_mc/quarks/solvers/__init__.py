@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from gauge_mc import defaults
 from gauge_mc.errors import ConvergenceError, GaugeError, UsageError
+from gauge_mc.options import Option, check_declared
 from gauge_mc.quarks.matrices.hopping import HoppingOperator
 from gauge_mc.quarks.matrices.linear import Apply, LinearOperator
 from gauge_mc.quarks.matrices.preconditioned import System
@@ -46,7 +47,7 @@ METHODS = {
 }
 """How lower precision is combined with double precision."""
 
-REDUCTION = {
+USUAL_REDUCTIONS = {
     (RELIABLE, "double"): 1e-6,
     (RELIABLE, "single"): 1e-3,
     (RELIABLE, "half"): 1e-1,
@@ -54,8 +55,28 @@ REDUCTION = {
     (DEFECT, "single"): 1e-4,
     (DEFECT, "half"): 1e-1,
 }
-"""Factor by which the iterated residual falls before the true one is computed, by method and inner
-precision. With half precision and reliable updates 0.1, as in arXiv:0911.3191, section 5."""
+"""Default of `REDUCTION` by method and inner precision. With half precision and reliable updates it
+is 0.1, as in arXiv:0911.3191, section 5."""
+
+
+def _usual_in(inner: str) -> list[str]:
+    """Return the different values of `USUAL_REDUCTIONS` in a precision, as text."""
+    return list(dict.fromkeys(f"{USUAL_REDUCTIONS[method, inner]:g}" for method in METHODS))
+
+
+REDUCTION = Option(
+    "reduction",
+    float,
+    "Factor by which the iterated residual falls, from its largest value since the last true one, "
+    "before the true residual is computed: δ of reliable updates, ε_in of defect correction.",
+    ", ".join(
+        f"{' or '.join(_usual_in(inner))} in {inner} precision" for inner in reversed(STORAGES)
+    ),
+    least=0,
+    most=1,
+    inside=True,
+)
+"""When the true residual is computed (M. A. Clark et al., arXiv:0911.3191)."""
 
 PATIENCE = 200
 """Usual value of `Solver.plateau`."""
@@ -97,6 +118,9 @@ class SolverParameters:
         Precision of the iterations: ``half``, ``single`` or ``double``.
     reals : int, optional
         Reals per link in the iterations; see `DiracOperator.prepared`.
+    reduction : float, optional
+        Factor by which the iterated residual falls before the true one is computed, in every
+        precision of the iterations; by default that of `USUAL_REDUCTIONS`.
     """
 
     tolerance: float = defaults.TOLERANCE
@@ -104,6 +128,7 @@ class SolverParameters:
     method: str = RELIABLE
     inner: str = defaults.INNER
     reals: int | None = None
+    reduction: float | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not LEAST_TOLERANCE <= self.tolerance < 1:
@@ -118,6 +143,12 @@ class SolverParameters:
                 f"There is no method '{self.method}'; choose {in_words(METHODS, 'or')}."
             )
         storage_of(self.inner)
+        check_declared((REDUCTION,), {REDUCTION.name: self.reduction})
+
+    @property
+    def falls(self) -> float:
+        """Factor by which the iterated residual falls before the true one is computed."""
+        return self.reduction or USUAL_REDUCTIONS[self.method, self.inner]
 
 
 @dataclass
@@ -261,7 +292,7 @@ class ResidualWatch:
         plateau: int,
         together: bool,
     ) -> None:
-        self._reduction = REDUCTION[request.method, request.inner]
+        self._reduction = request.falls
         self._most, self._targets, self._plateau = request.iterations, targets, plateau
         self._together = together
         self._norms = self._highest = self._lowest = self.smallest = norms.copy()

@@ -8,6 +8,7 @@ from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.quantities.hadrons.observables.baryons import Baryons
 from gauge_mc.quantities.hadrons.observables.mesons import USUAL_PAIRS, Mesons
+from gauge_mc.quantities.hadrons.observables.parts.quarks import Quarks
 from gauge_mc.quarks.sources import parse_source
 from gauge_mc.quarks.vectors.gamma import CONJUGATION, GAMMA_5, SIXTEEN
 from gauge_mc.quarks.vectors.spinors import SpinorField
@@ -143,6 +144,12 @@ def test_nucleons_of_dense_propagators(best_device, rng):
                 assert np.abs(values - expected).max() < 1e-7 * np.abs(expected).max()
     deltas = [key for key in found if key[5] == "delta"]
     assert [key[:2] for key in deltas] == [(k, k) for k in KAPPAS for _ in range(2)]
+
+
+def test_the_reduction_of_the_solver_is_that_of_the_measurement():
+    for options, expected in (({}, 1e-3), ({"reduction": 0.02}, 0.02)):
+        quarks = Quarks.of_options(LATTICE, "mesons", {"kappa": "0.1", **options})
+        assert quarks.request.falls == expected
 
 
 @pytest.mark.longer

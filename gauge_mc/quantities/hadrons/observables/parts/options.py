@@ -17,7 +17,14 @@ from gauge_mc.quarks.diagonal import LARGEST, MU, TERMS
 from gauge_mc.quarks.hadrons.contractions import Momentum
 from gauge_mc.quarks.operators import hopping_operators
 from gauge_mc.quarks.overlap.solver import TOGETHER as OVERLAP_TOGETHER
-from gauge_mc.quarks.solvers import ITERATIONS, LEAST_TOLERANCE, METHODS, RELIABLE, SOLVERS
+from gauge_mc.quarks.solvers import (
+    ITERATIONS,
+    LEAST_TOLERANCE,
+    METHODS,
+    REDUCTION,
+    RELIABLE,
+    SOLVERS,
+)
 from gauge_mc.quarks.sources import SOURCES
 from gauge_mc.quarks.vectors.angles import BOUNDARY
 from gauge_mc.quarks.vectors.storage import STORAGES
@@ -147,7 +154,7 @@ def quark_owners() -> list[tuple[str, tuple[Option, ...]]]:
     """Return what declares options of measurements with quarks, with the options of each."""
     before = (KAPPA, QUARK, MUS)
     after = (BOUNDARY, SOURCE, SMEAR_SINK, MOMENTA)
-    solving = (SOLVER, INNER, METHOD, LINKS, TOLERANCE, ITERATION_LIMIT, TOGETHER)
+    solving = (SOLVER, INNER, METHOD, REDUCTION, LINKS, TOLERANCE, ITERATION_LIMIT, TOGETHER)
     hadrons = "all hadrons"
     return [(hadrons, before), *operator_owners(), (hadrons, (*after, *solving, PROPAGATORS))]
 

@@ -270,7 +270,9 @@ def _propagator_path(quarks: Quarks, quark: Quark, source: Source, strict: bool)
     own = {"kappa": repr(quark.kappa), **mass, "sources": source.label}
     if strict:
         request = replace(quarks.request, iterations=ITERATIONS)  # which change no solution
-        own[STRICTLY] = repr((quarks.parameters, quarks.angles, quarks.solver, request))
+        # Versions without this option named the same files.
+        chosen = (request.reduction,) if request.reduction else ()
+        own[STRICTLY] = repr((quarks.parameters, quarks.angles, quarks.solver, request, *chosen))
     left_out = ("tolerance", MUS.name)
     known = {name: value for name, value in quarks.header.items() if name not in left_out}
     return PropagatorPath(Path(quarks.folder), {**known, **own})

@@ -38,7 +38,13 @@ from gauge_mc.quantities.hadrons.observables.parts.quark_masses import QuarkMass
 from gauge_mc.quarks.hadrons.contractions import AT_REST, Momentum
 from gauge_mc.quarks.operators import check_kappa
 from gauge_mc.quarks.overlap.mass_family import MassFamily
-from gauge_mc.quarks.solvers import ITERATIONS, RELIABLE, SOLVERS, SolverParameters
+from gauge_mc.quarks.solvers import (
+    ITERATIONS,
+    REDUCTION,
+    RELIABLE,
+    SOLVERS,
+    SolverParameters,
+)
 from gauge_mc.quarks.sources import Source, parse_source
 from gauge_mc.quarks.vectors.angles import BOUNDARY, angles_of, phases_of
 from gauge_mc.quarks.vectors.transport import Boundary
@@ -137,7 +143,7 @@ class Quarks:
         if len(massive) > 1:
             raise UsageError(f"{QUARK.flag} has {len(massive)} operators; give one.")
         family = family_of(massive[0]) if massive else None
-        ignored = [one.flag for one in (INNER, METHOD, LINKS) if one.name in given]
+        ignored = [one.flag for one in (INNER, METHOD, REDUCTION, LINKS) if one.name in given]
         if family and ignored:
             raise UsageError(
                 f"{ignored[0]} has no effect on quarks with the operator {family.name}, which are "
@@ -161,6 +167,7 @@ class Quarks:
                 given.get(METHOD.name, RELIABLE),
                 given.get(INNER.name, defaults.INNER),
                 given.get(LINKS.name),
+                given.get(REDUCTION.name),
             ),
             given.get(TOGETHER.name, family.together if family else 1),
             given.get(PROPAGATORS.name, ""),
