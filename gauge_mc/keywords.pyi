@@ -195,6 +195,7 @@ class MeasureKeywords(TypedDict, total=False):
         | None
     )
     r_max: int | None
+    reduction: float | None
     rho: float | None
     seed: int | None
     slices: bool | None
