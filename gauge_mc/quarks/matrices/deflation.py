@@ -22,7 +22,7 @@ from gauge_mc.quarks.vectors.algebra import Combine
 from gauge_mc.quarks.vectors.basis import BasisProducts, CombineBasis
 from gauge_mc.quarks.vectors.spinors import SpinorField
 
-MOST_DEFLATED = 1000
+MOST_DEFLATED = 500
 """Largest number of modes, to catch typing errors."""
 
 DEFLATE = Option(

@@ -238,7 +238,7 @@ def test_twisted_boundaries_of_free_quarks(best_device):
         ({"kappa": "0.1", "smear": ("ape:0.5x2",)}, "--smear is for sources that are smeared"),
         ({"kappa": "0.1", "p2_max": -1}, "--p2-max is -1; give a whole number from 0 to 100"),
         ({"kappa": "0.1", "p2_max": 9}, "--p2-max is 9, but n and n - L are the same momentum on"),
-        ({"kappa": "0.1", "deflate": 0}, "--deflate is 0; give a whole number from 1 to 1000"),
+        ({"kappa": "0.1", "deflate": 0}, "--deflate is 0; give a whole number from 1 to 500"),
         ({"quark": "domain-wall:m=0.1", "deflate": 2}, "--deflate is for quarks with a hopping"),
         (
             {"kappa": "0.1", "deflate": 2, "solver": "bicgstab"},
