@@ -166,6 +166,7 @@ class MeasureKeywords(TypedDict, total=False):
     c1: float | None
     correlations: bool | None
     csw: float | None
+    deflate: int | None
     dims: int | None
     eigenvalues: int | None
     every: float | None
@@ -195,6 +196,7 @@ class MeasureKeywords(TypedDict, total=False):
         | None
     )
     r_max: int | None
+    reduction: float | None
     rho: float | None
     seed: int | None
     slices: bool | None

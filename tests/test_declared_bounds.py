@@ -19,7 +19,7 @@ from gauge_mc.options import Option
 from gauge_mc.quantities.hadrons.observables.parts.options import ITERATION_LIMIT, TOLERANCE
 from gauge_mc.quarks.diagonal import LARGEST, TERMS
 from gauge_mc.quarks.operators import OPERATORS
-from gauge_mc.quarks.solvers import SolverParameters
+from gauge_mc.quarks.solvers import REDUCTION, SolverParameters
 from gauge_mc.random import GENERATORS
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.settings import options_of
@@ -73,7 +73,7 @@ def _owners() -> Iterator[Owner]:
     for name, kind in OBSERVABLES.items():
         made = _observable(kind)
         yield Owner(f"measure {name}", kind.options, made, made)
-    solver = (TOLERANCE, ITERATION_LIMIT)
+    solver = (TOLERANCE, ITERATION_LIMIT, REDUCTION)
     yield Owner("SolverParameters", solver, _solver, _solver)
     yield Owner("Parameters", [*options_of(Parameters).values()], Parameters, _no_matter)
 
@@ -100,8 +100,8 @@ def _observable(kind: Any) -> Callable[..., object]:
     return lambda **values: kind.for_lattice(LATTICE, **values)
 
 
-def _solver(tolerance: float = 0.1, limit: int = 1) -> object:
-    return SolverParameters(tolerance, limit)
+def _solver(tolerance: float = 0.1, limit: int = 1, reduction: float | None = None) -> object:
+    return SolverParameters(tolerance, limit, reduction=reduction)
 
 
 def _no_matter(**values: Any) -> None:

@@ -28,7 +28,7 @@ from gauge_mc.quarks.operators import (
     kind_with,
 )
 from gauge_mc.quarks.rational.rational_functions import LEAST_ERROR
-from gauge_mc.quarks.solvers import ITERATIONS, LEAST_TOLERANCE, SOLVERS
+from gauge_mc.quarks.solvers import ITERATIONS, LEAST_TOLERANCE, REDUCTION, SOLVERS
 from gauge_mc.quarks.vectors.angles import BOUNDARY, angles_of, phases_of
 from gauge_mc.quarks.vectors.storage import STORAGES
 from gauge_mc.quoting import quoted
@@ -143,6 +143,7 @@ SOLVER = (
         most=MOST_HISTORY,
         usual=0,
     ),
+    REDUCTION,
 )
 """The options that are fields of `QuarkSolver`."""
 
@@ -247,8 +248,13 @@ class DynamicalQuarks(OptionItem):
                 f"--history with a --force-tolerance of {self.force_tolerance:g} makes "
                 f"trajectories irreversible; give {REVERSIBLE:g} or less."
             )
-        if self.is_rational and (self.history or self.solver != defaults.QUARK_SOLVER):
-            what = "history" if self.history else "solver"
+        one_by_one = {
+            "history": self.history,
+            "solver": self.solver != defaults.QUARK_SOLVER,
+            REDUCTION.name: self.reduction,
+        }
+        if self.is_rational and any(one_by_one.values()):
+            what = next(name for name, chosen in one_by_one.items() if chosen)
             raise UsageError(
                 f"--{what} is for two flavours of one mass, but --quarks asks for a rational "
                 "function, whose solutions conjugate gradients find all at once from 0; leave it "
@@ -382,7 +388,7 @@ class DynamicalQuarks(OptionItem):
     @property
     def request(self) -> QuarkSolver:
         """How solutions are computed."""
-        return QuarkSolver(**{one.name: self.values[one.name] for one in SOLVER})
+        return QuarkSolver(**{one.name: self.values.get(one.name, one.usual) for one in SOLVER})
 
     def levels(self, count: int) -> list[int]:
         """Return the level of the force of every mass, given the number of levels.

@@ -216,6 +216,8 @@ def test_what_is_refused(rng):
         operator.solve(source, inner="quarter")
     with pytest.raises(UsageError, match="number of iterations is 0"):
         operator.solve(source, iterations=0)
+    with pytest.raises(UsageError, match="--reduction is 1; give a number between 0 and 1"):
+        operator.solve(source, reduction=1)
     with pytest.raises(UsageError, match="cannot be stored as 13 reals; choose 4 or 8"):
         operator.solve(source, reals=13)
     source[0, 0, 0, 0, 0, 0] = np.nan
@@ -293,6 +295,19 @@ def test_bicgstab_hands_over_where_it_does_not_converge():
                 notes = " ".join(found.notes)
                 assert "smaller with bicgstab in double precision, so that the iteration" in notes
     assert "cg" in solvers
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_true_residual_is_computed_after_the_reduction_that_was_chosen(method):
+    """The largest iterated residual counts from which it falls, also one above the first."""
+    usual = {"half": 0.1, "single": {"reliable": 1e-3, "defect": 1e-4}[method], "double": 1e-6}
+    for inner in STORAGES:
+        for chosen, reduction in ((None, usual[inner]), (0.25, 0.25), (1e-5, 1e-5)):
+            request = SolverParameters(1e-12, 500, method, inner, reduction=chosen)
+            watch = ResidualWatch(request, np.ones(1), np.full(1, 1e-12), 200, True)
+            asked = [watch.asks(np.array([now * 8.0]), np.ones(1, bool), 1)[0] for now in (
+                1.0, 1.001 * reduction, 0.999 * reduction)]  # fmt: skip
+            assert asked == [False, False, True]
 
 
 @pytest.mark.parametrize("together", [True, False])

@@ -163,6 +163,13 @@ def test_masses_are_on_levels(text, levels, expected):
     assert len({one.title for one in terms}) == len(terms)
 
 
+def test_the_reduction_of_solvers_is_that_of_their_quarks():
+    for text, expected in (("kappa=0.1", 1e-3), ("kappa=0.1:reduction=0.02", 0.02)):
+        (quarks,) = DynamicalQuarks.several(text)
+        assert quarks.request.parameters(1e-8).falls == expected
+        assert str(quarks) == text
+
+
 @pytest.mark.slow
 def test_all_terms_draw_different_numbers():
     """A doublet draws two fields, after which those of the next terms follow."""
@@ -211,6 +218,11 @@ def test_all_terms_draw_different_numbers():
         (
             {"quarks": "kappa=0.1:flavours=1:history=3:force_tolerance=1e-11"},
             "--history is for two flavours of one mass, but --quarks asks for a rational",
+        ),
+        ({"quarks": "kappa=0.1:reduction=1"}, "reduction of a table of quarks is 1; give a number"),
+        (
+            {"quarks": "kappa=0.1:flavours=1:reduction=0.1"},
+            "--reduction is for two flavours of one mass, but --quarks asks for a rational",
         ),
         (
             {"quarks": "kappa=0.1:mu_sigma=0.5:solver=bicgstab"},

@@ -53,6 +53,8 @@ class QuarkSolver:
         extrapolated; with 0 it is zero. Otherwise forces depend on how the links have been reached,
         so that trajectories are reversible only to about the `force_tolerance`, instead of 1e-5 of
         it: choose 1e-11 for it.
+    reduction : float, optional
+        See `SolverParameters`.
     """
 
     solver: str = defaults.QUARK_SOLVER
@@ -61,6 +63,7 @@ class QuarkSolver:
     action_tolerance: float = ACTION_TOLERANCE
     iterations: int = ITERATIONS
     history: int = 0
+    reduction: float | None = None
 
     def __post_init__(self) -> None:
         SOLVERS.check(self.solver, "solver")
@@ -80,7 +83,8 @@ class QuarkSolver:
         UsageError
             If a value is invalid.
         """
-        return SolverParameters(tolerance, self.iterations, inner=self.inner)
+        limits = tolerance, self.iterations
+        return SolverParameters(*limits, inner=self.inner, reduction=self.reduction)
 
 
 class NormalOperator(LinearOperator):

@@ -101,7 +101,7 @@ CONVERGED = 1e-14
 def random_vector(like: SpinorField, seed: int = 1) -> SpinorField:
     """Return one vector of independent normal numbers, which depend on seed and site alone."""
     field = like.field
-    made = SpinorField.empty(field, like.storage.name)
+    made = like.like(count=1)
     x, y, z, t = field.lattice.extents
     for slice_ in range(t):
         rng = np.random.default_rng((seed, slice_))
@@ -114,7 +114,7 @@ def joined(known: SpinorField | None, new: SpinorField) -> SpinorField:
     """Return the vectors of both fields."""
     if known is None:
         return new
-    both = SpinorField.empty(new.field, new.storage.name, known.count + new.count)
+    both = new.like(count=known.count + new.count)
     both.copy(known)
     both.copy(new, 0, known.count)
     return both
@@ -244,7 +244,7 @@ def all_low_modes(
         highest = float(found.values[-1])
         if more.values[0] >= highest - max(2 * request.tolerance * request.upper, SAME * highest):
             return replace(found, applications=applications)
-        vectors = SpinorField.empty(start.field, start.storage.name, request.number)
+        vectors = start.like(count=request.number)
         vectors.copy(found.vectors)
         vectors.copy(more.vectors, 0, request.number - 1)
         values, residuals = rayleigh_ritz(operator, vectors)
@@ -326,7 +326,8 @@ class _KrylovSpace:
         self._kept = request.number + EXTRA
         self.size = self._kept + max(ROOM, request.number)
         colours, sites = start.field.group.colours, math.prod(start.field.lattice.extents)
-        whole = sites * SPINS * colours // (2 if request.chirality else 1)
+        halves = len(start.parities) * (1 if request.chirality else 2)
+        whole = sites * SPINS * colours * halves // 4
         if request.costly:
             self.size = max(self.size, min(LONG, whole))
         if self.size > whole:
@@ -334,10 +335,8 @@ class _KrylovSpace:
                 f"{request.number} low modes are too many on a lattice of {sites} sites, with "
                 f"{whole} modes in all; look for fewer."
             )
-        make = SpinorField.empty
-        self._basis, self._other = (
-            make(start.field, "double", count) for count in (self.size, self._kept)
-        )
+        counts = self.size, self._kept
+        self._basis, self._other = (start.like("double", count=one) for one in counts)
         self._w, self._v = start.like(), start.like()
         # Without low eigenvalues there is nothing to amplify: A itself, with the other sign.
         plain = cut >= LARGEST_CUT * request.upper
@@ -501,7 +500,7 @@ class _KrylovSpace:
     def _modes(self, vectors: NDArray[np.complex128]) -> LowModes:
         """Return the eigenvectors of A in the space of some vectors, with their residuals."""
         self._rotate(vectors)
-        found = SpinorField.empty(self._w.field, "double", vectors.shape[1])
+        found = self._w.like("double", count=vectors.shape[1])
         found.copy(self._basis)
         values, residuals = rayleigh_ritz(self._operator, found)
         return LowModes(values, residuals, found, self.applications + 2 * found.count)
@@ -527,7 +526,7 @@ def rayleigh_ritz(
         The norms of A v - value v.
     """
     count = vectors.count
-    v = SpinorField.empty(vectors.field, vectors.storage.name)
+    v = vectors.like(count=1)
     image, other = v.like(), vectors.like()
     apply = operator.apply(image, v)
     matrix = np.zeros((count, count), np.complex128)

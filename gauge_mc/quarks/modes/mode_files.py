@@ -26,6 +26,7 @@ from gauge_mc.fields.field import Field
 from gauge_mc.files.atomic import replacing
 from gauge_mc.files.input import InputFile
 from gauge_mc.files.structured import parse_json
+from gauge_mc.options import Option
 from gauge_mc.quarks.matrices.linear import LinearOperator
 from gauge_mc.quarks.matrices.preconditioned import norms_of
 from gauge_mc.quarks.vectors.algebra import Combine
@@ -38,6 +39,15 @@ MODES, VECTOR, DIGEST = "gauge-mc-modes", "gauge-mc-vector", "gauge-mc-digest"
 
 VERSION = 1
 """Version of the format."""
+
+STORED_MODES = Option(
+    "stored_modes",
+    str,
+    "Folder of eigenvectors of Dirac operators: those that it has are read, and the others are "
+    "written there.",
+    metavar="FOLDER",
+    folder=True,
+)
 
 ORTHONORMAL = 1e-9
 """Largest deviation of scalar products of stored vectors from those of orthonormal ones."""
@@ -89,7 +99,7 @@ def _residuals(
     operator: LinearOperator, vectors: SpinorField, values: Sequence[float]
 ) -> NDArray[np.float64] | None:
     """Return the norms of A v - value v, or None if the vectors are not orthonormal."""
-    v = SpinorField.empty(vectors.field, vectors.storage.name)
+    v = vectors.like(count=1)
     image = v.like()
     apply = operator.apply(image, v)
     products = BasisProducts(vectors, v, 0, vectors.count)
@@ -116,6 +126,8 @@ class ModePath:
     """Folder in which modes are kept."""
     metadata: Mapping[str, str]
     """Metadata that identify the modes, apart from the links; ``modes`` says of what they are."""
+    parity: int | None = None
+    """Parity of the sites on which the vectors are, 0 on all others; None if they are on all."""
 
     def path(self, field: Field) -> tuple[Path, str]:
         """Return the file for a field of links, and their digest; all processes must call this."""
@@ -197,8 +209,8 @@ class ModePath:
             return None
         if any(one.length != size for one in records):
             raise file.damaged("a vector has the wrong length")
-        made = SpinorField.empty(field, "double", len(records))
-        one = SpinorField.empty(field, "double")
+        made = SpinorField.empty(field, "double", len(records), self.parity)
+        one = made.like(count=1)
         for n, record in enumerate(records):
             data = file.read(record.offset, record.length).view(">c16").reshape(shape)
             one.restore(data.astype(np.complex128))
@@ -240,7 +252,7 @@ def _digest(file: BinaryIO) -> str:
 def _arrays(vectors: SpinorField | None) -> Iterator[NDArray[np.complex128]]:
     """Yield one vector after the other in every process."""
     if vectors:
-        one = SpinorField.empty(vectors.field, "double")
+        one = vectors.like("double", count=1)
         for n in range(vectors.count):
             one.copy(vectors, n)
             yield one.to_numpy()

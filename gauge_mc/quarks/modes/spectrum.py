@@ -14,11 +14,18 @@ from gauge_mc.quarks.vectors.spinors import SpinorField
 ACCURACY = 1e-3
 """Default of the largest relative error of the ends of a spectrum."""
 
-FIRST_CHECK = 20
-"""Number of iterations before the errors are estimated."""
+FIRST_CHECK, CHECKS = 20, 10
+"""Number of iterations before errors are estimated, and between estimates of the largest eigenvalue
+alone."""
 
 GROWTH = 1.2
 """Ratio of the numbers of iterations after which errors are estimated."""
+
+NORM_ACCURACY = 0.01
+"""Largest error of the estimate of the largest eigenvalue, as a part of it."""
+
+MARGIN = 1.02
+"""Factor of the largest eigenvalue and its error that makes it a bound."""
 
 
 def measured_ends(
@@ -66,3 +73,16 @@ def measured_ends(
                 f"{ends.largest_error:.1g}, after {iterations} iterations: allow more."
             )
     return search.lanczos[0].ends()
+
+
+def norm_bound(square: LinearOperator, start: SpinorField) -> float:
+    """Return a number a little above the largest eigenvalue of a positive operator."""
+    search = ShiftedSearch(square, start, 1)
+    search.r.copy(start)
+    for _ in search.steps((0.0,)):
+        if search.iterations >= FIRST_CHECK and search.iterations % CHECKS == 0:
+            ends = search.lanczos[0].ends()
+            if ends.largest_error <= NORM_ACCURACY * ends.largest:
+                break
+    ends = search.lanczos[0].ends()
+    return MARGIN * (ends.largest + min(ends.largest_error, NORM_ACCURACY * ends.largest))

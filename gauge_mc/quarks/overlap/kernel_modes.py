@@ -21,7 +21,7 @@ from gauge_mc.quarks.modes.low_modes import (
     rayleigh_ritz,
     ritz_minimum,
 )
-from gauge_mc.quarks.rational.multishift import ShiftedSearch
+from gauge_mc.quarks.modes.spectrum import norm_bound
 from gauge_mc.quarks.vectors.algebra import Combine
 from gauge_mc.quarks.vectors.basis import BasisProducts, CombineBasis
 from gauge_mc.quarks.vectors.spinors import SpinorField
@@ -35,12 +35,6 @@ MOST_MODES = 500
 LEAST_GAP = 1.001
 """Ratio of neighbouring eigenvalues below which no modes are projected, since the border would
 divide modes that are equal."""
-
-NORM_ACCURACY = 0.01
-"""Largest error of the estimate of the largest eigenvalue, as a part of it."""
-
-MARGIN = 1.02
-"""Factor of the largest eigenvalue and its error that makes it a bound."""
 
 EDGE_MARGIN = 1e-3
 """Part by which the interval of the sign function begins below the first mode that is left."""
@@ -57,9 +51,6 @@ SEARCHES = 6
 
 LACKING = 1e-6
 """Residual of an eigenvector of Q^2 with Q, as a part of the norm, with which it is none of Q."""
-
-FIRST_CHECK, CHECKS = 20, 10
-"""Number of iterations before the largest eigenvalue is estimated, and between estimates."""
 
 
 @dataclass(frozen=True)
@@ -203,19 +194,6 @@ def _closed(operator: HermitianOperator, vectors: SpinorField, norm: float) -> S
     found.copy(both)
     rayleigh_ritz(operator, found)
     return found
-
-
-def norm_bound(square: LinearOperator, start: SpinorField) -> float:
-    """Return a number a little above the largest eigenvalue of a positive operator."""
-    search = ShiftedSearch(square, start, 1)
-    search.r.copy(start)
-    for _ in search.steps((0.0,)):
-        if search.iterations >= FIRST_CHECK and search.iterations % CHECKS == 0:
-            ends = search.lanczos[0].ends()
-            if ends.largest_error <= NORM_ACCURACY * ends.largest:
-                break
-    ends = search.lanczos[0].ends()
-    return MARGIN * (ends.largest + min(ends.largest_error, NORM_ACCURACY * ends.largest))
 
 
 def _used(

@@ -28,6 +28,7 @@ from gauge_mc.quarks.hadrons.propagators import Propagator
 from gauge_mc.quarks.matrices.linear import EVEN, ODD, Apply, InexactOperator, LinearOperator
 from gauge_mc.quarks.matrices.preconditioned import norms_of
 from gauge_mc.quarks.modes.chirality import CombineChiralities, HermitianOperator
+from gauge_mc.quarks.modes.kept_low_modes import kept_low_modes
 from gauge_mc.quarks.modes.low_modes import (
     LowModeRequest,
     LowModes,
@@ -38,7 +39,7 @@ from gauge_mc.quarks.modes.low_modes import (
 )
 from gauge_mc.quarks.modes.mode_files import ModePath
 from gauge_mc.quarks.operators import Wilson
-from gauge_mc.quarks.overlap.kept_modes import kept_kernel_modes, kept_low_modes
+from gauge_mc.quarks.overlap.kept_modes import kept_kernel_modes
 from gauge_mc.quarks.overlap.kernel_modes import MODES
 from gauge_mc.quarks.overlap.sign_function import ACCURACY, SignFunction
 from gauge_mc.quarks.overlap.solver import TOGETHER, OverlapSolution, solve_all

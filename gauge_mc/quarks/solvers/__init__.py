@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from gauge_mc import defaults
 from gauge_mc.errors import ConvergenceError, GaugeError, UsageError
+from gauge_mc.options import Option, check_declared
+from gauge_mc.quarks.matrices.deflation import DEFLATE, DeflatedCorrection, Deflation
 from gauge_mc.quarks.matrices.hopping import HoppingOperator
 from gauge_mc.quarks.matrices.linear import Apply, LinearOperator
 from gauge_mc.quarks.matrices.preconditioned import System
@@ -46,7 +48,7 @@ METHODS = {
 }
 """How lower precision is combined with double precision."""
 
-REDUCTION = {
+USUAL_REDUCTIONS = {
     (RELIABLE, "double"): 1e-6,
     (RELIABLE, "single"): 1e-3,
     (RELIABLE, "half"): 1e-1,
@@ -54,8 +56,28 @@ REDUCTION = {
     (DEFECT, "single"): 1e-4,
     (DEFECT, "half"): 1e-1,
 }
-"""Factor by which the iterated residual falls before the true one is computed, by method and inner
-precision. With half precision and reliable updates 0.1, as in arXiv:0911.3191, section 5."""
+"""Default of `REDUCTION` by method and inner precision. With half precision and reliable updates it
+is 0.1, as in arXiv:0911.3191, section 5."""
+
+
+def _usual_in(inner: str) -> list[str]:
+    """Return the different values of `USUAL_REDUCTIONS` in a precision, as text."""
+    return list(dict.fromkeys(f"{USUAL_REDUCTIONS[method, inner]:g}" for method in METHODS))
+
+
+REDUCTION = Option(
+    "reduction",
+    float,
+    "Factor by which the iterated residual falls, from its largest value since the last true one, "
+    "before the true residual is computed: δ of reliable updates, ε_in of defect correction.",
+    ", ".join(
+        f"{' or '.join(_usual_in(inner))} in {inner} precision" for inner in reversed(STORAGES)
+    ),
+    least=0,
+    most=1,
+    inside=True,
+)
+"""When the true residual is computed (M. A. Clark et al., arXiv:0911.3191)."""
 
 PATIENCE = 200
 """Usual value of `Solver.plateau`."""
@@ -97,6 +119,9 @@ class SolverParameters:
         Precision of the iterations: ``half``, ``single`` or ``double``.
     reals : int, optional
         Reals per link in the iterations; see `DiracOperator.prepared`.
+    reduction : float, optional
+        Factor by which the iterated residual falls before the true one is computed, in every
+        precision of the iterations; by default that of `USUAL_REDUCTIONS`.
     """
 
     tolerance: float = defaults.TOLERANCE
@@ -104,6 +129,7 @@ class SolverParameters:
     method: str = RELIABLE
     inner: str = defaults.INNER
     reals: int | None = None
+    reduction: float | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not LEAST_TOLERANCE <= self.tolerance < 1:
@@ -118,6 +144,12 @@ class SolverParameters:
                 f"There is no method '{self.method}'; choose {in_words(METHODS, 'or')}."
             )
         storage_of(self.inner)
+        check_declared((REDUCTION,), {REDUCTION.name: self.reduction})
+
+    @property
+    def falls(self) -> float:
+        """Factor by which the iterated residual falls before the true one is computed."""
+        return self.reduction or USUAL_REDUCTIONS[self.method, self.inner]
 
 
 @dataclass
@@ -261,7 +293,7 @@ class ResidualWatch:
         plateau: int,
         together: bool,
     ) -> None:
-        self._reduction = REDUCTION[request.method, request.inner]
+        self._reduction = request.falls
         self._most, self._targets, self._plateau = request.iterations, targets, plateau
         self._together = together
         self._norms = self._highest = self._lowest = self.smallest = norms.copy()
@@ -538,6 +570,8 @@ class Residual:
         That of the same system in another form, whose solution is kept if it is better than 0.
     memory : ResidualMemory, optional
         Memory of the caller, who calls `restart` first; by default it is new.
+    deflation : Deflation, optional
+        Low modes, along which the solution is completed whenever the true residual is computed.
     """
 
     def __init__(
@@ -545,6 +579,7 @@ class Residual:
         system: ReducedSystem,
         before: Residual | None = None,
         memory: ResidualMemory | None = None,
+        deflation: Deflation | None = None,
     ) -> None:
         self._b = system.reduced
         own = memory or ResidualMemory.like(self._b)
@@ -560,9 +595,14 @@ class Residual:
         self._take: dict[int, Apply] = {}
         """Copies of corrections by their identity; the calls keep these."""
         self._b_b = Multiply(self._b)
+        self._deflate: DeflatedCorrection | None = None
+        if deflation:
+            operator = system.preconditioned
+            self._deflate = DeflatedCorrection(deflation, operator, self.y, self.r)
         if not memory:
             self.first: Norms = np.sqrt(self._b_b().norm2)
             self.update()
+            self._complete(np.zeros(self._b.count, np.bool_))
 
     def restart(self) -> None:
         """Begin with y = 0, after the right-hand sides have changed."""
@@ -582,6 +622,7 @@ class Residual:
         self._take[id(x)]()
         self._add(1, np.where(done, 0.0, 1.0))
         self.update()
+        self._complete(done)
 
     def update(self) -> None:
         """Compute the true residual and its norms."""
@@ -590,12 +631,19 @@ class Residual:
         self._subtract(-1)
         self.norms[:] = np.sqrt(self._subtract.products().norm2)
 
+    def _complete(self, done: Mask) -> None:
+        """Add what solutions that are not done lack along low modes."""
+        if self._deflate:
+            self._deflate(done)
+            self.update()
+
 
 def solve(
     operator: HoppingOperator,
     source: SpinorField,
     solver: str,
     request: SolverParameters,
+    deflation: Deflation | None = None,
 ) -> Solution:
     """Solve M x = b for all vectors of a field.
 
@@ -609,6 +657,9 @@ def solve(
         Name of a registered solver.
     request : SolverParameters
         Tolerance, limits and precision.
+    deflation : Deflation, optional
+        Low modes of the operator, along which solutions need no iteration, for a solver that uses
+        the adjoint.
 
     Returns
     -------
@@ -619,16 +670,22 @@ def solve(
 
     Raises
     ------
+    UsageError
+        If the solver does not use the adjoint, but there are low modes.
     GaugeError
-        If the tolerance cannot be reached.
+        If the tolerance cannot be reached, or low modes are those of another operator.
     """
+    if deflation:
+        check_deflates(solver)
     began = time.perf_counter()
     ladder = _ladder(SOLVERS[solver], request.inner)
     kind, inner = ladder.pop(0)
     system = System(operator, source, kind.uses_adjoint)
     if not np.isfinite(system.norms).all():
         raise GaugeError("The source contains a value that is not a number, or is too large.")
-    outer = Residual(system)
+    if deflation:
+        deflation.check(system.preconditioned)
+    outer = Residual(system, deflation=deflation)
     progress = SolverProgress(iterated=np.zeros_like(system.norms))
     targets = np.full_like(system.norms, request.tolerance)
     residual = np.full_like(targets, math.inf)
@@ -667,6 +724,22 @@ def solve(
         time.perf_counter() - began,
         tuple(progress.notes),
     )
+
+
+def check_deflates(solver: str) -> None:
+    """Refuse a solver that does not use the adjoint of the operator, and so has no low modes.
+
+    Raises
+    ------
+    UsageError
+        If it is such a solver.
+    """
+    known = [name for name, one in SOLVERS.items() if one.uses_adjoint]
+    if solver not in known:
+        raise UsageError(
+            f"{DEFLATE.flag} is for solvers that use the adjoint of the operator, not for "
+            f"{solver}; choose {in_words(known, 'or')}, or leave it out."
+        )
 
 
 Step = tuple[type[Solver], str]

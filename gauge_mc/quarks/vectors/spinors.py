@@ -124,16 +124,18 @@ class SpinorField:
         made.restore(vectors)
         return made
 
-    def like(self, precision: str | None = None, parity: int | None = None) -> SpinorField:
-        """Return an empty field with as many vectors.
+    def like(
+        self, precision: str | None = None, parity: int | None = None, count: int | None = None
+    ) -> SpinorField:
+        """Return an empty field.
 
-        By default it has the same precision and is on the same sites.
+        By default it has the same precision, is on the same sites, and has as many vectors.
         """
         if parity is None and len(self.parities) == 1:
             parity = self.parities[0]
         name = precision or self.storage.name
-        count = self.count // self.replicas
-        return SpinorField.empty(self.field, name, count, parity, self.fifth)
+        each = count or self.count // self.replicas
+        return SpinorField.empty(self.field, name, each, parity, self.fifth)
 
     @property
     def replicas(self) -> int:

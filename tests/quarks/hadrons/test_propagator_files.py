@@ -283,6 +283,7 @@ def test_strict_propagators_are_kept_for_strict_measurements_alone(field, tmp_pa
         {"inner": "double"},
         {"tolerance": 2e-10},
         {"solver": "cg"},
+        {"reduction": 0.01},
         {"csw": 1.0},
         {"csw": 1 + 1e-12},
     )

@@ -17,9 +17,10 @@ from gauge_mc.quarks.modes.low_modes import (
     random_vector,
     ritz_minimum,
 )
+from gauge_mc.quarks.modes.spectrum import norm_bound
 from gauge_mc.quarks.operators import Wilson
 from gauge_mc.quarks.overlap import kernel_modes as module
-from gauge_mc.quarks.overlap.kernel_modes import chosen_number, kernel_modes, norm_bound
+from gauge_mc.quarks.overlap.kernel_modes import chosen_number, kernel_modes
 from gauge_mc.quarks.vectors.algebra import Combine
 from gauge_mc.quarks.vectors.basis import Projection
 from gauge_mc.quarks.vectors.spinors import SpinorField

@@ -9,11 +9,12 @@ import pytest
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.quarks.modes.chirality import HermitianOperator
+from gauge_mc.quarks.modes.kept_low_modes import kept_low_modes
 from gauge_mc.quarks.modes.low_modes import LowModes
 from gauge_mc.quarks.modes.mode_files import ModePath
 from gauge_mc.quarks.operators import Wilson
 from gauge_mc.quarks.overlap import kept_modes
-from gauge_mc.quarks.overlap.kept_modes import kept_kernel_modes, kept_low_modes
+from gauge_mc.quarks.overlap.kept_modes import kept_kernel_modes
 from gauge_mc.quarks.vectors.spinors import SpinorField
 from tests.reference import overlap as reference
 from tests.reference.fields import random_field

@@ -30,6 +30,7 @@ from gauge_mc.quantities.overlap.analysis.records import (
     RHO_KEY,
 )
 from gauge_mc.quarks.diagonal.clover_term import CSW
+from gauge_mc.quarks.modes.mode_files import STORED_MODES
 from gauge_mc.quarks.operators.overlap import (
     APPROXIMATION,
     LOW_MODES,
@@ -57,14 +58,6 @@ EIGENVALUES_OPTION = Option(
     usual=NUMBER,
     least=1,
     most=MOST_EIGENVALUES,
-)
-STORED_MODES = Option(
-    "stored_modes",
-    str,
-    "Folder of eigenvectors of the kernel operator and of D: those that it has are read, and the "
-    "others are written there.",
-    metavar="FOLDER",
-    folder=True,
 )
 
 EIGENVALUE_TABLE = SecondaryTable(

@@ -8,6 +8,8 @@ from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.quantities.hadrons.observables.baryons import Baryons
 from gauge_mc.quantities.hadrons.observables.mesons import USUAL_PAIRS, Mesons
+from gauge_mc.quantities.hadrons.observables.parts.correlators import SOLVES
+from gauge_mc.quantities.hadrons.observables.parts.quarks import Quarks
 from gauge_mc.quarks.sources import parse_source
 from gauge_mc.quarks.vectors.gamma import CONJUGATION, GAMMA_5, SIXTEEN
 from gauge_mc.quarks.vectors.spinors import SpinorField
@@ -145,6 +147,12 @@ def test_nucleons_of_dense_propagators(best_device, rng):
     assert [key[:2] for key in deltas] == [(k, k) for k in KAPPAS for _ in range(2)]
 
 
+def test_the_reduction_of_the_solver_is_that_of_the_measurement():
+    for options, expected in (({}, 1e-3), ({"reduction": 0.02}, 0.02)):
+        quarks = Quarks.of_options(LATTICE, "mesons", {"kappa": "0.1", **options})
+        assert quarks.request.falls == expected
+
+
 @pytest.mark.longer
 def test_diquarks_are_degenerate_with_mesons(best_device, rng):
     lattice = Lattice(4, 4, 4, 4)
@@ -162,6 +170,45 @@ def test_diquarks_are_degenerate_with_mesons(best_device, rng):
         meson = mesons[*quarks, gamma, gamma, px, py, pz]
         assert np.abs(values - meson).max() < TOLERANCE * np.abs(meson).max()
     assert (parities["g5"], parities["unit"], parities["gx"], parities["gxg5"]) == (1, -1, 1, -1)
+
+
+@pytest.mark.slow
+def test_deflated_solutions_are_the_same_in_fewer_iterations(best_device, rng, tmp_path):
+    """Modes of every kappa are kept, and read by the next measurement, whose rows are the same."""
+    field, _ = field_of("su3", rng, best_device)
+    options = {"kappa": "0.2,0.22", "source": ("point", "wall:1")}
+
+    def measured(**more):
+        observable = Mesons.for_lattice(LATTICE, **options, **more)
+        found = observable.measurer(field)(field)
+        return np.array([row[-2:] for row in found]), list(found.secondary[SOLVES.name])
+
+    plain, slow = measured(solver="cg")
+    deflated, fast = measured(deflate=4, stored_modes=str(tmp_path))
+    files = {one: one.read_bytes() for one in tmp_path.iterdir()}
+    assert len(files) == 2
+    assert np.abs(deflated - plain).max() < TOLERANCE * np.abs(plain).max()
+    columns = [one.name for one in SOLVES.columns]
+    iterations, residual = columns.index("iterations"), columns.index("residual")
+    for one, before in zip(fast, slow, strict=True):
+        assert one[iterations] < 0.9 * before[iterations]
+        assert one[residual] <= 1e-10
+    again, _ = measured(deflate=4, stored_modes=str(tmp_path))
+    np.testing.assert_array_equal(again, deflated)
+    assert {one: one.read_bytes() for one in tmp_path.iterdir()} == files
+
+
+def test_deflated_measurements_are_those_of_conjugate_gradients():
+    """Their header says how many modes there are; a measurement that only compiles has none."""
+    observable = Mesons.for_lattice(LATTICE, kappa="0.1", deflate=4, stored_modes="modes")
+    assert observable.quarks.solver == "cg"
+    assert observable.header["deflate"] == "4 low modes"
+    assert observable.loose == "--deflate"
+    assert "deflate" not in observable.warm_up.header
+    assert observable.rehearsed is None
+    plain = Mesons.for_lattice(LATTICE, kappa="0.1")
+    assert (plain.quarks.solver, plain.loose) == ("bicgstab", "")
+    assert "deflate" not in plain.header
 
 
 @pytest.mark.slow
@@ -191,6 +238,13 @@ def test_twisted_boundaries_of_free_quarks(best_device):
         ({"kappa": "0.1", "smear": ("ape:0.5x2",)}, "--smear is for sources that are smeared"),
         ({"kappa": "0.1", "p2_max": -1}, "--p2-max is -1; give a whole number from 0 to 100"),
         ({"kappa": "0.1", "p2_max": 9}, "--p2-max is 9, but n and n - L are the same momentum on"),
+        ({"kappa": "0.1", "deflate": 0}, "--deflate is 0; give a whole number from 1 to 500"),
+        ({"quark": "domain-wall:m=0.1", "deflate": 2}, "--deflate is for quarks with a hopping"),
+        (
+            {"kappa": "0.1", "deflate": 2, "solver": "bicgstab"},
+            "--deflate is for solvers that use the adjoint of the operator, not for bicgstab",
+        ),
+        ({"kappa": "0.1", "stored_modes": "f"}, "--stored-modes keeps the low modes of --deflate"),
         (
             {"kappa": "0.1", "source": ("gauss:1,3",), "boundary": "0.5,0,0,1"},
             "Smeared sources need quarks that are periodic in space",

@@ -151,6 +151,7 @@ def test_the_measurement_that_compiles_kernels_is_short():
         ({"quark": "domain-wall:rho=1,m=0.1"}, "The operator domain-wall has no parameter rho"),
         ({"quark": "overlap:m=0.1", "solver": "bicgstab"}, "are solved for by cg, not by bicgstab"),
         ({"quark": "overlap:m=0.1", "inner": "single"}, "--inner has no effect"),
+        ({"quark": "overlap:m=0.1", "reduction": 0.1}, "--reduction has no effect"),
         ({"quark": "overlap:m=0.1", "links": 18}, "--links has no effect"),
         ({"quark": "overlap:m=0.1", "kappa": "0.1"}, "--quark has all parameters"),
     ],

@@ -37,6 +37,7 @@ from gauge_mc.quantities.hadrons.observables.parts.propagators import SolveRecor
 from gauge_mc.quantities.hadrons.observables.parts.quarks import Quarks
 from gauge_mc.quarks.hadrons.contractions import Momentum
 from gauge_mc.quarks.hadrons.propagators import Propagator
+from gauge_mc.quarks.matrices.deflation import DEFLATE
 from gauge_mc.quarks.operators import INVERSE
 from gauge_mc.quarks.overlap.sign_report import SIGN_COLUMNS
 from gauge_mc.quarks.vectors.transport import reals_of
@@ -151,7 +152,9 @@ class QuarkObservable(Observable):
 
     @property
     def loose(self) -> str:
-        """Quarks whose masses are solved for together; see `Observable.loose`."""
+        """Quarks whose solutions need eigenvectors; see `Observable.loose`."""
+        if self.quarks.deflate:
+            return DEFLATE.flag
         return f"{QUARK.flag} {self.quarks.family.name}" if self.quarks.family else ""
 
     @property
@@ -167,7 +170,7 @@ class QuarkObservable(Observable):
     def warm_up(self: Self) -> Self:
         """The same for a heavy quark and a large tolerance; see `Observable.warm_up`."""
         request = replace(self.quarks.request, tolerance=WARM_UP_TOLERANCE)
-        quarks = replace(self.quarks, request=request, folder="")
+        quarks = replace(self.quarks, request=request, folder="", deflate=0, stored_modes="")
         if quarks.massive:
             quarks = replace(quarks, massive=quarks.massive.warm_up(WARM_UP_MASS))
         else:
@@ -181,7 +184,7 @@ class QuarkObservable(Observable):
         None for operators that look for eigenvalues, since all of them would be zero.
         """
         massive = self.quarks.massive
-        if self.quarks.family:
+        if self.quarks.family or self.quarks.deflate:
             return None
         quarks = replace(self.quarks, folder="", massive=massive.rehearsed if massive else None)
         return replace(self, quarks=quarks)

@@ -15,9 +15,18 @@ from gauge_mc.options import Option, merged
 from gauge_mc.quantities.hadrons.observables.parts.quark_masses import EXAMPLE, QuarkMasses
 from gauge_mc.quarks.diagonal import LARGEST, MU, TERMS
 from gauge_mc.quarks.hadrons.contractions import Momentum
+from gauge_mc.quarks.matrices.deflation import DEFLATE
+from gauge_mc.quarks.modes.mode_files import STORED_MODES
 from gauge_mc.quarks.operators import hopping_operators
 from gauge_mc.quarks.overlap.solver import TOGETHER as OVERLAP_TOGETHER
-from gauge_mc.quarks.solvers import ITERATIONS, LEAST_TOLERANCE, METHODS, RELIABLE, SOLVERS
+from gauge_mc.quarks.solvers import (
+    ITERATIONS,
+    LEAST_TOLERANCE,
+    METHODS,
+    REDUCTION,
+    RELIABLE,
+    SOLVERS,
+)
 from gauge_mc.quarks.sources import SOURCES
 from gauge_mc.quarks.vectors.angles import BOUNDARY
 from gauge_mc.quarks.vectors.storage import STORAGES
@@ -85,7 +94,7 @@ SOLVER = Option(
     "solver",
     str,
     "Solver of the Dirac equation.",
-    f"{defaults.SOLVER}, or {defaults.WALL_SOLVER} with --quark",
+    f"{defaults.SOLVER}, or {defaults.WALL_SOLVER} with --quark or --deflate",
     choices=tuple(SOLVERS),
 )
 
@@ -147,9 +156,9 @@ def quark_owners() -> list[tuple[str, tuple[Option, ...]]]:
     """Return what declares options of measurements with quarks, with the options of each."""
     before = (KAPPA, QUARK, MUS)
     after = (BOUNDARY, SOURCE, SMEAR_SINK, MOMENTA)
-    solving = (SOLVER, INNER, METHOD, LINKS, TOLERANCE, ITERATION_LIMIT, TOGETHER)
-    hadrons = "all hadrons"
-    return [(hadrons, before), *operator_owners(), (hadrons, (*after, *solving, PROPAGATORS))]
+    solving = (SOLVER, INNER, METHOD, REDUCTION, LINKS, TOLERANCE, ITERATION_LIMIT, TOGETHER)
+    hadrons, kept = "all hadrons", (DEFLATE, STORED_MODES, PROPAGATORS)
+    return [(hadrons, before), *operator_owners(), (hadrons, (*after, *solving, *kept))]
 
 
 def quark_options() -> tuple[Option, ...]:

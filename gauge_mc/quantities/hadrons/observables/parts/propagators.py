@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,6 +32,8 @@ from gauge_mc.quarks.domain_walls.walls import WallOperator
 from gauge_mc.quarks.hadrons.propagator_files import STRICTLY
 from gauge_mc.quarks.hadrons.propagator_path import PropagatorPath
 from gauge_mc.quarks.hadrons.propagators import Propagator
+from gauge_mc.quarks.matrices.deflation import DEFLATE, Deflation
+from gauge_mc.quarks.modes.reduced_modes import reduced_modes
 from gauge_mc.quarks.operators import DiracOperator, operator_with
 from gauge_mc.quarks.overlap.mass_family import MassFamily
 from gauge_mc.quarks.solvers import ITERATIONS, solve
@@ -106,11 +108,12 @@ def solutions(
         yield from _solutions_of_family(quarks, field, links, solves)
         return
     operators = {quark: _operator(quarks, field, quark) for quark in quarks.kinds}
+    low = {quark: cache(partial(_low_modes, quarks, one)) for quark, one in operators.items()}
     try:
         for source in quarks.sources:
             found = {}
             for quark, operator in operators.items():
-                measure = partial(_solve, quarks, quark, operator, source, links)
+                measure = partial(_solve, quarks, quark, operator, source, links, low[quark])
                 alone = len(quarks.sources) == 1
                 key = _own(quarks, quark.m), quark
                 once = field.devices.shared.once
@@ -184,6 +187,7 @@ def _solve(
     operator: DiracOperator,
     source: Source,
     links: Field,
+    low: Callable[[], Deflation | None],
 ) -> QuarkSolution:
     vectors = SpinorField.empty(operator.field, PRECISION, SPINS * links.group.colours)
     source.fill(vectors, links)
@@ -193,7 +197,7 @@ def _solve(
     kept = _propagator_path(quarks, quark, source, strict) if quarks.folder else None
     found = kept.read(operator, vectors, quarks.request.tolerance) if kept else None
     if not found:
-        found = solve(operator, vectors, quarks.solver, quarks.request)
+        found = solve(operator, vectors, quarks.solver, quarks.request, low())
         if kept:
             kept.write(vectors, found.x)
     label = quarks.label(source)
@@ -204,6 +208,16 @@ def _solve(
         source.smear_sink(found.x, links)
     propagator = Propagator(found.x, operator.kappa, operator.boundary, source.place)
     return QuarkSolution(propagator, (*words, *numbers))
+
+
+def _low_modes(quarks: Quarks, operator: DiracOperator) -> Deflation | None:
+    """Return the low modes with which solutions are deflated, if there are any."""
+    if not quarks.deflate:
+        return None
+    lines, began = _ProgressLines("low modes"), time.perf_counter()
+    found = reduced_modes(operator, quarks.deflate, quarks.stored_modes or None)
+    lines(f"{quarks.deflate} at kappa = {operator.kappa:g}, in {time.perf_counter() - began:.1f} s")
+    return found
 
 
 def _solve_walls(
@@ -270,8 +284,10 @@ def _propagator_path(quarks: Quarks, quark: Quark, source: Source, strict: bool)
     own = {"kappa": repr(quark.kappa), **mass, "sources": source.label}
     if strict:
         request = replace(quarks.request, iterations=ITERATIONS)  # which change no solution
-        own[STRICTLY] = repr((quarks.parameters, quarks.angles, quarks.solver, request))
-    left_out = ("tolerance", MUS.name)
+        # Versions without this option named the same files.
+        chosen = (request.reduction,) if request.reduction else ()
+        own[STRICTLY] = repr((quarks.parameters, quarks.angles, quarks.solver, request, *chosen))
+    left_out = ("tolerance", MUS.name, DEFLATE.name)
     known = {name: value for name, value in quarks.header.items() if name not in left_out}
     return PropagatorPath(Path(quarks.folder), {**known, **own})
 

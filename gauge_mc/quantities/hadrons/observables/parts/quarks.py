@@ -36,9 +36,18 @@ from gauge_mc.quantities.hadrons.observables.parts.options import (
 )
 from gauge_mc.quantities.hadrons.observables.parts.quark_masses import QuarkMasses
 from gauge_mc.quarks.hadrons.contractions import AT_REST, Momentum
+from gauge_mc.quarks.matrices.deflation import DEFLATE
+from gauge_mc.quarks.modes.mode_files import STORED_MODES
 from gauge_mc.quarks.operators import check_kappa
 from gauge_mc.quarks.overlap.mass_family import MassFamily
-from gauge_mc.quarks.solvers import ITERATIONS, RELIABLE, SOLVERS, SolverParameters
+from gauge_mc.quarks.solvers import (
+    ITERATIONS,
+    REDUCTION,
+    RELIABLE,
+    SOLVERS,
+    SolverParameters,
+    check_deflates,
+)
 from gauge_mc.quarks.sources import Source, parse_source
 from gauge_mc.quarks.vectors.angles import BOUNDARY, angles_of, phases_of
 from gauge_mc.quarks.vectors.transport import Boundary
@@ -89,6 +98,10 @@ class Quarks:
     """Columns that are solved together for quarks with a mass."""
     folder: str = ""
     """Folder in which propagators are kept; if it is empty, they are not."""
+    deflate: int = 0
+    """Number of low modes along which solutions need no iteration."""
+    stored_modes: str = ""
+    """Folder in which low modes are kept; if it is empty, they are not."""
 
     def __post_init__(self) -> None:
         if self.massive and (self.kappas or any(self.mus) or self.parameters):
@@ -102,6 +115,18 @@ class Quarks:
                 f"leave it out, or leave out {QUARK.flag}."
             )
         SOLVERS.check(self.solver, SOLVER.flag)
+        if self.stored_modes and not self.deflate:
+            raise UsageError(
+                f"{STORED_MODES.flag} keeps the low modes of {DEFLATE.flag}; give their number by "
+                f"{DEFLATE.flag}, or leave it out."
+            )
+        if self.deflate and self.massive:
+            raise UsageError(
+                f"{DEFLATE.flag} is for quarks with a hopping parameter; leave it out, or leave "
+                f"out {QUARK.flag}."
+            )
+        if self.deflate:
+            check_deflates(self.solver)
         if self.family and self.solver != self.family.solver:
             raise UsageError(
                 f"Quarks with the operator {self.family.name} are solved for by "
@@ -137,12 +162,13 @@ class Quarks:
         if len(massive) > 1:
             raise UsageError(f"{QUARK.flag} has {len(massive)} operators; give one.")
         family = family_of(massive[0]) if massive else None
-        ignored = [one.flag for one in (INNER, METHOD, LINKS) if one.name in given]
+        ignored = [one.flag for one in (INNER, METHOD, REDUCTION, LINKS) if one.name in given]
         if family and ignored:
             raise UsageError(
                 f"{ignored[0]} has no effect on quarks with the operator {family.name}, which are "
                 "computed in double precision; leave it out."
             )
+        normal = massive or DEFLATE.name in given
         return cls(
             lattice,
             numbers_of(given, KAPPA),
@@ -154,16 +180,19 @@ class Quarks:
             given.get(SMEAR_SINK.name, False),
             make_smearing(given.get("smear", NO_SMEARING), others),
             momenta_up_to(given.get(MOMENTA.name, 0), lattice),
-            given.get(SOLVER.name, defaults.WALL_SOLVER if massive else defaults.SOLVER),
+            given.get(SOLVER.name, defaults.WALL_SOLVER if normal else defaults.SOLVER),
             SolverParameters(
                 given.get(TOLERANCE.name, defaults.TOLERANCE),
                 given.get(ITERATION_LIMIT.name, ITERATIONS),
                 given.get(METHOD.name, RELIABLE),
                 given.get(INNER.name, defaults.INNER),
                 given.get(LINKS.name),
+                given.get(REDUCTION.name),
             ),
             given.get(TOGETHER.name, family.together if family else 1),
             given.get(PROPAGATORS.name, ""),
+            given.get(DEFLATE.name, 0),
+            given.get(STORED_MODES.name, ""),
         )
 
     @property
@@ -190,6 +219,7 @@ class Quarks:
             "sources": " ".join(self.label(one) for one in self.sources),
             **smearing,
             "tolerance": f"{self.request.tolerance:g}",
+            **({DEFLATE.name: f"{self.deflate} low modes"} if self.deflate else {}),
         }
 
     def label(self, source: Source) -> str:
@@ -205,11 +235,12 @@ class Quarks:
             )
         for kappa in self.kappas:
             check_kappa(kappa)
-        if self.folder and not may_be_made(Path(self.folder)):
-            raise UsageError(
-                f"{PROPAGATORS.flag}: no files can be written in a folder {self.folder}; choose "
-                "another one."
-            )
+        for option, folder in ((PROPAGATORS, self.folder), (STORED_MODES, self.stored_modes)):
+            if folder and not may_be_made(Path(folder)):
+                raise UsageError(
+                    f"{option.flag}: no files can be written in a folder {folder}; choose another "
+                    "one."
+                )
 
     @property
     def kinds(self) -> tuple[Quark, ...]:

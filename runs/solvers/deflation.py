@@ -1,0 +1,75 @@
+"""Iterations of conjugate gradients for light quarks, with and without low modes.
+
+``python runs/solvers/deflation.py [FILE] [--kappa K,K...] [--modes N,N...] [--inner PRECISION]``
+solves M x = b for all spins and colours of a point source, on the links of a file, or on those of
+``--lattice`` and ``--beta`` after ``--sweeps`` of the heatbath. It prints a row for each kappa and
+number of modes: the lowest and the highest eigenvalue among them, the seconds of their search, the
+iterations of the solution, its true residual and its seconds.
+"""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from gauge_mc import Field, Random, Wilson, heatbath, measure
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.numbers import listed, number, whole_number
+from gauge_mc.quarks.modes.reduced_modes import reduced_modes
+from gauge_mc.quarks.operators import DiracOperator
+from gauge_mc.quarks.solvers import SolverParameters, solve
+from gauge_mc.quarks.sources import parse_source
+from gauge_mc.quarks.vectors.spinors import SPINS, SpinorField
+from gauge_mc.quarks.vectors.storage import STORAGES
+
+
+def links(given: argparse.Namespace) -> Field:
+    """Return the links of a file, or those after sweeps of the heatbath."""
+    if given.file:
+        return Field.load(given.file, precision="double")
+    field = Field.hot(Lattice.parse(given.lattice), "su3", "double")
+    heatbath(field, given.beta, Random.for_field(field), given.sweeps)
+    return field
+
+
+def row(operator: DiracOperator, source: SpinorField, modes: int, request: SolverParameters) -> str:
+    """Return the numbers of a solution with some low modes, as text."""
+    began, low = time.perf_counter(), None
+    if modes:
+        low = reduced_modes(operator, modes)
+    ends = f"{low.values[0]:.4g}, {low.values[-1]:.4g}" if low else "-, -"
+    searched = time.perf_counter() - began
+    found = solve(operator, source, "cg", request, low)
+    numbers = f"{found.iterations}, {found.residual.max():.2g}, {found.seconds:.1f}"
+    return f"{modes}, {ends}, {searched:.1f}, {numbers}"
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("file", type=Path, nargs="?")
+    parser.add_argument("--lattice", default="8x8x8x16")
+    parser.add_argument("--beta", type=float, default=6.0)
+    parser.add_argument("--sweeps", type=int, default=200)
+    parser.add_argument("--kappa", default="0.150,0.1535,0.1550,0.1560")
+    parser.add_argument("--csw", type=float, default=0.0)
+    parser.add_argument("--modes", default="0,8,16,32")
+    parser.add_argument("--inner", default="single", choices=tuple(STORAGES))
+    parser.add_argument("--tolerance", type=float, default=1e-10)
+    given = parser.parse_args()
+    field = links(given)
+    source = SpinorField.empty(field, "double", SPINS * field.group.colours)
+    parse_source("point", field.lattice).fill(source, field)
+    request = SolverParameters(given.tolerance, inner=given.inner)
+    (plaquette,) = measure(field, "plaquette")["plaquette"]
+    print(f"# {field.lattice}, plaquette {plaquette:.6f}, csw {given.csw:g}, inner {given.inner}")
+    print("# kappa, modes, lowest, highest, seconds, iterations, residual, seconds of the solution")
+    for kappa in listed(given.kappa, number):
+        operator = Wilson(field, kappa, given.csw)
+        for modes in listed(given.modes, whole_number):
+            print(f"{kappa:g},", row(operator, source, modes, request))
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
