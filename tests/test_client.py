@@ -26,13 +26,13 @@ def packages(root, tmp_path_factory):
     (packages,) = (folder / "venv" / "lib").glob("python*/site-packages")
     with ZipFile(*folder.glob("*.whl")) as wheel:
         wheel.extractall(packages)
-    # What the package depends on is where the tests have it.
+    # The dependencies of the package are those of the tests.
     (packages / "dependencies.pth").write_text(str(Path(find_spec("numpy").origin).parents[1]))
     return packages
 
 
 def checked(packages, program):
-    """What mypy says of a program outside of the checkout; nothing if it complains of nothing."""
+    """Complaints of mypy about a program outside of the checkout; empty if it has none."""
     python = packages.parents[2] / "bin" / "python"
     variables = {
         key: value for key, value in os.environ.items() if key not in ("MYPYPATH", "PYTHONPATH")

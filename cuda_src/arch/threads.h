@@ -1,4 +1,4 @@
-// What systems do differently for threads: how they sleep, and how they are bound to cores.
+// Differences between systems: how threads sleep, and how they are bound to cores.
 #pragma once
 
 #include <pthread.h>

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from gauge_mc.benchmarks.kernels import Benchmark
     from gauge_mc.benchmarks.observables import ObservablesTime
     from gauge_mc.benchmarks.operators import OperatorTime
-    from gauge_mc.benchmarks.over import BenchSeries, Result
+    from gauge_mc.benchmarks.over import BenchSeries, RateSeries, Result
     from gauge_mc.benchmarks.quarks import QuarksTime
     from gauge_mc.console import Console
     from gauge_mc.domain.device_group import DeviceGroup
@@ -422,11 +422,11 @@ def _draw(found: BenchSeries, file: Path) -> None:
     def known(values: Sequence[float | None]) -> list[tuple[float, float]]:
         return [(x, one) for x, one in zip(found.numbers, values, strict=True) if one]
 
-    curves = [
-        RateCurve(", ".join(label), known(one.rates), known(one.limits), one.storage)
-        for one in found.series
-        if (label := [word for word in one.name.split(", ") if word != one.storage])
-    ]
+    def curve(one: RateSeries) -> RateCurve:
+        words = [word for word in one.name.split(", ") if word != one.storage]
+        return RateCurve(", ".join(words), known(one.rates), known(one.limits), one.storage)
+
+    curves = [curve(one) for one in found.series]
     ticks = [*zip(found.numbers, found.values, strict=True)]
     divided = any(part for one in found.series for part in one.efficiencies)
     draw_rates(curves, AXES[found.axis], found.unit, ticks, file, found.title, divided)

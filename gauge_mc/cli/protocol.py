@@ -42,7 +42,7 @@ class Server:
         The methods besides those of the protocol itself. Their `GaugeError` is an error of the
         parameters.
     instructions : str
-        What the client should know.
+        Instructions for the client.
     out : text file
         Where answers are written.
     """

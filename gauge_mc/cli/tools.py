@@ -146,7 +146,7 @@ class Tool:
                 places[name] = values
             else:
                 options += [f"{one.opts[0]}={word}" for word in values]
-        # What is chosen comes first; after "--" nothing is an option.
+        # The choice comes first; after "--" nothing is an option.
         chosen = [word for words in places.values() for word in words]
         return [self.name, *options, "--", *chosen] if chosen else [self.name, *options]
 

@@ -16,6 +16,7 @@ from typing import BinaryIO, ClassVar
 from gauge_mc import defaults
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import NoMemoryError, UnsupportedError, UsageError
+from gauge_mc.files.averages import Averages
 from gauge_mc.files.input import InputFile
 from gauge_mc.groups import GROUPS, Group, special_unitary
 from gauge_mc.registry import Registry, in_words
@@ -208,6 +209,23 @@ def _check_memory(path: Path, header: Header) -> None:
     needed = WORKING_SLICES * volume * site_bytes
     if needed > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"):
         raise too_large(path)
+
+
+def compare_plaquette(file: InputFile, header: Header, averages: Averages) -> None:
+    """Compare the average plaquette of links in double precision with that in the header.
+
+    Raises
+    ------
+    GaugeError
+        If they differ.
+    """
+    found, stated = averages.mean, header.plaquette or 0.0
+    # Rounding errors of the sum of 6 V plaquettes add up like a random walk. The constant, which
+    # HiRep allows for itself, is for links that were rounded before.
+    if not abs(found - stated) <= 1e-12 + math.sqrt(6 * header.lattice.sites) * 2**-52:
+        raise file.damaged(
+            f"its links have the plaquette {found:.14g}, its header says {stated:.14g}"
+        )
 
 
 def too_large(path: Path) -> NoMemoryError:

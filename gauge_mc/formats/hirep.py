@@ -16,7 +16,6 @@ open boundaries or those of the Schrödinger functional are named and not suppor
 
 from __future__ import annotations
 
-import math
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -28,7 +27,7 @@ from numpy.typing import NDArray
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.files.averages import Averages
 from gauge_mc.files.input import InputFile
-from gauge_mc.formats import FORMATS, Format, LinkSource
+from gauge_mc.formats import FORMATS, Format, LinkSource, compare_plaquette
 from gauge_mc.groups import GROUPS, Group, special_unitary
 from gauge_mc.storage.header import Header, lattice_of
 from gauge_mc.storage.links import Block, Checksums, FileOrder, StoredLinks
@@ -87,12 +86,7 @@ class HiRepReader:
 
     def verify(self, file: InputFile, checksums: Checksums, averages: Averages) -> None:
         """Compare the average plaquette of the links with that in the header."""
-        found, stated = averages.mean, self.header.plaquette or 0.0
-        # HiRep itself allows for 1e-12; rounding errors of large sums add up like a random walk.
-        if not abs(found - stated) <= 1e-12 + math.sqrt(6 * self.header.lattice.sites) * 2**-52:
-            raise file.damaged(
-                f"its links have the plaquette {found:.14g}, its header says {stated:.14g}"
-            )
+        compare_plaquette(file, self.header, averages)
 
 
 class _Quaternions:

@@ -81,8 +81,13 @@ def workflow_text(run: Run, configurations: int) -> str:
     configurations : int
         Number of configurations in the published list.
     """
-    made = [*_making(run)]
-    checks = [*_checking(run, made, configurations)]
+    measured, fits = dict(_measurements(run)), kept_fits(run)
+    unrepeated = {file for file, words in measured.items() if not words}
+    repeated = [one for one in fits if unrepeated.isdisjoint(one.tables)]
+    made = [*_making(run, measured, repeated)]
+    files = [path.name for path in run.tables() if path.exists() and path.name not in unrepeated]
+    files += [one.file for one in repeated]
+    checks = [*_checking(files, made, configurations)]
     targets = [one.makes for one in (*made, *checks)]
     first = "".join(f"        {one!r},\n" for one in targets)
     return (
@@ -128,21 +133,20 @@ def kept_fits(run: Run) -> list[KeptFit]:
     return found
 
 
-def _making(run: Run) -> Iterator[WorkflowRule]:
+def _making(
+    run: Run, measured: Mapping[str, list[str] | None], fits: Sequence[KeptFit]
+) -> Iterator[WorkflowRule]:
     """Yield the rules that make the run, its tables, fits and figures."""
     generated = WorkflowRule("run", [str(CARD)], f"{AGAIN}/run.done", [_line("generate", *_card())])
     yield generated
-    measured = {file: words for file, words in _measurements(run) if words}
-    tables = {file: f"{AGAIN}/{file}.done" for file in measured}
+    tables = {}
     for file, words in measured.items():
-        yield WorkflowRule(
-            _name(MEASURE, file), [generated.makes], tables[file], [_line(MEASURE, *words)]
-        )
+        if words:
+            tables[file] = f"{AGAIN}/{file}.done"
+            line = _line(MEASURE, *words)
+            yield WorkflowRule(_name(MEASURE, file), [generated.makes], tables[file], [line])
     results = []
-    unrepeated = {file for file, words in _measurements(run) if not words}
-    for one in kept_fits(run):
-        if not unrepeated.isdisjoint(one.tables):
-            continue
+    for one in fits:
         needs = [generated.makes, *(tables[file] for file in one.tables if file in tables)]
         line = _line("fit", one.name, RUN, *_options(one.options))
         results.append(f"{RUN}/{one.file}")
@@ -155,13 +159,10 @@ def _making(run: Run) -> Iterator[WorkflowRule]:
 
 
 def _checking(
-    run: Run, made: Sequence[WorkflowRule], configurations: int
+    files: Sequence[str], made: Sequence[WorkflowRule], configurations: int
 ) -> Iterator[WorkflowRule]:
-    """Yield the rules that compare what was made again with what was published."""
+    """Yield the rules that compare files that were made again with the published ones."""
     needs = [one.makes for one in made]
-    unrepeated = {file for file, words in _measurements(run) if not words}
-    files = [path.name for path in run.tables() if path.exists() and path.name not in unrepeated]
-    files += [one.file for one in kept_fits(run) if unrepeated.isdisjoint(one.tables)]
     compared = [shlex.join(["cmp", one, f"{RUN}/{one}"]) for one in files]
     if configurations:
         digests = f"""awk -F, 'NR > 1 {{print $4 "  " $2}}' {CONFIGURATIONS}"""

@@ -192,7 +192,7 @@ class _ForceCheck:
         Parameters
         ----------
         value, force : str
-            What the value and the force of the action are computed from, for the message.
+            Name of the source of the value and of the force of the action, for the message.
         """
         direction = self._draw()
         self._set_momenta(direction)

@@ -356,7 +356,7 @@ class DynamicalQuarks(OptionItem):
     def has_sign(self) -> bool:
         """Whether the determinant may be negative, of which only the modulus is simulated.
 
-        That of a doublet is positive if mu_sigma is larger than mu_delta.
+        The determinant of a doublet is positive if mu_sigma is larger than mu_delta.
         """
         return self.flavours == 1 or (self.is_doublet and self.mu_sigma <= self.mu_delta)
 

@@ -10,10 +10,10 @@ iterations of the solution, its true residual and its seconds.
 import argparse
 import sys
 import time
-from pathlib import Path
 
-from gauge_mc import Field, Random, Wilson, heatbath, measure
-from gauge_mc.domain.lattice import Lattice
+from links import add_options, links_of
+
+from gauge_mc import Wilson, measure
 from gauge_mc.numbers import listed, number, whole_number
 from gauge_mc.quarks.modes.reduced_modes import reduced_modes
 from gauge_mc.quarks.operators import DiracOperator
@@ -21,15 +21,6 @@ from gauge_mc.quarks.solvers import SolverParameters, solve
 from gauge_mc.quarks.sources import parse_source
 from gauge_mc.quarks.vectors.spinors import SPINS, SpinorField
 from gauge_mc.quarks.vectors.storage import STORAGES
-
-
-def links(given: argparse.Namespace) -> Field:
-    """Return the links of a file, or those after sweeps of the heatbath."""
-    if given.file:
-        return Field.load(given.file, precision="double")
-    field = Field.hot(Lattice.parse(given.lattice), "su3", "double")
-    heatbath(field, given.beta, Random.for_field(field), given.sweeps)
-    return field
 
 
 def row(operator: DiracOperator, source: SpinorField, modes: int, request: SolverParameters) -> str:
@@ -47,17 +38,14 @@ def row(operator: DiracOperator, source: SpinorField, modes: int, request: Solve
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("file", type=Path, nargs="?")
-    parser.add_argument("--lattice", default="8x8x8x16")
-    parser.add_argument("--beta", type=float, default=6.0)
-    parser.add_argument("--sweeps", type=int, default=200)
+    add_options(parser)
     parser.add_argument("--kappa", default="0.150,0.1535,0.1550,0.1560")
     parser.add_argument("--csw", type=float, default=0.0)
     parser.add_argument("--modes", default="0,8,16,32")
     parser.add_argument("--inner", default="single", choices=tuple(STORAGES))
     parser.add_argument("--tolerance", type=float, default=1e-10)
     given = parser.parse_args()
-    field = links(given)
+    field = links_of(given)
     source = SpinorField.empty(field, "double", SPINS * field.group.colours)
     parse_source("point", field.lattice).fill(source, field)
     request = SolverParameters(given.tolerance, inner=given.inner)

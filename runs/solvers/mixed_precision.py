@@ -21,13 +21,12 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 
 import numpy as np
+from links import add_options, links_of
 from numpy.typing import NDArray
 
-from gauge_mc import Field, Random, Wilson, heatbath, measure
-from gauge_mc.domain.lattice import Lattice
+from gauge_mc import Wilson, measure
 from gauge_mc.errors import GaugeError
 from gauge_mc.numbers import listed, number
 from gauge_mc.quarks.matrices.preconditioned import System
@@ -116,15 +115,6 @@ def all_precisions(reals: tuple[int, ...], reductions: tuple[float, ...]) -> Ite
                 yield Precisions(outer, inner, one, method, reduction)
 
 
-def links(given: argparse.Namespace) -> Field:
-    """Return the links of a file, or those after sweeps of the heatbath."""
-    if given.file:
-        return Field.load(given.file, precision="double")
-    field = Field.hot(Lattice.parse(given.lattice), "su3", "double")
-    heatbath(field, given.beta, Random.for_field(field), given.sweeps)
-    return field
-
-
 def fractions(x: NDArray[np.complex128], exact: NDArray[np.complex128]) -> str:
     """Return the fractions of components with larger deviations than each of `DEVIATIONS`."""
     some = exact != 0
@@ -135,10 +125,7 @@ def fractions(x: NDArray[np.complex128], exact: NDArray[np.complex128]) -> str:
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("file", type=Path, nargs="?")
-    parser.add_argument("--lattice", default="8x8x8x16")
-    parser.add_argument("--beta", type=float, default=6.0)
-    parser.add_argument("--sweeps", type=int, default=200)
+    add_options(parser)
     parser.add_argument("--kappa", default="0.145,0.150,0.1530")
     parser.add_argument("--csw", type=float, default=0.0)
     parser.add_argument("--solver", default="bicgstab", choices=tuple(SOLVERS))
@@ -152,7 +139,7 @@ def main() -> None:
         for text in (given.kappa, given.tolerance, given.reductions)
     )
     reals = tuple(int(one) for one in listed(given.reals, number))
-    field = links(given)
+    field = links_of(given)
     rows = [*all_precisions(reals, reductions[::-1])]
     alone = Precisions("double", "double", max(reals), DEFECT, min(EXACT, tolerances[0]) / 10)
     (plaquette,) = measure(field, "plaquette")["plaquette"]

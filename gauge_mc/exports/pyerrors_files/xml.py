@@ -40,7 +40,7 @@ def titles(
     tables : mapping of str to TableData
         Its tables.
     content : Content
-        What is exported of them.
+        The part of them that is exported.
     names : sequence of str
         Names of the observables.
     """
