@@ -14,9 +14,17 @@ constexpr int COMBINED_REALS = 2 * MOST_COMBINED;  // their complex factors
 struct Factor {
     double re, im;
 };
-INLINE Factor factor_of(const double (&factors)[FACTOR_REALS], const Site& s) {
-    return {factors[2 * s.replica], factors[2 * s.replica + 1]};
+// A factor for every vector: those of the arguments, or others in the memory of the device.
+struct Factors {
+    double own[FACTOR_REALS];
+    const double* found;  // if not null, they are these
+};
+INLINE Factor factor_of(const Factors& factors, const Site& s) {
+    const double* const factor = (factors.found ? factors.found : factors.own) + 2 * s.replica;
+    return {factor[0], factor[1]};
 }
+// Whether a launch does nothing, because work that was to follow it has to wait for the host.
+INLINE bool is_idle(const int* halted) { return halted && *halted; }
 
 INLINE Spinor load_vector(const Spinors& f, const Geometry& g, const Site& s) {
     Spinor psi;

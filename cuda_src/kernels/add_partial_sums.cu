@@ -1,8 +1,6 @@
-// Add up the partial sums that sum kernels have stored. The result is a sum for each row and slice; the
-// parts are added in their order.
+// Add up the partial sums that sum kernels have stored. The result is a sum for each row and slice.
 #include "arch/launch.h"
-
-constexpr int LOADS_AT_A_TIME = 16;
+#include "lattice/partial_sums.h"
 
 struct Arguments {
     Geometry geometry;
@@ -17,16 +15,7 @@ INLINE void add_partial_sums_site(const Arguments& a, const Site& site) {
     for (int n = site.slot; n < a.rows * a.values; n += a.geometry.slots) {
         const int row = n / a.values, k = n % a.values;
         const long long slice = (long long)row * a.slices + slice_in_memory(a.geometry, site);
-        const double* partial = a.partial + slice * a.parts * a.values + k;
-        double sum = 0;
-        int i = 0;
-        for (; i + LOADS_AT_A_TIME <= a.parts; i += LOADS_AT_A_TIME) {
-            double part[LOADS_AT_A_TIME];
-            UNROLL for (int j = 0; j < LOADS_AT_A_TIME; j++) part[j] = partial[(long long)(i + j) * a.values];
-            UNROLL for (int j = 0; j < LOADS_AT_A_TIME; j++) sum += part[j];
-        }
-        for (; i < a.parts; i++) sum += partial[(long long)i * a.values];
-        a.totals[slice * a.values + k] = sum;
+        a.totals[slice * a.values + k] = sum_of_parts(a.partial + slice * a.parts * a.values, a.parts, a.values, k);
     }
 }
 

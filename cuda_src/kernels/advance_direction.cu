@@ -6,7 +6,7 @@ struct Arguments {
     Geometry geometry;  // the vectors are its replicas
     Work work;
     Spinors x, p, s;
-    double a[FACTOR_REALS], b[FACTOR_REALS];
+    Factors a, b;
 };
 
 INLINE void advance_direction_site(const Arguments& a, const Site& site) {

@@ -7,11 +7,13 @@ struct Arguments {
     Geometry geometry;  // the vectors are its replicas
     Work work;
     Spinors x, p, r, t, w;
-    double a[FACTOR_REALS], b[FACTOR_REALS], c[FACTOR_REALS];
+    Factors a, b, c;
+    const int* halted;  // see is_idle
     double* sums;
 };
 
 INLINE void advance_spinors_site(const Arguments& a, const Site& site, real (&values)[PRODUCTS]) {
+    if (is_idle(a.halted)) return;
     const Geometry& g = a.geometry;
     Spinor r = load_vector(a.r, g, site);
     if (a.x.data) {

@@ -6,10 +6,12 @@ struct Arguments {
     Geometry geometry;  // the vectors are its replicas
     Work work;
     Spinors p, r, v, w;
-    double a[FACTOR_REALS], b[FACTOR_REALS], c[FACTOR_REALS], d[FACTOR_REALS];
+    Factors a, b, c, d;
+    const int* halted;  // see is_idle
 };
 
 INLINE void combine_spinors_site(const Arguments& a, const Site& site) {
+    if (is_idle(a.halted)) return;
     const Geometry& g = a.geometry;
     Spinor sum;
     UNROLL for (int i = 0; i < SPINOR_REALS; i++) sum.c[i] = broadcast(0);

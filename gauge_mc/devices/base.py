@@ -226,6 +226,20 @@ class Device(Protocol):
     def event(self) -> Event:
         """Return an event at the end of the work issued so far."""
 
+    def recorded(self, launches: Callable[[], object], others: Sequence[Device] = ()) -> Launch:
+        """Return a call that repeats what `launches` does: kernels, copies, and waits for these.
+
+        Later calls may leave out what the host does besides, such as to set arguments.
+
+        Parameters
+        ----------
+        launches : callable
+            Launches kernels on this device, and on others of the same kind.
+        others : sequence of Device
+            These. Work that is issued there before a call must end first, see `DeviceGroup.fence`,
+            and later work there must wait until that on this device has ended.
+        """
+
     def wait(self, event: Event) -> None:
         """Delay all later work until an event of this or another device has been reached."""
 

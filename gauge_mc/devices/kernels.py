@@ -186,7 +186,7 @@ class Kernel(CachedHash):
     @cached_property
     def sums(self) -> bool:
         """Whether the kernel computes sums, which it stores in its argument ``sums``."""
-        return any(member.name == "sums" for member in members(ARGUMENTS, (self.source,)))
+        return self.takes("sums")
 
     @cached_property
     def wide(self) -> bool:
@@ -201,7 +201,11 @@ class Kernel(CachedHash):
     @cached_property
     def shared(self) -> bool:
         """Whether threads of a GPU share the work on a site, as its argument ``shares`` says."""
-        return any(member.name == "shares" for member in members(ARGUMENTS, (self.source,)))
+        return self.takes("shares")
+
+    def takes(self, argument: str) -> bool:
+        """Return whether the kernel has an argument of this name."""
+        return any(member.name == argument for member in members(ARGUMENTS, (self.source,)))
 
     def constant(self, name: str) -> int:
         """Return the value of a ``constexpr int`` in the source file."""

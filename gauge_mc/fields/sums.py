@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gauge_mc.devices.base import Launch, repeated
 from gauge_mc.devices.kernels import Choice, Kernel, Variant
-from gauge_mc.devices.source import constants
+from gauge_mc.devices.source import constants, source_folder, structure
 from gauge_mc.devices.structures import GEOMETRY
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.layout import BOTH_PARITIES
@@ -20,6 +20,9 @@ from gauge_mc.domain.slab import Slab, work
 from gauge_mc.fields.field import Field
 
 ADD_PARTIAL_SUMS = Kernel("add_partial_sums")
+
+PARTIAL_SUMS = source_folder() / "lattice" / "partial_sums.h"
+"""The header that declares the structure ``PartialSums``."""
 
 ANY_VARIANT = Variant("double")
 """A variant of `ADD_PARTIAL_SUMS`, which depends neither on the group nor on the precision."""
@@ -117,6 +120,14 @@ class SlabSums:
             raise ValueError(f"Sums of the kernel {kernel.name} must {'not ' * self._wide}be wide.")
         sums = self.partial_sums(row)
         return self.slab.arguments(kernel, self._over, *self._choices, sums=sums, **values)
+
+    @property
+    def described(self) -> ctypes.Structure:
+        """The structure ``PartialSums`` of the first row."""
+        made: ctypes.Structure = structure("PartialSums", (PARTIAL_SUMS,))(
+            data=self.partial_sums(0), parts=self._parts, values=self.values, levels=self._levels
+        )
+        return made
 
     @property
     def strict(self) -> bool:

@@ -266,6 +266,10 @@ class CpuDevice:
         """Return an ordinary array; there is no need to pin it."""
         return np.empty(nbytes, np.uint8)
 
+    def recorded(self, launches: Callable[[], object], others: Sequence[Device] = ()) -> Launch:
+        """Return the call itself, because launches take little time."""
+        return launches
+
     def download(self, data: NDArray[np.uint8], origin: int) -> TaskEvent:
         """Copy from an address to an array."""
         return self._move([(data.ctypes.data, origin, data.nbytes)])

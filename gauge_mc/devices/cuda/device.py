@@ -21,6 +21,7 @@ from gauge_mc.devices.cache import compiled
 from gauge_mc.devices.cuda.bounds import Bounds, TunedBounds, candidates, default_bounds
 from gauge_mc.devices.cuda.compiler import registers_of, usable_compiler
 from gauge_mc.devices.cuda.driver import INSTALL, LEAST_CAPABILITY, load_driver
+from gauge_mc.devices.cuda.graphs import RecordedLaunches
 from gauge_mc.devices.cuda.kernel import CudaBuffer, CudaKernel, SweepFunction, best_tile
 from gauge_mc.devices.cuda.nvml import gpu_counter
 from gauge_mc.devices.cuda.sharing import CudaForeignBuffer, CudaSharedBuffer
@@ -304,6 +305,12 @@ class CudaDevice:
         self.activate()
         return self._new_event().record(self.stream)
 
+    def recorded(
+        self, launches: Callable[[], object], others: Sequence[Device] = ()
+    ) -> RecordedLaunches:
+        """Return a call that repeats launches; see `Device.recorded`."""
+        return RecordedLaunches(launches, self, others, self._driver.Error)
+
     def wait(self, event: Event) -> None:
         """Delay all later work until an event of this or another GPU has been reached."""
         # This works whichever GPU is active, so the time to activate this one is saved.
@@ -331,9 +338,8 @@ class CudaDevice:
     def _prepare_copy(self, copy: Copy, nbytes: int) -> Callable[[], object]:
         target, what = copy.target, (copy.to, copy.origin, nbytes)
         assert isinstance(target, CudaDevice)
-        if target.ordinal == self.ordinal:
+        if self.reaches(target):  # and has enabled direct copies, which a graph can contain
             return partial(self._driver.memcpy_dtod_async, *what, self.stream)
-        self.reaches(target)  # enables direct copies
         contexts = target._context, self._context
         return partial(self._driver.memcpy_peer_async, *what, *contexts, self.stream)
 

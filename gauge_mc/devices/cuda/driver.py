@@ -82,7 +82,7 @@ def _load_driver() -> tuple[ctypes.CDLL | None, int]:
         return None, 0
 
 
-def _driver_library() -> ctypes.CDLL | None:
+def driver_library() -> ctypes.CDLL | None:
     """Return the driver's library, initialised, or None without a driver or a GPU."""
     library, result = _load_driver()
     return library if result == 0 else None
@@ -101,7 +101,7 @@ def driver_mismatch() -> str | None:
 
 def gpus_of_driver() -> int:
     """Return the number of GPUs that the driver sees, usable or not."""
-    library, count = _driver_library(), ctypes.c_int(0)
+    library, count = driver_library(), ctypes.c_int(0)
     if library is None or library.cuDeviceGetCount(ctypes.byref(count)) != 0:
         return 0
     return count.value
@@ -109,7 +109,7 @@ def gpus_of_driver() -> int:
 
 def driver_release() -> tuple[int, int] | None:
     """Return the latest release of CUDA that the driver supports, or None without a driver."""
-    library, version = _driver_library(), ctypes.c_int(0)
+    library, version = driver_library(), ctypes.c_int(0)
     if library is None or library.cuDriverGetVersion(ctypes.byref(version)) != 0:
         return None
     return version.value // 1000, version.value % 1000 // 10
@@ -117,7 +117,7 @@ def driver_release() -> tuple[int, int] | None:
 
 def capabilities() -> list[tuple[int, int]]:
     """Return the compute capability of every GPU that the driver sees."""
-    library = _driver_library()
+    library = driver_library()
     if library is None:
         return []
     found = [(ctypes.c_int(0), ctypes.c_int(0)) for _ in range(gpus_of_driver())]

@@ -15,6 +15,11 @@ from typing import TypeVar
 import numpy as np
 
 from gauge_mc.errors import ConvergenceError
+from gauge_mc.quarks.forces.gradient_iterations import (
+    RESIDUAL,
+    GradientIterations,
+    runs_ahead,
+)
 from gauge_mc.quarks.forces.history import SolutionHistory
 from gauge_mc.quarks.forces.normal import (
     EXACT,
@@ -349,7 +354,8 @@ class _GradientLaunches:
         r, x, p, q, t = (one.part(some) for one in vectors)
         operator = system.operator(some, r.storage.name)
         assert isinstance(operator, NormalOperator)
-        self._numbers, self._outer, self._x = slice(some.start, some.stop), system.residual(some), x
+        self._ahead = (operator.one, r, x, p, q, t)
+        self.numbers, self._outer, self._x = slice(some.start, some.stop), system.residual(some), x
         self._apply_adjoint = operator.one.apply(q, p, dagger=True)
         self.apply_rest = operator.one.apply(t, q)
         self._q_q, self._r_r = Multiply(q), Multiply(r)
@@ -358,24 +364,29 @@ class _GradientLaunches:
         self._none = np.zeros(len(some), np.bool_)
         self._take_residual, self._clear_x = r.copying(self._outer.r), Combine(x, r)
 
+    @cached_property
+    def ahead(self) -> GradientIterations | None:
+        """Iterations that do not wait for the host, where there can be such."""
+        return GradientIterations(*self._ahead) if runs_ahead(self._x) else None
+
     def curvature(self, to: Norms) -> None:
         """Compute q, and store its squared norms."""
         self._apply_adjoint()
-        to[self._numbers] = self._q_q().norm2
+        to[self.numbers] = self._q_q().norm2
 
     def step(self, alpha: Norms, to: Norms) -> None:
         """Go along the direction, and store the squared norms of the residuals."""
-        own = alpha[self._numbers]
+        own = alpha[self.numbers]
         self._step(-own, own)
-        to[self._numbers] = self._step.products().norm2
+        to[self.numbers] = self._step.products().norm2
 
     def norm2(self, to: Norms) -> None:
         """Store the squared norms of the residuals."""
-        to[self._numbers] = self._r_r().norm2
+        to[self.numbers] = self._r_r().norm2
 
     def turn(self, beta: Norms) -> None:
         """Set the direction to the residual plus beta times the old one."""
-        self._direction(beta[self._numbers], 1)
+        self._direction(beta[self.numbers], 1)
 
     def add(self) -> None:
         """Add the corrections, and compute the true residuals and their norms."""
@@ -490,17 +501,15 @@ class _SolutionSearch:
             self._whole.turn(np.zeros(wanted.size))
 
     def iterate(self) -> None:
-        """Carry out one iteration for all that go on."""
+        """Carry out one iteration for all that go on, and those before it that need no decision."""
         live, whole = self.live, self._whole
+        done = self._run_ahead(whole.ahead) if whole.ahead else None
         self._progress.iterations += live
-        whole.curvature(self._curvature)
+        if done is None:
+            whole.curvature(self._curvature)
         stepping = live & usable(self._curvature)
-        alpha = ratio(self._norm2, self._curvature, stepping)
-        whole.apply_rest()
-        # Directions that have broken down may contain anything, and are left out then.
-        broken = bool((stepping != live).any())
-        for one in map(self._solver.on, runs(stepping)) if broken else (whole,):
-            one.step(alpha, self._next)
+        if done != RESIDUAL:
+            self._step(stepping)
         self._now = np.where(stepping, np.sqrt(self._next), self._now)
         going = stepping & np.isfinite(self._now)
         due, ended = self._watch.asks(self._now, going, self._progress.iterations)
@@ -517,6 +526,31 @@ class _SolutionSearch:
                 return
             self._whole = self._solver.on(span(self.live))
         self._whole.turn(beta)
+
+    def _run_ahead(self, ahead: GradientIterations) -> int:
+        """Iterate as long as nothing has to be decided; see `GradientIterations.run`."""
+        own, watch, size = self._whole.numbers, self._watch, self.live.size
+        given = {"LIVE": self.live, "NORM2": self._norm2, "ITERATIONS": self._progress.iterations}
+        rows = {
+            name: np.broadcast_to(values, size) for name, values in (watch.rows | given).items()
+        }
+        done = ahead.run(**{name: values[own] for name, values in rows.items()})
+        kept = {name: rows[name].astype(float) for name in ("HIGHEST", "LOWEST", "SINCE")}
+        for name, values in kept.items():
+            values[own] = ahead[name]
+        watch.resume(*kept.values())
+        self._norm2[own], self._curvature[own] = ahead["NORM2"], ahead["CURVATURES"]
+        self._next[own], self._progress.iterations[own] = ahead["SQUARES"], ahead["ITERATIONS"]
+        return done
+
+    def _step(self, stepping: Mask) -> None:
+        """Go along the directions of some replicas, whose curvatures are known."""
+        alpha = ratio(self._norm2, self._curvature, stepping)
+        self._whole.apply_rest()
+        # Directions that have broken down may contain anything, and are left out then.
+        broken = bool((stepping != self.live).any())
+        for one in map(self._solver.on, runs(stepping)) if broken else (self._whole,):
+            one.step(alpha, self._next)
 
     def _renew(self, again: Mask, broken: Mask, ended: Mask) -> Norms:
         """Return to the true residuals of some replicas; return the coefficients beta of these."""

@@ -297,7 +297,7 @@ class ResidualWatch:
         self._most, self._targets, self._plateau = request.iterations, targets, plateau
         self._together = together
         self._norms = self._highest = self._lowest = self.smallest = norms.copy()
-        self._since: int | Counts = 0
+        self._since: int | Counts | Norms = 0
         self._fails: int | Counts = 0
 
     def asks(self, now: Norms, going: Mask, iterations: int | Counts) -> tuple[Decision, Decision]:
@@ -320,6 +320,19 @@ class ResidualWatch:
         ended = (self._since >= self._plateau) | (iterations >= self._most)
         grown = now > LARGEST_GROWTH * self._norms
         return self._of_all((low | grown) & going) | ended, ended
+
+    @property
+    def rows(self) -> dict[str, Any]:
+        """What `asks` needs, by the names of the rows of the kernel ``gradient_coefficients``."""
+        kept = {"HIGHEST": self._highest, "LOWEST": self._lowest, "SINCE": self._since}
+        limits = {"SLOWEST": SLOWEST, "PLATEAU": self._plateau, "MOST": self._most}
+        grown = LARGEST_GROWTH * self._norms
+        falls = {"TARGET": self._targets, "GROWN": grown, "REDUCTION": self._reduction}
+        return {**kept, **limits, **falls}
+
+    def resume(self, highest: Norms, lowest: Norms, since: Norms) -> None:
+        """Go on after iterations that have changed this, for which true residuals were not due."""
+        self._highest, self._lowest, self._since = highest, lowest, since
 
     def usable(self, now: Norms) -> Mask:
         """Return whether corrections with these iterated residuals may be added."""

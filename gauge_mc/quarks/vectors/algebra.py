@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import product
 from typing import Any
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from gauge_mc.devices.base import Launch, repeated
 from gauge_mc.devices.kernels import Kernel
-from gauge_mc.devices.source import constants, source_folder, zero
+from gauge_mc.devices.source import constants, source_folder, structure, zero
 from gauge_mc.domain.layout import BOTH_PARITIES, Layout
 from gauge_mc.domain.slab import work
 from gauge_mc.fields.sums import SlabSums, add_slices
@@ -26,7 +26,8 @@ ADVANCE_SPINORS = Kernel("advance_spinors")
 COMBINE_SPINORS = Kernel("combine_spinors")
 MULTIPLY_SPINORS = Kernel("multiply_spinors")
 
-HEADER = constants(source_folder() / "dirac" / "products.h")
+PRODUCTS_HEADER = source_folder() / "dirac" / "products.h"
+HEADER = constants(PRODUCTS_HEADER)
 PRODUCTS = HEADER["PRODUCTS"]
 """Number of sums: the real and imaginary part of <w, r>, and <r, r>."""
 
@@ -54,6 +55,23 @@ class Products:
     """<r, r>, of shape (count,)."""
 
 
+@dataclass(frozen=True)
+class OnDevice:
+    """What launches find in the memory of a slab's device, so that they need not wait for the host.
+
+    Attributes
+    ----------
+    factors : mapping of str to int
+        Addresses of complex factors of all vectors, by the names of those of the kernel.
+    halted : int
+        Address of an integer, with which the launches do nothing unless it is 0; 0 if there is
+        none.
+    """
+
+    factors: Mapping[str, int] = field(default_factory=dict)
+    halted: int = 0
+
+
 class _LaunchSet:
     """The launches of a kernel for every slab and all vectors of some spinor fields of one kind.
 
@@ -67,6 +85,8 @@ class _LaunchSet:
         Names of the arguments that are complex factors.
     parity : int, optional
         The sites; by default all those of the first field.
+    found : sequence of OnDevice, optional
+        Factors in the memory of the device of every slab. By default they are those of the calls.
     """
 
     def __init__(
@@ -75,6 +95,7 @@ class _LaunchSet:
         fields: dict[str, SpinorField | None],
         factors: tuple[str, ...],
         parity: int | None,
+        found: Sequence[OnDevice] = (),
     ) -> None:
         self._fields = fields  # which own the memory
         first = next(one for one in fields.values() if one)
@@ -90,12 +111,18 @@ class _LaunchSet:
             for start in range(0, len(numbers), most)
         ]
         for n, group in product(range(len(first.slabs)), self._groups):
-            group.prepare(kernel, fields, factors, own, n)
+            group.prepare(kernel, fields, factors, own, n, found[n] if found else OnDevice())
 
     def launch(self, **factors: Factors) -> None:
         """Launch the kernel for all vectors."""
         for group in self._groups:
             group.launch(factors)
+
+    @property
+    def sums(self) -> list[SlabSums]:
+        """The sums on every slab of all vectors, which one launch treats together."""
+        (group,) = self._groups
+        return group.slab_sums
 
     def fetch(self) -> Products:
         """Wait for the sums of the last launch."""
@@ -128,7 +155,7 @@ class _VectorGroup:
         self._owners = self.numbers if fifth == 1 else numbers // fifth
         self._values: dict[str, list[NDArray[np.complex128]]] = {}
         self._launches: list[Launch] = []
-        self._sums: list[SlabSums] = []
+        self.slab_sums: list[SlabSums] = []
 
     def prepare(
         self,
@@ -137,6 +164,7 @@ class _VectorGroup:
         factors: tuple[str, ...],
         parity: int,
         n: int,
+        found: OnDevice,
     ) -> None:
         """Prepare the launch for slab number n of this process."""
         like = next(one for one in fields.values() if one)
@@ -144,8 +172,10 @@ class _VectorGroup:
         over = work(0, 1, self._count * slab.layout.slices, parity)
         row = {}
         if kernel.sums:
-            self._sums.append(SlabSums(slab, PRODUCTS, 1, over, own_memory=True, wide=True))
-            row["sums"] = self._sums[-1].partial_sums(0)
+            self.slab_sums.append(SlabSums(slab, PRODUCTS, 1, over, own_memory=True, wide=True))
+            row["sums"] = self.slab_sums[-1].partial_sums(0)
+        if kernel.takes("halted"):
+            row["halted"] = found.halted
         kind = type(like.by_vector(slab))
         arguments = kernel.arguments(
             slab.variant(choice),
@@ -155,14 +185,20 @@ class _VectorGroup:
                 name: one.by_vector(one.slabs[n], self._first) if one else zero(kind)
                 for name, one in fields.items()
             },
-            **{name: (0.0,) * 2 * MOST_VECTORS for name in factors},
+            **{name: self._factors(found.factors.get(name)) for name in factors},
             **row,
         )
         step = repeated([arguments], 1)
         for name in factors:
-            values = np.frombuffer(getattr(step[0], name), np.complex128)
+            values = np.frombuffer(getattr(step[0], name).own, np.complex128)
             self._values.setdefault(name, []).append(values[: self._count])
         self._launches.append(slab.kernel(kernel, choice).prepared(step))
+
+    def _factors(self, address: int | None) -> Any:
+        """Return the structure ``Factors``, given the address of those of all vectors, if any."""
+        first = address + self._first * np.dtype(complex).itemsize if address else 0
+        made = structure("Factors", (PRODUCTS_HEADER,))
+        return made(own=(0.0,) * 2 * MOST_VECTORS, found=first)
 
     def launch(self, factors: dict[str, Factors]) -> None:
         """Launch the kernel with factors of all vectors of the fields."""
@@ -175,7 +211,7 @@ class _VectorGroup:
 
     def sums(self) -> list[NDArray[np.float64]]:
         """Wait for the sums over time slices, of shape (vectors, slices, values), of every slab."""
-        return [one.by_slice(1).reshape(self._count, -1, PRODUCTS) for one in self._sums]
+        return [one.by_slice(1).reshape(self._count, -1, PRODUCTS) for one in self.slab_sums]
 
 
 def _equally_far_apart(field: SpinorField) -> list[NDArray[np.int64]]:
@@ -206,6 +242,8 @@ class Advance:
         For <w, r>.
     parity : int, optional
         The sites; by default all those of the first field.
+    found : sequence of OnDevice, optional
+        For every slab, factors that take the place of those of the calls.
     """
 
     def __init__(
@@ -216,9 +254,10 @@ class Advance:
         p: SpinorField | None = None,
         w: SpinorField | None = None,
         parity: int | None = None,
+        found: Sequence[OnDevice] = (),
     ) -> None:
         fields = {"r": r, "t": t, "x": x, "p": p, "w": w}
-        self._prepared = _LaunchSet(ADVANCE_SPINORS, fields, ("a", "b", "c"), parity)
+        self._prepared = _LaunchSet(ADVANCE_SPINORS, fields, ("a", "b", "c"), parity, found)
 
     def __call__(self, c: Factors, a: Factors = 0, b: Factors = 0) -> None:
         """Carry out the step; the factors are those of every vector."""
@@ -227,6 +266,11 @@ class Advance:
     def products(self) -> Products:
         """Wait for the scalar products of the last step."""
         return self._prepared.fetch()
+
+    @property
+    def sums(self) -> list[SlabSums]:
+        """The sums of the products on every slab, of at most `MOST_VECTORS` vectors."""
+        return self._prepared.sums
 
 
 class AdvanceDirection:
@@ -260,7 +304,7 @@ class Combine:
         The vectors p and r of the formula; p changes.
     v, w : SpinorField, optional
         The vectors v and w of the formula; by default there is no such term.
-    parity : int, optional
+    parity, found
         See `Advance`.
     """
 
@@ -271,9 +315,10 @@ class Combine:
         v: SpinorField | None = None,
         parity: int | None = None,
         w: SpinorField | None = None,
+        found: Sequence[OnDevice] = (),
     ) -> None:
         fields: dict[str, SpinorField | None] = {"p": p, "r": r, "v": v, "w": w}
-        self._prepared = _LaunchSet(COMBINE_SPINORS, fields, ("a", "b", "c", "d"), parity)
+        self._prepared = _LaunchSet(COMBINE_SPINORS, fields, ("a", "b", "c", "d"), parity, found)
 
     def __call__(self, a: Factors, b: Factors, c: Factors = 0, d: Factors = 0) -> None:
         """Carry out the combination; the factors are those of every vector."""
@@ -310,6 +355,11 @@ class Multiply:
     def products(self) -> Products:
         """Wait for the products of the last launch."""
         return self._prepared.fetch()
+
+    @property
+    def sums(self) -> list[SlabSums]:
+        """The sums on every slab; see `Advance.sums`."""
+        return self._prepared.sums
 
 
 def together(several: Sequence[Multiply]) -> list[Products]:

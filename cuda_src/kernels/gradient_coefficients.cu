@@ -1,0 +1,124 @@
+// A part of an iteration of conjugate gradients (Hestenes and Stiefel, 1952) for several vectors: add up the squared
+// norms of q or of the new residuals r', and from these compute
+//   CURVATURE  alpha = |r|^2 / <p, A p>, where |q|^2 = <p, A p>
+//   RESIDUAL   beta = |r'|^2 / |r|^2, and whether the true residual is due
+// so that iterations follow each other without the host. Once a vector needs more than that, because its true residual
+// is due or because it has broken down, the search halts: the state is that before this iteration, and the host goes on
+// with it. What is due is what ResidualWatch in gauge_mc/quarks/solvers says.
+//
+// The state is [row][vector]; rows from NEXT on are those that the next iteration begins with.
+#include "arch/launch.h"
+#include "lattice/partial_sums.h"
+
+constexpr int CURVATURE = 0, RESIDUAL = 1;  // parts of an iteration
+constexpr int SUMS = 1, COEFFICIENTS = 2;   // stages of a part, between which slabs exchange their sums
+
+constexpr int NORM2 = 0, HIGHEST = 1, LOWEST = 2, SINCE = 3, ITERATIONS = 4, KEPT = 5;  // what an iteration changes
+constexpr int NEXT = KEPT;
+constexpr int LIVE = 2 * KEPT, TARGET = LIVE + 1, GROWN = LIVE + 2, REDUCTION = LIVE + 3, SLOWEST = LIVE + 4;
+constexpr int PLATEAU = LIVE + 5, MOST = LIVE + 6;
+constexpr int CURVATURES = LIVE + 7, SQUARES = LIVE + 8;             // |q|^2 and |r'|^2
+constexpr int ALPHA = LIVE + 9, STEP = LIVE + 11, BETA = LIVE + 13;  // alpha, -alpha, beta: [vector][re, im], two rows
+constexpr int ROWS = LIVE + 15;
+
+constexpr int HALTS = 2;  // why the search has halted before the step, and before the next direction, or 0
+constexpr int HERE = 1, BEFORE = 2;
+
+struct Arguments {
+    Geometry geometry;
+    Work work;
+    PartialSums partial;  // of the products of every slice of every vector
+    double* by_slice;     // [slice][vector], of all slices of the lattice
+    double* state;        // [row][vector]
+    int* halted;          // [HALTS]
+    int part, stages, vectors;
+    int first, slices, all_slices;  // the slab's first slice, the number of its slices, and that of the lattice's
+    int product;                    // the number of the squared norm among the products
+    Shares shares;
+};
+
+constexpr double LARGEST = 0x1.fffffffffffffp1023;
+
+INLINE bool usable(double square) { return square > 0 && square <= LARGEST; }
+
+// The state of a vector, which is read and written as a whole, so that a thread waits for the memory once.
+struct Vector {
+    double row[ROWS];
+
+    INLINE Vector(const double* state, int vectors, int vector) {
+        UNROLL for (int i = 0; i < ROWS; i++) row[i] = state[place(i, vectors, vector)];
+    }
+    INLINE void store(double* state, int vectors, int vector) const {
+        UNROLL for (int i = 0; i < ROWS; i++)
+            if (i < LIVE || i >= CURVATURES) state[place(i, vectors, vector)] = row[i];
+    }
+    // A factor has its real parts in the even places of two rows.
+    static INLINE int place(int i, int vectors, int vector) {
+        if (i < ALPHA) return i * vectors + vector;
+        return (ALPHA + (i - ALPHA) / 2 * 2) * vectors + 2 * vector + (i - ALPHA) % 2;
+    }
+    static INLINE double ratio(double a, double b, bool where) { return where ? a / b : 0.0; }
+
+    // Whether the search halts.
+    INLINE bool take_curvature(double curvature) {
+        UNROLL for (int i = 0; i < KEPT; i++) row[i] = row[NEXT + i];
+        const bool live = row[LIVE] != 0, stepping = live && usable(curvature);
+        row[CURVATURES] = curvature;
+        row[ALPHA] = ratio(row[NORM2], curvature, stepping);
+        row[STEP] = -row[ALPHA];
+        return stepping != live;
+    }
+    INLINE bool take_residual(double square) {
+        const bool live = row[LIVE] != 0, going = live && square <= LARGEST;
+        const double now = root((scalar)square);
+        const double highest = now > row[HIGHEST] ? now : row[HIGHEST], iterations = row[ITERATIONS] + live;
+        const bool slower = now < row[SLOWEST] * row[LOWEST];
+        const double since = slower && going ? 0.0 : row[SINCE] + 1;
+        const bool low = now < row[REDUCTION] * highest || now <= row[TARGET], grown = now > row[GROWN];
+        const bool ended = since >= row[PLATEAU] || iterations >= row[MOST];
+        const bool turning = usable(row[NORM2]) && going && !low && !grown && !ended;
+        row[SQUARES] = square;
+        row[BETA] = ratio(square, row[NORM2], turning);
+        row[NEXT + NORM2] = turning ? square : row[NORM2];
+        row[NEXT + HIGHEST] = highest, row[NEXT + LOWEST] = slower ? now : row[LOWEST];
+        row[NEXT + SINCE] = since, row[NEXT + ITERATIONS] = iterations;
+        return turning != live;
+    }
+};
+
+// The halt on which a part depends is not the one that it sets, since its threads begin and end at different times.
+INLINE bool was_halted(const Arguments& a) { return a.halted[a.part == CURVATURE ? 1 : 0] != 0; }
+INLINE void halt(const Arguments& a, int why) {
+    int& own = a.halted[a.part == CURVATURE ? 0 : 1];
+    if (own == 0) own = why;
+}
+
+template <class Each> INLINE void each_vector(const Arguments& a, const Site& site, Each each) {
+    const int sites = a.geometry.half_x.divisor;
+    if (site.slot < sites)
+        for (int vector = site.slot; vector < a.vectors; vector += sites) each(vector);
+}
+
+INLINE void gradient_coefficients_site(const Arguments& a, const Site& site, int share, int shares) {
+    if (!(a.stages & SUMS) || was_halted(a)) return;
+    each_vector(a, site, [&](int vector) {
+        ROLLED for (int t = share; t < a.slices; t += shares)
+            a.by_slice[(a.first + t) * a.vectors + vector] = sum_of_slice(a.partial, vector * a.slices + t, a.product);
+    });
+}
+
+INLINE void gradient_coefficients_end(const Arguments& a, const Site& site, int share, int) {
+    if (!(a.stages & COEFFICIENTS) || share > 0) return;
+    if (was_halted(a)) {
+        halt(a, BEFORE);
+        return;
+    }
+    each_vector(a, site, [&](int vector) {
+        Vector v(a.state, a.vectors, vector);
+        const double square = sum_of_parts(a.by_slice, a.all_slices, a.vectors, vector);
+        if (a.part == CURVATURE ? v.take_curvature(square) : v.take_residual(square)) halt(a, HERE);
+        v.store(a.state, a.vectors, vector);
+    });
+}
+
+SHARED_KERNEL_IN_TWO(gradient_coefficients, gradient_coefficients_site, true, gradient_coefficients_end)

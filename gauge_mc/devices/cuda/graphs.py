@@ -1,0 +1,125 @@
+"""Launches that are recorded once as a CUDA graph, and repeated in one call of the driver."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, Protocol
+
+from gauge_mc.devices.base import Device, Event
+from gauge_mc.devices.cuda.driver import driver_library
+
+RELAXED = 2
+"""CU_STREAM_CAPTURE_MODE_RELAXED: other threads may do what they like meanwhile."""
+
+
+class RecordingDevice(Protocol):
+    """The GPU in whose stream launches are recorded."""
+
+    stream: Any
+    """Its stream, as PyCUDA has it."""
+
+    def activate(self) -> None:
+        """Make its context current."""
+
+    def event(self) -> Event:
+        """Return an event at the end of its work."""
+
+    def wait(self, event: Event) -> None:
+        """Delay later work until an event has been reached."""
+
+
+class RecordedLaunches:
+    """A call that repeats launches on one GPU or several; see `Device.recorded`.
+
+    The first call launches them one by one, because the driver may have to load kernels, which
+    cannot be recorded. If the driver has no graphs, or cannot record these, all calls do.
+
+    Parameters
+    ----------
+    launches : callable
+        Launches kernels.
+    device : RecordingDevice
+        The first GPU.
+    others : sequence of Device
+        The other ones.
+    error : type of Exception
+        What the driver raises if it cannot record something.
+    """
+
+    def __init__(
+        self,
+        launches: Callable[[], object],
+        device: RecordingDevice,
+        others: Sequence[Device],
+        error: type[Exception],
+    ) -> None:
+        self._launches, self._device, self._others = launches, device, others
+        self._error = error
+        self._driver = driver_library()
+        self._graph: ctypes.c_void_p | None = None
+        self._is_first = True
+
+    def __call__(self) -> None:
+        """Repeat the launches."""
+        if self._is_first or not self._driver:
+            self._is_first = False
+            self._launches()
+            return
+        if self._graph is None:
+            self._graph = self._recorded(self._driver)
+        self._device.activate()
+        if self._graph is None or self._driver.cuGraphLaunch(self._graph, self._stream):
+            self._driver = self._graph = None
+            self._launches()
+
+    @property
+    def _stream(self) -> ctypes.c_void_p:
+        return ctypes.c_void_p(int(self._device.stream.handle))
+
+    def _recorded(self, driver: ctypes.CDLL) -> ctypes.c_void_p | None:
+        """Record the launches; return an executable graph, or None if that fails."""
+        graph, made = ctypes.c_void_p(), ctypes.c_void_p()
+        self._device.activate()
+        if driver.cuStreamBeginCapture_v2(self._stream, RELAXED):
+            return None
+        try:
+            with _nothing_is_freed(), suppress(self._error):
+                self._launch_on_all()
+        finally:
+            self._device.activate()
+            failed = driver.cuStreamEndCapture(self._stream, ctypes.byref(graph))
+        if failed:
+            return None
+        failed = driver.cuGraphInstantiateWithFlags(
+            ctypes.byref(made), graph, ctypes.c_ulonglong(0)
+        )
+        driver.cuGraphDestroy(graph)
+        if failed:
+            return None
+        weakref.finalize(self, driver.cuGraphExecDestroy, made).atexit = False
+        return made
+
+    def _launch_on_all(self) -> None:
+        """Launch between events that connect the streams of the other GPUs with the first one."""
+        begun = self._device.event()
+        for one in self._others:
+            one.wait(begun)
+        self._launches()
+        for one in self._others:
+            self._device.wait(one.event())
+
+
+@contextmanager
+def _nothing_is_freed() -> Iterator[None]:
+    """Let no memory of a GPU be freed, which would end a recording."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
