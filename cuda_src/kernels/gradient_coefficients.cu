@@ -11,7 +11,7 @@
 #include "lattice/partial_sums.h"
 
 constexpr int CURVATURE = 0, RESIDUAL = 1;  // parts of an iteration
-constexpr int SUMS = 1, COEFFICIENTS = 2;   // stages of a part, between which slabs exchange their sums
+constexpr int SUMS = 1, COEFFICIENTS = 2;   // stages of a part, between which devices wait for each other
 
 constexpr int NORM2 = 0, HIGHEST = 1, LOWEST = 2, SINCE = 3, ITERATIONS = 4, KEPT = 5;  // what an iteration changes
 constexpr int NEXT = KEPT;
@@ -22,16 +22,18 @@ constexpr int ALPHA = LIVE + 9, STEP = LIVE + 11, BETA = LIVE + 13;  // alpha, -
 constexpr int ROWS = LIVE + 15;
 
 constexpr int HALTS = 2;  // why the search has halted before the step, and before the next direction, or 0
+constexpr int MOST_SLABS = 16;
 constexpr int HERE = 1, BEFORE = 2;
 
 struct Arguments {
     Geometry geometry;
     Work work;
     PartialSums partial;  // of the products of every slice of every vector
-    double* by_slice;     // [slice][vector], of all slices of the lattice
+    double* by_slice[MOST_SLABS];  // [slice][vector], of all slices of the lattice, on the devices of all slabs
     double* state;        // [row][vector]
     int* halted;          // [HALTS]
     int part, stages, vectors;
+    int slab, slabs;                // the number of this slab, and that of all
     int first, slices, all_slices;  // the slab's first slice, the number of its slices, and that of the lattice's
     int product;                    // the number of the squared norm among the products
     Shares shares;
@@ -102,8 +104,10 @@ template <class Each> INLINE void each_vector(const Arguments& a, const Site& si
 INLINE void gradient_coefficients_site(const Arguments& a, const Site& site, int share, int shares) {
     if (!(a.stages & SUMS) || was_halted(a)) return;
     each_vector(a, site, [&](int vector) {
-        ROLLED for (int t = share; t < a.slices; t += shares)
-            a.by_slice[(a.first + t) * a.vectors + vector] = sum_of_slice(a.partial, vector * a.slices + t, a.product);
+        ROLLED for (int t = share; t < a.slices; t += shares) {
+            const double sum = sum_of_slice(a.partial, vector * a.slices + t, a.product);
+            for (int slab = 0; slab < a.slabs; slab++) a.by_slice[slab][(a.first + t) * a.vectors + vector] = sum;
+        }
     });
 }
 
@@ -115,7 +119,7 @@ INLINE void gradient_coefficients_end(const Arguments& a, const Site& site, int 
     }
     each_vector(a, site, [&](int vector) {
         Vector v(a.state, a.vectors, vector);
-        const double square = sum_of_parts(a.by_slice, a.all_slices, a.vectors, vector);
+        const double square = sum_of_parts(a.by_slice[a.slab], a.all_slices, a.vectors, vector);
         if (a.part == CURVATURE ? v.take_curvature(square) : v.take_residual(square)) halt(a, HERE);
         v.store(a.state, a.vectors, vector);
     });

@@ -144,6 +144,10 @@ class Variant(CachedHash):
         return " ".join([*filter(None, (one.name for one in self.choices)), self.precision])
 
 
+ANY_VARIANT = Variant("double")
+"""The variant of kernels that depend neither on a choice nor on the precision."""
+
+
 @dataclass(frozen=True)
 class Kernel(CachedHash):
     """A kernel, which its source file declares.

@@ -12,12 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.devices import Device
-from gauge_mc.devices.base import Copy, Event, Launch
+from gauge_mc.devices.base import Copy, Event, Launch, repeated
+from gauge_mc.devices.kernels import ANY_VARIANT, Kernel
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.layout import Layout
 from gauge_mc.domain.neighbours import ForeignNeighbours
 from gauge_mc.domain.processes import Request
-from gauge_mc.domain.slab import Slab
+from gauge_mc.domain.slab import Slab, work
+
+SEND_SLICES = Kernel("send_slices")
+
+MOST_PIECES, PACKET_BYTES = map(SEND_SLICES.constant, ("MOST_PIECES", "PACKET_BYTES"))
+
+LARGEST_PIECE = 2**21
+"""Bytes of a slice up to which a kernel sends it to another GPU, since copies take longer to begin.
+"""
 
 
 @dataclass(frozen=True)
@@ -240,9 +249,7 @@ class HaloExchange:
             )
             for t in self._local[number]
         ]
-        return _LocalSend(
-            slab.device.prepare_copies(copies, window.nbytes), self._receivers(number)
-        )
+        return _LocalSend(_sending(slab, copies, window.nbytes), self._receivers(number))
 
     def _receivers(self, number: int) -> tuple[Device, ...]:
         """Return the devices of this process whose halos contain slices of a slab."""
@@ -316,6 +323,38 @@ class HaloExchange:
         if key not in self._staging:
             self._staging[key] = slab.device.pinned_memory(window.nbytes)
         return _HaloMessage(slab.device, address, self._staging[key], process, tag)
+
+
+def _sending(slab: Slab, copies: Sequence[Copy], nbytes: int) -> Callable[[], Event]:
+    """Return a call that issues copies from a slab, as `Device.prepare_copies` does."""
+    device = slab.device
+    addresses = [end for one in copies for end in (one.origin, one.to)]
+    if (
+        device.in_host_memory
+        or not 0 < len(copies) <= MOST_PIECES
+        or nbytes > LARGEST_PIECE
+        or any(number % PACKET_BYTES for number in (nbytes, *addresses))
+        or not all(device.reaches(one.target) for one in copies)
+    ):
+        return device.prepare_copies(copies, nbytes)
+    unused = (0,) * (MOST_PIECES - len(copies))
+    arguments = SEND_SLICES.arguments(
+        ANY_VARIANT,
+        geometry=slab.layout.geometry,
+        work=work(0, 1, 1, parity=0),
+        **{"from": (*(one.origin for one in copies), *unused)},
+        to=(*(one.to for one in copies), *unused),
+        pieces=len(copies),
+        packets=nbytes // PACKET_BYTES,
+    )
+    launch = device.kernel(SEND_SLICES, ANY_VARIANT).prepared(repeated([arguments], 1))
+    record = device.prepare_copies([], 0)
+
+    def send() -> Event:
+        launch()
+        return record()
+
+    return send
 
 
 def _address(slab: Slab, place: int, window: SliceRange) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.devices.base import Launch, repeated
-from gauge_mc.devices.kernels import Choice, Kernel, Variant
+from gauge_mc.devices.kernels import ANY_VARIANT, Choice, Kernel
 from gauge_mc.devices.source import constants, source_folder, structure
 from gauge_mc.devices.structures import GEOMETRY
 from gauge_mc.domain.device_group import DeviceGroup
@@ -23,9 +23,6 @@ ADD_PARTIAL_SUMS = Kernel("add_partial_sums")
 
 PARTIAL_SUMS = source_folder() / "lattice" / "partial_sums.h"
 """The header that declares the structure ``PartialSums``."""
-
-ANY_VARIANT = Variant("double")
-"""A variant of `ADD_PARTIAL_SUMS`, which depends neither on the group nor on the precision."""
 
 SUM_BYTES = 8
 """Bytes per sum, in double precision."""

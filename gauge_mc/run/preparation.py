@@ -10,13 +10,13 @@ from gauge_mc import defaults
 from gauge_mc.algorithms import ChainSpec
 from gauge_mc.configurations.writing import stored_by
 from gauge_mc.devices.host import allowed_cores
-from gauge_mc.devices.kernels import Choice, Kernel
+from gauge_mc.devices.kernels import ANY_VARIANT, Choice, Kernel
 from gauge_mc.domain.device_group import LEAST_SLICES, DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.averages import LINK_TRACE, PLAQUETTE
 from gauge_mc.fields.field import COLD, HOT, Field
 from gauge_mc.fields.file_links import GROUP_LINKS, READ_LINKS, WRITE_LINKS
-from gauge_mc.fields.sums import ADD_PARTIAL_SUMS, ANY_VARIANT
+from gauge_mc.fields.sums import ADD_PARTIAL_SUMS
 from gauge_mc.observables import Observable, live_observables
 from gauge_mc.random import GENERATORS
 from gauge_mc.run.parameters import Parameters

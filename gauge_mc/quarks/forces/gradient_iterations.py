@@ -7,16 +7,16 @@ needs its true residual. What is done then is in `replica_solver`.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.devices.base import Copy, Event, Launch, repeated
-from gauge_mc.devices.kernels import Kernel
+from gauge_mc.devices.base import Event, Launch, repeated
+from gauge_mc.devices.kernels import ANY_VARIANT, Kernel
 from gauge_mc.devices.structures import geometry_structure
 from gauge_mc.domain.slab import work
-from gauge_mc.fields.sums import ANY_VARIANT, SUM_BYTES, SlabSums
+from gauge_mc.fields.sums import SUM_BYTES, SlabSums
 from gauge_mc.quarks.matrices.linear import LinearOperator
 from gauge_mc.quarks.solvers import Norms
 from gauge_mc.quarks.vectors.algebra import (
@@ -36,10 +36,10 @@ CURVATURE, RESIDUAL = map(GRADIENT_COEFFICIENTS.constant, ("CURVATURE", "RESIDUA
 """Parts of an iteration, after which the search may halt."""
 
 SUMS, COEFFICIENTS = map(GRADIENT_COEFFICIENTS.constant, ("SUMS", "COEFFICIENTS"))
-"""Stages of a part, between which slabs exchange their sums."""
+"""Stages of a part, between which devices wait for each other."""
 
-ROWS, NEXT, KEPT, HALTS, HERE = map(
-    GRADIENT_COEFFICIENTS.constant, ("ROWS", "NEXT", "KEPT", "HALTS", "HERE")
+ROWS, NEXT, KEPT, HALTS, HERE, MOST_SLABS = map(
+    GRADIENT_COEFFICIENTS.constant, ("ROWS", "NEXT", "KEPT", "HALTS", "HERE", "MOST_SLABS")
 )
 
 HALT_BYTES = 4
@@ -60,8 +60,11 @@ def row(name: str) -> int:
 
 def runs_ahead(vectors: SpinorField) -> bool:
     """Return whether all sums of these vectors are in one process, and each a single launch."""
-    alone = vectors.field.devices.processes.size == 1
-    return alone and vectors.fifth is None and vectors.count <= MOST_VECTORS
+    if vectors.field.devices.processes.size > 1 or vectors.fifth is not None:
+        return False
+    devices = [one.device for one in vectors.slabs]
+    connected = all(a.in_host_memory or a.reaches(b) for a in devices for b in devices)
+    return connected and vectors.count <= MOST_VECTORS and len(devices) <= MOST_SLABS
 
 
 class GradientIterations:
@@ -153,24 +156,20 @@ class GradientIterations:
 
     def _part(self, part: int, sums: Sequence[SlabSums]) -> Launch:
         """Return a call that computes coefficients on all devices from the sums of products."""
-        pairs = list(zip(self._slabs, sums, strict=True))
-        if len(pairs) == 1:
-            ((slab, own),) = pairs
-            return slab.launch(part, SUMS | COEFFICIENTS, own)
-        begins = [slab.launch(part, SUMS, own) for slab, own in pairs]
-        ends = [slab.launch(part, COEFFICIENTS, own) for slab, own in pairs]
-        sends = [
-            one.sends(part, [to for to in self._slabs if to is not one]) for one in self._slabs
+        together, slabs = len(sums) == 1, self._slabs
+        stages = [SUMS | COEFFICIENTS] if together else [SUMS, COEFFICIENTS]
+        launches = [
+            [slabs[n].launch(part, stage, own, slabs, n) for n, own in enumerate(sums)]
+            for stage in stages
         ]
 
         def call() -> None:
-            for begin in begins:
-                begin()
-            arrivals = [send() for send in sends]
-            for slab, end in zip(self._slabs, ends, strict=True):
-                for arrived in arrivals:
-                    slab.device.wait(arrived)
-                end()
+            for launch in launches[0]:
+                launch()
+            if not together:
+                self._devices.fence()
+                for launch in launches[1]:
+                    launch()
 
         return call
 
@@ -221,8 +220,22 @@ class _SlabState:
         addresses = {name: first + offset for name, offset in rows.items()}
         return OnDevice(addresses, self._halts + halt * HALT_BYTES)
 
-    def launch(self, part: int, stages: int, sums: SlabSums) -> Launch:
-        """Return a call that carries out stages of a part, given the sums of products."""
+    def launch(
+        self, part: int, stages: int, sums: SlabSums, slabs: Sequence[_SlabState], number: int
+    ) -> Launch:
+        """Return a call that carries out stages of a part.
+
+        Parameters
+        ----------
+        part, stages : int
+            The part, and its stages.
+        sums : SlabSums
+            The sums of products.
+        slabs : sequence of _SlabState
+            All slabs.
+        number : int
+            The number of this one.
+        """
         x, y, z = self._layout.extents
         own = len(self._layout.times)
         arguments = GRADIENT_COEFFICIENTS.arguments(
@@ -230,12 +243,14 @@ class _SlabState:
             geometry=self._layout.geometry,
             work=work(0, 1, 1, parity=0, slots=x // 2, rows=(y, z)),
             partial=sums.described,
-            by_slice=self._by_slice(part),
+            by_slice=(*(one._by_slice(part) for one in slabs), *(0,) * (MOST_SLABS - len(slabs))),
             state=self._memory.address,
             halted=self._halts,
             part=part,
             stages=stages,
             vectors=self._vectors,
+            slab=number,
+            slabs=len(slabs),
             first=self._layout.times[0],
             slices=own,
             all_slices=self._slices,
@@ -244,18 +259,6 @@ class _SlabState:
         )
         kernel = self.device.kernel(GRADIENT_COEFFICIENTS, ANY_VARIANT)
         return kernel.prepared(repeated([arguments], 1))
-
-    def sends(self, part: int, slabs: Sequence[_SlabState]) -> Callable[[], Event]:
-        """Return a call that copies the sums over this slab's slices to the other slabs."""
-        slice_bytes = self._vectors * SUM_BYTES
-        offset = self._layout.times[0] * slice_bytes
-        origin = self._by_slice(part) + offset
-        copies = [
-            Copy(origin, one.device, one._by_slice(part) + offset)
-            for one in slabs
-            if one is not self
-        ]
-        return self.device.prepare_copies(copies, len(self._layout.times) * slice_bytes)
 
     def _by_slice(self, part: int) -> int:
         return self._halts + HALTS * HALT_BYTES + part * self._sums_bytes

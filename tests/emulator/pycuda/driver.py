@@ -207,6 +207,14 @@ class _Gpu:
         check()
         return check
 
+    def owner(self, address: Any, size: int) -> _Gpu:
+        """Return the GPU that has the bytes: this one, or a peer that it can access."""
+        number = int(address)
+        for gpu in self.peers:
+            if any(region.holds(number, size) for region in gpu.regions.values()):
+                return gpu
+        return self
+
     def free(self, address: int) -> None:
         """Free memory at once. The driver may wait for work before that, but does not promise it.
 
@@ -570,8 +578,11 @@ def memcpy_dtoh(dest: Any, src: Any) -> None:
 
 
 def memcpy_dtod_async(dest: Any, src: Any, size: int, stream: Stream | None = None) -> None:
+    """Copy on a GPU, or between it and peers that it can access, whose addresses differ."""
     stream = Stream._of(stream)
-    stream._copy(stream._gpu.at(dest, size), stream._gpu.at(src, size), size)
+    ends = [stream._gpu.owner(one, size) for one in (dest, src)]
+    target, origin = (gpu.at(one, size) for gpu, one in zip(ends, (dest, src), strict=True))
+    stream._copy(target, origin, size, between=ends[0] is not ends[1])
 
 
 def memcpy_dtod(dest: Any, src: Any, size: int) -> None:
