@@ -1,4 +1,4 @@
-"""Benchmark of a Dirac operator, its parts and conjugate gradients."""
+"""Benchmark of a Dirac operator, its parts and the iterations of solvers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from gauge_mc import defaults
 from gauge_mc.benchmarks.quarks import KAPPA, flops_per_site
 from gauge_mc.benchmarks.timing import Bench, BenchResult, Rate
 from gauge_mc.devices import Device
@@ -22,12 +21,12 @@ from gauge_mc.fields.field import Field
 from gauge_mc.option_items import OptionItem
 from gauge_mc.options import Option, merged
 from gauge_mc.quarks.diagonal import LARGEST
-from gauge_mc.quarks.matrices.linear import ODD
+from gauge_mc.quarks.matrices.linear import EVEN, ODD
 from gauge_mc.quarks.matrices.preconditioned import System
 from gauge_mc.quarks.operators import OPERATORS, QUARK_MASS, DiracOperator, dirac_operators
 from gauge_mc.quarks.solvers import SOLVERS, Residual, Solver, SolverParameters
 from gauge_mc.quarks.vectors.spinors import SPINS, SpinorField
-from gauge_mc.quarks.vectors.storage import STORAGES, Storage
+from gauge_mc.quarks.vectors.storage import STORAGES, Storage, storage_of
 from gauge_mc.registry import in_words
 from gauge_mc.results import documented, result_field
 
@@ -39,8 +38,9 @@ NUMBERS = (
 )
 """The numbers that make quarks lighter or heavier, for operators with either."""
 
-ITERATIONS = 20
-"""Iterations of a solver that are timed together, from a new start."""
+ITERATIONS = 10
+"""Iterations of a solver that are timed together, from a new start. Links are random, so that after
+twice as many squares of the residual would be too small for single precision."""
 
 SOLVER_FIELDS = 20
 """Fields in double precision on half of the sites for which there must be memory, to time a solver
@@ -122,8 +122,31 @@ class TimedOperator(OptionItem):
 
 @documented
 @dataclass(frozen=True)
+class IterationTime:
+    """The time of an iteration of a solver, in which the operator is applied twice."""
+
+    solver: str = result_field("Name of the solver.")
+    iteration_s: float = result_field("Time of an iteration for one vector, in seconds.")
+    operators: float = result_field("Time of both operators, divided by that of the iteration.")
+    launches: int = result_field("Kernels that an iteration launches on each device.")
+    iteration_bytes: float = result_field(
+        "Bytes that the kernels of an iteration move if each reads and writes every number once."
+    )
+    gb_per_s: float = result_field("The same in GB/s.")
+    tflops: float = result_field(
+        "10^12 operations per second of an iteration, of which those of hopping terms are counted."
+    )
+    together_s: float | None = result_field(
+        "Time of an iteration for all columns of a propagator together, in seconds; None for "
+        "operators with a fifth direction, and without the memory."
+    )
+    together_tflops: float | None = result_field("Its operations per second, counted as above.")
+
+
+@documented
+@dataclass(frozen=True)
 class OperatorParts:
-    """Times of an operator and of an iteration of conjugate gradients, in one type of storage.
+    """Times of an operator and of iterations of solvers, in one type of storage.
 
     Rates are those per site of the lattice, with all sites of a fifth direction.
     """
@@ -151,29 +174,13 @@ class OperatorParts:
     operator_tflops: float = result_field(
         "10^12 operations per second of the operator, of which those of hopping terms are counted."
     )
-    iteration_s: float = result_field("Time of an iteration of conjugate gradients, in seconds.")
-    solver_ratio: float = result_field(
-        "Time of the operator and of its adjoint, divided by that of the iteration."
-    )
-    launches: int = result_field("Kernels that an iteration launches on each device.")
-    iteration_bytes: float = result_field(
-        "Bytes that the kernels of an iteration move if each reads and writes every number once."
-    )
-    iteration_gb_per_s: float = result_field("The same in GB/s.")
-    iteration_tflops: float = result_field(
-        "10^12 operations per second of an iteration, of which those of hopping terms are counted."
-    )
-    together_s: float | None = result_field(
-        "Time of an iteration of conjugate gradients for all columns of a propagator together, in "
-        "seconds; None for operators with a fifth direction, and without the memory."
-    )
-    together_tflops: float | None = result_field("Its operations per second, counted as above.")
+    solvers: list[IterationTime] = result_field("Times of an iteration, by solver.")
 
 
 @documented
 @dataclass(frozen=True)
 class OperatorTime(BenchResult):
-    """Times of a Dirac operator and of conjugate gradients."""
+    """Times of a Dirac operator and of solvers."""
 
     unit = "TFLOP/s"
     operator: str = result_field("The operator with its parameters.")
@@ -191,12 +198,13 @@ class OperatorTime(BenchResult):
         """The operations per second of hopping terms; see `RatedResult`."""
         found = {}
         for one in self.parts:
-            known = {
+            known: dict[str, tuple[float | None, float | None]] = {
                 "hopping term": (one.hop_tflops, one.hop_tflops / one.share),
                 "operator": (one.operator_tflops, None),
-                "iteration": (one.iteration_tflops, None),
-                f"iteration of {self.columns} vectors": (one.together_tflops, None),
             }
+            for own in one.solvers:
+                known[own.solver] = own.tflops, None
+                known[f"{own.solver} of {self.columns} vectors"] = own.together_tflops, None
             for name, (value, limit) in known.items():
                 if value:
                     found[f"{name}, {one.storage}"] = Rate(value, limit, one.storage)
@@ -204,7 +212,7 @@ class OperatorTime(BenchResult):
 
 
 def operator_time(bench: Bench, operator: TimedOperator) -> OperatorTime:
-    """Time a Dirac operator and conjugate gradients with all types of storage.
+    """Time a Dirac operator and solvers with all types of storage.
 
     Links are random, since times do not depend on them.
     """
@@ -249,19 +257,9 @@ def _parts(
     wilson_s = bench.time(plain.prepared(storage.name).prepare_term(_even(vector), vector, 0))
     plain.release()
     even = _even(source)
-    reduced = operator.reduced(True, storage.name)
-    target = even.like()
-    applied = [reduced.apply(target, even, dagger) for dagger in (False, True)]
-    operator_s, both_s = bench.time(applied[0]), bench.time(*applied)
-    one, columns = sources
-    iteration_s = _iteration_seconds(operator, storage.name, one, bench.seconds)
-    together_s = together = None
-    if columns is not None:
-        together_s = _iteration_seconds(operator, storage.name, columns, bench.seconds)
-        together = 4 * sites * columns.count * flops / together_s / 1e12
+    apply = operator.reduced(True, storage.name).apply(even.like(), even)
+    operator_s = bench.time(apply)
     moved = links / extent + 2 * spinor
-    vectors = 2 * reduced.vectors_moved + _conjugate_gradients().vectors_moved
-    iteration_bytes = sites * (extent * vectors * spinor + 4 * links)
     return OperatorParts(
         storage.name,
         sites * extent * flops / hop_s / 1e12,
@@ -273,12 +271,42 @@ def _parts(
         operator_s,
         max(0.0, 1 - 2 * hop_s / operator_s),
         2 * sites * extent * flops / operator_s / 1e12,
+        [_iteration(bench, operator, timed, kind, storage, sources) for kind in SOLVERS.values()],
+    )
+
+
+def _iteration(
+    bench: Bench,
+    operator: DiracOperator,
+    timed: TimedOperator,
+    kind: type[Solver],
+    storage: Storage,
+    sources: tuple[SpinorField, SpinorField | None],
+) -> IterationTime:
+    """Return the time of an iteration of a solver in one type of storage."""
+    field, (one, columns) = operator.field, sources
+    flops = 4 * field.lattice.sites / 2 * flops_per_site(field.group.colours)
+    reduced = operator.reduced(kind.uses_adjoint, storage.name)
+    source = SpinorField.empty(field, storage.name, 1, EVEN, operator.fifth)
+    target, daggers = source.like(), (False, kind.uses_adjoint)
+    both_s = bench.time(*(reduced.apply(target, source, dagger) for dagger in daggers))
+    iteration_s = _iteration_seconds(kind, operator, storage.name, one, bench.seconds)
+    together_s = together = None
+    if columns is not None:
+        together_s = _iteration_seconds(kind, operator, storage.name, columns, bench.seconds)
+        together = columns.count * flops / together_s / 1e12
+    extent, spinor = operator.fifth or 1, storage.bytes(2 * SPINS * field.group.colours)
+    vectors = 2 * reduced.vectors_moved + kind.vectors_moved
+    links = 4 * 8 * storage.unit_bytes(field.group.components)
+    moved = field.lattice.sites / 2 * (extent * vectors * spinor + links)
+    return IterationTime(
+        kind.name,
         iteration_s,
         both_s / iteration_s,
-        launches_per_iteration(timed, field, storage.name),
-        iteration_bytes,
-        iteration_bytes / iteration_s / 1e9,
-        4 * sites * extent * flops / iteration_s / 1e12,
+        launches_per_iteration(kind, timed, field, storage.name),
+        moved,
+        moved / iteration_s / 1e9,
+        extent * flops / iteration_s / 1e12,
         together_s,
         together,
     )
@@ -288,13 +316,10 @@ def _even(field: SpinorField) -> SpinorField:
     return field.like(parity=0)
 
 
-def _conjugate_gradients() -> type[Solver]:
-    return SOLVERS[defaults.WALL_SOLVER]
-
-
-def _solver(operator: DiracOperator, precision: str, source: SpinorField) -> Solver:
-    """Return conjugate gradients for a right-hand side, ready to begin."""
-    kind = _conjugate_gradients()
+def _solver(
+    kind: type[Solver], operator: DiracOperator, precision: str, source: SpinorField
+) -> Solver:
+    """Return a solver for a right-hand side, ready to begin."""
     system = System(operator, source, kind.uses_adjoint)
     request = SolverParameters(inner=precision)
     return kind(Residual(system), system.reduced_operator(precision), request)
@@ -314,7 +339,7 @@ def _columns(operator: DiracOperator) -> SpinorField | None:
     field, devices = operator.field, operator.field.devices
     vectors = SPINS * field.group.colours
     spinors = SOLVER_FIELDS * vectors * field.lattice.sites // 2
-    needed = spinors * STORAGES["double"].bytes(2 * vectors)
+    needed = spinors * storage_of("double").bytes(2 * vectors)
     free = [one.free_bytes() for one in devices.devices]
     shared = devices.devices[0].in_host_memory
     there = free[0] if shared else sum(free) * devices.processes.size
@@ -333,11 +358,15 @@ def _source(operator: DiracOperator, vectors: int) -> SpinorField:
 
 
 def _iteration_seconds(
-    operator: DiracOperator, precision: str, source: SpinorField, seconds: float
+    kind: type[Solver],
+    operator: DiracOperator,
+    precision: str,
+    source: SpinorField,
+    seconds: float,
 ) -> float:
     """Return the median time of an iteration, in seconds, over groups of `ITERATIONS`."""
     devices = operator.field.devices
-    solver = _solver(operator, precision, source)
+    solver = _solver(kind, operator, precision, source)
     found: list[float] = []
     ended = time.perf_counter() + seconds
     while len(found) < 3 or devices.processes.broadcast(time.perf_counter() < ended):
@@ -352,7 +381,9 @@ def _iteration_seconds(
     return statistics.median(found)
 
 
-def launches_per_iteration(timed: TimedOperator, like: Field, precision: str) -> int:
+def launches_per_iteration(
+    kind: type[Solver], timed: TimedOperator, like: Field, precision: str
+) -> int:
     """Return the number of kernels that an iteration launches on the first device.
 
     They are counted by a rehearsal; see `RehearsalDevice`. If several processes share the lattice,
@@ -367,7 +398,7 @@ def launches_per_iteration(timed: TimedOperator, like: Field, precision: str) ->
     rehearsed = timed.operator_class.rehearsed(**timed.parameters)
     operator = TimedOperator(**{**timed.values, **rehearsed}).made(field)
     source = SpinorField.empty(field, fifth=operator.fifth)
-    solver = _solver(operator, precision, source)
+    solver = _solver(kind, operator, precision, source)
     solver.done[:] = True  # the residual is 0, by which nothing is divided then
     before = actors[0].launches
     solver.step()

@@ -534,16 +534,20 @@ def _operator(found: OperatorTime) -> list[Any]:
         "operator, ms": [f"{1e3 * one.operator_s:.4g}" for one in parts],
         "besides hopping terms": [f"{one.rest:.0%}" for one in parts],
         "operator, TFLOP/s": [f"{one.operator_tflops:.3g}" for one in parts],
-        "iteration, ms": [f"{1e3 * one.iteration_s:.4g}" for one in parts],
-        "operators in it": [f"{one.solver_ratio:.0%}" for one in parts],
-        "launches": [str(one.launches or "–") for one in parts],
-        "MB moved": [f"{one.iteration_bytes / 1e6:.4g}" for one in parts],
-        "GB/s of iteration": [f"{one.iteration_gb_per_s:.4g}" for one in parts],
-        "TFLOP/s of iteration": [f"{one.iteration_tflops:.3g}" for one in parts],
     }
-    if all(one.together_s for one in parts):
-        name = f"the same of {found.columns} vectors"
-        rows[name] = [f"{one.together_tflops:.3g}" for one in parts]
+    for number, first in enumerate(parts[0].solvers):
+        own = [one.solvers[number] for one in parts]
+        rows |= {
+            f"iteration of {first.solver}, ms": [f"{1e3 * one.iteration_s:.4g}" for one in own],
+            f"{first.solver}: operators in it": [f"{one.operators:.0%}" for one in own],
+            f"{first.solver}: launches": [str(one.launches or "–") for one in own],
+            f"{first.solver}: MB moved": [f"{one.iteration_bytes / 1e6:.4g}" for one in own],
+            f"{first.solver}: GB/s": [f"{one.gb_per_s:.4g}" for one in own],
+            f"{first.solver}: TFLOP/s": [f"{one.tflops:.3g}" for one in own],
+        }
+        if all(one.together_tflops for one in own):
+            name = f"{first.solver}: TFLOP/s of {found.columns} vectors"
+            rows[name] = [f"{one.together_tflops:.3g}" for one in own]
     for name, values in rows.items():
         table.add_row(name, *values)
     where = f"{found.group.upper()} {found.lattice} on {found.device}"

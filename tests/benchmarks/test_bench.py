@@ -36,6 +36,7 @@ from gauge_mc.fields.field import Field
 from gauge_mc.flows import FLOWS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.quarks.overlap.sign_function import APPROXIMATIONS
+from gauge_mc.quarks.solvers import SOLVERS
 from gauge_mc.quarks.vectors.storage import STORAGES
 from gauge_mc.random import GENERATORS
 from gauge_mc.smearing import SMEARINGS
@@ -504,10 +505,10 @@ def test_the_hopping_term_is_timed(monkeypatch):
 
 
 OPERATORS = {
-    # operator, fifth direction, vectors and launches of an iteration of conjugate gradients
-    "domain-wall:LS=4,m=0.1": (4, 2 * 6 + 10, 12),
-    "wilson:kappa=0.12": (1, 2 * 5 + 10, 11),
-    "wilson-clover:csw=1.5": (1, 2 * 5 + 10, 11),
+    # operator, fifth direction, vectors of a product, and launches of conjugate gradients
+    "domain-wall:LS=4,m=0.1": (4, 6, 12),
+    "wilson:kappa=0.12": (1, 5, 11),
+    "wilson-clover:csw=1.5": (1, 5, 11),
 }
 
 
@@ -526,7 +527,7 @@ def test_an_operator_is_timed(name, monkeypatch):
     found = json.loads(call(*words, "--json")[0])
     fifth, vectors, launches = OPERATORS[name]
     (one,) = found["parts"]
-    assert (found["fifth"], one["launches"]) == (fifth, launches)
+    assert found["fifth"] == fifth
     assert one["bytes_per_site"] == 8 * 4 * 4 / fifth + 2 * 16 * 4
     sites = 4**4 / 2
     moved = sites * fifth * one["bytes_per_site"] / one["hop_s"]
@@ -536,14 +537,18 @@ def test_an_operator_is_timed(name, monkeypatch):
     assert one["hop_tflops"] == pytest.approx(flops / one["hop_s"] / 1e12)
     assert one["operator_tflops"] == pytest.approx(2 * flops / one["operator_s"] / 1e12)
     assert one["rest"] == pytest.approx(max(0, 1 - 2 * one["hop_s"] / one["operator_s"]))
-    assert one["iteration_bytes"] == sites * (fifth * vectors * 64 + 4 * 8 * 16)
-    moved = one["iteration_bytes"] / one["iteration_s"] / 1e9
-    assert one["iteration_gb_per_s"] == pytest.approx(moved)
     assert found["columns"] == 8
-    assert (one["together_s"] is None) == (one["together_tflops"] is None) == (fifth > 1)
-    if fifth == 1:
-        flops *= 4 * found["columns"]
-        assert one["together_tflops"] == pytest.approx(flops / one["together_s"] / 1e12)
+    assert [own["solver"] for own in one["solvers"]] == [*SOLVERS]
+    for own in one["solvers"]:
+        all_vectors = 2 * vectors + {"cg": 10, "bicgstab": 18}[own["solver"]]
+        assert own["iteration_bytes"] == sites * (fifth * all_vectors * 64 + 4 * 8 * 16)
+        assert own["gb_per_s"] == pytest.approx(own["iteration_bytes"] / own["iteration_s"] / 1e9)
+        assert own["tflops"] == pytest.approx(4 * flops / own["iteration_s"] / 1e12)
+        assert (own["together_s"] is None) == (own["together_tflops"] is None) == (fifth > 1)
+        if fifth == 1:
+            together = 4 * flops * found["columns"] / own["together_s"] / 1e12
+            assert own["together_tflops"] == pytest.approx(together)
+    assert {own["solver"]: own["launches"] for own in one["solvers"]}["cg"] == launches
 
 
 def test_several_vectors_are_not_timed_without_the_memory(monkeypatch):

@@ -323,7 +323,7 @@ class ResidualWatch:
 
     @property
     def rows(self) -> dict[str, Any]:
-        """What `asks` needs, by the names of the rows of the kernel ``gradient_coefficients``."""
+        """The numbers that `asks` needs, by the rows of the kernel ``gradient_coefficients``."""
         kept = {"HIGHEST": self._highest, "LOWEST": self._lowest, "SINCE": self._since}
         limits = {"SLOWEST": SLOWEST, "PLATEAU": self._plateau, "MOST": self._most}
         grown = LARGEST_GROWTH * self._norms

@@ -30,6 +30,7 @@ class BiCGstab(Solver):
     """
 
     name = "bicgstab"
+    vectors_moved = 18  # <r0, v>; s; <t, s> and <t, t>; x and r with |r|^2 and <r0, r>; p
     patience = 300
 
     def __init__(

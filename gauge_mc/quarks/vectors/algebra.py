@@ -57,7 +57,7 @@ class Products:
 
 @dataclass(frozen=True)
 class OnDevice:
-    """What launches find in the memory of a slab's device, so that they need not wait for the host.
+    """Numbers in the memory of a slab's device, with which launches need not wait for the host.
 
     Attributes
     ----------
