@@ -1,0 +1,112 @@
+"""Recorded launches, with stand-ins for the driver and for GPUs."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from gauge_mc.devices.cuda import graphs
+from gauge_mc.devices.cuda.graphs import RecordedLaunches
+
+
+class DriverError(Exception):
+    """A call of the driver failed."""
+
+
+class Driver:
+    """A driver that notes its calls; those that are named fail."""
+
+    def __init__(self, *failing):
+        self.calls, self.failing, self.records = [], failing, False
+
+    def __getattr__(self, name):
+        def call(*arguments):
+            self.calls.append(name)
+            if name in ("cuStreamBeginCapture_v2", "cuStreamEndCapture"):
+                self.records = "Begin" in name and name not in self.failing
+            if name == "cuGraphInstantiateWithFlags" and name not in self.failing:
+                arguments[0]._obj.value = 7
+            return int(name in self.failing)
+
+        return call
+
+
+class Gpu:
+    """A GPU whose stream has a number, and which notes events and waits for them."""
+
+    def __init__(self, number, noted):
+        self.stream, self.number, self.noted = SimpleNamespace(handle=number), number, noted
+
+    def activate(self):
+        """Nothing needs to be done."""
+
+    def event(self):
+        """An event with the GPU's number."""
+        self.noted.append(f"event of {self.number}")
+        return self.number
+
+    def wait(self, event):
+        """Wait for an event."""
+        self.noted.append(f"{self.number} waits for {event}")
+
+
+def recorded(monkeypatch, driver, noted, others=0, fails=False):
+    """Launches that note whether they are recorded."""
+    monkeypatch.setattr(graphs, "driver_library", lambda: driver)
+
+    def launch():
+        records = driver is not None and driver.records
+        noted.append("recorded" if records else "launched")
+        if records and fails:
+            raise DriverError
+
+    gpus = [Gpu(n, noted) for n in range(1, others + 2)]
+    return RecordedLaunches(launch, gpus[0], gpus[1:], DriverError)
+
+
+def test_launches_are_recorded_by_the_second_call(monkeypatch):
+    driver, noted = Driver(), []
+    call = recorded(monkeypatch, driver, noted)
+    for _ in range(4):
+        call()
+    assert noted == ["launched", "event of 1", "recorded"]
+    assert driver.calls.count("cuGraphLaunch") == 3
+    assert (
+        driver.calls.count("cuStreamBeginCapture_v2") == driver.calls.count("cuGraphDestroy") == 1
+    )
+    del call
+    assert driver.calls[-1] == "cuGraphExecDestroy"
+
+
+def test_other_gpus_are_connected_with_the_first(monkeypatch):
+    driver, noted = Driver(), []
+    call = recorded(monkeypatch, driver, noted, others=2)
+    call()
+    noted.clear()
+    call()
+    begin = ["event of 1", "2 waits for 1", "3 waits for 1"]
+    end = ["event of 2", "1 waits for 2", "event of 3", "1 waits for 3"]
+    assert noted == [*begin, "recorded", *end]
+
+
+@pytest.mark.parametrize(
+    "failing",
+    [
+        "cuStreamBeginCapture_v2",
+        "cuStreamEndCapture",
+        "cuGraphInstantiateWithFlags",
+        "cuGraphLaunch",
+        "a launch",
+        "the driver",
+    ],
+)
+def test_launches_are_repeated_one_by_one_where_there_are_no_graphs(monkeypatch, failing):
+    driver, noted = Driver(failing), []
+    if failing == "a launch":
+        driver.failing = ("cuStreamEndCapture",)
+    given = None if failing == "the driver" else driver
+    call = recorded(monkeypatch, given, noted, fails=failing == "a launch")
+    for _ in range(3):
+        call()
+    assert noted.count("launched") == 3
+    assert driver.calls.count("cuStreamBeginCapture_v2") == (failing != "the driver")
+    assert not driver.records
