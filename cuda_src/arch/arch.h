@@ -35,7 +35,7 @@ typedef double scalar;
 #define STRICT 0
 #endif
 
-#ifdef __CUDACC__
+#if defined(__CUDACC__) || defined(__HIP__)
 #include "arch/gpu.h"
 #else
 #include "arch/cpu.h"

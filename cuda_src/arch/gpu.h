@@ -1,6 +1,12 @@
 // The GPU: a site is a thread, and a mask is a bool.
 #pragma once
 
+#ifdef __HIP__
+#include "arch/hip.h"
+#else
+#define VECTOR_REGISTER "r"  // the constraint of assembly code for a register of a thread
+#endif
+
 #define INLINE __device__ __forceinline__
 #define UNCHANGED_CODE __device__ __noinline__  // same rounding at every call
 #define RARE INLINE  // a call would spill registers
@@ -84,10 +90,10 @@ template <int K> INLINE void set_element(real (&values)[K], int k, real value) {
 }
 
 // Prevent the compiler from unpacking a word long before it is used, which would spill registers.
-INLINE void keep_in_register(word& w) { asm("" : "+r"(w)); }
+INLINE void keep_in_register(word& w) { asm("" : "+" VECTOR_REGISTER(w)); }
 
 // Prevent the compiler from computing what depends on a number before a loop, where it would occupy registers.
-INLINE void compute_again(int& n) { asm volatile("" : "+r"(n)); }
+INLINE void compute_again(int& n) { asm volatile("" : "+" VECTOR_REGISTER(n)); }
 
 // Separate code for each direction has fewer addresses to compute, which pays if the code is short.
 constexpr bool ADDRESSES_ARE_COSTLY = true;

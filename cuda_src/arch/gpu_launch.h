@@ -160,6 +160,8 @@ INLINE void store_slice_sums(const A& a, const Columns& columns, const SliceValu
 INLINE void arrive(unsigned* arrived) {
 #ifdef __CUDA_ARCH__
     asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(arrived) : "memory");
+#elif defined(__HIP__)
+    __hip_atomic_fetch_add(arrived, 1u, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_AGENT);
 #else
     atomicAdd(arrived, 1);
 #endif
@@ -169,6 +171,8 @@ INLINE unsigned arrivals(const unsigned* arrived) {
     unsigned seen;
     asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(arrived) : "memory");
     return seen;
+#elif defined(__HIP__)
+    return __hip_atomic_load(arrived, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_AGENT);
 #else
     return *(volatile const unsigned*)arrived;
 #endif

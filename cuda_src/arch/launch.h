@@ -37,7 +37,7 @@
 // the previous one has ended.
 #pragma once
 
-#ifdef __CUDACC__
+#if defined(__CUDACC__) || defined(__HIP__)
 #include "arch/gpu_launch.h"
 #else
 #include "arch/cpu_launch.h"

@@ -1,0 +1,13 @@
+// What AMD GPUs have under other names than NVIDIA's, or not at all. Everything else in gpu.h is the same for both.
+#pragma once
+
+#include <hip/hip_runtime.h>
+
+#define VECTOR_REGISTER "v"  // the constraint of assembly code for a register of a thread
+
+// Loads and stores that the caches need not keep.
+template <class P> __device__ __forceinline__ P __ldcs(const P* at) { return *at; }
+template <class P> __device__ __forceinline__ void __stcs(P* at, const P& value) { *at = value; }
+
+// Arguments of kernels are constants anyway.
+#define __grid_constant__
