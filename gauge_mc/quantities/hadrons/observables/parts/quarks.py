@@ -48,7 +48,7 @@ from gauge_mc.quarks.solvers import (
     SolverParameters,
     check_deflates,
 )
-from gauge_mc.quarks.sources import Source, parse_source
+from gauge_mc.quarks.sources import SourceVectors, parse_source
 from gauge_mc.quarks.vectors.angles import BOUNDARY, angles_of, phases_of
 from gauge_mc.quarks.vectors.transport import Boundary
 from gauge_mc.smearing import NO_SMEARING, Smearing, make_smearing, smear_option, smearing_options
@@ -82,7 +82,7 @@ class Quarks:
     """Further parameters of the Dirac operator that are not 0."""
     angles: tuple[float, ...] = (0.0, 0.0, 0.0, 1.0)
     """Boundary conditions psi(x + L) = exp(i pi angle) psi(x) along x, y, z and t."""
-    sources: tuple[Source, ...] = ()
+    sources: tuple[SourceVectors, ...] = ()
     """Sources, which are measured one after the other."""
     smear_sink: bool = False
     """Whether the sink is smeared as the source is."""
@@ -222,7 +222,7 @@ class Quarks:
             **({DEFLATE.name: f"{self.deflate} low modes"} if self.deflate else {}),
         }
 
-    def label(self, source: Source) -> str:
+    def label(self, source: SourceVectors) -> str:
         """Return the text that identifies a source, and its sink if that is smeared."""
         return source.label.replace("@", "-smeared@") if self.smear_sink else source.label
 
