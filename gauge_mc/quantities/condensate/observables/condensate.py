@@ -118,7 +118,7 @@ class Condensate(QuarkObservable):
     Attributes
     ----------
     quarks : Quarks
-        The quarks. Each twisted mass is measured with both signs.
+        The quarks.
     noise : str
         Name of a registered noise.
     sources : int
@@ -147,7 +147,7 @@ class Condensate(QuarkObservable):
     )
     main_kernel: ClassVar[Kernel | None] = MULTIPLY_SPINORS
     secondary_tables: ClassVar[tuple[SecondaryTable, ...]] = (
-        replace(SOLVES, records=lambda one: len(one.quarks.kinds) * one.solutions_per_quark),
+        replace(SOLVES, records=lambda one: one.solutions),
         OPERATOR,
     )
     options: ClassVar[tuple[Option, ...]] = (*_of_quarks(quark_options()), *OWN_OPTIONS)
@@ -158,12 +158,10 @@ class Condensate(QuarkObservable):
         """Return the observable with the given options; see `Observable.for_lattice`."""
         given = check_options(cls.options, options, cls.name)
         own = {one.name: given.pop(one.name, one.usual) for one in OWN_OPTIONS}
-        quarks = Quarks.of_options(lattice, cls.name, given)
-        both = {sign * one + 0.0 for one in quarks.mus for sign in (1, -1)}  # one 0.0
         noise = own[NOISE_OPTION.name] or defaults.NOISE
         NOISES.check(noise, NOISE_OPTION.flag)
         return cls(
-            replace(quarks, mus=tuple(sorted(both))),
+            Quarks.of_options(lattice, cls.name, given),
             noise,
             own[SOURCES_OPTION.name],
             dilution_of(own[DILUTE.name] or UNDILUTED),
@@ -219,9 +217,15 @@ class Condensate(QuarkObservable):
         ]
 
     @property
-    def solutions_per_quark(self) -> int:
+    def solved(self) -> Quarks:
+        """The quarks with both signs of their twisted masses, for adjoint propagators."""
+        both = {sign * one + 0.0 for one in self.quarks.mus for sign in (1, -1)}  # 0.0, not -0.0
+        return replace(self.quarks, mus=tuple(sorted(both)))
+
+    @property
+    def solutions(self) -> int:
         """Number of times that solutions are found on a configuration."""
-        return len(self._noise_sources(0))
+        return len(self.solved.kinds) * len(self._noise_sources(0))
 
     def _records(self, field: Field, solves: SolveRecords) -> Iterator[Record]:
         digest = digest_of(lattice_sums(field, PLAQUETTE, values=2))
@@ -231,11 +235,12 @@ class Condensate(QuarkObservable):
             for n in range(self.sources)
             for quark in self.quarks.kinds
         }
-        quarks = replace(self.quarks, sources=tuple(sources))
+        quarks = replace(self.solved, sources=tuple(sources))
         each = zip(sources, solutions(quarks, field, solves), strict=True)
         for source, (_, found) in each:
-            for quark, sums in _traces(source, found, field).items():
-                totals[source.number, quark] += sums / field.lattice.sites
+            sums = _traces(source, found, field)
+            for quark in self.quarks.kinds:
+                totals[source.number, quark] += sums[quark] / field.lattice.sites
         for (n, quark), values in totals.items():
             numbers = quark if self.quarks.massive else quark[:-1]
             yield (*numbers, n, *values.tolist())
