@@ -87,6 +87,8 @@ def check(options, propagators, field):
     observable = Condensate.for_lattice(LATTICE, **options).for_group(field.group.name)
     found, vectors = measured(observable, field), sources_of(observable, field)
     assert len(found) == len(propagators) * len(vectors) == observable.records
+    for eta in vectors.values():
+        assert ((eta != 0).sum(axis=1) == 1).all()  # every component is in one part
     for (*quark, number), row in found.items():
         expected = estimates(propagators[tuple(quark)], vectors[number], field.group.colours)
         assert np.abs(row - expected).max() < 1e-7 * np.abs(expected).max()
