@@ -27,7 +27,7 @@ from gauge_mc.quantities.condensate.analysis.records import COLUMNS, SOURCE, WHA
 from gauge_mc.quantities.hadrons.analysis.correlators import Quark, describe_quarks
 from gauge_mc.results import documented, result_field
 
-METADATA = (*ensemble_keys(), "quarks", "csw", "operator", "boundary", "sources")
+METADATA = (*ensemble_keys(), "quarks", "csw", "operator", "boundary", "imaginary_mu", "sources")
 """Keys of the header that identify the ensemble, its quarks and the sources."""
 
 NOISY = 0.5
