@@ -330,7 +330,9 @@ class DynamicalQuarks(OptionItem):
     def label(self) -> str:
         """The flavours and their mass, for figures."""
         options = {one.name: one for one in self.options()}
-        drawn = [options[name].drawn(value) for name, value in self.couplings.items()]
+        dense = {IMAGINARY_MU.name: self.imaginary_mu} if self.imaginary_mu else {}
+        numbers = {**self.couplings, **dense}
+        drawn = [options[name].drawn(value) for name, value in numbers.items()]
         return f"{self.flavours} flavour{'s' * (self.flavours > 1)} at {', '.join(drawn)}"
 
     @property

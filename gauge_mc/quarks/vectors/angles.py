@@ -42,8 +42,7 @@ IMAGINARY_MU = Option(
     usual=0.0,
     least=-LARGEST,
     most=LARGEST,
-    symbol="μ_I/πT",
-    axis=r"$\mu_I/(\pi T)$",
+    symbol="μ_I/(πT)",
 )
 """The chemical potential times the extent of time, in units of pi. Forward links along t have the
 factor exp(i a mu_I), which a redefinition of the quark moves to the boundary."""

@@ -189,7 +189,7 @@ def pairs_of_sources(values: Array) -> Array:
     return np.asarray((total**2 - squares) / (sources * (sources - 1)))
 
 
-def disconnected(values: Array, volume: int) -> tuple[Estimate, Array]:
+def disconnected(*chains: Array, volume: int) -> tuple[Estimate, list[Array]]:
     """Return V (<T^2> - <T>^2) without bias, and the series of its linear change.
 
     The square of the mean exceeds <T>^2 by its squared error, with that of the noise. The error is
@@ -197,23 +197,25 @@ def disconnected(values: Array, volume: int) -> tuple[Estimate, Array]:
 
     Parameters
     ----------
-    values : ndarray, shape (configurations, sources)
-        Estimates of T by at least two sources.
+    *chains : ndarray, shape (configurations, sources)
+        Estimates of T by at least two sources, along each Markov chain.
     volume : int
         V.
     """
-    origin = values.mean()
-    pairs, single = pairs_of_sources(values - origin), (values - origin).mean(axis=1)
-    mean = estimate(single)
-    series = volume * (pairs - 2 * mean.value * single)
-    known = estimate(series)
+    origin = np.concatenate(chains).mean()
+    pairs = [pairs_of_sources(one - origin) for one in chains]
+    single = [(one - origin).mean(axis=1) for one in chains]
+    mean = estimate(*single)
+    both = [*zip(pairs, single, strict=True)]
+    series = [volume * (pair - 2 * mean.value * one) for pair, one in both]
+    known = estimate(*series)
     bias = mean.error**2 if math.isfinite(mean.error) else 0.0
-    length = bin_length(len(values), max(mean.tau_int, known.tau_int))
+    length = bin_length(sum(map(len, chains)), max(mean.tau_int, known.tau_int))
 
     def variance(means: Array) -> Array:
         return np.asarray(volume * (means[..., 0] - means[..., 1] ** 2))
 
-    value, error = jackknifed([np.stack([pairs, single], axis=1)], length, variance)
+    value, error = jackknifed([np.stack(one, axis=1) for one in both], length, variance)
     larger = max(error, known.error) if math.isfinite(error) else known.error
     return replace(known, value=value + volume * bias, error=larger), series
 
@@ -259,7 +261,7 @@ def _susceptibility(
 ) -> ChiralSusceptibility:
     connected, whole, apart = -values["connected"].mean(axis=1), None, None
     if values["scalar"].shape[1] > 1:
-        apart, series = disconnected(values["scalar"], volume)
+        apart, (series,) = disconnected(values["scalar"], volume=volume)
         whole = estimate(flavours**2 * series + flavours * connected)
         # The error of the jackknife counts as much as in the disconnected part.
         error = max(whole.error, flavours**2 * apart.error)
