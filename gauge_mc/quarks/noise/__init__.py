@@ -95,7 +95,7 @@ DILUTIONS = {
     "even-odd": "by even and odd sites",
     "time": "by time slice",
 }
-"""What a source can be divided by, besides its chirality, with words for help texts."""
+"""Divisions of a source besides that by chirality, with words for help texts."""
 
 
 def dilution_of(text: str) -> tuple[str, ...]:

@@ -64,9 +64,9 @@ class CondensateResult(MeasuredQuark):
         "Part of its error that the noise of the sources makes; null with one source.",
         symbol="noise",
     )
-    gauge_error: float | None = result_field(
+    link_error: float | None = result_field(
         "Part of its error that fluctuations of the links make; null with one source.",
-        symbol="gauge",
+        symbol="links",
     )
     twisted: Estimate | None = result_field(
         "−Im⟨Tr γ₅S⟩ / V, which is ⟨iψ̄γ₅τ₃ψ⟩ per flavour; null without a twisted mass.",
@@ -247,13 +247,13 @@ def condensates(
 
 def _condensate(quark: Quark, values: Mapping[str, Array]) -> CondensateResult:
     scalar = values["scalar"]
-    mean, noise, gauge = estimate(scalar.mean(axis=1)), None, None
+    mean, noise, links = estimate(scalar.mean(axis=1)), None, None
     if scalar.shape[1] > 1:
         spread = float((scalar.var(axis=1, ddof=1) / scalar.shape[1]).mean())
         noise = math.sqrt(spread / len(scalar))
-        gauge = math.sqrt(max(mean.error**2 - noise**2, 0.0))
+        links = math.sqrt(max(mean.error**2 - noise**2, 0.0))
     twisted = estimate(-values["pseudoscalar_im"].mean(axis=1)) if quark.mu else None
-    return CondensateResult(*_measured(quark), mean, noise, gauge, twisted)
+    return CondensateResult(*_measured(quark), mean, noise, links, twisted)
 
 
 def _susceptibility(

@@ -37,7 +37,7 @@ class CrossoverPoint:
     loop_susceptibility: Estimate | None = result_field(
         "V (⟨|L|²⟩ − ⟨|L|⟩²) with the number V of spatial sites.", symbol="χ_L"
     )
-    condensate: Estimate | None = result_field(
+    chiral_condensate: Estimate | None = result_field(
         "⟨Tr S⟩ / V, which is −⟨ψ̄ψ⟩ per flavour; null if it was not measured.", symbol="−⟨ψ̄ψ⟩"
     )
     chiral_susceptibility: Estimate | None = result_field(

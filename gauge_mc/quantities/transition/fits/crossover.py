@@ -42,7 +42,7 @@ DIGITS = 6
 """Number of digits of numbers without an error."""
 
 LOOPS = ("loop", "phase", "loop_susceptibility")
-CONDENSATES = ("condensate", "chiral_susceptibility")
+CONDENSATES = ("chiral_condensate", "chiral_susceptibility")
 """Fields of a point of both kinds, each of which has a table."""
 
 
@@ -73,7 +73,7 @@ class CrossoverFitResult(FitResult):
         for what, others in (("Polyakov loops", CONDENSATES), ("Condensates", LOOPS)):
             nothing: dict[str, Any] = dict.fromkeys(others)
             rows = [replace(one, **nothing) for one in f.points]
-            rows = [one for one in rows if one.loop or one.condensate]
+            rows = [one for one in rows if one.loop or one.chiral_condensate]
             if rows:
                 title = f"{what} against x = {f.over}"
                 tables.append(table_of(title, CrossoverPoint, rows, DIGITS, "left"))

@@ -30,7 +30,7 @@ AXES = {one.name: one.label for one in (BETA, KAPPA, MU, IMAGINARY_MU)}
 FRAMES = {
     "loop": r"$|L|$",
     "loop_susceptibility": r"$\chi_L$",
-    "condensate": r"$-\langle\bar\psi\psi\rangle$",
+    "chiral_condensate": r"$-\langle\bar\psi\psi\rangle$",
     "chiral_susceptibility": r"$\chi_\mathrm{disc}$",
     "phase": r"$\arg\langle L\rangle/\pi$",
 }

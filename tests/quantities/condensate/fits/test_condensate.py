@@ -60,8 +60,8 @@ def test_averages_noise_and_lines(tmp_path, rng):
     for one, chi in zip(found.quarks, found.susceptibilities, strict=True):
         assert abs(one.condensate.value - scalar(one.m)) < 4 * one.condensate.error
         assert one.noise_error == pytest.approx(noise, rel=0.25)
-        assert one.gauge_error == pytest.approx(gauge, rel=0.6)
-        both = np.hypot(one.noise_error, one.gauge_error)
+        assert one.link_error == pytest.approx(gauge, rel=0.6)
+        both = np.hypot(one.noise_error, one.link_error)
         assert both == pytest.approx(one.condensate.error)
         assert abs(chi.disconnected.value - VOLUME * GAUGE**2) < 4 * chi.disconnected.error
         assert abs(chi.connected.value - 2.5) < 4 * chi.connected.error

@@ -91,7 +91,7 @@ def test_susceptibilities_and_their_peaks(study):
         assert abs(one.chiral_susceptibility.value - chi(one.x)) < (
             4 * one.chiral_susceptibility.error
         )
-        assert one.condensate.value == pytest.approx(3, abs=0.02)  # not that of kappa = 0.1
+        assert one.chiral_condensate.value == pytest.approx(3, abs=0.02)  # not that of kappa = 0.1
         assert one.phase.value == pytest.approx(0.25, abs=0.001)
     assert found.points[3].loop.samples == 2 * SAMPLES
     assert [one.susceptibility for one in found.peaks] == ["χ_L", "χ_disc"]
@@ -179,7 +179,7 @@ def test_chemical_potentials(tmp_path, rng):
     found = gauge_mc.fit("crossover", tmp_path).found
     assert found.over == "imaginary_mu"
     assert [one.x for one in found.points] == [0.2, 1 / 3, 0.4]
-    assert all(one.condensate is None for one in found.points)
+    assert all(one.chiral_condensate is None for one in found.points)
 
 
 @pytest.mark.parametrize(
