@@ -53,6 +53,11 @@ class MeasuredQuark:
         """The quark in words."""
         return describe_quarks(self.quark, self.quark)
 
+    @property
+    def heaviness(self) -> tuple[float, float, float]:
+        """Numbers that are the smallest for the lightest quark."""
+        return (self.m or 0.0, -self.kappa, abs(self.mu or 0.0))
+
 
 @documented
 @dataclass(frozen=True)
@@ -110,7 +115,7 @@ class CondensatePoint:
 class CondensateLine:
     """A straight line through condensates at several quark masses."""
 
-    mu: float = result_field("Twisted mass of all quarks.", symbol="μ")
+    mu: float | None = result_field("Twisted mass of all quarks; null if it is 0.", symbol="μ")
     intercept: Estimate = result_field("Value where the mass is 0.", symbol="at m = 0")
     slope: Estimate = result_field("Slope.", symbol="slope")
     chi2: float | None = result_field("chi2 of the fit; null for two points.", symbol="χ²")
@@ -301,7 +306,7 @@ def _line(mu: float, x: Array, data: Array) -> CondensateLine:
     intercept, slope = (estimate(one) for one in (data @ fit.projection.T).T)
     at = zip(x.tolist(), points, strict=True)
     return CondensateLine(
-        mu,
+        mu or None,
         intercept,
         slope,
         fit.chi2 if fit.dof else None,

@@ -79,8 +79,9 @@ class CondensateFitResult(FitResult):
         ]
 
     def quoted(self) -> list[QuotedNumber]:
-        """Return the condensate of the first quark, and its susceptibility."""
-        first, second = self.found.quarks[0], self.found.susceptibilities[0]
+        """Return the condensate of the lightest quark, and its susceptibility."""
+        every = zip(self.found.quarks, self.found.susceptibilities, strict=True)
+        first, second = min(every, key=lambda pair: pair[0].heaviness)
         where = first.where if len(self.found.quarks) > 1 else ""
         pairs: list[tuple[Any, str]] = [
             (first, "condensate"),

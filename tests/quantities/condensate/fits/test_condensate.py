@@ -128,7 +128,9 @@ def test_hopping_parameters_have_lines_if_the_critical_one_is_known(tmp_path, rn
                 for kappa in (0.14, 0.15)
                 for s in range(2)
             )
-    assert not gauge_mc.fit("condensate", path).found.lines
+    found = gauge_mc.fit("condensate", path)
+    assert not found.found.lines
+    assert found.quoted()[0].name == "−⟨ψ̄ψ⟩ (κ = 0.15)"  # of the lightest quark
     (line,) = gauge_mc.fit("condensate", path, kappa_c=1 / 6).found.lines
     assert line.slope.value == pytest.approx(-0.5)
     assert abs(line.intercept.value - 2) < 4 * line.intercept.error
