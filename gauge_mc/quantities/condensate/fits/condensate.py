@@ -13,7 +13,6 @@ from gauge_mc.options import Option
 from gauge_mc.quantities.condensate.analysis.condensate import (
     ChiralSusceptibility,
     CondensateLine,
-    CondensatePoint,
     CondensateResult,
     CondensateResults,
     condensates,
@@ -97,13 +96,7 @@ class CondensateFit(Fit):
     name: ClassVar[str] = "condensate"
     summary: ClassVar[str] = "chiral condensate and its susceptibility"
     columns: ClassVar[tuple[str, ...]] = CONDENSATE_COLUMNS
-    content: ClassVar[tuple[type[Any], ...]] = (
-        CondensateResults,
-        CondensateResult,
-        ChiralSusceptibility,
-        CondensateLine,
-        CondensatePoint,
-    )
+    content: ClassVar[tuple[type[Any], ...]] = (CondensateResults,)
     options: ClassVar[tuple[Option, ...]] = (FLAVOURS, KAPPA_C, SKIP)
 
     def carry_out(self, table: Path, **options: Any) -> CondensateFitResult:
