@@ -72,6 +72,9 @@ def estimates(s, eta, colours):
 def measured(observable, field):
     """The values of every row by the columns before them."""
     rows = observable.measurer(field)(field)
+    tables = {one.name: one.records(observable) for one in observable.secondary_tables}
+    for name, records in rows.secondary.items():
+        assert len(records) == tables.get(name, 0)  # a run that is continued counts on it
     names = observable.columns.names
     first = len([one for one in observable.columns.indices if one in names])
     return {row[:first]: np.array(row[first:]) for row in rows}
