@@ -327,7 +327,7 @@ def test_they_are_timed(program):
         ("measure wilson-loops", ["forward", "--forward-weight", "six-staples"]),
         ("measure flow", ["iwasaki"]),
         ("measure mesons", ["row:Y", "minimal-residual", "--shift"]),
-        ("measure condensate", ["z3 for the third roots"]),
+        ("measure condensate", ["z3, the third roots"]),
         ("fit", ["mean-trace"]),
         ("plot", ["steps", "link-trace", "NAME-beta"]),
         ("export", [".txt"]),

@@ -12,5 +12,5 @@ class NormalNoise(Noise):
     """Complex numbers with the weight exp(-|z|^2)."""
 
     name = "gaussian"
-    summary = "normal numbers, which have more noise"
+    summary = "normal numbers"
     roots: ClassVar[int] = 0

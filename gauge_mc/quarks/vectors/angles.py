@@ -37,8 +37,7 @@ BOUNDARY = Option(
 IMAGINARY_MU = Option(
     "imaginary_mu",
     float,
-    "Imaginary chemical potential, μ = iμ_I for each quark: μ_I/(πT), by which the angle of "
-    "--boundary along t grows.",
+    "Imaginary chemical potential μ_I/(πT), added to the angle along t.",
     usual=0.0,
     least=-LARGEST,
     most=LARGEST,

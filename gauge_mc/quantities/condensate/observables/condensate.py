@@ -59,9 +59,7 @@ from gauge_mc.quarks.vectors.spinors import SPINS, SpinorField
 NOISE_OPTION = Option(
     "noise",
     str,
-    "Noise of the sources: "
-    + ", ".join(f"{name} for {one.summary}" for name, one in NOISES.items())
-    + ".",
+    f"Noise of the sources: {'; '.join(f'{name}, {one.summary}' for name, one in NOISES.items())}.",
     defaults.NOISE,
     choices=tuple(NOISES),
 )
@@ -69,7 +67,7 @@ NOISE_OPTION = Option(
 SOURCES_OPTION = Option(
     "sources",
     int,
-    "Number of sources on every configuration; the disconnected susceptibility needs two.",
+    "Number of sources on every configuration.",
     usual=4,
     least=1,
     most=2**NUMBER_BITS - 1,
@@ -78,9 +76,7 @@ SOURCES_OPTION = Option(
 DILUTE = Option(
     "dilute",
     str,
-    "What each source is divided by, besides chirality, which costs as many solutions: "
-    + ", ".join(DILUTIONS)
-    + "; several with commas.",
+    f"What each source is divided by, besides chirality: {', '.join(DILUTIONS)}.",
     UNDILUTED,
     "NAME[,NAME...]",
     choices=(*DILUTIONS, UNDILUTED),
@@ -90,7 +86,7 @@ DILUTE = Option(
 NOISE_SEED = Option(
     "noise_seed",
     int,
-    "Seed of the noise; with another one, the same configurations have other sources.",
+    "Seed of the noise.",
     usual=defaults.SEED,
     least=0,
     most=2**63 - 1,
