@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+import gauge_mc
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
+from gauge_mc.files.table import read_table
 from gauge_mc.quantities.condensate.observables.condensate import Condensate
 from gauge_mc.quantities.hadrons.observables.parts.quarks import Quarks
 from gauge_mc.quarks.operators import Wilson
@@ -111,8 +113,8 @@ def test_condensates_are_periodic(best_device, rng):
 
     def trace(links, imaginary_mu):
         field = Field.from_slices(LATTICE, "su2", links, "double", best_device)
-        options = {"kappa": str(KAPPA), "imaginary_mu": imaginary_mu, "sources": 30}
-        options["dilute"] = "spin,colour,even-odd,time"
+        options = {"kappa": str(KAPPA), "imaginary_mu": imaginary_mu, "sources": 12}
+        options["dilute"] = "spin,colour"
         observable = Condensate.for_lattice(LATTICE, **options).for_group("su2")
         rows = np.array(observable.measurer(field)(field))[:, 3:]
         return rows.mean(axis=0), rows.std(axis=0, ddof=1) / np.sqrt(len(rows))
@@ -121,3 +123,38 @@ def test_condensates_are_periodic(best_device, rng):
     np.testing.assert_allclose(trace(links, 2.3)[0], there, atol=1e-9)
     for other in (trace(turned(links, 1), -0.7), trace(links, -0.3)):  # SU(2): also C
         assert (np.abs(other[0] - there) < 5 * other[1] + 1e-9).all()
+
+
+@pytest.mark.slow
+def test_trajectories_have_the_symmetry_of_roberge_and_weiss(tmp_path, rng):
+    """With the same random numbers they are the same, but for rounding, and an element of Z_3."""
+    links = random_field((4, 4, 4, 4), "su3", rng)
+
+    def run(name, links, imaginary_mu):
+        start = tmp_path / f"{name}.lime"
+        Field.from_slices(Lattice(4, 4, 4, 4), "su3", links, "double").save(start)
+        gauge_mc.generate(
+            lattice="4x4x4x4",
+            group="su3",
+            beta=5.0,
+            precision="double",
+            start=str(start),
+            algorithm="hmc",
+            steps=10,
+            quarks=f"wilson:kappa=0.11:imaginary_mu={imaginary_mu!r}",
+            thermalize=0,
+            configs=2,
+            separation=1,
+            output=tmp_path / name,
+            backend="cpu",
+        )
+        tables = (read_table(tmp_path / name / f"{one}.csv") for one in ("plaquette", "polyakov"))
+        plaquettes, loops = tables
+        return plaquettes["plaquette"], loops["re"] + 1j * loops["im"]
+
+    plaquettes, loops = run("here", links, 0.2)
+    same, turned_loops = run("there", turned(links, 1), 0.2 - 2 / 3)
+    np.testing.assert_allclose(same, plaquettes, rtol=1e-7)
+    np.testing.assert_allclose(turned_loops, loops * np.exp(2j * np.pi / 3), atol=1e-7)
+    other, _ = run("elsewhere", turned(links, 1), 0.2)
+    assert np.abs(other - plaquettes).max() > 1e-5
