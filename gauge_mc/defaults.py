@@ -51,7 +51,8 @@ CHECKPOINT_EVERY = 10.0
 """Minutes between checkpoints."""
 
 START_RNG = "philox"
-"""Generator for random starts, for every generator of the run, because Philox needs no states."""
+"""Generator for random starts and noise, for every generator of the run, because Philox needs no
+states."""
 
 SOLVER = "bicgstab"
 QUARK_SOLVER = "cg"
@@ -61,6 +62,7 @@ WALL_SOLVER = "cg"
 """Solver of quarks with a mass. BiCGstab hardly converges for domain walls."""
 
 SOURCE = "point"
+NOISE = "z4"
 TOLERANCE = 1e-10
 """Norm of the residual of a solver, divided by that of the source."""
 

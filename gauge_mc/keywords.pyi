@@ -66,6 +66,8 @@ class FitKeywords(TypedDict, total=False):
     coulomb: str | None
     critical: str | None
     energy: str | None
+    flavours: int | None
+    kappa_c: float | None
     least: int | None
     level: int | None
     levels: str | int | list[int] | None
@@ -167,11 +169,13 @@ class MeasureKeywords(TypedDict, total=False):
     correlations: bool | None
     csw: float | None
     deflate: int | None
+    dilute: str | None
     dims: int | None
     eigenvalues: int | None
     every: float | None
     exclude: str | None
     flow: str | None
+    imaginary_mu: float | None
     inner: str | None
     iterations: str | int | list[int] | None
     kappa: str | float | list[float] | None
@@ -182,6 +186,8 @@ class MeasureKeywords(TypedDict, total=False):
     mu: str | float | list[float] | None
     multihit: bool | None
     multilevel: str | list[list[int]] | list[int] | None
+    noise: str | None
+    noise_seed: int | None
     off_axis: bool | None
     orderings: str | None
     overrelax: int | None
@@ -204,6 +210,7 @@ class MeasureKeywords(TypedDict, total=False):
     smear_sink: bool | None
     solver: str | None
     source: str | list[str] | None
+    sources: int | None
     step: float | None
     stored_modes: str | None
     t_max: int | None
@@ -222,7 +229,9 @@ class PlotKeywords(TypedDict, total=False):
     cold: str | None
     critical: str | None
     energy: str | None
+    flavours: int | None
     hadrons: str | None
+    kappa_c: float | None
     least: int | None
     level: int | None
     levels: str | int | list[int] | None
@@ -235,6 +244,7 @@ class PlotKeywords(TypedDict, total=False):
     radius_min: float | None
     result: str | None
     round: bool | None
+    samples: int | None
     scale: str | None
     skip: int | str | None
     t: float | None

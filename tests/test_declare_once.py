@@ -267,6 +267,9 @@ def test_stored_configurations_are_measured(program, run):
     quarks = ["--kappa", "0.1", "--source", "row:1,2,3", "--solver", "minimal-residual"]
     program("measure", "mesons", "run", *quarks, "--output", "mesons.csv", "--quiet")
     assert ",row@1;2;3," in (program.folder / "mesons.csv").read_text()
+    quarks = ["--kappa", "0.1", "--noise", "z3", "--sources", "1"]
+    program("measure", "condensate", "run", *quarks, "--output", "condensate.csv", "--quiet")
+    assert "# sources: 1 of z3 noise," in (program.folder / "condensate.csv").read_text()
     program("measure", "flow", "run", "--flow", "iwasaki", "--to", "0.2", "--quiet")
     text = (run / "flow.csv").read_text()
     assert "# force: force of the Iwasaki action, c0 = 3.648, c1 = -0.331\n" in text
@@ -324,6 +327,7 @@ def test_they_are_timed(program):
         ("measure wilson-loops", ["forward", "--forward-weight", "six-staples"]),
         ("measure flow", ["iwasaki"]),
         ("measure mesons", ["row:Y", "minimal-residual", "--shift"]),
+        ("measure condensate", ["z3, the third roots"]),
         ("fit", ["mean-trace"]),
         ("plot", ["steps", "link-trace", "NAME-beta"]),
         ("export", [".txt"]),

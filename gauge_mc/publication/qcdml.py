@@ -25,7 +25,7 @@ from gauge_mc.formats import FORMATS
 from gauge_mc.groups import GROUPS, special_unitary
 from gauge_mc.publication.publisher import UNKNOWN, Publisher
 from gauge_mc.publication.record import PublishedConfiguration
-from gauge_mc.quarks.vectors.angles import BOUNDARY, NAMES, angles_of
+from gauge_mc.quarks.vectors.angles import NAMES
 from gauge_mc.registry import in_words
 from gauge_mc.run.directory import SessionRecord
 from gauge_mc.run.parameters import Parameters
@@ -256,7 +256,7 @@ def _quark_term(quarks: DynamicalQuarks) -> _Term:
 
 def _reason_of_boundary(quarks: DynamicalQuarks) -> str:
     """Return why boundary conditions of quarks cannot be described; nothing if they can."""
-    angles = angles_of(quarks.boundary or BOUNDARY.default)
+    angles = quarks.angles
     if all(one == int(one) for one in angles):
         return ""
     numbers = ",".join(f"{one:g}" for one in angles)
@@ -289,8 +289,7 @@ def _quark_action(parent: ET.Element, quarks: DynamicalQuarks) -> None:
     element = _action(parent, name, term.formula.rstrip(".") + modulus * quarks.has_sign)
     field = _add(element, "quarkField")
     _add(field, "normalisation", "sqrt2kappa")
-    angles = angles_of(quarks.boundary or BOUNDARY.default)
-    _boundary(field, ["antiperiodic" if one % 2 else "periodic" for one in angles])
+    _boundary(field, ["antiperiodic" if one % 2 else "periodic" for one in quarks.angles])
     _add(element, "numberOfFlavours", str(quarks.flavours))
     _numbers(element, children, term.values)
 

@@ -29,7 +29,7 @@ from gauge_mc.quarks.operators import (
 )
 from gauge_mc.quarks.rational.rational_functions import LEAST_ERROR
 from gauge_mc.quarks.solvers import ITERATIONS, LEAST_TOLERANCE, REDUCTION, SOLVERS
-from gauge_mc.quarks.vectors.angles import BOUNDARY, angles_of, phases_of
+from gauge_mc.quarks.vectors.angles import BOUNDARY, IMAGINARY_MU, angles_of, phases_of
 from gauge_mc.quarks.vectors.storage import STORAGES
 from gauge_mc.quoting import quoted
 from gauge_mc.registry import in_words
@@ -193,8 +193,8 @@ class DynamicalQuarks(OptionItem):
     """One or two flavours of quarks of one mass, as the user asks for them.
 
     The options are kappa and the other parameters of Dirac operators, the number of flavours, the
-    boundary conditions, heavier masses, levels, and those of the solver; see
-    `gauge_mc.updates.quarks`.
+    boundary conditions, the chemical potential, heavier masses, levels, and those of the solver;
+    see `gauge_mc.updates.quarks`.
     """
 
     kind = "table of quarks"
@@ -211,6 +211,7 @@ class DynamicalQuarks(OptionItem):
             *DOUBLET,
             FLAVOURS,
             BOUNDARY,
+            IMAGINARY_MU,
             HEAVIER,
             LEVEL,
             RANGE,
@@ -329,7 +330,9 @@ class DynamicalQuarks(OptionItem):
     def label(self) -> str:
         """The flavours and their mass, for figures."""
         options = {one.name: one for one in self.options()}
-        drawn = [options[name].drawn(value) for name, value in self.couplings.items()]
+        dense = {IMAGINARY_MU.name: self.imaginary_mu} if self.imaginary_mu else {}
+        numbers = {**self.couplings, **dense}
+        drawn = [options[name].drawn(value) for name, value in numbers.items()]
         return f"{self.flavours} flavour{'s' * (self.flavours > 1)} at {', '.join(drawn)}"
 
     @property
@@ -377,13 +380,18 @@ class DynamicalQuarks(OptionItem):
         return [self.mass, *({**self.mass, **one} for one in heavier)]
 
     @property
+    def angles(self) -> tuple[float, ...]:
+        """Angles across the boundaries along x, y, z and t, with the chemical potential."""
+        return angles_of(self.boundary or BOUNDARY.default, self.imaginary_mu)
+
+    @property
     def phases(self) -> tuple[complex, ...]:
         """Phases across the boundaries along x, y, z and t, if nothing is strict."""
         return self.phases_if(strict=False)
 
     def phases_if(self, strict: bool) -> tuple[complex, ...]:
         """Return the phases of strict or of usual calculations; see `phases_of`."""
-        return phases_of(angles_of(self.boundary or BOUNDARY.default), strict)
+        return phases_of(self.angles, strict)
 
     @property
     def request(self) -> QuarkSolver:

@@ -50,6 +50,11 @@ LOOPED = (
     "--measure wilson-loops:1:r-max=2:t-max=4 --quiet --output looped",
 )
 
+TRACED = (
+    "generate --lattice 4x4x4x4 --thermalize 50 --configs 12 --separation 3 --format none --quiet "
+    "--beta 3 --measure condensate:3:kappa=0.05:noise=gaussian:sources="
+)
+
 PAPER = """
 paper = "none"
 title = "plaquette"
@@ -538,6 +543,37 @@ SCENARIOS += [
         "fit mesons tables --t-min 0",
         "choose a time from 1 on",
         "fit mesons tables --t-min 1",
+    ),
+    Scenario(
+        "With one source the noise cannot be told from the fluctuations of the links, and the "
+        "disconnected susceptibility is not known; measure with more --sources.",
+        "fit condensate traced",
+        "measure with more --sources",
+        f"{TRACED}2 --output more",
+        before=(f"{TRACED}1 --output traced",),
+        then="fit condensate more",
+    ),
+    Scenario(
+        "Most of the error of the condensate is noise of the sources: measure with more --sources, "
+        "or divide them by more with --dilute.",
+        "fit condensate traced",
+        "or divide them by more with --dilute",
+        f"{TRACED}2:dilute=spin;colour --output more",
+        before=(f"{TRACED}2 --output traced",),
+        then="fit condensate more",
+    ),
+    Scenario(
+        "--dilute is {}, but sources are not divided by {}; give {}, or several with commas "
+        "between them, or {}.",
+        "measure condensate run --kappa 0.1 --sources 1 --dilute chiral",
+        "give spin, colour, even-odd or time",
+        "measure condensate run --kappa 0.1 --sources 1 --dilute spin",
+    ),
+    Scenario(
+        "--dilute is {}; leave out {}, or all others.",
+        "measure condensate run --kappa 0.1 --sources 1 --dilute none,spin",
+        "leave out none, or all others",
+        "measure condensate run --kappa 0.1 --sources 1 --dilute spin",
     ),
     Scenario(
         "--least is {}; choose it between 1 and {}.",

@@ -8,6 +8,7 @@ from gauge_mc.analysis.timeseries.bins import (
     bin_length,
     jackknife,
     kurtosis,
+    phase_of_mean,
     susceptibility,
 )
 from gauge_mc.analysis.timeseries.cautions import (
@@ -354,3 +355,23 @@ def test_kurtosis_of_few_numbers():
     assert np.isnan(kurtosis([], [])).all()
     assert np.isnan(kurtosis([0.0, 0.0])).all()
     assert np.isnan(kurtosis([2.0])[1])
+
+
+@pytest.mark.parametrize("phase", [0.2, 1.0])
+def test_phases_of_means(phase):
+    """Also where the phase jumps from 1 to -1, which makes no error large."""
+    pulls, errors = [], []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        noise = 0.5 * (rng.normal(size=400) + 1j * rng.normal(size=400))
+        value, error = phase_of_mean(*np.split(0.3 * np.exp(1j * np.pi * phase) + noise, [150]))
+        errors.append(error)
+        pulls.append(((value - phase + 1) % 2 - 1) / error)
+    assert np.mean(errors) == pytest.approx(0.5 / 0.3 / np.pi / 20, rel=0.15)
+    assert np.std(pulls) == pytest.approx(1, abs=0.35)
+
+
+def test_phases_of_few_numbers():
+    assert phase_of_mean([-1.0])[0] == 1.0
+    assert np.isnan(phase_of_mean([])).all()
+    assert np.isnan(phase_of_mean([1j, -1j])).all()

@@ -111,7 +111,10 @@ def test_flags_have_no_value():
         ("measure flwo", "There is no observable 'flwo'; did you mean 'flow'?"),
         ("fit potental", "There is no fit 'potental'; did you mean 'potential'?"),
         ("measure flow --tolerence 1", "measure flow; did you mean '--tolerance'?"),
-        ("measure flow --kappa 0.1", "but of baryons, mesons and residual-mass; leave it out."),
+        (
+            "measure flow --kappa 0.1",
+            "but of baryons, condensate, mesons and residual-mass; leave it out.",
+        ),
         ("generate --groop su3", "did you mean '--group'?"),
         ("fit", "needs a name, as in gauge-mc fit anisotropy; choose anisotropy, baryons, "),
         ("measure --json", "needs a name, as in gauge-mc measure baryons; choose baryons, "),

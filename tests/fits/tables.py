@@ -9,6 +9,7 @@ from gauge_mc.fits import FITS
 from tests.analysis.synthetic_flow import synthetic_flow, write_flow
 from tests.analysis.synthetic_hadrons import write_baryons, write_mesons
 from tests.analysis.synthetic_loops import synthetic_loops, write_loops
+from tests.quantities.condensate.fits.test_condensate import write_condensates
 from tests.quantities.hadrons.fits.test_residual_mass import write_residual_masses
 from tests.quantities.overlap.fits.test_overlap_spectrum import write_spectra
 from tests.quantities.polyakov.fits import test_free_energy, test_screening
@@ -19,7 +20,7 @@ from tests.quantities.thermodynamics.fits import (
     test_thermodynamics,
 )
 from tests.quantities.trajectories.fits import test_hmc
-from tests.quantities.transition.fits import test_transition
+from tests.quantities.transition.fits import test_crossover, test_transition
 
 
 def write_tables(folder: Path) -> Path:
@@ -32,6 +33,7 @@ def write_tables(folder: Path) -> Path:
     write_residual_masses(folder / "residual_mass.csv", rng)
     write_spectra(folder / "overlap_spectrum.csv", rng, 60)
     planar_loops(folder / "planar_loops.csv", 1e-3, 20)
+    write_condensates(folder / "condensate.csv", rng)
     return folder
 
 
@@ -51,6 +53,9 @@ def write_target(name: str, folder: Path) -> Path:
     match name:
         case "transition":
             test_transition.write_study(folder, size=400)
+        case "crossover":
+            for kappa in test_crossover.KAPPAS:
+                test_crossover.write_run(folder, f"kappa{kappa}", rng, kappa)
         case "thermodynamics":
             for beta in test_thermodynamics.BETAS:
                 for lattice in (test_thermodynamics.HOT, test_thermodynamics.COLD):

@@ -20,7 +20,9 @@ from tests.fits.tables import write_target
 QUOTED = {
     "anisotropy": ["ξ", "ξ/ξ₀"],
     "baryons": ["a m_N (κ = 0.154)"],
+    "condensate": [f"{name} (m = 0.02)" for name in ("−⟨ψ̄ψ⟩", "χ_disc", "χ")],
     "creutz": ["χ(6, 6)"],
+    "crossover": [f"kappa at the peak of {name} (8x8x8x4)" for name in ("χ_L", "χ_disc")],
     "energy-momentum": ["s/T³ (β = 6)", "(ε−3p)/T⁴ (β = 6)"],
     "field-correlators": [f"{name}/G_norm (τT = 0.5, √(8t)/a = 1.789)" for name in ("G_E", "G_B")],
     "free-energy": ["m/T", "F(∞)/T"],

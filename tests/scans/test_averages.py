@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from gauge_mc.analysis.timeseries.bins import susceptibility
+from gauge_mc.analysis.timeseries.bins import phase_of_mean, susceptibility
 from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.analysis.timeseries.transients import thermalisation
 from gauge_mc.domain.lattice import Lattice
@@ -51,7 +51,10 @@ def test_averages_of_two_chains(tmp_path):
     error = found["polyakov_binder_error"]
     assert found["polyakov_kurtosis_error"] == pytest.approx(3 * error)
     assert error > 0
-    assert len(found) == 3 * 3 + 3 * 2
+    mean = np.concatenate([one @ [1, 1j] for one in chains]).mean()
+    assert found["polyakov_phase"] == pytest.approx(np.angle(mean) / np.pi)
+    assert found["polyakov_phase_error"] == phase_of_mean(*(one @ [1, 1j] for one in chains))[1]
+    assert len(found) == 3 * 3 + 4 * 2
 
 
 def test_a_plaquette_is_named_as_such(tmp_path):

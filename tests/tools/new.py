@@ -32,6 +32,7 @@ PACKAGES = {
     "group": "groups",
     "integrator": "updates.integrators",
     "monomial": "updates.monomials",
+    "noise": "quarks.noise",
     "observable": "observables",
     "operator": "quarks.operators",
     "plot": "plots",

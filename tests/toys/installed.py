@@ -19,6 +19,7 @@ from gauge_mc.observables import OBSERVABLES
 from gauge_mc.plots import PLOTS
 from gauge_mc.plugins import installed
 from gauge_mc.quarks.diagonal import TERMS
+from gauge_mc.quarks.noise import NOISES
 from gauge_mc.quarks.operators import OPERATORS
 from gauge_mc.quarks.solvers import SOLVERS
 from gauge_mc.quarks.sources import SOURCES
@@ -45,6 +46,7 @@ REGISTRIES = (
     BACKENDS,
     GROUPS,
     OPERATORS,
+    NOISES,
     TERMS,
     SOLVERS,
     SOURCES,

@@ -41,6 +41,32 @@ def kurtosis(*chains: ArrayLike) -> tuple[float, float]:
     return jackknifed(powers, length, lambda mean: mean[..., 1] / mean[..., 0] ** 2)
 
 
+def phase_of_mean(*chains: ArrayLike) -> tuple[float, float]:
+    """Return the phase of <z> in units of pi, from -1 to 1, and its error by the jackknife.
+
+    Parameters
+    ----------
+    *chains : array_like of complex, shape (samples,)
+        Measurements of z, in the order of each Markov chain.
+
+    Returns
+    -------
+    value, error : float
+        The error is NaN if there are fewer than two bins. Both are NaN if the mean is 0.
+    """
+    parts = [np.asarray(chain, dtype=np.complex128) for chain in chains]
+    mean = np.concatenate(parts).mean() if any(map(len, parts)) else 0
+    if mean == 0:
+        return math.nan, math.nan
+    # Along the mean the phase is 0, far from where it jumps.
+    turned = [part * np.conj(mean) / abs(mean) for part in parts]
+    pairs = [np.stack([part.real, part.imag], axis=1) for part in turned]
+    tau = max(estimate(*(one[:, n] for one in pairs)).tau_int for n in range(2))
+    length = bin_length(sum(part.size for part in parts), tau)
+    _, error = jackknifed(pairs, length, lambda mean: np.arctan2(mean[..., 1], mean[..., 0]))
+    return float(np.angle(mean)) / math.pi, error / math.pi
+
+
 def jackknifed(
     chains: Sequence[NDArray[np.float64]],
     length: int,

@@ -24,8 +24,44 @@ Place = tuple[int, int, int, int]
 """x, y, z and t."""
 
 
-class Source(ABC):
-    """A source, with one vector for each spin and colour."""
+class SourceVectors(ABC):
+    """Right-hand sides b of the Dirac equation S^-1 psi = b."""
+
+    smears: ClassVar[bool] = False
+    """Whether the source depends on the links of the field."""
+
+    @property
+    @abstractmethod
+    def place(self) -> Place:
+        """Coordinates x, y, z and t from which momenta and times are counted."""
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """Text that identifies the source in tables: its kind, ``@`` and its place."""
+
+    def count(self, colours: int) -> int:
+        """Return the number of vectors, given that of colours; by default that of all spins."""
+        return SPINS * colours
+
+    @abstractmethod
+    def fill(self, vectors: SpinorField, links: Field) -> None:
+        """Set `count` vectors, which are zero, to the source.
+
+        Parameters
+        ----------
+        vectors : SpinorField
+            On all sites; the source colour is faster than the source spin.
+        links : Field
+            Links for sources that depend on them.
+        """
+
+    def smear_sink(self, vectors: SpinorField, links: Field) -> None:  # noqa: B027
+        """Smear the solutions as the source smears a point, if it does."""
+
+
+class Source(SourceVectors):
+    """A source that the user can name, with one vector for each spin and colour."""
 
     name: ClassVar[str]
     """Name on the command line, before a colon and the parameters."""
@@ -33,8 +69,6 @@ class Source(ABC):
     """Short description, for help texts."""
     parameters: ClassVar[str]
     """Form of the parameters, for help texts."""
-    smears: ClassVar[bool] = False
-    """Whether the source depends on the links of the field."""
 
     @classmethod
     @abstractmethod
@@ -48,31 +82,6 @@ class Source(ABC):
         UsageError
             If a value is invalid.
         """
-
-    @property
-    @abstractmethod
-    def place(self) -> Place:
-        """Coordinates x, y, z and t from which momenta and times are counted."""
-
-    @property
-    @abstractmethod
-    def label(self) -> str:
-        """Text that identifies the source in tables: its kind, ``@`` and its place."""
-
-    @abstractmethod
-    def fill(self, vectors: SpinorField, links: Field) -> None:
-        """Set 4 N vectors, which are zero, to the source of each spin and colour.
-
-        Parameters
-        ----------
-        vectors : SpinorField
-            On all sites; the source colour is faster than the source spin.
-        links : Field
-            Links for sources that depend on them.
-        """
-
-    def smear_sink(self, vectors: SpinorField, links: Field) -> None:  # noqa: B027
-        """Smear the solutions as the source smears a point, if it does."""
 
 
 SOURCES: Registry[type[Source]] = Registry("source", __name__, Source)

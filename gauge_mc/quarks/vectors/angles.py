@@ -1,4 +1,4 @@
-"""The option for boundary conditions of quarks."""
+"""Options for boundary conditions and the imaginary chemical potential of quarks."""
 
 from __future__ import annotations
 
@@ -34,20 +34,40 @@ BOUNDARY = Option(
 )
 
 
-def angles_of(text: str | tuple[float, ...]) -> tuple[float, ...]:
+IMAGINARY_MU = Option(
+    "imaginary_mu",
+    float,
+    "Imaginary chemical potential μ_I/(πT), added to the angle along t.",
+    usual=0.0,
+    least=-LARGEST,
+    most=LARGEST,
+    symbol="μ_I/(πT)",
+)
+"""The chemical potential times the extent of time, in units of pi. Forward links along t have the
+factor exp(i a mu_I), which a redefinition of the quark moves to the boundary."""
+
+
+def angles_of(text: str | tuple[float, ...], imaginary_mu: float = 0.0) -> tuple[float, ...]:
     """Return the angles of boundary conditions along x, y, z and t in units of pi.
+
+    Parameters
+    ----------
+    text : str or tuple of float
+        The boundary conditions, as `BOUNDARY` takes them.
+    imaginary_mu : float
+        See `IMAGINARY_MU`.
 
     Raises
     ------
     UsageError
         If the text is neither a name nor four numbers.
     """
-    if isinstance(text, str) and text in NAMES:
-        return NAMES[text]
+    angles: tuple[float, ...] = ()
     with suppress(UsageError):
-        angles = BOUNDARY.numbers(text, number)
-        if len(angles) == len(NAMES["periodic"]):
-            return angles
+        named = isinstance(text, str) and text in NAMES
+        angles = NAMES[str(text)] if named else BOUNDARY.numbers(text, number)
+    if len(angles) == len(NAMES["periodic"]):
+        return (*angles[:3], angles[3] + imaginary_mu)
     raise UsageError(
         f"{BOUNDARY.flag} is {quoted(text)}; give {' or '.join(NAMES)}, or four angles in "
         "units of pi, such as 0,0,0,1."

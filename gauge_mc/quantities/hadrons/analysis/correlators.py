@@ -86,7 +86,7 @@ BOSONS = "diquark"
 CORRELATORS = "correlators"
 """Content of the tables, for messages."""
 
-METADATA = (*ensemble_keys(), "csw", "mu", "operator", "boundary")
+METADATA = (*ensemble_keys(), "csw", "mu", "operator", "boundary", "imaginary_mu")
 """Keys of the header that identify the ensemble and its quarks."""
 
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.timeseries.bins import kurtosis, susceptibility
+from gauge_mc.analysis.timeseries.bins import kurtosis, phase_of_mean, susceptibility
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.slab import nowhere
@@ -43,6 +43,11 @@ def _binder(chains: Sequence[Columns], lattice: Lattice) -> tuple[float, float]:
     """Return 1 - <|L|^4> / (3 <|L|^2>^2) and its error."""
     value, error = _kurtosis(chains, lattice)
     return 1 - value / 3, error / 3
+
+
+def _phase(chains: Sequence[Columns], lattice: Lattice) -> tuple[float, float]:
+    """Return the phase of <L> in units of pi, and its error."""
+    return phase_of_mean(*(columns["re"] + 1j * columns["im"] for columns in chains))
 
 
 @OBSERVABLES.register
@@ -93,6 +98,13 @@ class Polyakov(SummedObservable):
             help="<|L|^4> / <|L|^2>^2 of the average L; jackknife",
             axis=r"$\langle|L|^4\rangle/\langle|L|^2\rangle^2$",
             estimate=_kurtosis,
+            shown=False,
+        ),
+        DerivedQuantity(
+            "phase",
+            help="phase of <L> in units of pi, from -1 to 1; jackknife",
+            axis=r"$\arg\langle L\rangle/\pi$",
+            estimate=_phase,
             shown=False,
         ),
     )

@@ -126,7 +126,8 @@ class QuarkObservable(Observable):
     def _choose_tables(self) -> None:
         """Leave out the table of operators if nothing is known of the operator."""
         if not self.quarks.family:
-            object.__setattr__(self, "secondary_tables", (SOLVES,))
+            known = tuple(one for one in type(self).secondary_tables if one is not OPERATOR)
+            object.__setattr__(self, "secondary_tables", known)
 
     @classmethod
     def for_lattice(cls: type[Self], lattice: Lattice, **options: Any) -> Self:

@@ -28,7 +28,7 @@ from gauge_mc.quarks.solvers import (
     SOLVERS,
 )
 from gauge_mc.quarks.sources import SOURCES
-from gauge_mc.quarks.vectors.angles import BOUNDARY
+from gauge_mc.quarks.vectors.angles import BOUNDARY, IMAGINARY_MU
 from gauge_mc.quarks.vectors.storage import STORAGES
 
 KAPPA = Option(
@@ -155,7 +155,7 @@ def operator_owners() -> list[tuple[str, tuple[Option, ...]]]:
 def quark_owners() -> list[tuple[str, tuple[Option, ...]]]:
     """Return what declares options of measurements with quarks, with the options of each."""
     before = (KAPPA, QUARK, MUS)
-    after = (BOUNDARY, SOURCE, SMEAR_SINK, MOMENTA)
+    after = (BOUNDARY, IMAGINARY_MU, SOURCE, SMEAR_SINK, MOMENTA)
     solving = (SOLVER, INNER, METHOD, REDUCTION, LINKS, TOLERANCE, ITERATION_LIMIT, TOGETHER)
     hadrons, kept = "all hadrons", (DEFLATE, STORED_MODES, PROPAGATORS)
     return [(hadrons, before), *operator_owners(), (hadrons, (*after, *solving, *kept))]

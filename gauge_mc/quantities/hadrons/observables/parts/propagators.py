@@ -37,9 +37,9 @@ from gauge_mc.quarks.modes.reduced_modes import reduced_modes
 from gauge_mc.quarks.operators import DiracOperator, operator_with
 from gauge_mc.quarks.overlap.mass_family import MassFamily
 from gauge_mc.quarks.solvers import ITERATIONS, solve
-from gauge_mc.quarks.sources import Source
+from gauge_mc.quarks.sources import SourceVectors
 from gauge_mc.quarks.vectors.links import in_precision
-from gauge_mc.quarks.vectors.spinors import SPINS, SpinorField
+from gauge_mc.quarks.vectors.spinors import SpinorField
 
 PRECISION = "double"
 """Precision of sources and solutions."""
@@ -64,7 +64,7 @@ class SolveRecords(list[Record]):
 
 def propagators(
     quarks: Quarks, field: Field, solves: SolveRecords
-) -> Iterator[tuple[Source, dict[Quark, Propagator]]]:
+) -> Iterator[tuple[SourceVectors, dict[Quark, Propagator]]]:
     """Yield the propagators of all quarks, for one source after the other.
 
     Within `DeviceGroup.measuring`, hadrons with the same source share them. Those of several
@@ -101,7 +101,7 @@ class QuarkSolution(NamedTuple):
 
 def solutions(
     quarks: Quarks, field: Field, solves: SolveRecords
-) -> Iterator[tuple[Source, dict[Quark, QuarkSolution]]]:
+) -> Iterator[tuple[SourceVectors, dict[Quark, QuarkSolution]]]:
     """Yield the propagators with what is known besides; see `propagators`."""
     links = _smeared(quarks, field)
     if quarks.family:
@@ -136,7 +136,7 @@ def _own(quarks: Quarks, mass: float | None = None) -> Quarks:
 
 def _solutions_of_family(
     quarks: Quarks, field: Field, links: Field, solves: SolveRecords
-) -> Iterator[tuple[Source, dict[Quark, QuarkSolution]]]:
+) -> Iterator[tuple[SourceVectors, dict[Quark, QuarkSolution]]]:
     """Yield the propagators of quarks whose masses are solved for together."""
     once = field.devices.shared.once
     massive, phases = quarks.massive, quarks.boundary(field.devices.strict).phases
@@ -161,11 +161,11 @@ def _solutions_of_family(
 
 
 def _solve_family(
-    quarks: Quarks, operator: MassFamily, source: Source, links: Field
+    quarks: Quarks, operator: MassFamily, source: SourceVectors, links: Field
 ) -> dict[Quark, QuarkSolution]:
     """Return the propagators of all masses from a source."""
     began, label = time.perf_counter(), quarks.label(source)
-    vectors = SpinorField.empty(operator.field, PRECISION, SPINS * links.group.colours)
+    vectors = SpinorField.empty(operator.field, PRECISION, source.count(links.group.colours))
     source.fill(vectors, links)
     lines = _ProgressLines(f"{operator.name} quarks, {label}")
     how = quarks.request, source.place, quarks.together, lines
@@ -185,11 +185,11 @@ def _solve(
     quarks: Quarks,
     quark: Quark,
     operator: DiracOperator,
-    source: Source,
+    source: SourceVectors,
     links: Field,
     low: Callable[[], Deflation | None],
 ) -> QuarkSolution:
-    vectors = SpinorField.empty(operator.field, PRECISION, SPINS * links.group.colours)
+    vectors = SpinorField.empty(operator.field, PRECISION, source.count(links.group.colours))
     source.fill(vectors, links)
     if isinstance(operator, WallOperator):
         return _solve_walls(quarks, quark, operator, source, vectors, links)
@@ -224,7 +224,7 @@ def _solve_walls(
     quarks: Quarks,
     quark: Quark,
     operator: WallOperator,
-    source: Source,
+    source: SourceVectors,
     vectors: SpinorField,
     links: Field,
 ) -> QuarkSolution:
@@ -275,7 +275,9 @@ class _ProgressLines:
             print(f"gauge-mc: {self._what}: {line}", file=sys.stderr)
 
 
-def _propagator_path(quarks: Quarks, quark: Quark, source: Source, strict: bool) -> PropagatorPath:
+def _propagator_path(
+    quarks: Quarks, quark: Quark, source: SourceVectors, strict: bool
+) -> PropagatorPath:
     """Return the path of a propagator, which depends on all metadata but the tolerance.
 
     The path of a strict propagator depends on all that may change a bit of the solution.

@@ -48,8 +48,8 @@ from gauge_mc.quarks.solvers import (
     SolverParameters,
     check_deflates,
 )
-from gauge_mc.quarks.sources import Source, parse_source
-from gauge_mc.quarks.vectors.angles import BOUNDARY, angles_of, phases_of
+from gauge_mc.quarks.sources import SourceVectors, parse_source
+from gauge_mc.quarks.vectors.angles import BOUNDARY, IMAGINARY_MU, angles_of, phases_of
 from gauge_mc.quarks.vectors.transport import Boundary
 from gauge_mc.smearing import NO_SMEARING, Smearing, make_smearing, smear_option, smearing_options
 
@@ -81,8 +81,12 @@ class Quarks:
     parameters: tuple[tuple[str, float], ...] = ()
     """Further parameters of the Dirac operator that are not 0."""
     angles: tuple[float, ...] = (0.0, 0.0, 0.0, 1.0)
-    """Boundary conditions psi(x + L) = exp(i pi angle) psi(x) along x, y, z and t."""
-    sources: tuple[Source, ...] = ()
+    """Boundary conditions psi(x + L) = exp(i pi angle) psi(x) along x, y, z and t, with the
+    chemical potential.
+    """
+    imaginary_mu: float = 0.0
+    """Imaginary chemical potential, which `angles` contain; see `IMAGINARY_MU`."""
+    sources: tuple[SourceVectors, ...] = ()
     """Sources, which are measured one after the other."""
     smear_sink: bool = False
     """Whether the sink is smeared as the source is."""
@@ -168,6 +172,7 @@ class Quarks:
                 f"{ignored[0]} has no effect on quarks with the operator {family.name}, which are "
                 "computed in double precision; leave it out."
             )
+        imaginary_mu = given.get(IMAGINARY_MU.name, IMAGINARY_MU.usual)
         normal = massive or DEFLATE.name in given
         return cls(
             lattice,
@@ -175,7 +180,8 @@ class Quarks:
             massive[0] if massive else None,
             numbers_of(given, MUS) or (0.0,),
             tuple((name, given[name]) for name in names if given.get(name)),
-            angles_of(given.get(BOUNDARY.name, "antiperiodic")),
+            angles_of(given.get(BOUNDARY.name, "antiperiodic"), imaginary_mu),
+            imaginary_mu,
             tuple(parse_source(one, lattice) for one in sources),
             given.get(SMEAR_SINK.name, False),
             make_smearing(given.get("smear", NO_SMEARING), others),
@@ -208,6 +214,7 @@ class Quarks:
     def header(self) -> dict[str, str]:
         """Entries for the header of a table."""
         smearing = {"smearing": str(self.smearing)} if self.smearing else {}
+        dense = {IMAGINARY_MU.name: f"{self.imaginary_mu:.12g}"} if self.imaginary_mu else {}
         twisted = {MUS.name: _listed(self.mus)} if any(self.mus) else {}
         own = {"kappa": _listed(self.kappas), **twisted}
         if self.massive:
@@ -216,13 +223,14 @@ class Quarks:
             **own,
             **{name: f"{value:g}" for name, value in self.parameters},
             "boundary": f"{','.join(f'{one:g}' for one in self.angles)} (angles in units of pi)",
+            **dense,
             "sources": " ".join(self.label(one) for one in self.sources),
             **smearing,
             "tolerance": f"{self.request.tolerance:g}",
             **({DEFLATE.name: f"{self.deflate} low modes"} if self.deflate else {}),
         }
 
-    def label(self, source: Source) -> str:
+    def label(self, source: SourceVectors) -> str:
         """Return the text that identifies a source, and its sink if that is smeared."""
         return source.label.replace("@", "-smeared@") if self.smear_sink else source.label
 

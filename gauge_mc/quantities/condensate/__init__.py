@@ -1,0 +1,1 @@
+"""The chiral condensate and its susceptibility."""

@@ -1,0 +1,1 @@
+"""Measurements of this folder's results."""
