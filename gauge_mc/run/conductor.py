@@ -35,6 +35,7 @@ from gauge_mc.run.directory import Run, SessionRecord
 from gauge_mc.run.disk import DiskNeeds, check_disk, checkpoint_bytes
 from gauge_mc.run.display import Clock, opening, opening_cautions, show_progress
 from gauge_mc.run.execution import Execution
+from gauge_mc.run.fastest_gpus import fastest_gpus
 from gauge_mc.run.lock import RunLock
 from gauge_mc.run.log import COMPLETE, RunLog, logged_session
 from gauge_mc.run.measurement import Measurement
@@ -104,11 +105,14 @@ def conduct(
         opened = open_device_group(
             e.devices, e.backend, e.threads, processes, e.share_gpus, lattice=first.lattice
         )
-        with closing(opened) as devices, ExitStack() as locks:
-            devices.slabs(first.lattice)
-            quiet = e.quiet or not progress or not devices.root
+        with closing(opened), ExitStack() as locks:
+            opened.slabs(first.lattice)
+            chosen = fastest_gpus(opened, first)
+            quiet = e.quiet or not progress or not opened.root
             console = Console(quiet=quiet)
-            conductor = _Conductor(runs, devices, stop, console, on_update, locks, {})
+            if chosen.reason:
+                console.print(chosen.reason, soft_wrap=True)
+            conductor = _Conductor(runs, chosen.devices, stop, console, on_update, locks, {})
             return conductor.carry_out()
 
 

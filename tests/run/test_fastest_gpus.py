@@ -1,0 +1,85 @@
+"""The choice of GPUs, with times that are given."""
+
+import numpy as np
+import pytest
+
+from gauge_mc.algorithms import parse
+from gauge_mc.devices.cpu.device import CpuDevice
+from gauge_mc.domain.device_group import DeviceGroup
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.run import fastest_gpus as module
+from gauge_mc.run.fastest_gpus import fastest_gpus, solver_seconds
+from gauge_mc.run.parameters import Parameters
+from tests.domain.conftest import open_group
+
+QUARKS = parse("hmc:quarks=kappa=0.13")
+
+
+def parameters(lattice=(4, 4, 4, 8), algorithm=QUARKS, **given):
+    """Those of a run with quarks."""
+    own = {"group": "su3", "beta": 5.6, "precision": "double", "seed": 1}
+    return Parameters(**own, lattice=Lattice(*lattice), algorithm=algorithm, **given)
+
+
+class Gpu(CpuDevice):
+    """A CPU in the place of a GPU, whose memory is said to be its own."""
+
+    in_host_memory = False
+
+
+def group(count, kind=Gpu, **given):
+    """A group of so many devices."""
+    return DeviceGroup(tuple(kind(1) for _ in range(count)), **given)
+
+
+@pytest.fixture
+def times(monkeypatch):
+    """Seconds by the number of GPUs, which a test sets, and the numbers that were tried."""
+    found, tried = {}, []
+
+    def seconds(devices, asked):
+        tried.append(len(devices.devices))
+        return found[len(devices.devices)]
+
+    monkeypatch.setattr(module, "solver_seconds", seconds)
+    return found, tried
+
+
+def test_the_fastest_number_is_taken(times):
+    times[0].update({1: 3e-3, 2: 1e-3, 4: 2e-3, 6: 4e-3})
+    devices = group(6)
+    chosen = fastest_gpus(devices, parameters((4, 4, 4, 12)))
+    assert chosen.devices.devices == devices.devices[:2]
+    assert times[1] == [1, 2, 4, 6]
+    assert chosen.reason == (
+        "On this lattice quarks are fastest on 2 of the 6 GPUs: solutions for them take 1 ms "
+        "there, and 4 ms on all. The others are not used."
+    )
+    times[0][6] = 1e-4
+    assert fastest_gpus(devices, parameters((4, 4, 4, 12))) == module.Choice(devices)
+
+
+@pytest.mark.parametrize(
+    ("devices", "asked"),
+    [
+        (lambda: group(1), parameters()),
+        (lambda: group(2, CpuDevice), parameters()),
+        (lambda: group(2, slices=(4, 4)), parameters()),
+        (lambda: group(2), parameters(algorithm=parse("heatbath"))),
+        (lambda: group(2), parameters((64, 32, 32, 32))),
+    ],
+    ids=["one", "cpu", "divided", "glue", "large"],
+)
+def test_nothing_is_tried_where_there_is_no_choice(times, devices, asked):
+    given = devices()
+    assert fastest_gpus(given, asked).devices is given
+    assert times[1] == []
+
+
+@pytest.mark.parametrize("slices", [(8,), (4, 4)])
+def test_a_solution_is_timed(slices, monkeypatch):
+    clock = iter(np.cumsum([0, 9, 1, 7, 1, 2, 1, 3]).tolist())
+    monkeypatch.setattr(module.time, "perf_counter", lambda: next(clock))
+    devices = open_group("cpu-16", slices)
+    assert solver_seconds(devices, parameters()) == 2
+    devices.close()
