@@ -143,11 +143,11 @@ class Rational(Monomial):
         most = max(poles, len(self.force_function.shifts))
         parameters = request.parameters(request.action_tolerance)
         self._system = ShiftedSystem(self._normal_operator, self._b, most, parameters)
-        self._x, self._y = (
-            SpinorField.empty(operator.field, count=TOGETHER, fifth=operator.fifth)
-            for _ in range(2)
+        self._even, self._x, self._y = (
+            SpinorField.empty(operator.field, "double", TOGETHER, parity, operator.fifth)
+            for parity in (EVEN, None, None)
         )
-        self._pairs = NormalPairs(operator, self._x, self._y)
+        self._pairs = NormalPairs(operator, self._even, self._x, self._y)
 
     def _normal_operator(self, precision: str) -> LinearOperator:
         return NormalOperator(self._operator.reduced(True, precision))
@@ -179,7 +179,7 @@ class Rational(Monomial):
         solutions = self._solutions(self.phi, function, tolerance, wanted, failures)
         weights = [0.0] * TOGETHER
         for n, (solution, residue) in enumerate(zip(solutions, residues, strict=True), 1):
-            self._x.copy(solution, to=n % TOGETHER)
+            self._even.copy(solution, to=n % TOGETHER)
             weights[n % TOGETHER] = residue
             if n % TOGETHER == 0 or n == len(residues):
                 self._pairs.complete()
