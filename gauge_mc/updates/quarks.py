@@ -40,6 +40,7 @@ from gauge_mc.updates.monomials import Monomial
 from gauge_mc.updates.monomials.determinant import Determinant
 from gauge_mc.updates.monomials.ratio import Ratio
 from gauge_mc.updates.monomials.rational import ACCURACY, Rational
+from gauge_mc.updates.monomials.rational_ratio import RationalRatio
 from gauge_mc.updates.monomials.two_flavours import TwoFlavours
 from gauge_mc.updates.run_monomials import RunMonomial
 from gauge_mc.updates.term_links import TermLinks
@@ -532,8 +533,9 @@ def _terms(one: DynamicalQuarks, name: str, levels: int, number: int) -> Iterato
         yield RunMonomial(title, own[-1], Determinant, partial(_determinant, one, title))
     number += len(lighter) * extent
     if one.is_rational:
+        kind = RationalRatio if one.is_massive else Rational
         make = partial(_rational, one, number, name)
-        yield RunMonomial(name, own[-1], Rational, make, extent)
+        yield RunMonomial(name, own[-1], kind, make, extent)
     elif one.is_massive:
         make = partial(_ratio, one, one.determinants[-2:], number, name)
         yield RunMonomial(name, own[-1], Ratio, make, extent, one.history)
@@ -567,13 +569,14 @@ def _ratio(
 
 def _rational(one: DynamicalQuarks, number: int, name: str, links: TermLinks) -> Monomial:
     ends = (one.range[0], one.range[1]) if one.range else None
-    phases = one.phases_if(links.field.devices.strict)
-    operator = (
-        links.doublet(one.kappa, one.mu_sigma, one.mu_delta, phases)
-        if one.is_doublet
-        else _operator(links, one, one.mass)
-    )
-    return Rational(operator, one.request, number, 1, ends, one.accuracy, name)
+    rest = one.request, number, 1, ends, one.accuracy, name
+    if one.is_doublet:
+        phases = one.phases_if(links.field.devices.strict)
+        return Rational(links.doublet(one.kappa, one.mu_sigma, one.mu_delta, phases), *rest)
+    light = _operator(links, one, one.mass)
+    if one.is_massive:
+        return RationalRatio(light, _operator(links, one, one.determinants[-1]), *rest)
+    return Rational(light, *rest)
 
 
 def _two_flavours(

@@ -85,3 +85,14 @@ def ratio(links: Complex, phi: Complex, light: WallQuark, heavy: WallQuark) -> f
     y = light.solve(links, heavy.reduced(links, phi))
     action: float = (np.abs(y) ** 2).sum()
     return action
+
+
+def root_ratio(links: Complex, phi: Complex, light: WallQuark, heavy: WallQuark) -> float:
+    """|(C1 C1^dagger)^(-1/4) (C2 C2^dagger)^(1/4) phi|^2, from eigenvectors."""
+    vector = phi.reshape(-1)[even_numbers(phi)]
+    for quark, power in ((heavy, 1 / 4), (light, -1 / 4)):
+        c = quark.matrix(links)
+        values, vectors = np.linalg.eigh(c @ c.conj().T)
+        vector = vectors @ (values**power * (vectors.conj().T @ vector))
+    action: float = (np.abs(vector) ** 2).sum()
+    return action

@@ -75,6 +75,7 @@ TWO_RATIOS = "twisted-mass:kappa=0.12:mu=0.1:heavier=mu=0.3/mu=0.8:level=0,1,1"
                 ("kappa=0.11:csw=1.2:heavier=kappa=0.1", "omf2,2", 2),
                 ("kappa=0.12:mu_sigma=0.5:mu_delta=0.4,kappa=0.1:mu=0.2", "omf2,2", 2),
                 ("domain-wall:LS=4:c=1:m=0.1:heavier=m=0.4,kappa=0.1", "omf2,2", 2),
+                ("domain-wall:LS=4:m=0.1:flavours=1", "omf2,2", 2),
             )
         ),
     ],

@@ -125,6 +125,11 @@ CASES = {
         "su2",
         "philox",
     ),
+    "one flavour on domain walls": (
+        {"quarks": "domain-wall:ls=2:m=0.1:flavours=1:range=0.001,30:force_tolerance=1e-6"},
+        "su2",
+        "philox",
+    ),
     "one clover flavour": (
         {"quarks": "kappa=0.12:csw=1:flavours=1,kappa=0.1", "levels": "force-gradient,omf2:1"},
         "su2",
@@ -289,6 +294,7 @@ def test_groups_of_one_chain_share_the_memory_of_one(best_device, monkeypatch):
         "one flavour",
         "doublet",
         "domain walls",
+        "one flavour on domain walls",
     ],
 )
 def test_memory_is_that_for_which_groups_are_made(case, best_device):

@@ -141,6 +141,36 @@ class FifthMatrix:
         return np.stack([1 / q.here, -q.there / q.here, n.here, n.there], axis=-1)
 
     @property
+    def elements(self) -> Array:
+        """The elements of the matrices on the upper and the lower components, shape (2, L, L)."""
+        rows = self.coefficients
+        found = np.zeros((*rows.shape[:2], rows.shape[1]))
+        for up_or_down, (own, corner) in enumerate(zip(rows, self.corner, strict=True)):
+            one = np.eye(len(own))
+            ascending = (up_or_down == UP) != self.exchanged
+            order = range(len(own)) if ascending else range(len(own) - 1, -1, -1)
+            z = np.zeros(len(own))
+            for s in order:
+                z = own[s, 0] * one[s] + own[s, 1] * z
+            z *= corner
+            for s in order:
+                before, z = z, own[s, 0] * one[s] + own[s, 1] * z
+                found[up_or_down, s] = own[s, 2] * z + own[s, 3] * before
+        return found
+
+    @property
+    def norm(self) -> float:
+        """An upper bound of the norm: the root of the largest sum of a row times that of a column.
+
+        It has the same bits on all machines, unlike singular values.
+        """
+        squares = []
+        for own in np.abs(self.elements):
+            sums = [max(math.fsum(line) for line in lines.tolist()) for lines in (own, own.T)]
+            squares.append(sums[0] * sums[1])
+        return math.sqrt(max(squares))
+
+    @property
     def corner(self) -> tuple[float, float]:
         """The factor from the last z, found with z_{-1} = 0, to z_{-1}, for each chirality.
 

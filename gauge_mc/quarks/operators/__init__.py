@@ -161,7 +161,8 @@ class DiracOperator(QuarkOperator, HoppingOperator):
     prepared_kind: ClassVar[type[PreparedOperator]] = PreparedOperator
     """How it is applied to spinors in one type of storage."""
     sizes: tuple[float, float] = (1.0, 1.0)
-    """The largest and the smallest singular value of A, without terms that depend on the links."""
+    """An upper bound of the singular values of A, and a lower one, without terms that depend on the
+    links."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Two flavours of domain-wall quarks: action, force and weights, against dense matrices."""
+"""Quarks on domain walls: action, force and weights, against dense matrices."""
 
 import numpy as np
 import pytest
@@ -8,6 +8,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.quarks.domain_walls.optimal_weights import optimal_weights
+from gauge_mc.updates.monomials.rational_ratio import RationalRatio
 from gauge_mc.updates.quarks import DynamicalQuarks, quark_terms
 from gauge_mc.updates.term_links import TermLinks
 from tests.domain.conftest import GPUS, open_group
@@ -32,7 +33,7 @@ KINDS = {
 TOLERANCE = 1e-10
 """Largest residual of forces, which iterations in single precision leave reversible to less."""
 
-WEIGHTS = 800
+WEIGHTS = 100
 """Number of fields of pseudofermions over which weights are averaged."""
 
 
@@ -58,7 +59,8 @@ class Walls:
     def draw(self):
         """Draw pseudofermions, and return them."""
         self.monomial.draw(self.random)
-        phi = self.monomial.term._phi.to_numpy()[0]
+        term = self.monomial.term
+        phi = (term.phi if isinstance(term, RationalRatio) else term._phi).to_numpy()[0]
         kept = np.zeros(phi.size, complex)
         where = reference.even_numbers(phi)
         kept[where] = phi.reshape(-1)[where]
@@ -112,6 +114,30 @@ def test_the_force_is_the_derivative_of_the_action(masses, kind, rng, best_devic
 
 
 @pytest.mark.longer
+@pytest.mark.parametrize("kind", ["shamir", pytest.param("optimal", marks=pytest.mark.slow)])
+def test_the_force_of_one_flavour_is_the_derivative_of_its_action(kind, rng, best_device):
+    """With roots of dense matrices in double precision."""
+    lattice = Lattice(2, 2, 2, 2)
+    links = random_field(lattice.extents, "su2", rng)
+    walls = Walls(links, best_device, kind, lattice=lattice, solver=f"{EXACT}:flavours=1")
+    phi = walls.draw()
+    value = reference.root_ratio(links, phi, *walls.quarks)
+    assert float(walls.monomial.drawn) == pytest.approx(value, rel=1e-10)
+    assert walls.action() == pytest.approx(value, rel=1e-10)
+    force, towards = walls.force(), direction(links, rng)
+    # Differences of eighth order; rounding leaves 1e-14 of the action / step.
+    step, numbers = 0.02, {1: 4 / 5, 2: -1 / 5, 3: 4 / 105, 4: -1 / 280}
+    shifted = {
+        k: reference.root_ratio(exponential(k * step * towards) @ links, phi, *walls.quarks)
+        for k in range(-4, 5)
+    }
+    expected = sum(w * (shifted[k] - shifted[-k]) for k, w in numbers.items()) / step
+    changes = rates(force, towards)
+    assert abs(changes.sum() - expected) < 1e-10 * np.abs(changes).sum()
+    assert abs(expected) > 1e-3 * np.abs(changes).sum()
+
+
+@pytest.mark.longer
 def test_the_matrix_is_that_of_its_application(rng):
     links = random_field((2, 2, 2, 2), "su3", rng)
     quark = reference_quark("optimal", 0.1)
@@ -125,22 +151,39 @@ def test_the_matrix_is_that_of_its_application(rng):
 
 
 @pytest.mark.longer
-@pytest.mark.parametrize("kind", ["shamir", "optimal"])
-def test_weights_of_pseudofermions_are_determinants(kind, rng, best_device):
-    """<exp(S(U) - S(U'))> over fields phi drawn for U is the ratio of |det D5(m) / det D5(1)|^2.
+@pytest.mark.parametrize("kind", KINDS)
+def test_determinants_are_those_of_the_operators_but_for_constants(kind, rng):
+    """Those of D5 are positive if its extent is even, because gamma_5 R D5 is then hermitian."""
+    quarks = [reference_quark(kind, mass) for mass in (0.1, 1.0)]
+    found = []
+    for _ in range(2):
+        links = random_field((2, 2, 2, 2), "su2", rng)
+        (phase, light), (other, heavy) = (one.log_determinant(links) for one in quarks)
+        if quarks[0].extent % 2 == 0:
+            assert abs(phase - 1) + abs(other - 1) < 1e-10
+        reduced = [np.linalg.slogdet(one.matrix(links))[1] for one in quarks]
+        found.append((light - heavy, reduced[0] - reduced[1]))
+    (first, reduced), (second, again) = found
+    assert abs(second - first) > 0.01
+    assert again - reduced == pytest.approx(second - first, abs=1e-10)
 
-    The determinants are positive, because gamma_5 R D5 is hermitian for an even extent.
-    """
+
+@pytest.mark.longer
+@pytest.mark.parametrize(
+    ("kind", "flavours"),
+    [("shamir", 2), pytest.param("shamir", 1, marks=pytest.mark.slow)],
+)
+def test_weights_of_pseudofermions_are_determinants(kind, flavours, rng, best_device):
+    """<exp(S(U) - S(U'))> over phi drawn for U is the ratio of |det D5(m) / det D5(1)|^N_f."""
     lattice = Lattice(2, 2, 2, 2)
     links = random_field(lattice.extents, "su2", rng)
-    walls = Walls(links, best_device, kind, lattice=lattice, solver="")
-    moved = exponential(0.02 * algebra(dagger(links))) @ links  # towards 1
+    words = f"flavours={flavours}"
+    walls = Walls(links, best_device, kind, lattice=lattice, solver=words)
+    moved = exponential(0.04 * algebra(dagger(links))) @ links  # towards 1
     logs = []
     for u in (links, moved):
-        found = [one.log_determinant(u) for one in walls.quarks]
-        if walls.quarks[0].extent % 2 == 0:
-            assert np.abs([phase - 1 for phase, _ in found]).max() < 1e-10
-        logs.append(2 * (found[0][1] - found[1][1]))
+        (_, light), (_, heavy) = (one.log_determinant(u) for one in walls.quarks)
+        logs.append(flavours * (light - heavy))
     fields = [walls.field, Field.from_slices(lattice, "su2", moved, "double", best_device)]
     actions = []
     for walls.random.step in range(1, WEIGHTS + 1):
@@ -185,12 +228,14 @@ def test_trajectories_are_reversible_and_of_second_order(kind, rng, best_device)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["cpu-16", *GPUS])
-def test_slabs_give_the_same_bytes(kind, rng):
+@pytest.mark.parametrize("flavours", [1, 2])
+def test_slabs_give_the_same_bytes(flavours, kind, rng):
     lattice = Lattice(4, 2, 2, 6)
     links, found = random_field(lattice.extents, "su2", rng), []
     for slices in ((6,), (2, 4)):
         devices = open_group(kind, slices)
-        walls = Walls(links, devices, "optimal", (0.1, 1.0), lattice, "force_tolerance=1e-5")
+        words = f"force_tolerance=1e-5:flavours={flavours}"
+        walls = Walls(links, devices, "optimal", (0.1, 1.0), lattice, words)
         phi = walls.draw()
         begin = walls.monomial.drawn.parts
         trajectory = Trajectory(walls.links, walls.field, walls.monomial, walls.random)
