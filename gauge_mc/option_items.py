@@ -159,7 +159,7 @@ class OptionItem:
             texts = re.split(cls.between, value) if value.strip() else []
             return Items(map(cls.parse, texts))
         if isinstance(value, Mapping):
-            return Items([cls(**{str(key).replace("-", "_"): one for key, one in value.items()})])
+            return Items([cls(**{_name(key): one for key, one in value.items()})])
         if isinstance(value, cls):
             return Items([value])
         if isinstance(value, Iterable):
@@ -207,6 +207,11 @@ class Items(tuple[Item, ...]):
 def _in_lower_case(word: str) -> str:
     """Return a word with the names of options in lower case."""
     return re.sub(r"\w+(?==)", lambda name: name[0].lower(), word)
+
+
+def _name(key: object) -> str:
+    """Return the name of an option for a key of a table."""
+    return str(key).replace("-", "_").lower()
 
 
 def _is_named(word: str, known: Mapping[str, Option]) -> bool:
