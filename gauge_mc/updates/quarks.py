@@ -305,10 +305,10 @@ class DynamicalQuarks(OptionItem):
         massive = {one.name for one in (MASS, *massive_options())}
         if foreign := sorted(given & (hopping if self.is_massive else massive)):
             others = hopping_operators() if self.is_massive else massive_operators()
-            what = f"--quarks {self.operator}" if self.is_massive else "--quarks with kappa"
+            what = f"the operator {self.operator}" if self.is_massive else "a hopping parameter"
             raise UsageError(
-                f"{what} has no {in_words(foreign, 'or')}; leave that out, or choose the operator "
-                f"{in_words(others, 'or')}."
+                f"Quarks with {what} have no {in_words(foreign, 'or')}; leave that out, or choose "
+                f"the operator {in_words(others, 'or')}."
             )
         if self.is_massive and self.m is None:
             raise UsageError(

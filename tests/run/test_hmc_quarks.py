@@ -247,17 +247,35 @@ def test_all_terms_draw_different_numbers():
             "A doublet with mu_sigma has no heavier; leave that out",
         ),
         ({"quarks": "kappa=0.1:mu_sigma=1:flavours=1"}, "A doublet with mu_sigma is two flavours"),
-        ({"quarks": "m=0.1"}, "--quarks with kappa has no m; leave that out, or choose"),
-        ({"quarks": "wilson:kappa=0.1:LS=4"}, "--quarks with kappa has no ls; leave that out"),
-        ({"quarks": "kappa=0.1:heavier=m=0.1"}, "--quarks with kappa has no m; leave that out"),
+        (
+            {"quarks": "m=0.1"},
+            "Quarks with a hopping parameter have no m; leave that out, or choose",
+        ),
+        (
+            {"quarks": "wilson:kappa=0.1:LS=4"},
+            "Quarks with a hopping parameter have no ls; leave that out",
+        ),
+        (
+            {"quarks": "kappa=0.1:heavier=m=0.1"},
+            "Quarks with a hopping parameter have no m; leave that out",
+        ),
         ({"quarks": "domain-wall:LS=4"}, "--quarks domain-wall needs m, the mass of the quarks"),
         ({"quarks": "domain-wall:m=1"}, "m of a table of quarks is 1; give a number from 0 to"),
         ({"quarks": "domain-wall:m=0.1:M5=2"}, "M5 of a table of quarks is 2; give a"),
         ({"quarks": "domain-wall:m=0.1:c=2"}, "b is 1 and c is 2; give b above 0, and c from"),
         ({"quarks": "domain-wall:m=0.1:c=1:LS=5"}, "The matrix b + c L has no inverse for m = 1"),
-        ({"quarks": "domain-wall:m=0.1:kappa=0.1"}, "--quarks domain-wall has no kappa; leave"),
-        ({"quarks": "domain-wall:m=0.1:mu_sigma=1"}, "--quarks domain-wall has no mu_sigma; leave"),
-        ({"quarks": "domain-wall:m=0.1:heavier=mu=1"}, "--quarks domain-wall has no mu; leave"),
+        (
+            {"quarks": "domain-wall:m=0.1:kappa=0.1"},
+            "Quarks with the operator domain-wall have no kappa; leave",
+        ),
+        (
+            {"quarks": "domain-wall:m=0.1:mu_sigma=1"},
+            "Quarks with the operator domain-wall have no mu_sigma; leave",
+        ),
+        (
+            {"quarks": "domain-wall:m=0.1:heavier=mu=1"},
+            "Quarks with the operator domain-wall have no mu; leave",
+        ),
         ({"quarks": "domain-wall:m=0.1:heavier=m=0.1"}, "--heavier is m=0.1, but one of its"),
         (
             {"quarks": "domain-wall:m=0.1:c=1:optimal=measured"},

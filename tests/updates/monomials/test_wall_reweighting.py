@@ -1,4 +1,4 @@
-"""Hybrid Monte Carlo with domain walls against quenched links that determinants reweight exactly."""
+"""Hybrid Monte Carlo with domain walls against quenched links that determinants reweight."""
 
 import math
 
