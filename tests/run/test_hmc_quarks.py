@@ -145,6 +145,9 @@ def test_cards_have_tables_of_quarks(tmp_path):
         {**given, "length": 0.5, "quarks": [first, second], "levels": levels}
     )
     assert same == found
+    walls = {"operator": "domain-wall", "LS": 4, "m": 0.1, "optimal": [0.2, 5], "c": 1}
+    text = "domain-wall:LS=4,m=0.1,optimal=0.2,5,c=1"
+    assert DynamicalQuarks.several(walls) == DynamicalQuarks.several(text)
     short = "wilson:kappa=0.1575,flavours=2"
     assert DynamicalQuarks.several(short) == (DynamicalQuarks("wilson", kappa=0.1575),)
 
