@@ -117,7 +117,7 @@ class OptionItem:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read a thing from text.
+        """Read a thing from text, in which names of options may have capital letters.
 
         Raises
         ------
@@ -125,7 +125,7 @@ class OptionItem:
             If the text does not have this form, or an option is unknown or invalid.
         """
         known = {one.name: one for one in cls.options()}
-        words = [one.strip() for one in re.split(cls.within, text)]
+        words = [_in_lower_case(one.strip()) for one in re.split(cls.within, text)]
         places = [known[name] for name in cls.leading]
         named = 0
         while named < len(words) and places and not _is_named(words[named], known):
@@ -159,7 +159,7 @@ class OptionItem:
             texts = re.split(cls.between, value) if value.strip() else []
             return Items(map(cls.parse, texts))
         if isinstance(value, Mapping):
-            return Items([cls(**{str(key).replace("-", "_"): one for key, one in value.items()})])
+            return Items([cls(**{_name(key): one for key, one in value.items()})])
         if isinstance(value, cls):
             return Items([value])
         if isinstance(value, Iterable):
@@ -202,6 +202,16 @@ class Items(tuple[Item, ...]):
 
     def __str__(self) -> str:
         return self[0].joined.join(map(str, self)) if self else ""
+
+
+def _in_lower_case(word: str) -> str:
+    """Return a word with the names of options in lower case."""
+    return re.sub(r"\w+(?==)", lambda name: name[0].lower(), word)
+
+
+def _name(key: object) -> str:
+    """Return the name of an option for a key of a table."""
+    return str(key).replace("-", "_").lower()
 
 
 def _is_named(word: str, known: Mapping[str, Option]) -> bool:

@@ -58,6 +58,8 @@ QUARKS = {
     "history": {"quarks": "kappa=0.12:csw=1:history=2:force_tolerance=1e-11"},
     "doublet": {"quarks": "kappa=0.12:mu_sigma=0.2:mu_delta=0.15:boundary=0.3,0,0.2,1"},
     "flavour": {"quarks": "kappa=0.12:csw=1:flavours=1,kappa=0.1:flavours=1:inner=double"},
+    "walls": {"quarks": "domain-wall:ls=4:c=1:optimal=0.2,5:m=0.2:heavier=m=0.5:inner=single"},
+    "wall": {"quarks": "domain-wall:ls=3:b=1.5:c=0.5:m=0.2:flavours=1:force_tolerance=1e-6"},
     "twisted": {"quarks": "kappa=0.12:mu=0.1:solver=bicgstab:inner=half"},
 }
 """Options of trajectories with quarks, by a name."""

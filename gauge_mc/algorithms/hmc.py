@@ -112,10 +112,10 @@ LEVELS = Option(
 QUARKS = Option(
     "quarks",
     str,
-    "Dynamical quarks, such as wilson:kappa=0.1575:flavours=2:heavier=kappa=0.15, several with "
-    "commas between them.",
+    "Dynamical quarks, such as wilson:kappa=0.1575:flavours=2:heavier=kappa=0.15 or "
+    "domain-wall:LS=16:M5=1.8:m=0.02:heavier=m=0.2, several with commas between them.",
     "none",
-    "NAME:kappa=K[:OPTION=VALUE...],...",
+    "NAME:kappa=K|m=M[:OPTION=VALUE...],...",
     usual=Items(),
     items=DynamicalQuarks,
     tag="",

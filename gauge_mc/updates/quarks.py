@@ -22,8 +22,10 @@ from gauge_mc.quarks.forces.normal import (
 from gauge_mc.quarks.operators import (
     CRITICAL_KAPPA,
     OPERATORS,
+    QUARK_MASS,
     DiracOperator,
     check_kappa,
+    dirac_operators,
     hopping_operators,
     kind_with,
 )
@@ -38,6 +40,7 @@ from gauge_mc.updates.monomials import Monomial
 from gauge_mc.updates.monomials.determinant import Determinant
 from gauge_mc.updates.monomials.ratio import Ratio
 from gauge_mc.updates.monomials.rational import ACCURACY, Rational
+from gauge_mc.updates.monomials.rational_ratio import RationalRatio
 from gauge_mc.updates.monomials.two_flavours import TwoFlavours
 from gauge_mc.updates.run_monomials import RunMonomial
 from gauge_mc.updates.term_links import TermLinks
@@ -49,11 +52,23 @@ KAPPA = Option(
     "kappa", float, "Hopping parameter.", least=1e-6, most=CRITICAL_KAPPA * 4, symbol="κ"
 )
 
+MASS = Option(
+    "m",
+    float,
+    "Mass of quarks on domain walls, in place of kappa.",
+    least=0,
+    most=0.99,
+)
+
+PAULI_VILLARS = 1.0
+"""Mass of the fields that divide the determinant of quarks on domain walls by that of the modes
+inside the fifth direction."""
+
 OPERATOR = Option(
     "operator",
     str,
     "Dirac operator; by default the one with the parameters that are given.",
-    choices=tuple(hopping_operators()),
+    choices=tuple(dirac_operators()),
 )
 
 FLAVOURS = Option(
@@ -148,19 +163,28 @@ SOLVER = (
 """The options that are fields of `QuarkSolver`."""
 
 
-def operators() -> dict[str, type[DiracOperator]]:
-    """Return the Dirac operators whose forces are known, by name."""
-    return hopping_operators()
+def massive_operators() -> dict[str, type[DiracOperator]]:
+    """Return the operators with a hopping term whose quarks have a mass, by name."""
+    return {name: one for name, one in dirac_operators().items() if one.quark == QUARK_MASS}
 
 
 def parameter_options() -> tuple[Option, ...]:
-    """Return the parameters of Dirac operators apart from kappa."""
+    """Return the parameters of operators with a hopping parameter apart from this."""
     owners = [
         (f"the {what} {name}", one.parameters)
-        for what, kinds in (("Dirac operator", operators()), ("term of Dirac operators", TERMS))
+        for what, kinds in (
+            ("Dirac operator", hopping_operators()),
+            ("term of Dirac operators", TERMS),
+        )
         for name, one in kinds.items()
     ]
     return merged(owners)
+
+
+def massive_options() -> tuple[Option, ...]:
+    """Return the parameters of operators with a mass apart from this."""
+    kinds = massive_operators().items()
+    return merged((f"the Dirac operator {name}", one.parameters) for name, one in kinds)
 
 
 class HeavierMass(OptionItem):
@@ -175,15 +199,15 @@ class HeavierMass(OptionItem):
 
     @classmethod
     def options(cls) -> tuple[Option, ...]:
-        """Return kappa and the other parameters of operators."""
-        return (KAPPA, *parameter_options())
+        """Return kappa, the mass, and the other parameters of operators with kappa."""
+        return (KAPPA, MASS, *parameter_options())
 
 
 HEAVIER = Option(
     "heavier",
     str,
     "Heavier masses, the lightest first, for ratios of determinants (Hasenbusch): what differs "
-    "from the mass of the quarks, such as mu=0.1/mu=0.5.",
+    "from the mass of the quarks, such as mu=0.1/mu=0.5, or m=0.1/m=0.4 of domain walls.",
     usual=Items(),
     items=HeavierMass,
 )
@@ -192,9 +216,9 @@ HEAVIER = Option(
 class DynamicalQuarks(OptionItem):
     """One or two flavours of quarks of one mass, as the user asks for them.
 
-    The options are kappa and the other parameters of Dirac operators, the number of flavours, the
-    boundary conditions, the chemical potential, heavier masses, levels, and those of the solver;
-    see `gauge_mc.updates.quarks`.
+    The options are kappa, or the mass, and the other parameters of Dirac operators, the number of
+    flavours, the boundary conditions, the chemical potential, heavier masses, levels, and those of
+    the solver; see `gauge_mc.updates.quarks`.
     """
 
     kind = "table of quarks"
@@ -208,6 +232,8 @@ class DynamicalQuarks(OptionItem):
             OPERATOR,
             KAPPA,
             *parameter_options(),
+            MASS,
+            *massive_options(),
             *DOUBLET,
             FLAVOURS,
             BOUNDARY,
@@ -221,24 +247,10 @@ class DynamicalQuarks(OptionItem):
 
     def check(self) -> None:
         """Check the mass, the heavier ones, and the levels; see `OptionItem.check`."""
-        if self.kappa is None:
-            raise UsageError("--quarks needs kappa, the hopping parameter; add kappa=NUMBER.")
+        self._check_operator()
         for option, what in ((LEVEL, "a whole number, or one for each mass"), (RANGE, "numbers")):
             if isinstance(words := self.values.get(option.name), str) and words:
                 raise UsageError(f"{option.flag} is {quoted(words)}; give {what}.")
-        if self.operator:
-            OPERATORS.check(self.operator, "operator")
-            if self.operator not in operators():
-                raise UsageError(
-                    f"The force of quarks with the operator '{self.operator}' is not known yet; "
-                    f"choose {in_words(operators(), 'or')}."
-                )
-            own = {one.name for one in OPERATORS[self.operator].parameters}
-            if foreign := sorted({*self.mass} - {KAPPA.name} - own):
-                raise UsageError(
-                    f"The Dirac operator {self.operator} has no {in_words(foreign, 'or')}; leave "
-                    "out the operator, which then is the one with these parameters."
-                )
         if self.is_doublet:
             self._check_doublet()
         self.phases  # noqa: B018
@@ -267,9 +279,62 @@ class DynamicalQuarks(OptionItem):
                 "masses; give one level, or one for each mass."
             )
 
+    def _check_operator(self) -> None:
+        """Refuse an operator without a force, missing numbers, and those of other operators."""
+        if self.operator:
+            OPERATORS.check(self.operator, "operator")
+            if self.operator not in dirac_operators():
+                raise UsageError(
+                    f"The force of quarks with the operator '{self.operator}' is not known yet; "
+                    f"choose {in_words(dirac_operators(), 'or')}."
+                )
+        self._check_numbers()
+        if self.is_massive:
+            self._check_massive()
+        elif self.operator:
+            own = {one.name for one in OPERATORS[self.operator].parameters}
+            if foreign := sorted({*self.mass} - {KAPPA.name} - own):
+                raise UsageError(
+                    f"The Dirac operator {self.operator} has no {in_words(foreign, 'or')}; leave "
+                    "out the operator, which then is the one with these parameters."
+                )
+
+    def _check_numbers(self) -> None:
+        """Refuse quarks with kappa that have numbers of those with a mass, or the reverse."""
+        given = self.given.union(*(one.given for one in self.heavier))
+        hopping = {one.name for one in (KAPPA, *parameter_options(), *DOUBLET)}
+        massive = {one.name for one in (MASS, *massive_options())}
+        if foreign := sorted(given & (hopping if self.is_massive else massive)):
+            others = hopping_operators() if self.is_massive else massive_operators()
+            what = f"the operator {self.operator}" if self.is_massive else "a hopping parameter"
+            raise UsageError(
+                f"Quarks with {what} have no {in_words(foreign, 'or')}; leave that out, or choose "
+                f"the operator {in_words(others, 'or')}."
+            )
+        if self.is_massive and self.m is None:
+            raise UsageError(
+                f"--quarks {self.operator} needs m, the mass of the quarks; add m=NUMBER."
+            )
+        if not self.is_massive and self.kappa is None:
+            raise UsageError("--quarks needs kappa, the hopping parameter; add kappa=NUMBER.")
+
+    def _check_massive(self) -> None:
+        """Refuse parameters that do not fit, and those that are measured on the links."""
+        kind, parameters = OPERATORS[self.operator], dict(self.mass)
+        parameters.pop(MASS.name)
+        kind.check_parameters(**parameters)
+        kind.check_masses([one[MASS.name] for one in self.determinants], **parameters)
+        measured = kind.rehearsed(**parameters)
+        if others := [name for name, value in parameters.items() if measured[name] != value]:
+            raise UsageError(
+                f"{in_words(others)} of dynamical quarks cannot be measured, because the action "
+                "would then change with every configuration; give numbers."
+            )
+
     def _check_masses(self) -> None:
         masses = self.masses
-        check_kappa(self.kappa)
+        if not self.is_massive:
+            check_kappa(self.kappa)
         if self.flavours == 1 and (len(masses) > 1 or self.mass.get(MU.name)):
             what = HEAVIER.name if len(masses) > 1 else MU.name
             raise UsageError(
@@ -279,12 +344,15 @@ class DynamicalQuarks(OptionItem):
         if self.range:
             self._check_range()
         for light, heavy in pairwise(masses):
-            lighter = heavy[KAPPA.name] > light[KAPPA.name]
-            twist = abs(heavy.get(MU.name, 0.0)) - abs(light.get(MU.name, 0.0))
-            if lighter or twist < 0 or heavy == light:
+            lighter = heavy.get(KAPPA.name, 0.0) > light.get(KAPPA.name, 0.0)
+            more = (
+                abs(heavy.get(one, 0.0)) - abs(light.get(one, 0.0)) for one in (MU.name, MASS.name)
+            )
+            if lighter or min(more) < 0 or heavy == light:
+                larger = "larger m" if self.is_massive else "smaller kappa or larger mu"
                 raise UsageError(
                     f"--heavier is {self.heavier}, but one of its masses is not heavier than the "
-                    "one before; give smaller kappa or larger mu, the lightest mass first."
+                    f"one before; give {larger}, the lightest mass first."
                 )
 
     def _check_doublet(self) -> None:
@@ -322,9 +390,18 @@ class DynamicalQuarks(OptionItem):
             raise UsageError(f"--range is {numbers}; give the smallest and the largest eigenvalue.")
 
     @property
-    def mass(self) -> dict[str, float]:
-        """Kappa and the other parameters of the operator that are not 0."""
-        return _without_zeros(self.values)
+    def is_massive(self) -> bool:
+        """Whether the operator has a mass in place of a hopping parameter."""
+        return self.operator in massive_operators()
+
+    @property
+    def mass(self) -> dict[str, Any]:
+        """Kappa or the mass, and the parameters of the operator that are not 0."""
+        if self.is_massive:
+            own = (MASS, *OPERATORS[self.operator].parameters)
+            return {one.name: self.values.get(one.name) for one in own if one.name in self.values}
+        names = (KAPPA.name, *(option.name for option in parameter_options()))
+        return {name: self.values[name] for name in names if self.values.get(name)}
 
     @property
     def label(self) -> str:
@@ -341,11 +418,11 @@ class DynamicalQuarks(OptionItem):
         if self.is_doublet:
             return TwistedDoublet
         if self.operator:
-            return operators()[self.operator]
+            return dirac_operators()[self.operator]
         return kind_with({*self.mass} - {KAPPA.name})
 
     @property
-    def couplings(self) -> dict[str, float]:
+    def couplings(self) -> dict[str, Any]:
         """All numbers of the operator that are not 0."""
         splitting = {one.name: self.values[one.name] for one in DOUBLET if self.values[one.name]}
         return {**self.mass, **splitting}
@@ -374,10 +451,24 @@ class DynamicalQuarks(OptionItem):
         return self.flavours == 1 or self.is_doublet
 
     @property
-    def masses(self) -> list[dict[str, float]]:
+    def masses(self) -> list[dict[str, Any]]:
         """The mass of the quarks, and the heavier ones in their order."""
-        heavier = (_without_zeros(one.values) for one in self.heavier)
+        heavier = [
+            {name: one.values[name] for name in one.given if one.values[name]}
+            for one in self.heavier
+        ]
         return [self.mass, *({**self.mass, **one} for one in heavier)]
+
+    @property
+    def determinants(self) -> list[dict[str, Any]]:
+        """The masses in whose determinants the weight is factorised, Pauli-Villars' at the end."""
+        last = {**self.mass, MASS.name: PAULI_VILLARS}
+        return [*self.masses, *([last] if self.is_massive else [])]
+
+    @property
+    def extent(self) -> int:
+        """Extent of the fifth direction of the vectors, or 1."""
+        return 2 if self.is_doublet else self.ls if self.is_massive else 1
 
     @property
     def angles(self) -> tuple[float, ...]:
@@ -432,32 +523,36 @@ def quark_terms(quarks: Sequence[DynamicalQuarks], levels: int) -> list[RunMonom
                 f"--quarks asks for level {max(one.levels(levels))}, but the last one is "
                 f"{levels - 1}; add it to --levels, whose first one is 0."
             )
-        doublets = sum(earlier.is_doublet for earlier in quarks[: n - 1])
-        # Every term may draw a field, and a doublet draws two.
-        found += _terms(one, f"quarks{n}", levels, len(found) + doublets)
+        # Every term may draw a field, with a fifth direction one for each of its sites.
+        found += _terms(one, f"quarks{n}", levels, sum(term.extent for term in found))
     return found
 
 
 def _terms(one: DynamicalQuarks, name: str, levels: int, number: int) -> Iterator[RunMonomial]:
     """Yield the terms of some quarks; `number` is that of the first pseudofermions."""
-    masses, own = one.masses, one.levels(levels)
-    for k, pair in enumerate(pairwise(masses)):
+    *lighter, heaviest = one.masses
+    own, extent = one.levels(levels), one.extent
+    for k, pair in enumerate(pairwise(one.masses)):
         title = f"{name}_ratio{k + 1}"
-        make = partial(_ratio, one, pair, number + k, title)
-        yield RunMonomial(title, own[k], Ratio, make, history=one.history)
+        make = partial(_ratio, one, pair, number + k * extent, title)
+        yield RunMonomial(title, own[k], Ratio, make, extent, one.history)
     if has_link_term(one.mass):
         title = f"{name}_det"
         yield RunMonomial(title, own[-1], Determinant, partial(_determinant, one, title))
+    number += len(lighter) * extent
     if one.is_rational:
+        kind = RationalRatio if one.is_massive else Rational
         make = partial(_rational, one, number, name)
-        yield RunMonomial(name, own[-1], Rational, make, flavours=one.flavours)
-        return
-    heaviest = number + len(masses) - 1
-    make = partial(_two_flavours, one, masses[-1], heaviest, name)
-    yield RunMonomial(name, own[-1], TwoFlavours, make, history=one.history)
+        yield RunMonomial(name, own[-1], kind, make, extent)
+    elif one.is_massive:
+        make = partial(_ratio, one, one.determinants[-2:], number, name)
+        yield RunMonomial(name, own[-1], Ratio, make, extent, one.history)
+    else:
+        make = partial(_two_flavours, one, heaviest, number, name)
+        yield RunMonomial(name, own[-1], TwoFlavours, make, history=one.history)
 
 
-def has_link_term(mass: Mapping[str, float]) -> bool:
+def has_link_term(mass: Mapping[str, Any]) -> bool:
     """Return whether the diagonal part of an operator depends on the links."""
     return any(
         one.matrix and any(option.name in mass for option in one.parameters)
@@ -471,7 +566,7 @@ def _determinant(one: DynamicalQuarks, name: str, links: TermLinks) -> Monomial:
 
 def _ratio(
     one: DynamicalQuarks,
-    masses: tuple[dict[str, float], dict[str, float]],
+    masses: Sequence[dict[str, Any]],
     number: int,
     name: str,
     links: TermLinks,
@@ -482,29 +577,25 @@ def _ratio(
 
 def _rational(one: DynamicalQuarks, number: int, name: str, links: TermLinks) -> Monomial:
     ends = (one.range[0], one.range[1]) if one.range else None
-    phases = one.phases_if(links.field.devices.strict)
-    operator = (
-        links.doublet(one.kappa, one.mu_sigma, one.mu_delta, phases)
-        if one.is_doublet
-        else _operator(links, one, one.mass)
-    )
-    return Rational(operator, one.request, number, 1, ends, one.accuracy, name)
+    rest = one.request, number, 1, ends, one.accuracy, name
+    if one.is_doublet:
+        phases = one.phases_if(links.field.devices.strict)
+        return Rational(links.doublet(one.kappa, one.mu_sigma, one.mu_delta, phases), *rest)
+    light = _operator(links, one, one.mass)
+    if one.is_massive:
+        return RationalRatio(light, _operator(links, one, one.determinants[-1]), *rest)
+    return Rational(light, *rest)
 
 
 def _two_flavours(
-    one: DynamicalQuarks, mass: dict[str, float], number: int, name: str, links: TermLinks
+    one: DynamicalQuarks, mass: dict[str, Any], number: int, name: str, links: TermLinks
 ) -> Monomial:
     return TwoFlavours(_operator(links, one, mass), one.request, number, name)
 
 
-def _operator(links: TermLinks, one: DynamicalQuarks, mass: Mapping[str, float]) -> DiracOperator:
+def _operator(links: TermLinks, one: DynamicalQuarks, mass: Mapping[str, Any]) -> DiracOperator:
     """Return the Dirac operator with a mass."""
-    kappa = mass[KAPPA.name]
-    more = {name: value for name, value in mass.items() if name != KAPPA.name}
+    number = MASS.name if one.is_massive else KAPPA.name
+    more = {name: value for name, value in mass.items() if name != number}
     phases = one.phases_if(links.field.devices.strict)
-    return links.operator(one.operator or "", kappa, phases, **more)
-
-
-def _without_zeros(values: Mapping[str, Any]) -> dict[str, float]:
-    names = (KAPPA.name, *(option.name for option in parameter_options()))
-    return {name: values[name] for name in names if values.get(name)}
+    return links.operator(one.operator or "", mass[number], phases, **more)

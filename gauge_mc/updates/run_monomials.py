@@ -41,8 +41,8 @@ class RunMonomial(NamedTuple):
         The kind of monomial.
     make : callable
         Function that returns it, given links with one replica for every chain.
-    flavours : int
-        Number of flavours whose vectors it needs at the same time.
+    extent : int
+        Extent of the fifth direction of its vectors.
     history : int
         Number of earlier solutions that it keeps.
     """
@@ -51,13 +51,13 @@ class RunMonomial(NamedTuple):
     level: int
     kind: type[Monomial]
     make: Callable[[TermLinks], Monomial]
-    flavours: int = 1
+    extent: int = 1
     history: int = 0
 
     @property
     def vectors(self) -> int:
         """Largest number of vectors that it needs; see `Monomial`."""
-        return self.kind.vectors * self.flavours + VECTORS_OF_HISTORY * self.history
+        return (self.kind.vectors + VECTORS_OF_HISTORY * self.history) * self.extent
 
 
 def named_monomials() -> dict[str, type[Monomial]]:

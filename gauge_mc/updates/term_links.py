@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.quarks.domain_walls.doublet import TwistedDoublet
-from gauge_mc.quarks.operators import (
-    HOPPING_PARAMETER,
-    OPERATORS,
-    DiracOperator,
-    hopping_operators,
-    operator_with,
-)
+from gauge_mc.quarks.operators import OPERATORS, DiracOperator, dirac_operators, operator_with
 from gauge_mc.quarks.vectors.transport import ANTIPERIODIC, Boundary
 from gauge_mc.registry import in_words
 
@@ -54,9 +49,9 @@ class TermLinks:
     def operator(
         self,
         name: str,
-        kappa: float,
+        number: float,
         boundary: complex | Sequence[complex] = ANTIPERIODIC,
-        **parameters: float,
+        **parameters: Any,
     ) -> DiracOperator:
         """Return a Dirac operator on the links, the same for the same parameters.
 
@@ -65,11 +60,11 @@ class TermLinks:
         name : str
             Name of a registered operator, such as ``twisted-mass``; if it is empty, the one with
             the parameters, see `gauge_mc.quarks.operators.operator_with`.
-        kappa : float
-            Hopping parameter.
+        number : float
+            Hopping parameter, or mass; see `QuarkOperator.quark`.
         boundary : complex or sequence of complex
             The phases across the boundary; see `DiracOperator`.
-        **parameters : float
+        **parameters : object
             The operator's other parameters, such as mu.
 
         Raises
@@ -81,15 +76,15 @@ class TermLinks:
         if self.field.precision != PRECISION:
             raise UsageError(inexact(self.field.precision))
         phases = Boundary.of(boundary).phases
-        key = (name, kappa, phases, *sorted(parameters.items()))
+        key = (name, number, phases, *sorted(parameters.items()))
         if key not in self._operators:
-            if name and OPERATORS[name].quark != HOPPING_PARAMETER:
+            if name and OPERATORS[name].name not in dirac_operators():
                 raise UsageError(
                     f"The force of quarks with the operator '{name}' is not known yet; choose "
-                    f"{in_words(hopping_operators(), 'or')}."
+                    f"{in_words(dirac_operators(), 'or')}."
                 )
-            make = hopping_operators()[name] if name else operator_with
-            made: DiracOperator = make(self.field, kappa, boundary=phases, **parameters)
+            make: Callable[..., DiracOperator] = dirac_operators().get(name, operator_with)
+            made = make(self.field, number, boundary=phases, **parameters)
             self._operators[key] = made
         return self._operators[key]
 

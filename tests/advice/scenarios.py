@@ -1206,9 +1206,23 @@ SCENARIOS += [
         ),
     ),
     Scenario(
+        "--quarks {} needs m, the mass of the quarks; add m=NUMBER.",
         (
-            "--heavier is {}, but one of its masses is not heavier than the one before; give "
-            "smaller kappa or larger mu, the lightest mass first."
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
+            "--separation 1 --quarks domain-wall:LS=2"
+        ),
+        "add m=NUMBER",
+        (
+            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
+            "--separation 1 --quarks domain-wall:LS=2:m=0.5 --steps 4"
+        ),
+    ),
+    Scenario(
+        (
+            "--heavier is {}, but one of its masses is not heavier than the one before; give {}, "
+            "the lightest mass first."
         ),
         (
             "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "

@@ -132,7 +132,7 @@ def test_an_action_is_not_published_under_the_name_of_another_one():
 NUMBERS = {one.name: 0.03 * k for k, one in enumerate(dynamical.parameter_options(), 2)}
 """Values of all parameters of Dirac operators besides kappa."""
 
-OWN = {name: kind.parameters for name, kind in dynamical.operators().items()}
+OWN = {name: kind.parameters for name, kind in dynamical.hopping_operators().items()}
 """Parameters of Dirac operators, and of those without a name."""
 OWN[""] = dynamical.parameter_options()
 
@@ -214,6 +214,12 @@ def test_what_is_simulated_exactly(text, exact, reweighted):
     assert root.findtext(f".//{SPACE}reweightingNeeded") == reweighted
     notes = " ".join(one.text for one in root.iter(f"{SPACE}annotation"))
     assert ("without its sign" in notes) == (reweighted == "true")
+
+
+def test_quarks_on_domain_walls_have_no_element():
+    assert reason_for_none(with_quarks("domain-wall:m=0.1:optimal=0.2,5:c=1")) == (
+        "QCDml has no element for quarks with the Dirac operator domain-wall."
+    )
 
 
 @pytest.mark.parametrize(
@@ -381,7 +387,7 @@ def test_the_layout_notices_changes():
 
 def test_elements_are_in_the_reference():
     text = (Path(__file__).parents[2] / "docs/reference/files.md").read_text()
-    kinds = (*map(type, ACTIONS.values()), *dynamical.operators().values(), TwistedDoublet)
+    kinds = (*map(type, ACTIONS.values()), *dynamical.hopping_operators().values(), TwistedDoublet)
     named = {name for one in (*kinds, *MONOMIALS.values()) for name in one.qcdml}
     assert named == {*GLUONS, *QUARKS}
     assert {name for name in named if f"`{name}`" not in text} == set()

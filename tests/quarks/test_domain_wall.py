@@ -64,6 +64,21 @@ def test_the_formula(group, kind, storage, best_device, rng):
     assert largest_difference(found, expected) < TOLERANCE[storage]
 
 
+def test_elements_along_the_fifth_direction_and_bounds_of_their_norms(kind, best_device):
+    extent, coefficients = kind
+    links = np.broadcast_to(np.eye(3), (2, 2, 2, 2, 4, 3, 3)).astype(complex)
+    operator = made(links, kind, "su3", best_device, Lattice(2, 2, 2, 2))
+    exact = np.array(walls.diagonal(extent, MASS, HEIGHT, **coefficients))
+    matrix = operator.diagonal_matrix
+    assert np.abs(matrix.elements - exact).max() < 1e-14 * np.abs(exact).max()
+    adjoint = matrix.with_directions_exchanged().elements
+    assert np.abs(adjoint - exact.transpose(0, 2, 1)).max() < 1e-14 * np.abs(exact).max()
+    values = np.linalg.svd(exact, compute_uv=False)
+    largest, smallest = operator.sizes
+    assert values.max() <= largest * (1 + 1e-14) < 3 * values.max()
+    assert values.min() / 3 < smallest <= values.min() * (1 + 1e-14)
+
+
 SHAPES = [(4, 4, 4, 4), (2, 2, 2, 2), (4, 6, 2, 8), (16, 4, 2, 6)]
 
 

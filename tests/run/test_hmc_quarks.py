@@ -74,6 +74,8 @@ TWO_RATIOS = "twisted-mass:kappa=0.12:mu=0.1:heavier=mu=0.3/mu=0.8:level=0,1,1"
                 ("kappa=0.12:heavier=kappa=0.1:level=0,1", "force-gradient,force-gradient:1", 4),
                 ("kappa=0.11:csw=1.2:heavier=kappa=0.1", "omf2,2", 2),
                 ("kappa=0.12:mu_sigma=0.5:mu_delta=0.4,kappa=0.1:mu=0.2", "omf2,2", 2),
+                ("domain-wall:LS=4:c=1:m=0.1:heavier=m=0.4,kappa=0.1", "omf2,2", 2),
+                ("domain-wall:LS=4:m=0.1:flavours=1", "omf2,2", 2),
             )
         ),
     ],
@@ -143,6 +145,9 @@ def test_cards_have_tables_of_quarks(tmp_path):
         {**given, "length": 0.5, "quarks": [first, second], "levels": levels}
     )
     assert same == found
+    walls = {"operator": "domain-wall", "LS": 4, "m": 0.1, "optimal": [0.2, 5], "c": 1}
+    text = "domain-wall:LS=4,m=0.1,optimal=0.2,5,c=1"
+    assert DynamicalQuarks.several(walls) == DynamicalQuarks.several(text)
     short = "wilson:kappa=0.1575,flavours=2"
     assert DynamicalQuarks.several(short) == (DynamicalQuarks("wilson", kappa=0.1575),)
 
@@ -245,6 +250,41 @@ def test_all_terms_draw_different_numbers():
             "A doublet with mu_sigma has no heavier; leave that out",
         ),
         ({"quarks": "kappa=0.1:mu_sigma=1:flavours=1"}, "A doublet with mu_sigma is two flavours"),
+        (
+            {"quarks": "m=0.1"},
+            "Quarks with a hopping parameter have no m; leave that out, or choose",
+        ),
+        (
+            {"quarks": "wilson:kappa=0.1:LS=4"},
+            "Quarks with a hopping parameter have no ls; leave that out",
+        ),
+        (
+            {"quarks": "kappa=0.1:heavier=m=0.1"},
+            "Quarks with a hopping parameter have no m; leave that out",
+        ),
+        ({"quarks": "domain-wall:LS=4"}, "--quarks domain-wall needs m, the mass of the quarks"),
+        ({"quarks": "domain-wall:m=1"}, "m of a table of quarks is 1; give a number from 0 to"),
+        ({"quarks": "domain-wall:m=0.1:M5=2"}, "M5 of a table of quarks is 2; give a"),
+        ({"quarks": "domain-wall:m=0.1:c=2"}, "b is 1 and c is 2; give b above 0, and c from"),
+        ({"quarks": "domain-wall:m=0.1:c=1:LS=5"}, "The matrix b + c L has no inverse for m = 1"),
+        (
+            {"quarks": "domain-wall:m=0.1:kappa=0.1"},
+            "Quarks with the operator domain-wall have no kappa; leave",
+        ),
+        (
+            {"quarks": "domain-wall:m=0.1:mu_sigma=1"},
+            "Quarks with the operator domain-wall have no mu_sigma; leave",
+        ),
+        (
+            {"quarks": "domain-wall:m=0.1:heavier=mu=1"},
+            "Quarks with the operator domain-wall have no mu; leave",
+        ),
+        ({"quarks": "domain-wall:m=0.1:heavier=m=0.1"}, "--heavier is m=0.1, but one of its"),
+        (
+            {"quarks": "domain-wall:m=0.1:c=1:optimal=measured"},
+            "optimal of dynamical quarks cannot be measured, because",
+        ),
+        ({"quarks": "overlap:m=0.1"}, "The force of quarks with the operator 'overlap' is not"),
         ({"quarks": [{"kapa": 0.1}]}, "kapa is not an option of a table of quarks; did you mean"),
         ({"failures": 0}, "--failures is 0; give a whole number from 1"),
     ],
@@ -264,6 +304,9 @@ def test_labels_of_figures_name_the_quarks():
         "2 flavours at κ = 0.12, μ = 0.02, csw = 1.5",
         "1 flavour at κ = 0.11",
         "2 flavours at κ = 0.1, mu_sigma = 0.2, mu_delta = 0.1",
+    ]
+    assert parameters(quarks="domain-wall:m=0.1").algorithm.labels == [
+        "2 flavours at m = 0.1, ls = 16, m5 = 1.8, b = 1, c = 0"
     ]
     assert Parameters.from_values({}).algorithm.labels == []
     said = describe(parameters(quarks="kappa=0.12", steps=0, thermalize=9))
@@ -383,15 +426,23 @@ def test_a_continued_run_is_the_uninterrupted_one(tmp_path, whole):
 
 
 @pytest.mark.slow
-def test_a_run_with_earlier_solutions_is_continued_exactly(tmp_path):
-    """Because the first force of a trajectory starts from zero, wherever the run was stopped."""
-    quarks, found = "wilson:kappa=0.13:heavier=kappa=0.1:history=3:force_tolerance=1e-10", []
+@pytest.mark.parametrize(
+    "quarks",
+    ["wilson:kappa=0.13:heavier=kappa=0.1", "domain-wall:LS=4:m=0.1:heavier=m=0.4"],
+)
+def test_a_run_with_earlier_solutions_is_continued_exactly(tmp_path, quarks):
+    """Because the first force of a trajectory starts from zero, wherever the run was stopped.
+
+    The continued run is divided between two slabs.
+    """
+    quarks, found = f"{quarks}:history=3:force_tolerance=1e-10", []
     p = parameters(quarks=quarks, configs=3)
     for name, stops in (("whole", ()), ("stopped", (1, 1))):
         run = Run(tmp_path / name)
         for updates in (*stops, None):
             stop = stop_after(updates) if updates else None
-            carry_out(run, p, open_device_group("cpu:1"), **({"stop": stop} if stop else {}))
+            devices = open_device_group(f"cpu:{1 + len(found)}")
+            carry_out(run, p, devices, **({"stop": stop} if stop else {}))
         found.append(outcome(run.path))
     assert found[0] == found[1]
 
@@ -410,8 +461,9 @@ def test_slabs_and_threads_write_the_same_bytes(tmp_path, whole):
         (QUARKS, LEVELS),
         ("kappa=0.12:csw=1.2:heavier=kappa=0.1", "force-gradient,leapfrog:2"),
         ("kappa=0.12:flavours=1,kappa=0.1:mu_sigma=0.2:mu_delta=0.1", LEVELS),
+        ("domain-wall:LS=4:c=1:optimal=0.2,5:m=0.1:heavier=m=0.4", LEVELS),
     ],
-    ids=["wilson", "clover", "rational"],
+    ids=["wilson", "clover", "rational", "domain walls"],
 )
 def test_replicas_are_what_each_is_alone(quarks, levels, tmp_path, best_device):
     first = parameters(configs=3, quarks=quarks, levels=levels)

@@ -112,6 +112,24 @@ CASES = {
     ),
     "one flavour": ({"quarks": "kappa=0.13:flavours=1:force_tolerance=1e-6"}, "su3", "philox"),
     "doublet": ({"quarks": "kappa=0.12:mu_sigma=0.1:mu_delta=0.2"}, "su2", "philox"),
+    "domain walls": (
+        {
+            "quarks": "domain-wall:ls=4:c=1:m=0.1:heavier=m=0.4:history=1:force_tolerance=1e-10",
+            "levels": "omf2,leapfrog:2",
+        },
+        "su2",
+        "ranlux",
+    ),
+    "domain walls fail": (
+        {"quarks": "domain-wall:ls=4:optimal=0.2,5:c=1:m=0.1:iterations=150"},
+        "su2",
+        "philox",
+    ),
+    "one flavour on domain walls": (
+        {"quarks": "domain-wall:ls=2:m=0.1:flavours=1:range=0.001,30:force_tolerance=1e-6"},
+        "su2",
+        "philox",
+    ),
     "one clover flavour": (
         {"quarks": "kappa=0.12:csw=1:flavours=1,kappa=0.1", "levels": "force-gradient,omf2:1"},
         "su2",
@@ -275,6 +293,8 @@ def test_groups_of_one_chain_share_the_memory_of_one(best_device, monkeypatch):
         "bicgstab history",
         "one flavour",
         "doublet",
+        "domain walls",
+        "one flavour on domain walls",
     ],
 )
 def test_memory_is_that_for_which_groups_are_made(case, best_device):

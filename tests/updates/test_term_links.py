@@ -61,5 +61,5 @@ def test_what_is_refused():
         links.operator("no", 0.13)
     with pytest.raises(UsageError, match="kappa is nan"):
         links.operator("wilson", float("nan"))
-    with pytest.raises(UsageError, match="operator 'domain-wall' is not known yet; choose twisted"):
-        links.operator("domain-wall", 0.13)
+    with pytest.raises(UsageError, match="operator 'overlap' is not known yet; choose domain-wall"):
+        links.operator("overlap", 0.13)

@@ -71,12 +71,24 @@ class PreparedWalls(PreparedOperator):
     def _spares(self) -> dict[tuple[int, int], SpinorField]:
         return {}
 
-    def spare(self, like: SpinorField, parity: int) -> SpinorField:
-        """Return memory for vectors on one parity, which all products share."""
-        key = like.count, parity
-        if key not in self._spares:
-            self._spares[key] = like.like(parity=parity)
-        return self._spares[key]
+    def spare(self, like: SpinorField, parity: int, some: range | None = None) -> SpinorField:
+        """Return memory for vectors on one parity, and on some replicas, which all products share.
+
+        Parameters
+        ----------
+        like : SpinorField
+            Vectors on these replicas, as many and of the same storage.
+        parity : int
+            The parity.
+        some : range, optional
+            The replicas; by default all.
+        """
+        each = like.count // like.replicas
+        if (each, parity) not in self._spares:
+            kind = self.operator.field, like.storage.name, each, parity, like.fifth
+            self._spares[each, parity] = SpinorField.empty(*kind)
+        found = self._spares[each, parity]
+        return found if some is None else found.part(some)
 
     def prepare(
         self,
@@ -89,21 +101,20 @@ class PreparedWalls(PreparedOperator):
         some: range | None = None,
     ) -> PreparedHop:
         """Return a call that carries out `hop`; see `PreparedOperator.prepare`."""
-        assert some is None
         u, own = other or target, (parity,)
         along = self.diagonals[form != WHOLE, dagger]
         if self.in_one and form != WHOLE and not (form == ADDED and u is target):
-            return self._prepare_in_one(target, source, parity, form, u, dagger)
-        spare = self.spare(source, parity)
+            return self._prepare_in_one(target, source, parity, form, u, dagger, some)
+        spare = self.spare(source, parity, some)
         if form == WHOLE:
-            product = along.prepare(spare, u, own)
-            hop = super().prepare(target, source, parity, ADDED, spare, dagger)
+            product = along.prepare(spare, u, own, None, some)
+            hop = super().prepare(target, source, parity, ADDED, spare, dagger, some)
         elif form == SOLVED:
-            hop = super().prepare(spare, source, parity, ADDED, u, dagger)
-            product = along.prepare(target, spare, own)
+            hop = super().prepare(spare, source, parity, ADDED, u, dagger, some)
+            product = along.prepare(target, spare, own, None, some)
         else:
-            hop = super().prepare(spare, source, parity, DIVIDED, None, dagger)
-            product = along.prepare(target, spare, own, u if form == ADDED else None)
+            hop = super().prepare(spare, source, parity, DIVIDED, None, dagger, some)
+            product = along.prepare(target, spare, own, u if form == ADDED else None, some)
         return HopAndProduct(hop, product, form)
 
     @property
@@ -123,14 +134,16 @@ class PreparedWalls(PreparedOperator):
         form: int,
         u: SpinorField,
         dagger: bool,
+        some: range | None,
     ) -> PreparedHop:
         """Return a call that carries out a hop with the inverse of A in one launch.
 
         The forms are `DIVIDED`, `ADDED` and `SOLVED`; in the second one u is not `target`.
         """
-        more = ProductOfHop(self.diagonals[True, dagger], target, u if form == ADDED else None)
+        added = u if form == ADDED else None
+        more = ProductOfHop(self.diagonals[True, dagger], target, added, some)
         first, addend = (ADDED, u) if form == SOLVED else (DIVIDED, target)
-        return HopInOne(Hop(self, target, source, parity, first, addend, dagger, more), form)
+        return HopInOne(Hop(self, target, source, parity, first, addend, dagger, more, some), form)
 
 
 @dataclass(frozen=True)
@@ -143,6 +156,8 @@ class ProductOfHop:
     """The result of the hop, whose place the product takes."""
     added: SpinorField | None
     """Vectors to which the product is added."""
+    some: range | None
+    """The replicas on which it is done; all if it is None."""
 
     @property
     def reflection(self) -> Choice:
@@ -151,7 +166,8 @@ class ProductOfHop:
 
     def addends(self, made: type[ctypes.Structure], slab: int) -> ctypes.Structure:
         """Return the product on a slab; see `Completion.addends`."""
-        return made(fifth=self.product.structure(slab, self.target, self.target, self.added))
+        fields = self.target, self.target, self.added
+        return made(fifth=self.product.structure(slab, *fields, self.some))
 
     def shares(self, usual: tuple[int, int], sites: int) -> tuple[int, int]:
         """Return threads of one block, which wait for each other; see `Completion.shares`."""

@@ -20,7 +20,7 @@ from gauge_mc.devices.base import Buffer, repeated
 from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.devices.source import source_folder, structure, zero
 from gauge_mc.devices.structures import geometry_structure
-from gauge_mc.quarks.vectors.spinors import SpinorField
+from gauge_mc.quarks.vectors.spinors import SpinorField, zeroth
 from gauge_mc.quarks.vectors.transport import shares_of
 
 FIFTH_DIRECTION = Kernel("fifth_direction")
@@ -141,6 +141,36 @@ class FifthMatrix:
         return np.stack([1 / q.here, -q.there / q.here, n.here, n.there], axis=-1)
 
     @property
+    def elements(self) -> Array:
+        """The elements of the matrices on the upper and the lower components, shape (2, L, L)."""
+        rows = self.coefficients
+        found = np.zeros((*rows.shape[:2], rows.shape[1]))
+        for up_or_down, (own, corner) in enumerate(zip(rows, self.corner, strict=True)):
+            one = np.eye(len(own))
+            ascending = (up_or_down == UP) != self.exchanged
+            order = range(len(own)) if ascending else range(len(own) - 1, -1, -1)
+            z = np.zeros(len(own))
+            for s in order:
+                z = own[s, 0] * one[s] + own[s, 1] * z
+            z *= corner
+            for s in order:
+                before, z = z, own[s, 0] * one[s] + own[s, 1] * z
+                found[up_or_down, s] = own[s, 2] * z + own[s, 3] * before
+        return found
+
+    @property
+    def norm(self) -> float:
+        """An upper bound of the norm: the root of the largest sum of a row times that of a column.
+
+        It has the same bits on all machines, unlike singular values.
+        """
+        squares = []
+        for own in np.abs(self.elements):
+            sums = [max(math.fsum(line) for line in lines.tolist()) for lines in (own, own.T)]
+            squares.append(sums[0] * sums[1])
+        return math.sqrt(max(squares))
+
+    @property
     def corner(self) -> tuple[float, float]:
         """The factor from the last z, found with z_{-1} = 0, to z_{-1}, for each chirality.
 
@@ -184,6 +214,7 @@ class FifthProduct:
         source: SpinorField,
         parities: Sequence[int],
         other: SpinorField | None = None,
+        some: range | None = None,
     ) -> PreparedProduct:
         """Return a call that computes u + factor N Q^-1 psi on some parities, given the factor.
 
@@ -196,6 +227,8 @@ class FifthProduct:
         other : SpinorField, optional
             The vectors u; they may be `target` unless the storage is half precision. By default
             there is no such term.
+        some : range, optional
+            The replicas on which to do it, whose vectors alone the fields have; by default all.
 
         Raises
         ------
@@ -204,18 +237,23 @@ class FifthProduct:
         """
         if target is source or (other is target and source.storage.norm_bytes):
             raise ValueError("The result of a product must not take the place of its source.")
-        return PreparedProduct(self, target, source, parities, other)
+        return PreparedProduct(self, target, source, parities, other, some)
 
     def structure(
-        self, slab: int, target: SpinorField, source: SpinorField, other: SpinorField | None
+        self,
+        slab: int,
+        target: SpinorField,
+        source: SpinorField,
+        other: SpinorField | None,
+        some: range | None = None,
     ) -> ctypes.Structure:
         """Return the structure ``Fifth`` of a product on a slab of this process, with factor 1."""
-        own = source.slabs[slab]
-        psi = source.structure(own)
+        own, first = source.slabs[slab], zeroth(source, some)
+        psi = source.structure(own, first)
         made: ctypes.Structure = structure("Fifth", (FIFTH,))(
             source=psi,
-            target=target.structure(target.slabs[slab]),
-            other=other.structure(other.slabs[slab]) if other else zero(type(psi)),
+            target=target.structure(target.slabs[slab], first),
+            other=other.structure(other.slabs[slab], first) if other else zero(type(psi)),
             coefficients=self.address(own.device, own.layout.real),
             corner=self.matrix.corner,
             factor=1.0,
@@ -240,7 +278,7 @@ class PreparedProduct:
 
     Parameters
     ----------
-    product, target, source, parities, other
+    product, target, source, parities, other, some
         See `FifthProduct.prepare`.
     """
 
@@ -251,6 +289,7 @@ class PreparedProduct:
         source: SpinorField,
         parities: Sequence[int],
         other: SpinorField | None,
+        some: range | None,
     ) -> None:
         self._used = product, target, source, other  # which own the memory
         self._steps: list[Any] = []
@@ -263,14 +302,14 @@ class PreparedProduct:
         for n, slab in enumerate(source.slabs):
             kernel = slab.kernel(FIFTH_DIRECTION, *choices)
             for parity in parities:
-                part = slab.whole(parity)
+                part = slab.whole(parity, some=some)
                 sites = part.slices * slab.layout.slots
                 threads, blocks = (1, parts) if extent else shares_of(parts, sites, 1)
                 arguments = slab.arguments(
                     FIFTH_DIRECTION,
                     part,
                     *choices,
-                    fifth=product.structure(n, target, source, other),
+                    fifth=product.structure(n, target, source, other, some),
                     shares=geometry_structure("Shares")(threads=threads, blocks=blocks),
                 )
                 self._steps.append(repeated([arguments], 1))

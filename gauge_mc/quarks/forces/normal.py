@@ -1,7 +1,7 @@
 """Solutions that quark forces need, of Mh Mh^dagger X = phi on the even sites, again and again.
 
 Mh = A_ee - kappa^2 D_eo A_oo^-1 D_oe is what is left of an operator M = A - kappa D when the odd
-sites are eliminated (`PreconditionedOperator`).
+sites are eliminated (`PreconditionedOperator`). For domain walls it is divided by A_ee.
 """
 
 from __future__ import annotations
@@ -172,29 +172,38 @@ class OddSites:
 
 
 class NormalPairs:
-    """Pairs of vectors X and Y on all sites, whose odd parts follow from the even ones.
+    """Pairs of vectors X' and Y on all sites, which follow from X and Y on the even ones.
+
+    They have X^dagger (dMh) Y = X'^dagger (dM) Y; see `ReducedOperator.left_part`.
 
     Parameters
     ----------
     operator : HoppingOperator
         The operator M.
+    even : SpinorField
+        The vectors X on the even sites, in double precision.
     x, y : SpinorField
-        The vectors on all sites, in double precision, as many of each.
+        The vectors X' and Y on all sites, in double precision, as many of each.
     """
 
-    def __init__(self, operator: HoppingOperator, x: SpinorField, y: SpinorField) -> None:
+    def __init__(
+        self, operator: HoppingOperator, even: SpinorField, x: SpinorField, y: SpinorField
+    ) -> None:
         self._kappa = operator.kappa
+        self._take_x = operator.reduced(True).left_part(x, even)
         self._lift_x, self._lift_y = OddSites(operator, x, dagger=True), OddSites(operator, y)
         self._adjoint = operator.prepared(EXACT).prepare(y, x, EVEN, WHOLE, x, dagger=True)
 
     def lift(self) -> None:
-        """Set both on the odd sites, given both on the even ones; see `OddSites`."""
+        """Set both on all sites, given X and Y on the even ones; see `OddSites`."""
+        self._take_x()
         self._lift_x()
         self._lift_y()
 
     def complete(self) -> None:
-        """Set Y = Mh^dagger X on the even sites, and both on the odd ones, given X on the even."""
+        """Set X' and Y = Mh^dagger X on all sites, given X on the even ones."""
+        self._take_x()
         self._lift_x()
-        # M^dagger X on the even sites, A^dagger X_e - kappa D^dagger X_o, is Mh^dagger X_e.
+        # M^dagger X' on the even sites, A^dagger X'_e - kappa D^dagger X'_o, is Mh^dagger X.
         self._adjoint(-self._kappa)
         self._lift_y()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TypeVar
 
 import numpy as np
@@ -30,8 +30,7 @@ from gauge_mc.quarks.forces.normal import (
     precisions,
 )
 from gauge_mc.quarks.matrices.hopping import HoppingOperator
-from gauge_mc.quarks.matrices.linear import EVEN, LinearOperator
-from gauge_mc.quarks.matrices.preconditioned import PreconditionedOperator
+from gauge_mc.quarks.matrices.linear import EVEN, LinearOperator, ReducedOperator
 from gauge_mc.quarks.solvers import (
     SOLVERS,
     Mask,
@@ -75,25 +74,27 @@ class QuarkSystem:
     ----------
     phi : SpinorField
         The right-hand sides on the even sites, which the caller sets.
+    even : SpinorField
+        X on the even sites after `solve`.
     x, y : SpinorField
-        X and Y on all sites after `solve`, with X_o = kappa A_oo^-dagger (D^dagger)_oe X_e and
-        Y_o = kappa A_oo^-1 D_oe Y_e. Then dS = -2 Re X^dagger (dM) Y for
-        S = phi^dagger (Mh Mh^dagger)^-1 phi.
+        X' and Y on all sites after `solve`, with X'_o = kappa A_oo^-dagger (D^dagger)_oe X'_e and
+        Y_o = kappa A_oo^-1 D_oe Y_e, where X'_e is X unless Mh is divided by A (`NormalPairs`).
+        Then dS = -2 Re X'^dagger (dM) Y for S = phi^dagger (Mh Mh^dagger)^-1 phi.
     """
 
     def __init__(self, operator: HoppingOperator, request: QuarkSolver) -> None:
         self._operator, self._request = operator, request
-        self.phi = SpinorField.empty(operator.field, EXACT, parity=EVEN)
-        self.x, self.y = (SpinorField.empty(operator.field, EXACT) for _ in range(2))
-        self._reduced: dict[str, PreconditionedOperator] = {}
+        empty = partial(SpinorField.empty, operator.field, fifth=operator.fifth)
+        self.phi, self.even = (empty(parity=EVEN) for _ in range(2))
+        self.x, self.y = (empty() for _ in range(2))
+        self._reduced: dict[str, ReducedOperator] = {}
         self._copied: dict[range, list[Combine]] = {}
-        self._pairs = NormalPairs(operator, self.x, self.y)
+        self._pairs = NormalPairs(operator, self.even, self.x, self.y)
 
-    def reduced(self, precision: str = EXACT) -> PreconditionedOperator:
+    def reduced(self, precision: str = EXACT) -> ReducedOperator:
         """Return Mh for spinors of some precision."""
         if precision not in self._reduced:
-            prepared = self._operator.prepared(precision)
-            self._reduced[precision] = PreconditionedOperator(prepared, with_adjoint=True)
+            self._reduced[precision] = self._operator.reduced(True, precision)
         return self._reduced[precision]
 
     def forget(self) -> None:
@@ -170,12 +171,12 @@ class QuarkSystem:
 
     @cached_property
     def _copy_x(self) -> Combine:
-        return Combine(self.x, self._systems[0].memory.y, parity=EVEN)
+        return Combine(self.even, self._systems[0].memory.y)
 
     def _copies(self, some: range) -> list[Combine]:
         """Return the copies of the solutions Y and X of two systems on some replicas."""
         if some not in self._copied:
-            pairs = zip((self.y, self.x), self._systems[1:], strict=True)
+            pairs = zip((self.y, self.even), self._systems[1:], strict=True)
             made = [Combine(a.part(some), b.memory.y.part(some), parity=EVEN) for a, b in pairs]
             limited(self._copied)[some] = made
         return self._copied[some]

@@ -15,7 +15,7 @@ from gauge_mc.devices.structures import geometry_structure
 from gauge_mc.domain.layout import BOTH_PARITIES
 from gauge_mc.fields.field import Field
 from gauge_mc.quarks.matrices.linear import EVEN, ODD, Apply, LinearOperator, ReducedOperator
-from gauge_mc.quarks.vectors.spinors import SpinorField
+from gauge_mc.quarks.vectors.spinors import SpinorField, zeroth
 from gauge_mc.quarks.vectors.storage import Storage
 from gauge_mc.quarks.vectors.transport import Boundary, Reals, Transport, VectorsPerThread
 
@@ -77,6 +77,8 @@ class HoppingOperator(ABC):
     """The phases across the boundary."""
     diagonal: Choice
     """Compile-time selection of A, which is diagonal in the sites."""
+    fifth: int | None = None
+    """Extent of the fifth direction of its spinors, if they have one."""
 
     @abstractmethod
     def terms(self, prepared: PreparedOperator, slab: int) -> ctypes.Structure:
@@ -242,7 +244,6 @@ class PreparedOperator(LinearOperator):
             See `hop`.
         some : range, optional
             The replicas on which to do it, whose vectors alone the fields have; by default all.
-            There are none with a fifth direction.
         """
         return Hop(self, target, source, parity, form, other or target, dagger, some=some)
 
@@ -264,13 +265,14 @@ class PreparedOperator(LinearOperator):
         parity: int,
         other: SpinorField | None = None,
         dagger: bool = False,
+        some: range | None = None,
     ) -> PreparedHop:
         """Return a call that computes A^-1 D psi, or u + factor A^-1 D psi, in one launch.
 
         Where A acts along a fifth direction it is left out.
         """
         form = ADDED if other else DIVIDED
-        return Hop(self, target, source, parity, form, other or target, dagger)
+        return Hop(self, target, source, parity, form, other or target, dagger, some=some)
 
     def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
         """Return a call that computes M source, or M^dagger source; see `LinearOperator.apply`."""
@@ -310,8 +312,7 @@ class Hop:
     ) -> None:
         self._fields, self._more = (target, source, other), more  # which own the memory
         self._operator = operator
-        # The first of all vectors, from which kernels count, seen from the first one of the fields.
-        self._zeroth = -some.start * source.per_site if some else 0
+        self._zeroth = zeroth(source, some)
         self._vectors = operator.vectors(source.per_site)
         reflection = more.reflection if more else KERNELS.get(form, DIRECT)
         self._choices = (*operator.choices, self._vectors.choice, reflection)

@@ -73,3 +73,23 @@ class ReducedOperator(LinearOperator):
     """Whether it is 1 - kappa^2 A_ee^-1 D_eo A_oo^-1 D_oe, rather than this times A_ee."""
     vectors_moved: int
     """Number of vectors on one parity that the kernels of a product read or write."""
+
+    @abstractmethod
+    def on(self, some: range) -> LinearOperator:
+        """Return the operator for vectors on some replicas alone."""
+
+    @abstractmethod
+    def left_part(self, target: SpinorField, source: SpinorField) -> Apply:
+        """Return a call that computes the even part of a vector of which forces follow.
+
+        It is a vector X' on all sites with X^dagger (dMh) Y = X'^dagger (dM) Y for vectors X and Y
+        on the even sites, whose odd parts follow from the even ones
+        (`gauge_mc.quarks.forces.normal.OddSites`): X itself, or A^-dagger X if Mh is divided by A.
+
+        Parameters
+        ----------
+        target : SpinorField
+            X' on all sites, of which the even ones are set.
+        source : SpinorField
+            X on the even sites.
+        """

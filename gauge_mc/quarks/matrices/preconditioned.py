@@ -51,6 +51,11 @@ class PreconditionedOperator(ReducedOperator):
         """Return a call that computes the product; see `apply_on`."""
         return self.apply_on(None, target, source, dagger)
 
+    def left_part(self, target: SpinorField, source: SpinorField) -> Apply:
+        """Return a call that copies X, if this is not divided; see `ReducedOperator.left_part`."""
+        copy = Combine(target, source, parity=EVEN)
+        return lambda: copy(0, 1)
+
     def on(self, some: range) -> LinearOperator:
         """Return the operator for vectors on some replicas alone."""
         return _OnReplicas(self, some)

@@ -160,10 +160,9 @@ class DiracOperator(QuarkOperator, HoppingOperator):
     diagonal: Choice = UNIT
     prepared_kind: ClassVar[type[PreparedOperator]] = PreparedOperator
     """How it is applied to spinors in one type of storage."""
-    fifth: int | None = None
-    """Extent of the fifth direction of its spinors, if they have one."""
     sizes: tuple[float, float] = (1.0, 1.0)
-    """The largest and the smallest singular value of A, without terms that depend on the links."""
+    """An upper bound of the singular values of A, and a lower one, without terms that depend on the
+    links."""
 
     def __init__(
         self,

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from gauge_mc import defaults
 from gauge_mc.arguments import checks_types
 from gauge_mc.errors import UsageError
-from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
 from gauge_mc.options import Option
 from gauge_mc.quarks.diagonal import LARGEST, finite
@@ -98,19 +97,20 @@ class ReducedWalls(PreconditionedOperator):
         # products of M, and one of its adjoint, can be in one launch with a hop.
         self.vectors_moved = 6 if prepared.in_one else 9
 
-    def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
-        """Return a call that computes the product; see `LinearOperator.apply`."""
+    def apply_on(
+        self, some: range | None, target: SpinorField, source: SpinorField, dagger: bool = False
+    ) -> Apply:
+        """Return a call that computes the product; see `PreconditionedOperator.apply_on`."""
         if not dagger:
-            return super().apply(target, source)
+            return super().apply_on(some, target, source)
         whole = self._whole
-        even, other = whole.spare(source, EVEN), self._odd(source)
-        inverse = whole.diagonals[True, True]
+        even, other = whole.spare(source, EVEN, some), self._odd(source, some)
         kappa2 = square(whole.operator.kappa, source.field.devices.strict)
         steps: tuple[Callable[[], None], ...] = (
-            inverse.prepare(even, source, (EVEN,)),
-            whole.prepare(other, even, ODD, DIVIDED, dagger=True),
+            whole.diagonals[True, True].prepare(even, source, (EVEN,), None, some),
+            whole.prepare(other, even, ODD, DIVIDED, None, True, some),
         )
-        last = whole.prepare_term(target, other, EVEN, source, dagger=True)
+        last = whole.prepare_term(target, other, EVEN, source, True, some)
 
         def call() -> None:
             for step in steps:
@@ -118,6 +118,10 @@ class ReducedWalls(PreconditionedOperator):
             last(-kappa2)
 
         return call
+
+    def left_part(self, target: SpinorField, source: SpinorField) -> Apply:
+        """Return a call that computes A^-dagger X; see `ReducedOperator.left_part`."""
+        return self._whole.diagonals[True, True].prepare(target, source, (EVEN,))
 
 
 @OPERATORS.register
@@ -195,17 +199,14 @@ class DomainWall(WallOperator, CoupledOperator):
         if w.shape != (ls,) or not (np.isfinite(w).all() and (w > 0).all()):
             raise UsageError(f"Give {ls} weights, one for each s, all of them above 0.")
         self.quark_mass, self.m5 = finite("The mass of the quark", mass), float(m5)
+        self.check_masses((self.quark_mass,), ls=ls, b=b, c=c)
         self.fifth, self.weights = int(ls), w
         self.b, self.c = (w * (b + c) + b - c) / 2, (w * (b + c) - b + c) / 2
         roots, scale = np.sqrt(w), 2 * self.kappa
         self._k = Bidiagonal.of(self.b / roots, self.c / roots)
         whole = Bidiagonal.of((self.b + scale) / roots, (self.c - scale) / roots)
-        if self._determinant(self._k) == 0:
-            raise UsageError(
-                f"The matrix b + c L has no inverse for m = {mass:g} and {ls} sites in the "
-                "fifth direction; choose an even number of them."
-            )
         self.diagonal_matrix = FifthMatrix(whole, self._k, self.quark_mass)
+        self.sizes = self.diagonal_matrix.norm, 1 / self.diagonal_matrix.inverse.norm
         unit = Bidiagonal.diagonal(np.ones(ls))
         self._to_w = FifthProduct(FifthMatrix(self._k, unit, self.quark_mass))
         self._from_w = FifthProduct(FifthMatrix(unit, self._k, self.quark_mass))
@@ -248,6 +249,29 @@ class DomainWall(WallOperator, CoupledOperator):
                     "the largest modulus of the eigenvalues of H."
                 )
             optimal_weights(ls, *optimal)
+
+    @classmethod
+    def check_masses(
+        cls,
+        masses: Sequence[float],
+        ls: int = LS.usual,
+        b: float = B.usual,
+        c: float = C.usual,
+        **others: Any,
+    ) -> None:
+        """Refuse masses for which b + c L has no inverse: 1 + m (-c / b)^L is 0.
+
+        Raises
+        ------
+        UsageError
+            If there is one.
+        """
+        for mass in masses:
+            if 1 + mass * (-c / b) ** ls == 0:
+                raise UsageError(
+                    f"The matrix b + c L has no inverse for m = {mass:g} and {ls} sites in the "
+                    "fifth direction; choose an even number of them."
+                )
 
     @classmethod
     def hopping_parameter(cls, m5: float = M5.usual, **others: Any) -> float:
@@ -301,28 +325,11 @@ class DomainWall(WallOperator, CoupledOperator):
         low, high = (b / (2 * self.kappa) * math.sqrt(one) for one in squares)
         return low, high
 
-    def _determinant(self, matrix: Bidiagonal) -> float:
-        """Return the determinant of a bidiagonal matrix with the corner, for one chirality."""
-        ratios = -matrix.there[0] / matrix.here[0]
-        return float(matrix.here[0].prod() * (1 + self.quark_mass * ratios.prod()))
-
     def reduced(
         self, with_adjoint: bool, precision: str = "double", reals: int | None = None
     ) -> ReducedOperator:
         """Return M on the even sites; see `HoppingOperator.reduced`."""
         return ReducedWalls(cast(PreparedWalls, self.prepared(precision, reals)))
-
-    def add_force(
-        self, force: AlgebraField, x: SpinorField, y: SpinorField, weights: Sequence[float]
-    ) -> None:
-        """Refuse to compute a force.
-
-        Raises
-        ------
-        UsageError
-            Always.
-        """
-        raise UsageError("The force of domain-wall quarks is not known yet; choose other quarks.")
 
     def apply(
         self,

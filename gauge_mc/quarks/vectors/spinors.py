@@ -365,6 +365,19 @@ class SpinorField:
         return next(one for one in self.slabs if t in one.layout.times)
 
 
+def zeroth(vectors: SpinorField, some: range | None) -> int:
+    """Return the number of the first vector of all replicas, from which kernels count.
+
+    Parameters
+    ----------
+    vectors : SpinorField
+        Vectors on `some` of the replicas, seen from the first of which the number is counted.
+    some : range, optional
+        The replicas; by default all.
+    """
+    return -some.start * vectors.per_site if some else 0
+
+
 def checked_vectors(
     field: Field, array: NDArray[np.complexfloating[Any, Any]], fifth: int | None = None
 ) -> NDArray[np.complexfloating[Any, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.random_field import Random
@@ -57,12 +58,13 @@ class Ratio(Monomial):
         self._request, self._number = request, number
         self._system = QuarkSystem(light, request)
         self._drawing = QuarkSystem(heavy, replace(request, history=0))
-        self._eta = SpinorField.empty(light.field, parity=EVEN)
-        # phi and X on all sites, whose odd parts are those of the heavy operator.
-        self._phi, self._x = (SpinorField.empty(light.field) for _ in range(2))
+        empty = partial(SpinorField.empty, light.field, fifth=light.fifth)
+        self._eta = empty(parity=EVEN)
+        # phi and X on all sites, whose other parts are those of the heavy operator.
+        self._phi, self._x = (empty() for _ in range(2))
+        self._take_x = self._drawing.reduced().left_part(self._x, self._system.even)
         self._lift_phi = OddSites(heavy, self._phi)
         self._lift_x = OddSites(heavy, self._x, dagger=True)
-        self._copy_x = Combine(self._x, self._system.x, parity=EVEN)
         self._copy_phi = Combine(self._phi, self._drawing.y, parity=EVEN)
         self._multiply_eta = self._system.reduced().apply(self._drawing.phi, self._eta)
         self._multiply_phi = self._drawing.reduced().apply(self._system.phi, self._phi)
@@ -94,7 +96,7 @@ class Ratio(Monomial):
         system = self._system
         self._take(system.solve(self._request.force_tolerance, wanted), wanted, failures)
         self._light.add_force(force, system.x, system.y, [1.0])
-        self._copy_x(0, 1)
+        self._take_x()
         self._lift_x()
         self._lift_phi()
         self._heavy.add_force(force, self._x, self._phi, [-1.0])

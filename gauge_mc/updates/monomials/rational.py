@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -38,6 +38,143 @@ MARGIN = 2.0
 
 TOGETHER = 4
 """Number of poles whose forces are computed together, which memory is needed for."""
+
+
+class NormalPowers:
+    """Powers of Mh Mh^dagger as rational functions, for |det Mh|^f with f flavours.
+
+    Parameters
+    ----------
+    operator : DiracOperator
+        The operator M, on links that are updated before a method is called.
+    request : QuarkSolver
+        See `Rational`.
+    flavours : float
+        Number of flavours.
+    power : float
+        The power of which forces follow.
+    ends : tuple of float, optional
+        See `Rational`.
+    accuracy : float
+        Largest relative error of `root`.
+    owner : Monomial
+        The monomial, whose iterations are counted.
+
+    Attributes
+    ----------
+    root, inverse_root : PartialFractions
+        The function R(x) ~ x^(-f/4), and its inverse but for a constant.
+    force_function : PartialFractions
+        The function of which forces follow, of the tolerance for forces.
+    spectra : list of SpectrumEnds or None
+        The ends of the spectrum of Mh Mh^dagger when they were last measured, for every chain.
+
+    Raises
+    ------
+    UsageError
+        If the functions are out of reach.
+    """
+
+    def __init__(
+        self,
+        operator: DiracOperator,
+        request: QuarkSolver,
+        flavours: float,
+        power: float,
+        ends: tuple[float, float] | None,
+        accuracy: float,
+        owner: Monomial,
+    ) -> None:
+        self._operator, self._request = operator, request
+        self._owner, self.ends = owner, ends or default_ends(operator)
+        self.root = approximate(-flavours / 4, *self.ends, error=accuracy)
+        poles = len(self.root.shifts)
+        self.inverse_root = approximate(flavours / 4, *self.ends, poles=poles)
+        error = max(request.force_tolerance, LEAST_ERROR)
+        self.force_function = approximate(power, *self.ends, error=error)
+        self.spectra: list[SpectrumEnds | None] = [None] * owner.chains
+        self._b = SpinorField.empty(operator.field, parity=EVEN, fifth=operator.fifth)
+        most = max(poles, len(self.force_function.shifts))
+        parameters = request.parameters(request.action_tolerance)
+        self._system = ShiftedSystem(self._normal_operator, self._b, most, parameters)
+        self._even, self._x, self._y = (
+            SpinorField.empty(operator.field, "double", TOGETHER, parity, operator.fifth)
+            for parity in (EVEN, None, None)
+        )
+        self._pairs = NormalPairs(operator, self._even, self._x, self._y)
+
+    def _normal_operator(self, precision: str) -> LinearOperator:
+        return NormalOperator(self._operator.reduced(True, precision))
+
+    def multiply(
+        self,
+        target: SpinorField,
+        function: PartialFractions,
+        b: SpinorField,
+        failures: Failures,
+    ) -> None:
+        """Set a vector to a function times another one, and measure the spectrum."""
+        wanted = failures.left(np.ones(self._owner.chains, np.bool_))
+        tolerance = self._request.action_tolerance
+        solutions = self.solutions(b, function, tolerance, wanted, failures)
+        Combine(target, b)(0, function.constant)
+        for y, residue in zip(solutions, function.residues.tolist(), strict=True):
+            Combine(target, y)(1, residue)
+        for n in np.flatnonzero(failures.left(wanted)).tolist():
+            self._check_spectrum(n, failures)
+
+    def solutions(
+        self,
+        b: SpinorField,
+        function: PartialFractions,
+        tolerance: float,
+        wanted: Mask,
+        failures: Failures,
+    ) -> Iterator[SpinorField]:
+        """Yield the solutions for all poles, from the smallest shift to the largest."""
+        Combine(self._b, b)(0, 1)
+        yield from self._system.solutions_on(wanted, function.shifts.tolist(), tolerance)
+        self._owner.iterations += self._system.progress.iterations
+        failures.errors.update(self._system.progress.errors)
+
+    def add_force(
+        self, force: AlgebraField, vectors: Iterable[SpinorField], weights: Sequence[float]
+    ) -> None:
+        """Add the forces of -sum_i weight_i X_i^dagger (Mh Mh^dagger) X_i, for fixed X_i.
+
+        dS is the sum of -2 weight Re X^dagger (dMh) Y with Y = Mh^dagger X. With the solution for a
+        pole and its residue, this is the derivative of residue phi^dagger X.
+
+        Parameters
+        ----------
+        force : AlgebraField
+            The field to which they are added.
+        vectors : iterable of SpinorField
+            The vectors X_i on the even sites.
+        weights : sequence of float
+            The weights.
+        """
+        together = [0.0] * TOGETHER
+        for n, (x, weight) in enumerate(zip(vectors, weights, strict=True), 1):
+            self._even.copy(x, to=n % TOGETHER)
+            together[n % TOGETHER] = weight
+            if n % TOGETHER == 0 or n == len(weights):
+                self._pairs.complete()
+                self._operator.add_force(force, self._x, self._y, together)
+                together = [0.0] * TOGETHER
+
+    def _check_spectrum(self, chain: int, failures: Failures) -> None:
+        """Measure the spectrum in the last search, and refuse one that leaves the range."""
+        self.spectra[chain] = found = self._system.lanczos[chain].ends()
+        lower, upper = self.ends
+        if found.smallest >= lower and found.largest <= upper:
+            return
+        low, high = min(lower, found.smallest / MARGIN), max(upper, found.largest * MARGIN)
+        failures.errors[chain] = ConvergenceError(
+            f"The eigenvalues of Mh Mh^dagger are from {found.smallest:.3g} to "
+            f"{found.largest:.3g}, but the rational function of {self._owner.title} is for "
+            f"{lower:.3g} to {upper:.3g}: choose a range such as {low:.1g} to {high:.2g}."
+        )
 
 
 @MONOMIALS.register
@@ -84,14 +221,10 @@ class Rational(Monomial):
 
     Attributes
     ----------
-    root, inverse_root : PartialFractions
-        The function R, and its inverse but for a constant.
-    force_function : PartialFractions
-        The function R'.
+    powers : NormalPowers
+        The functions R, its inverse, and R', with the spectrum.
     phi : SpinorField
         The pseudofermions.
-    spectra : list of SpectrumEnds or None
-        The ends of the spectrum of Mh Mh^dagger when they were last measured, for every chain.
 
     Raises
     ------
@@ -129,115 +262,45 @@ class Rational(Monomial):
                 f"The number of flavours is {flavours:g}; give one from {LEAST_FLAVOURS} to "
                 f"{MOST_FLAVOURS}, and the term for two flavours in addition if there are more."
             )
-        self._operator, self._request, self._number = operator, request, number
-        self.ends = ends or default_ends(operator)
-        self.root = approximate(-flavours / 4, *self.ends, error=accuracy)
-        poles = len(self.root.shifts)
-        self.inverse_root = approximate(flavours / 4, *self.ends, poles=poles)
-        error = max(request.force_tolerance, LEAST_ERROR)
-        self.force_function = approximate(-flavours / 2, *self.ends, error=error)
-        self.spectra: list[SpectrumEnds | None] = [None] * self.chains
-        self.phi, self._eta, self._b, self._z = (
-            SpinorField.empty(operator.field, parity=EVEN, fifth=operator.fifth) for _ in range(4)
+        self._request, self._number = request, number
+        self.powers = NormalPowers(operator, request, flavours, -flavours / 2, ends, accuracy, self)
+        self.phi, self._eta, self._z = (
+            SpinorField.empty(operator.field, parity=EVEN, fifth=operator.fifth) for _ in range(3)
         )
-        most = max(poles, len(self.force_function.shifts))
-        parameters = request.parameters(request.action_tolerance)
-        self._system = ShiftedSystem(self._normal_operator, self._b, most, parameters)
-        self._x, self._y = (
-            SpinorField.empty(operator.field, count=TOGETHER, fifth=operator.fifth)
-            for _ in range(2)
-        )
-        self._pairs = NormalPairs(operator, self._x, self._y)
-
-    def _normal_operator(self, precision: str) -> LinearOperator:
-        return NormalOperator(self._operator.reduced(True, precision))
 
     def _draw(self, randoms: Sequence[Random], failures: Failures) -> list[Energy]:
         """Draw phi = R^-1 eta, for normal random vectors eta; see `Monomial.draw`."""
         draw_all(self._eta, randoms, self._number, failures)
-        self._multiply(self.phi, self.inverse_root, self._eta, failures)
+        self.powers.multiply(self.phi, self.powers.inverse_root, self._eta, failures)
         return local_norms(self._eta)
 
     def actions(self, failures: Failures) -> list[Energy]:
         """Return |R phi|^2; see `Monomial.actions`."""
-        self._multiply(self._z, self.root, self.phi, failures)
+        self.powers.multiply(self._z, self.powers.root, self.phi, failures)
         return local_norms(self._z)
 
     def measured(self, chain: int) -> tuple[float, ...]:
         """Return the ends of the spectrum when they were last measured, and 0 if they were not."""
-        found = self.spectra[chain]
+        found = self.powers.spectra[chain]
         return (found.smallest, found.largest) if found else (0.0, 0.0)
 
     def add_force(self, force: AlgebraField, wanted: Mask, failures: Failures) -> None:
-        """Add the forces; see `Monomial.add_force`.
-
-        A pole contributes residue times phi^dagger X with X = (Mh Mh^dagger + shift)^-1 phi, so
-        that dS is the sum over all poles of -2 residue Re X^dagger (dM) Y with Y = Mh^dagger X.
-        """
-        function, tolerance = self.force_function, self._request.force_tolerance
-        residues = function.residues.tolist()
-        solutions = self._solutions(self.phi, function, tolerance, wanted, failures)
-        weights = [0.0] * TOGETHER
-        for n, (solution, residue) in enumerate(zip(solutions, residues, strict=True), 1):
-            self._x.copy(solution, to=n % TOGETHER)
-            weights[n % TOGETHER] = residue
-            if n % TOGETHER == 0 or n == len(residues):
-                self._pairs.complete()
-                self._operator.add_force(force, self._x, self._y, weights)
-                weights = [0.0] * TOGETHER
-
-    def _multiply(
-        self,
-        target: SpinorField,
-        function: PartialFractions,
-        b: SpinorField,
-        failures: Failures,
-    ) -> None:
-        """Set a vector to a function of Mh Mh^dagger times another one."""
-        wanted = self._left(failures)
-        tolerance = self._request.action_tolerance
-        solutions = self._solutions(b, function, tolerance, wanted, failures)
-        Combine(target, b)(0, function.constant)
-        for y, residue in zip(solutions, function.residues.tolist(), strict=True):
-            Combine(target, y)(1, residue)
-        for n in np.flatnonzero(failures.left(wanted)).tolist():
-            self._check_spectrum(n, failures)
-
-    def _solutions(
-        self,
-        b: SpinorField,
-        function: PartialFractions,
-        tolerance: float,
-        wanted: Mask,
-        failures: Failures,
-    ) -> Iterator[SpinorField]:
-        """Yield the solutions for all poles, from the smallest shift to the largest."""
-        Combine(self._b, b)(0, 1)
-        yield from self._system.solutions_on(wanted, function.shifts.tolist(), tolerance)
-        self.iterations += self._system.progress.iterations
-        failures.errors.update(self._system.progress.errors)
-
-    def _check_spectrum(self, chain: int, failures: Failures) -> None:
-        """Measure the spectrum in the last search, and refuse one that leaves the range."""
-        self.spectra[chain] = found = self._system.lanczos[chain].ends()
-        lower, upper = self.ends
-        if found.smallest >= lower and found.largest <= upper:
-            return
-        low, high = min(lower, found.smallest / MARGIN), max(upper, found.largest * MARGIN)
-        failures.errors[chain] = ConvergenceError(
-            f"The eigenvalues of Mh Mh^dagger are from {found.smallest:.3g} to "
-            f"{found.largest:.3g}, but the rational function of {self.title} is for {lower:.3g} to "
-            f"{upper:.3g}: choose a range such as {low:.1g} to {high:.2g}."
-        )
+        """Add the forces; see `Monomial.add_force`."""
+        function, tolerance = self.powers.force_function, self._request.force_tolerance
+        solutions = self.powers.solutions(self.phi, function, tolerance, wanted, failures)
+        self.powers.add_force(force, solutions, function.residues.tolist())
 
 
 def default_ends(operator: DiracOperator) -> tuple[float, float]:
     """Return a range that quarks without a clover term seldom leave at its lower end.
 
     They never leave the upper one: the norm of Mh = A - kappa^2 D A^-1 D is at most |A| + 64
-    kappa^2 |A^-1|, since that of D between the parities is at most 8. A clover term is left out.
+    kappa^2 |A^-1|, since that of D between the parities is at most 8. If Mh is divided by A, it is
+    at most 1 + 64 kappa^2 |A^-1|^2. A clover term is left out.
     """
     largest, smallest = operator.sizes
     strict = operator.field.devices.strict
-    upper = square(largest + 64 * square(operator.kappa, strict) / smallest, strict)
+    hops = 64 * square(operator.kappa, strict) / smallest
+    divided = operator.reduced(True).divided
+    upper = square(1 + hops / smallest if divided else largest + hops, strict)
     return RATIO * upper, upper

@@ -116,7 +116,10 @@ def test_poles_in_several_launches_exert_the_force_of_all(rng):
         momenta = empty_momenta(quarks.field)
         quarks.monomial.kick(momenta, 1.0)
         found.append(
-            (len(quarks.monomial.term.force_function.shifts), matrices(quarks.field, momenta))
+            (
+                len(quarks.monomial.term.powers.force_function.shifts),
+                matrices(quarks.field, momenta),
+            )
         )
     (many, force), (few, rough) = found
     assert many > 12 > few
@@ -181,7 +184,7 @@ def test_slabs_give_the_same_bytes(inner, rng):
         trajectory.leapfrog(0.2, 2)
         end, kinetic = trajectory.action().parts, trajectory.kinetic.parts
         parts = (phi, begin, end, kinetic, quarks.field.to_numpy())
-        found.append([one.tobytes() for one in parts] + [quarks.monomial.term.spectra[0]])
+        found.append([one.tobytes() for one in parts] + [quarks.monomial.term.powers.spectra[0]])
     assert found[0] == found[1] == found[2]
 
 
@@ -213,7 +216,7 @@ def test_the_spectrum_is_measured_and_compared_with_the_range(rng):
     make = partial(Quarks, links, CpuDevice(1))
     quarks = make()
     quarks.draw()
-    found = quarks.monomial.term.spectra[0]
+    found = quarks.monomial.term.powers.spectra[0]
     assert found.smallest == pytest.approx(values[0], rel=0.02)
     assert found.largest == pytest.approx(values[-1], rel=0.02)
     count = quarks.monomial.iterations

@@ -130,7 +130,7 @@ def test_the_default_range_contains_the_spectrum(mus, best_device):
     """Also on links of 1, where the hopping term is largest, and if A is far from 1."""
     links = np.broadcast_to(np.eye(2), (2, 2, 2, 2, 4, 2, 2)).astype(complex)
     quarks = Doublet(links, best_device, Lattice(2, 2, 2, 2), ends=None, mus=mus)
-    lower, upper = quarks.monomial.term.ends
+    lower, upper = quarks.monomial.term.powers.ends
     values = np.linalg.eigvalsh(normal_matrix(links, mus))
     assert lower < values[0]
     assert values[-1] < upper < 9 * values[-1]
@@ -149,7 +149,7 @@ def test_slabs_give_the_same_bytes(kind, rng):
         trajectory = Trajectory(quarks.links, quarks.field, quarks.monomial, quarks.random)
         trajectory.leapfrog(0.2, 2)
         parts = (phi, begin, trajectory.action().parts, quarks.field.to_numpy())
-        found.append([one.tobytes() for one in parts] + [quarks.monomial.term.spectra[0]])
+        found.append([one.tobytes() for one in parts] + [quarks.monomial.term.powers.spectra[0]])
         devices.close()
     assert found[0] == found[1]
 

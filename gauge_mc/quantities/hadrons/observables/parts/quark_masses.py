@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Self
 
@@ -58,7 +57,7 @@ class QuarkMasses(OptionItem):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read quarks from text, in which names of parameters may have capital letters.
+        """Read quarks from text; see `OptionItem.parse`.
 
         Raises
         ------
@@ -71,7 +70,7 @@ class QuarkMasses(OptionItem):
                 f"Quarks of {name} have a hopping parameter instead of a mass: give it with "
                 "--kappa, without --quark."
             )
-        return super().parse(re.sub(r"\w+(?==)", lambda name: name[0].lower(), text))
+        return super().parse(text)
 
     def check(self) -> None:
         """Refuse quarks without a known operator, with a parameter of another one, or massless.
