@@ -31,7 +31,7 @@ one records them."""
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenGpus:
     """The GPUs that a run uses, and why."""
 
     devices: DeviceGroup
@@ -40,7 +40,7 @@ class Choice:
     """A sentence, if they are not all."""
 
 
-def fastest_gpus(devices: DeviceGroup, parameters: Parameters) -> Choice:
+def fastest_gpus(devices: DeviceGroup, parameters: Parameters) -> ChosenGpus:
     """Return the GPUs on which solutions for quarks take the shortest time.
 
     All are used by a run without quarks, on large lattices, if the user has divided the lattice,
@@ -49,14 +49,14 @@ def fastest_gpus(devices: DeviceGroup, parameters: Parameters) -> Choice:
     count, sites = len(devices.devices), parameters.lattice.sites
     fixed = devices.processes.size > 1 or devices.slices is not None
     if fixed or count == 1 or devices.devices[0].in_host_memory:
-        return Choice(devices)
+        return ChosenGpus(devices)
     if not parameters.algorithm.labels or sites >= count * SITES_PER_GPU:
-        return Choice(devices)
+        return ChosenGpus(devices)
     found = {n: solver_seconds(_first(devices, n), parameters) for n in _numbers(count)}
     best = min(found, key=lambda n: found[n])
     if best == count:
-        return Choice(devices)
-    return Choice(
+        return ChosenGpus(devices)
+    return ChosenGpus(
         _first(devices, best),
         f"On this lattice quarks are fastest on {best} of the {count} GPUs: solutions for them "
         f"take {1e3 * found[best]:.3g} ms there, and {1e3 * found[count]:.3g} ms on all. The "

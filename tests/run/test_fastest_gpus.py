@@ -56,7 +56,7 @@ def test_the_fastest_number_is_taken(times):
         "there, and 4 ms on all. The others are not used."
     )
     times[0][6] = 1e-4
-    assert fastest_gpus(devices, parameters((4, 4, 4, 12))) == module.Choice(devices)
+    assert fastest_gpus(devices, parameters((4, 4, 4, 12))) == module.ChosenGpus(devices)
 
 
 @pytest.mark.parametrize(
