@@ -6,7 +6,8 @@
 // is due or because it has broken down, the search halts: the state is that before this iteration, and the host goes on
 // with it. What is due is what ResidualWatch in gauge_mc/quarks/solvers says.
 //
-// The state is [row][vector]; rows from NEXT on are those that the next iteration begins with.
+// The state is [row][vector]; rows from NEXT on are those that the next iteration begins with. With a fifth direction a
+// vector of the solver is several of the kernels, for each of which there are factors.
 #include "arch/launch.h"
 #include "lattice/partial_sums.h"
 
@@ -17,9 +18,9 @@ constexpr int NORM2 = 0, HIGHEST = 1, LOWEST = 2, SINCE = 3, ITERATIONS = 4, KEP
 constexpr int NEXT = KEPT;
 constexpr int LIVE = 2 * KEPT, TARGET = LIVE + 1, GROWN = LIVE + 2, REDUCTION = LIVE + 3, SLOWEST = LIVE + 4;
 constexpr int PLATEAU = LIVE + 5, MOST = LIVE + 6;
-constexpr int CURVATURES = LIVE + 7, SQUARES = LIVE + 8;             // |q|^2 and |r'|^2
-constexpr int ALPHA = LIVE + 9, STEP = LIVE + 11, BETA = LIVE + 13;  // alpha, -alpha, beta: [vector][re, im], two rows
-constexpr int ROWS = LIVE + 15;
+constexpr int CURVATURES = LIVE + 7, SQUARES = LIVE + 8;  // |q|^2 and |r'|^2
+constexpr int ROWS = LIVE + 9;
+constexpr int ALPHA = 0, STEP = 1, BETA = 2, FACTORS = 3;  // alpha, -alpha and beta
 
 constexpr int HALTS = 2;  // why the search has halted before the step, and before the next direction, or 0
 constexpr int MOST_SLABS = 16;
@@ -29,10 +30,11 @@ struct Arguments {
     Geometry geometry;
     Work work;
     PartialSums partial;  // of the products of every slice of every vector
-    double* by_slice[MOST_SLABS];  // [slice][vector], of all slices of the lattice, on the devices of all slabs
-    double* state;        // [row][vector]
-    int* halted;          // [HALTS]
-    int part, stages, vectors;
+    double* by_slice[MOST_SLABS];  // [slice][vector][s], of all slices of the lattice, on the devices of all slabs
+    double* state;                 // [row][vector]
+    double* factors;               // [factor][vector][s][re, im]
+    int* halted;                   // [HALTS]
+    int part, stages, vectors, fifth;
     int slab, slabs;                // the number of this slab, and that of all
     int first, slices, all_slices;  // the slab's first slice, the number of its slices, and that of the lattice's
     int product;                    // the number of the squared norm among the products
@@ -45,19 +47,15 @@ INLINE bool usable(double square) { return square > 0 && square <= LARGEST; }
 
 // The state of a vector, which is read and written as a whole, so that a thread waits for the memory once.
 struct Vector {
-    double row[ROWS];
+    double row[ROWS], factor[FACTORS];
 
     INLINE Vector(const double* state, int vectors, int vector) {
-        UNROLL for (int i = 0; i < ROWS; i++) row[i] = state[place(i, vectors, vector)];
+        UNROLL for (int i = 0; i < ROWS; i++) row[i] = state[i * vectors + vector];
+        UNROLL for (int i = 0; i < FACTORS; i++) factor[i] = 0;
     }
     INLINE void store(double* state, int vectors, int vector) const {
         UNROLL for (int i = 0; i < ROWS; i++)
-            if (i < LIVE || i >= CURVATURES) state[place(i, vectors, vector)] = row[i];
-    }
-    // A factor has its real parts in the even places of two rows.
-    static INLINE int place(int i, int vectors, int vector) {
-        if (i < ALPHA) return i * vectors + vector;
-        return (ALPHA + (i - ALPHA) / 2 * 2) * vectors + 2 * vector + (i - ALPHA) % 2;
+            if (i < LIVE || i >= CURVATURES) state[i * vectors + vector] = row[i];
     }
     static INLINE double ratio(double a, double b, bool where) { return where ? a / b : 0.0; }
 
@@ -66,8 +64,8 @@ struct Vector {
         UNROLL for (int i = 0; i < KEPT; i++) row[i] = row[NEXT + i];
         const bool live = row[LIVE] != 0, stepping = live && usable(curvature);
         row[CURVATURES] = curvature;
-        row[ALPHA] = ratio(row[NORM2], curvature, stepping);
-        row[STEP] = -row[ALPHA];
+        factor[ALPHA] = ratio(row[NORM2], curvature, stepping);
+        factor[STEP] = -factor[ALPHA];
         return stepping != live;
     }
     INLINE bool take_residual(double square) {
@@ -80,7 +78,7 @@ struct Vector {
         const bool ended = since >= row[PLATEAU] || iterations >= row[MOST];
         const bool turning = usable(row[NORM2]) && going && !low && !grown && !ended;
         row[SQUARES] = square;
-        row[BETA] = ratio(square, row[NORM2], turning);
+        factor[BETA] = ratio(square, row[NORM2], turning);
         row[NEXT + NORM2] = turning ? square : row[NORM2];
         row[NEXT + HIGHEST] = highest, row[NEXT + LOWEST] = slower ? now : row[LOWEST];
         row[NEXT + SINCE] = since, row[NEXT + ITERATIONS] = iterations;
@@ -104,9 +102,11 @@ template <class Each> INLINE void each_vector(const Arguments& a, const Site& si
 INLINE void gradient_coefficients_site(const Arguments& a, const Site& site, int share, int shares) {
     if (!(a.stages & SUMS) || was_halted(a)) return;
     each_vector(a, site, [&](int vector) {
-        ROLLED for (int t = share; t < a.slices; t += shares) {
-            const double sum = sum_of_slice(a.partial, vector * a.slices + t, a.product);
-            for (int slab = 0; slab < a.slabs; slab++) a.by_slice[slab][(a.first + t) * a.vectors + vector] = sum;
+        ROLLED for (int n = share; n < a.fifth * a.slices; n += shares) {
+            const int own = vector * a.fifth + n / a.slices, t = n % a.slices;
+            const double sum = sum_of_slice(a.partial, own * a.slices + t, a.product);
+            const int place = (a.first + t) * a.vectors * a.fifth + own;
+            for (int slab = 0; slab < a.slabs; slab++) a.by_slice[slab][place] = sum;
         }
     });
 }
@@ -118,10 +118,17 @@ INLINE void gradient_coefficients_end(const Arguments& a, const Site& site, int 
         return;
     }
     each_vector(a, site, [&](int vector) {
+        const int numbers = a.vectors * a.fifth, first = vector * a.fifth;
         Vector v(a.state, a.vectors, vector);
-        const double square = sum_of_parts(a.by_slice[a.slab], a.all_slices, a.vectors, vector);
+        double square = 0;
+        ROLLED for (int s = 0; s < a.fifth; s++)
+            square += sum_of_parts(a.by_slice[a.slab], a.all_slices, numbers, first + s);
         if (a.part == CURVATURE ? v.take_curvature(square) : v.take_residual(square)) halt(a, HERE);
         v.store(a.state, a.vectors, vector);
+        UNROLL for (int i = 0; i < FACTORS; i++) {
+            if ((i == BETA) != (a.part == RESIDUAL)) continue;
+            for (int s = 0; s < a.fifth; s++) a.factors[2 * (i * numbers + first + s)] = v.factor[i];
+        }
     });
 }
 

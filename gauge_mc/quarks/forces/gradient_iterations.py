@@ -38,8 +38,9 @@ CURVATURE, RESIDUAL = map(GRADIENT_COEFFICIENTS.constant, ("CURVATURE", "RESIDUA
 SUMS, COEFFICIENTS = map(GRADIENT_COEFFICIENTS.constant, ("SUMS", "COEFFICIENTS"))
 """Stages of a part, between which devices wait for each other."""
 
-ROWS, NEXT, KEPT, HALTS, HERE, MOST_SLABS = map(
-    GRADIENT_COEFFICIENTS.constant, ("ROWS", "NEXT", "KEPT", "HALTS", "HERE", "MOST_SLABS")
+ROWS, NEXT, KEPT, FACTORS, HALTS, HERE, MOST_SLABS = map(
+    GRADIENT_COEFFICIENTS.constant,
+    ("ROWS", "NEXT", "KEPT", "FACTORS", "HALTS", "HERE", "MOST_SLABS"),
 )
 
 HALT_BYTES = 4
@@ -54,17 +55,17 @@ AHEAD = 2
 
 
 def row(name: str) -> int:
-    """Return the number of a row of the state, which the kernel declares."""
+    """Return the number of a row of the state or of a factor, which the kernel declares."""
     return GRADIENT_COEFFICIENTS.constant(name)
 
 
 def runs_ahead(vectors: SpinorField) -> bool:
     """Return whether all sums of these vectors are in one process, and each a single launch."""
-    if vectors.field.devices.processes.size > 1 or vectors.fifth is not None:
+    if vectors.field.devices.processes.size > 1 or (vectors.fifth and vectors.replicas > 1):
         return False
     devices = [one.device for one in vectors.slabs]
     connected = all(a.in_host_memory or a.reaches(b) for a in devices for b in devices)
-    return connected and vectors.count <= MOST_VECTORS and len(devices) <= MOST_SLABS
+    return connected and vectors.vectors <= MOST_VECTORS and len(devices) <= MOST_SLABS
 
 
 class GradientIterations:
@@ -96,7 +97,8 @@ class GradientIterations:
         self.state = np.zeros((ROWS, r.count))
         self._vectors = r, x, p, q, t  # which own the memory
         self._devices = r.field.devices
-        self._slabs = [_SlabState(one, r.count, r.field.lattice.t) for one in r.slabs]
+        shape = r.count, r.fifth or 1, r.field.lattice.t
+        self._slabs = [_SlabState(one, *shape) for one in r.slabs]
         first = self._slabs[0].device
         self._looks = 1 if first.in_host_memory else AHEAD
         self._seen = first.pinned_memory(self._looks * HALTS * HALT_BYTES).view(np.int32)
@@ -181,21 +183,23 @@ class _SlabState:
     ----------
     slab : StoredSlab
         A slab of the vectors.
-    vectors : int
-        Number of vectors.
+    vectors, fifth : int
+        Number of vectors, and their extent along a fifth direction, or 1.
     slices : int
         Number of time slices of the lattice.
     """
 
-    def __init__(self, slab: StoredSlab, vectors: int, slices: int) -> None:
+    def __init__(self, slab: StoredSlab, vectors: int, fifth: int, slices: int) -> None:
         self.device, self._layout = slab.device, slab.layout
-        self._vectors, self._slices = vectors, slices
+        self._vectors, self._fifth, self._slices = vectors, fifth, slices
         self._state_bytes = ROWS * vectors * SUM_BYTES
-        self._sums_bytes = slices * vectors * SUM_BYTES
-        parts = len((CURVATURE, RESIDUAL))
-        halts = HALTS * HALT_BYTES
-        self._memory = slab.device.allocate(self._state_bytes + halts + parts * self._sums_bytes)
+        self._factor_bytes = 2 * vectors * fifth * SUM_BYTES
+        self._sums_bytes = slices * vectors * fifth * SUM_BYTES
+        sums = len((CURVATURE, RESIDUAL)) * self._sums_bytes
+        halts, factors = HALTS * HALT_BYTES, FACTORS * self._factor_bytes
+        self._memory = slab.device.allocate(self._state_bytes + halts + factors + sums)
         self._halts = self._memory.address + self._state_bytes
+        self._factors = self._halts + halts
 
     def begin(self, state: Norms) -> None:
         """Write the state, which has not halted."""
@@ -213,11 +217,9 @@ class _SlabState:
         return found[self._state_bytes :].view(np.int32)
 
     def found(self, halt: int, **factors: str) -> OnDevice:
-        """Return rows of the state as factors of launches that a halt leaves out."""
-        row_bytes = self._vectors * SUM_BYTES
-        rows = {name: row(one) * row_bytes for name, one in factors.items()}
-        first = self._memory.address
-        addresses = {name: first + offset for name, offset in rows.items()}
+        """Return factors of launches that a halt leaves out, by the kernel's names for them."""
+        numbers = {name: row(one) for name, one in factors.items()}
+        addresses = {name: self._factors + n * self._factor_bytes for name, n in numbers.items()}
         return OnDevice(addresses, self._halts + halt * HALT_BYTES)
 
     def launch(
@@ -245,20 +247,24 @@ class _SlabState:
             partial=sums.described,
             by_slice=(*(one._by_slice(part) for one in slabs), *(0,) * (MOST_SLABS - len(slabs))),
             state=self._memory.address,
+            factors=self._factors,
             halted=self._halts,
             part=part,
             stages=stages,
             vectors=self._vectors,
+            fifth=self._fifth,
             slab=number,
             slabs=len(slabs),
             first=self._layout.times[0],
             slices=own,
             all_slices=self._slices,
             product=PRODUCTS - 1,
-            shares=geometry_structure("Shares")(threads=min(own, MOST_SHARES), blocks=1),
+            shares=geometry_structure("Shares")(
+                threads=min(own * self._fifth, MOST_SHARES), blocks=1
+            ),
         )
         kernel = self.device.kernel(GRADIENT_COEFFICIENTS, ANY_VARIANT)
         return kernel.prepared(repeated([arguments], 1))
 
     def _by_slice(self, part: int) -> int:
-        return self._halts + HALTS * HALT_BYTES + part * self._sums_bytes
+        return self._factors + FACTORS * self._factor_bytes + part * self._sums_bytes

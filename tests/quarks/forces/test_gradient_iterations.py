@@ -9,6 +9,7 @@ from gauge_mc.quarks.forces import gradient_iterations, replica_solver
 from gauge_mc.quarks.forces.gradient_iterations import RESIDUAL, GradientIterations, row
 from gauge_mc.quarks.forces.normal import QuarkSolver
 from gauge_mc.quarks.forces.replica_solver import QuarkSystem
+from gauge_mc.quarks.operators.domain_wall import DomainWall
 from gauge_mc.quarks.operators.twisted_mass import TwistedMass
 from gauge_mc.quarks.vectors.spinors import SpinorField
 from tests.domain.conftest import GPUS, open_group
@@ -23,14 +24,15 @@ DIVISIONS = [(8,), (4, 4), (2, 3, 3)]
 class Case:
     """A system with the same links and right-hand sides on devices that divide the lattice."""
 
-    def __init__(self, rng, kind, slices, strict=False, **request):
+    def __init__(self, rng, kind, slices, strict=False, fifth=None, **request):
         self.devices = open_group(kind, slices)
         self.devices.compute(strict)
         links = random_field(LATTICE.extents, "su3", rng)
         field = Field.from_slices(LATTICE, "su3", links, "double", self.devices)
-        self.operator = TwistedMass(field, 0.13, 0.02)
+        self.operator = DomainWall(field, 0.1, fifth) if fifth else TwistedMass(field, 0.13, 0.02)
         self.system = QuarkSystem(self.operator, QuarkSolver(**request))
-        self.system.phi.restore(even(random_spinor(LATTICE.extents, 3, rng)))
+        vectors = [even(random_spinor(LATTICE.extents, 3, rng)) for _ in range(fifth or 1)]
+        self.system.phi.restore(np.array(vectors) if fifth else vectors[0])
 
     def solution(self):
         """The iterations and the bytes of X and Y."""
@@ -62,6 +64,16 @@ def test_bytes_are_those_with_the_host_on_all_divisions(kind, inner, monkeypatch
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["cpu-16", *GPUS])
+def test_vectors_with_a_fifth_direction_have_the_same_bytes(kind, monkeypatch):
+    ahead = [solution(kind, slices, fifth=4, inner="single") for slices in DIVISIONS]
+    calls = []
+    monkeypatch.setattr(replica_solver, "runs_ahead", lambda vectors: calls.append(vectors))
+    assert ahead == [solution(kind, DIVISIONS[0], fifth=4, inner="single")] * len(DIVISIONS)
+    assert calls
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["cpu-16", *GPUS])
 def test_strict_bytes_are_those_with_the_host(kind, monkeypatch):
     ahead = [solution(kind, slices, strict=True) for slices in DIVISIONS[:2]]
     monkeypatch.setattr(replica_solver, "runs_ahead", lambda vectors: False)
@@ -83,14 +95,15 @@ def test_the_host_is_asked_for_true_residuals_alone(monkeypatch):
     assert 3 <= len(halts) <= 5 < iterations
 
 
-def test_work_in_several_processes_is_left_to_the_host(monkeypatch):
+def test_work_of_several_launches_or_processes_is_left_to_the_host(monkeypatch):
     case = Case(np.random.default_rng(5), "cpu-16", (8,))
     vectors = case.system.phi
     assert gradient_iterations.runs_ahead(vectors)
     many = SpinorField.empty(case.operator.field, "double", 17, 0)
     assert not gradient_iterations.runs_ahead(many)
-    fifth = SpinorField.empty(case.operator.field, "double", 1, 0, 4)
-    assert not gradient_iterations.runs_ahead(fifth)
+    for fifth, runs in ((16, True), (18, False)):
+        walls = SpinorField.empty(case.operator.field, "double", 1, 0, fifth)
+        assert gradient_iterations.runs_ahead(walls) == runs
     monkeypatch.setattr(case.devices.processes, "size", 2, raising=False)
     assert not gradient_iterations.runs_ahead(vectors)
 
@@ -100,6 +113,6 @@ def test_rows_of_the_state_do_not_overlap():
     kept = [row(name) for name in names]
     limits = ["LIVE", "TARGET", "GROWN", "REDUCTION", "SLOWEST", "PLATEAU", "MOST"]
     others = [row(name) for name in [*limits, "CURVATURES", "SQUARES"]]
-    factors = [row(name) + k for name in ("ALPHA", "STEP", "BETA") for k in range(2)]
     following = [row("NEXT") + one for one in kept]
-    assert sorted(kept + following + others + factors) == list(range(row("ROWS")))
+    assert sorted(kept + following + others) == list(range(row("ROWS")))
+    assert [row(name) for name in ("ALPHA", "STEP", "BETA")] == list(range(row("FACTORS")))
