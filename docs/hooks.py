@@ -331,8 +331,9 @@ def paper_averages() -> str:
         for one, entry in zip(found.entries, card.entries, strict=True):
             if entry.average and one.pull is not None:
                 shown = (settings_of_ensemble(found, one.ensemble), entry.average)
-                rows.append((*shown, *compared(one), paper_link(found.paper)))
-    return table(("ensemble", "average", "here", "published", "pull", "by"), rows)
+                rows.append((*shown, *compared(one), paper_link(found.paper), plain(one.note)))
+    heads = ("ensemble", "average", "here", "published", "pull", "by", "remark")
+    return table(heads, rows)
 
 
 @part
