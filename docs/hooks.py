@@ -55,7 +55,7 @@ from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES, Observable, table_name
 from gauge_mc.options import Option
 from gauge_mc.papers.cards import PaperCard, read_paper
-from gauge_mc.papers.comparison import ComparedEntry, Comparison, read_comparison
+from gauge_mc.papers.comparison import UNREAD, ComparedEntry, Comparison, read_comparison
 from gauge_mc.papers.reproduce import compare_kept
 from gauge_mc.plots.runs.drawing import find_plot, plot_names
 from gauge_mc.random import GENERATORS, Generator
@@ -331,8 +331,9 @@ def paper_averages() -> str:
         for one, entry in zip(found.entries, card.entries, strict=True):
             if entry.average and one.pull is not None:
                 shown = (settings_of_ensemble(found, one.ensemble), entry.average)
-                rows.append((*shown, *compared(one), paper_link(found.paper)))
-    return table(("ensemble", "average", "here", "published", "pull", "by"), rows)
+                rows.append((*shown, *compared(one), paper_link(found.paper), plain(one.note)))
+    heads = ("ensemble", "average", "here", "published", "pull", "by", "remark")
+    return table(heads, rows)
 
 
 @part
@@ -353,23 +354,26 @@ def paper_results() -> str:
 def paper_totals() -> str:
     """Say how the pulls of all entries are distributed."""
     entries = [one for found, _ in comparisons() for one in found.entries if one.pull is not None]
-    pulls = [one.pull for one in entries if one.pull is not None and not one.note]
-    spread = math.sqrt(sum(one**2 for one in pulls) / len(pulls))
-    largest = max(map(abs, pulls))
+    counted = [one for one in entries if one.counted]
+    pulls = [one.pull for one in counted if one.pull is not None and not one.note]
+    chi2 = sum(one**2 for one in pulls)
     return (
-        f"{len(entries)} numbers of {len(comparisons())} cards are compared. Without the "
-        f"{len(entries) - len(pulls)} with a remark, the spread of the pulls is {spread:.2f} and "
-        f"the largest one {largest:.1f}."
+        f"{len(entries)} numbers of {len(comparisons())} cards are compared. "
+        f"{len(entries) - len(counted)} of them are marked as {UNREAD}, because no text with the "
+        f"published number could be read, and {len(counted) - len(pulls)} of the others have a "
+        f"remark. For the remaining {len(pulls)}, χ² is {chi2:.1f}, the spread of the pulls "
+        f"{math.sqrt(chi2 / len(pulls)):.2f}, and the largest one {max(map(abs, pulls)):.1f}."
     )
 
 
 @part
 def paper_sources() -> str:
     """Say of every card where its published numbers were read."""
-    rows = [
-        (code(one.name), plain(one.title), plain(one.where), plain(one.read))
-        for one in map(read_paper, sorted((ROOT / "runs" / "papers").glob("*.toml")))
-    ]
+    rows = []
+    for card in map(read_paper, sorted((ROOT / "runs" / "papers").glob("*.toml"))):
+        sources = dict.fromkeys(UNREAD if one.read is None else one.read for one in card.entries)
+        words = map(plain, (card.title, card.where, "; ".join(sources)))
+        rows.append((code(card.name), *words))
     return table(("card", "what", "table or figure", "read in"), rows)
 
 

@@ -104,11 +104,11 @@ def paper(
 ) -> None:
     """Reproduce a table or a figure of a paper, and compare with the published numbers.
 
-    The command prints ours, theirs and the pull of every entry, and χ². It writes them as a table
-    and draws both. Runs that are there, with the same parameters, are continued or used as they
-    are, also by other cards, and a command that was stopped is continued by repeating it. The exit
-    code is 1 if an entry differs by more than five errors and its card does not say why, or if none
-    could be compared.
+    The command prints ours, theirs and the pull of every entry, and χ², in which published numbers
+    that were not read do not count. It writes them as a table and draws both. Runs that are there,
+    with the same parameters, are continued or used as they are, also by other cards, and a command
+    that was stopped is continued by repeating it. The exit code is 1 if an entry that counts
+    differs by more than five errors and its card does not say why, or if none could be compared.
     """
     from gauge_mc.console import Console
     from gauge_mc.papers.cards import find_card, known_cards, readable_cards
@@ -164,7 +164,7 @@ def paper(
         print_document("paper", comparison.values())
     if comparison.stopped:
         raise typer.Exit(INTERRUPTED)
-    if not comparison.pulls:
+    if all(one.pull is None for one in comparison.entries):
         raise GaugeError(
             "No entry could be compared with its published number; the table says why. Give the "
             "command more time."

@@ -5,8 +5,8 @@ those of scans also the values of the grid::
 
     paper = "hep-lat/0108008"
     title = "r0/a of SU(3) with the Wilson action"
-    where = "table 2"
-    read = "the table of the paper"
+    where = "interpolation"
+    read = "the coefficients in the source of another program"
 
     [shared]
     group = "su3"
@@ -21,8 +21,11 @@ those of scans also the values of the grid::
     ensemble = "b5.8"
     fit = "potential"
     value = "force_scales.r0.value"
-    published = 3.673
-    error = 0.005
+    published = 3.665
+    error = 0.018
+
+``read`` says where the published numbers were read, in the card for all entries or in one entry.
+A number without it was not read; it is shown, and not counted in χ².
 """
 
 from __future__ import annotations
@@ -89,6 +92,8 @@ class Entry:
     """Abscissa in the figure."""
     note: str = ""
     """Explanation of a difference, which is shown with the comparison."""
+    read: str | None = None
+    """The text in which the published number was read; None if it was not read."""
 
 
 @dataclass(frozen=True)
@@ -150,8 +155,6 @@ class PaperCard:
     """The quantity that is compared, in words."""
     where: str
     """Table or figure of the paper."""
-    read: str
-    """Where the published numbers were read."""
     entries: Sequence[Entry]
     """The published numbers."""
     ensembles: Mapping[str, PaperEnsemble]
@@ -179,20 +182,20 @@ def read_paper(path: Path) -> PaperCard:
     except (GaugeError, ValueError) as error:
         reason = " ".join(str(error).split()).rstrip(".")
         raise UsageError(f"The card {path} cannot be read: {reason}.") from error
-    words = {"paper", "title", "where", "read", "about"}
-    known = {*words, "shared", ENSEMBLES, SCANS, "entries"}
+    words = {"paper", "title", "where"}
+    known = {*words, "read", "about", "shared", ENSEMBLES, SCANS, "entries"}
     if unknown := content.keys() - known:
         raise UsageError(f"Unknown key '{min(unknown)}' in {path}{nearest(min(unknown), known)}")
-    if missing := {*words, "entries"} - {"about"} - content.keys():
+    if missing := {*words, "entries"} - content.keys():
         raise UsageError(f"The card {path} lacks {in_words(sorted(missing))}.")
+    shared = {key: content[key] for key in ("read",) if key in content}
     try:
         found = PaperCard(
             path=path,
             paper=str(content["paper"]),
             title=str(content["title"]),
             where=str(content["where"]),
-            read=str(content["read"]),
-            entries=[_entry(one) for one in _list(content, "entries")],
+            entries=[_entry({**shared, **one}) for one in _list(content, "entries")],
             ensembles=_ensembles(content, path),
             about=str(content.get("about", "")),
         )
@@ -257,6 +260,8 @@ def _check(card: PaperCard) -> None:
             raise ValueError(f"'{one.name}' needs either an average, or a fit with a value")
         if not (math.isfinite(one.published) and one.error >= 0 and math.isfinite(one.error)):
             raise ValueError(f"'{one.name}' has a published value or an error that is no number")
+        if one.read is not None and not one.read.strip():
+            raise ValueError(f"'{one.name}' has an empty 'read'; leave it out if it was not read")
         if one.fit:
             FITS.check(one.fit, "fit")
         if card.ensembles[one.ensemble].scan and not (one.fit and FITS[one.fit].of_scans):

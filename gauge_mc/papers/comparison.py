@@ -31,18 +31,21 @@ LARGE_PULL = 2.5
 WRONG_PULL = 5.0
 """Pull above which something is wrong; one in two million is larger by chance."""
 
+UNREAD = "unread"
+"""Word beside a published number that was not read."""
+
 MAX_FILE = 2**22
 """Maximum size of the file of a comparison in bytes."""
 
 COMPARISON = FileKind("a comparison", json_with(("paper", "entries", "chi2"), MAX_FILE))
 """Kind of the files of comparisons."""
 
-TABLE_HEADING = "name,ensemble,ours,error,systematic,published,published_error,pull"
+TABLE_HEADING = "name,ensemble,ours,error,systematic,published,published_error,pull,read"
 """First line of the table of a comparison."""
 
 TABLE = FileKind(
     "the table of a comparison",
-    lambda path: read_text(path, MAX_FILE).startswith(TABLE_HEADING),
+    lambda path: read_text(path, MAX_FILE).startswith(TABLE_HEADING.removesuffix(",read")),
 )
 """Kind of the tables of comparisons."""
 
@@ -64,6 +67,14 @@ class ComparedEntry:
     systematic: float = result_field("Its systematic error, 0 if the card names none.", 0.0)
     at: float | None = result_field("Abscissa in the figure.", None)
     note: str = result_field("Explanation of a difference, or of a missing value.", "")
+    read: str | None = result_field(
+        "Where the published number was read; None if it was not, and then it is not counted.", None
+    )
+
+    @property
+    def counted(self) -> bool:
+        """Whether there is a pull, and the published number was read, so that χ² contains it."""
+        return self.read is not None and self.pull is not None
 
     @property
     def pull(self) -> float | None:
@@ -76,7 +87,8 @@ class ComparedEntry:
     @property
     def published_text(self) -> str:
         """The published value with its error in brackets, with the digits of the card."""
-        return as_published(self.published, self.published_error)
+        text = as_published(self.published, self.published_error)
+        return text if self.read is not None else f"{text}, {UNREAD}"
 
     @property
     def text(self) -> str:
@@ -113,7 +125,6 @@ class Comparison:
     paper: str = result_field("Number at arXiv, or another address.")
     title: str = result_field("What is compared.")
     where: str = result_field("Table or figure of the paper.")
-    read: str = result_field("Where the published numbers were read.")
     about: str = result_field("What differs from the paper, in sentences.")
     entries: list[ComparedEntry] = result_field("The published numbers beside ours.")
     ensembles: list[UsedEnsemble] = result_field("The ensembles.")
@@ -122,8 +133,8 @@ class Comparison:
 
     @property
     def pulls(self) -> list[float]:
-        """The pulls that are known."""
-        return [one.pull for one in self.entries if one.pull is not None]
+        """The pulls that are known, of the published numbers that were read."""
+        return [one.pull for one in self.entries if one.counted and one.pull is not None]
 
     @property
     def chi2(self) -> float:
@@ -138,7 +149,8 @@ class Comparison:
     @property
     def wrong(self) -> list[ComparedEntry]:
         """The entries that differ by more than `WRONG_PULL`, and whose card does not explain it."""
-        return [one for one in self.entries if abs(one.pull or 0) > WRONG_PULL and not one.note]
+        counted = [one for one in self.entries if one.counted and not one.note]
+        return [one for one in counted if abs(one.pull or 0) > WRONG_PULL]
 
     def values(self) -> dict[str, Any]:
         """Return the comparison as plain values, for JSON."""
@@ -168,7 +180,7 @@ class Comparison:
                 f"{self.spread:.2f}, largest {largest:+.1f}"
             )
         for one in self.entries:
-            large = one.pull is not None and abs(one.pull) > LARGE_PULL
+            large = one.counted and abs(one.pull or 0) > LARGE_PULL
             if one.note:
                 lines.append(f"{one.name}: {one.note}")
             elif large:
@@ -184,7 +196,13 @@ class Comparison:
                     f"{used.name}: reduced statistics, {used.updates} of {used.wanted} updates; "
                     "the same command without --budget, or with another one, goes on"
                 )
-        return [*lines, *([self.about] if self.about else []), f"Published numbers: {self.read}"]
+        if self.about:
+            lines.append(self.about)
+        if unread := [one.name for one in self.entries if one.read is None]:
+            names = "; ".join(unread)
+            lines.append(f"Published numbers that were not read, and do not count in χ²: {names}")
+        sources = dict.fromkeys(one.read for one in self.entries if one.read is not None)
+        return [*lines, *(f"Published numbers: {one}" for one in sources)]
 
     def write(self, folder: Path) -> list[Path]:
         """Write the comparison as JSON and as a table in CSV; return the files.
@@ -208,7 +226,8 @@ class Comparison:
         writer.writerow(TABLE_HEADING.split(","))
         for e in self.entries:
             numbers = (e.ours, e.error, e.systematic, e.published, e.published_error, e.pull)
-            writer.writerow([e.name, e.ensemble, *("" if n is None else repr(n) for n in numbers)])
+            cells = ("" if n is None else repr(n) for n in numbers)
+            writer.writerow([e.name, e.ensemble, *cells, UNREAD if e.read is None else e.read])
         with replacing(table, kind=TABLE) as file:
             file.write(rows.getvalue().encode())
         return [document, table]
@@ -230,7 +249,8 @@ def read_comparison(path: Path) -> Comparison:
                 one.pop(key, None)
         for one in content["ensembles"]:
             one["parameters"] = {key: str(value) for key, value in one["parameters"].items()}
-        entries = [typed(one, ComparedEntry) for one in content.pop("entries")]
+        shared = {"read": content.pop("read")} if "read" in content else {}  # as of version 0.2
+        entries = [typed({**shared, **one}, ComparedEntry) for one in content.pop("entries")]
         used = [UsedEnsemble(**one) for one in content.pop("ensembles")]
         return Comparison(**content, entries=entries, ensembles=used)
     except (TypeError, ValueError, KeyError, AttributeError) as error:

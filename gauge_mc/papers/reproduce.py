@@ -251,7 +251,6 @@ def reproduce(
         card.paper,
         card.title,
         card.where,
-        card.read,
         card.about,
         [work.compared(one) for one in card.entries],
         [*work.used.values()],
@@ -293,7 +292,7 @@ def compare_kept(card: PaperCard) -> Comparison:
         except GaugeError as problem:
             note = " ".join([str(problem), entry.note]).strip()
             entries.append(_beside(entry, None, None, 0.0, note))
-    words = (card.name, card.paper, card.title, card.where, card.read, card.about)
+    words = (card.name, card.paper, card.title, card.where, card.about)
     return Comparison(*words, entries, [*used.values()])
 
 
@@ -316,7 +315,7 @@ def _beside(
     entry: Entry, ours: float | None, error: float | None, systematic: float, note: str
 ) -> ComparedEntry:
     names = (entry.name, entry.ensemble, entry.published, entry.error)
-    return ComparedEntry(*names, ours, error, systematic, entry.at, note)
+    return ComparedEntry(*names, ours, error, systematic, entry.at, note, entry.read)
 
 
 def _folder(one: PaperEnsemble) -> Path:
@@ -392,7 +391,7 @@ def _words(seconds: float) -> str:
 def _write(found: Comparison, output: Path) -> None:
     """Write a comparison, and draw it if Matplotlib is there and there is anything to draw."""
     found.write(output)
-    if find_spec("matplotlib") and found.pulls:
+    if find_spec("matplotlib") and any(one.pull is not None for one in found.entries):
         from gauge_mc.papers.figure import draw_comparison
 
         draw_comparison(found, output / f"{found.card}.pdf")

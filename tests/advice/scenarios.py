@@ -759,9 +759,9 @@ SCENARIOS += [
     ),
     Scenario(
         "--kept generates nothing; leave out --budget and --output.",
-        "paper necco_sommer_r0 --kept --budget 1min",
+        "paper guagnelli_r0 --kept --budget 1min",
         "leave out --budget and --output",
-        "paper necco_sommer_r0 --kept",
+        "paper guagnelli_r0 --kept",
     ),
     Scenario(
         "--refine adds runs, and --collect carries out none; leave out one.",

@@ -151,7 +151,7 @@ def test_updates_are_timed_on_one_and_two_devices(tmp_path):
     ("kind", "name", "unit"),
     [
         (("--quarks",), "double, 12 reals, vectors 1", "TFLOP/s"),
-        (("--quarks", "--operator", "wilson"), "iteration, double", "TFLOP/s"),
+        (("--quarks", "--operator", "wilson"), "cg, double", "TFLOP/s"),
         (("--hmc",), "trajectory", "Glink/s"),
         (("--observables", "ape"), "ape", "Glink/s"),
     ],

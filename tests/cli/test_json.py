@@ -218,7 +218,7 @@ CALLS = {
     "publish": [("run", "published", "--author", "Doe, Jane")],
     "report": [("run",)],
     "thin": [("run", "--keep", 2, "--dry-run")],
-    "paper": [(), ("necco_sommer_r0", "--kept")],
+    "paper": [(), ("guagnelli_r0", "--kept")],
     "convert": [
         ("run/configs/0000005.lime", "five.nersc", "--to", "nersc"),
         ("run", "--output", "new", "--to", "nersc"),

@@ -415,9 +415,9 @@ class KeptPaperResults(Case):
 
 class PaperComparison(Case):
     def make(self):
-        entries = [ComparedEntry("a", "one", 1.0, 0.1, 1.05, 0.1, at=1.0)]
+        entries = [ComparedEntry("a", "one", 1.0, 0.1, 1.05, 0.1, at=1.0, read="r")]
         used = [UsedEnsemble("one", "run", {"beta": 2.3}, False, 10, 20)]
-        Comparison("c", "p", "t", "w", "r", "", entries, used).write(self.folder)
+        Comparison("c", "p", "t", "w", "", entries, used).write(self.folder)
         self.path = self.folder / "c.json"
 
     def readers(self):

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,6 +15,7 @@ from gauge_mc.papers import reproduce as module
 from gauge_mc.papers.cards import find_card, known_cards, read_paper
 from gauge_mc.papers.comparison import (
     LARGE_PULL,
+    UNREAD,
     ComparedEntry,
     Comparison,
     UsedEnsemble,
@@ -114,7 +116,7 @@ def test_a_card_from_its_runs_to_its_files():
     assert again.entries == found.entries
     rows = Path("out/mine.csv").read_text().splitlines()
     assert len(rows) == 3
-    assert rows[1].endswith(repr(found.pulls[0]))
+    assert rows[1].endswith(f"{found.pulls[0]!r},the expansion")
     assert Path("out/mine.pdf").read_bytes().startswith(b"%PDF")
 
 
@@ -254,12 +256,12 @@ def test_keys_to_numbers_of_results():
 
 
 def entry(ours, error=0.1, **more):
-    return ComparedEntry("q", "e", 1.0, 0.1, ours, error, **more)
+    return ComparedEntry("q", "e", 1.0, 0.1, ours, error, **{"read": "table 1", **more})
 
 
 def comparison(*entries):
     used = [UsedEnsemble("e", "runs/e", {"beta": 1.0}, False, 5, 5)]
-    return Comparison("c", "p", "t", "w", "r", "", [*entries], used)
+    return Comparison("c", "p", "t", "w", "", [*entries], used)
 
 
 def test_pulls_and_what_follows_from_them():
@@ -274,6 +276,59 @@ def test_pulls_and_what_follows_from_them():
     assert not comparison(entry(1.8, note="because")).wrong
     assert "does not explain" in "\n".join(comparison(entry(1.4)).sentences())
     assert "does not explain" not in "\n".join(comparison(entry(1.3)).sentences())
+
+
+def test_numbers_that_were_not_read_are_shown_and_do_not_count():
+    far = entry(9.0, read=None)
+    found = comparison(entry(1.1), far)
+    assert far.pull is not None
+    assert not far.counted
+    assert found.pulls == [found.entries[0].pull]
+    assert found.chi2 == pytest.approx(found.entries[0].pull ** 2)
+    assert not found.wrong
+    assert comparison(replace(far, read="table 1")).wrong
+    said = "\n".join(found.sentences())
+    assert "for 1 entries" in said
+    assert "not read, and do not count in χ²: q" in said
+    assert "Published numbers: table 1" in said
+    assert "does not explain" not in said
+    assert far.published_text == f"1.0(1), {UNREAD}"
+    rows = [row.rsplit(",", 1)[1] for path in found.write(Path())[1:] for row in lines(path)]
+    assert rows == ["read", "table 1", UNREAD]
+    again = read_comparison(Path("c.json"))
+    assert [one.read for one in again.entries] == ["table 1", None]
+    assert again.chi2 == found.chi2
+
+
+def lines(path):
+    return path.read_text().splitlines()
+
+
+def test_a_comparison_of_an_earlier_version_says_where_all_numbers_were_read():
+    comparison(entry(1.1), entry(1.2)).write(Path())
+    document = json.loads(Path("c.json").read_text())
+    for one in document["entries"]:
+        del one["read"]
+    Path("c.json").write_text(json.dumps({**document, "read": "table 2"}))
+    assert [one.read for one in read_comparison(Path("c.json")).entries] == ["table 2"] * 2
+
+
+def test_a_card_says_of_every_number_where_it_was_read():
+    assert [one.read for one in read_paper(write()).entries] == ["the expansion"] * 2
+    own = CARD.replace("at = 1.0", 'at = 1.0\nread = "table 3"')
+    assert [one.read for one in read_paper(write(own)).entries] == ["the expansion", "table 3"]
+    alone = own.replace('read = "the expansion"\n', "")
+    assert [one.read for one in read_paper(write(alone)).entries] == [None, "table 3"]
+    with pytest.raises(UsageError, match="empty 'read'; leave it out"):
+        read_paper(write(own.replace("table 3", " ")))
+
+
+@pytest.mark.parametrize(("read", "code"), [("table 1", 1), (None, 0)])
+def test_a_number_that_was_not_read_is_no_failure(monkeypatch, read, code):
+    monkeypatch.setattr(module, "reproduce", lambda *a, **k: comparison(entry(9.0, read=read)))
+    shown, complaint, found = call_apart("paper", write(), "--quiet")
+    assert (complaint, found) == ("", code)
+    assert (UNREAD in shown) == (read is None)
 
 
 @pytest.mark.parametrize(
@@ -483,8 +538,8 @@ def test_cards_of_the_program_are_sound_and_their_results_are_of_them(root):
         for each in found:
             for mine, entry in zip(each.entries, card.entries, strict=True):
                 assert (mine.name, mine.published) == (entry.name, entry.published)
-                assert mine.published_error == entry.error
-                assert mine.pull is None or mine.note or abs(mine.pull) <= LARGE_PULL
+                assert (mine.published_error, mine.read) == (entry.error, entry.read)
+                assert not mine.counted or mine.note or abs(mine.pull) <= LARGE_PULL
 
 
 def test_results_of_papers_have_cards(root):
