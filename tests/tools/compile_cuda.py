@@ -25,7 +25,7 @@ from gauge_mc import defaults
 from gauge_mc.actions import ACTIONS
 from gauge_mc.devices.cache import run_compiler
 from gauge_mc.devices.cuda.bounds import DEFAULT, default_bounds
-from gauge_mc.devices.cuda.compiler import CudaCompiler, find_cuda_compiler, registers_of
+from gauge_mc.devices.cuda.compiler import CudaCompiler, find_cuda_compiler
 from gauge_mc.devices.kernels import REAL_BYTES, Kernel, Variant
 from gauge_mc.devices.source import included, source_folder
 from gauge_mc.domain.lattice import Lattice
@@ -220,7 +220,7 @@ def report(kernel: Kernel, variant: Variant, compiler: CudaCompiler, architectur
             raise GaugeError(f"The kernel {kernel.name} ({variant}): {warning[0]}")
         if variant.strict:
             check_strict(kernel, unit, command, Path(folder))
-    found = registers_of(printed, kernel.name)
+    found = compiler.registers_of(printed, kernel.name)
     needs = f"{found.count:4} registers {found.spilled:4} bytes spilled" if found else printed
     return f"{kernel.name:21}{variant!s:28}{'large' * variant.large:6}{needs}"
 
