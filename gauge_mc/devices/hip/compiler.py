@@ -21,10 +21,13 @@ AMD = ("env", "HIP_PLATFORM=amd")
 HIPCC = ["-x", "hip", "-O3", "-std=c++17", "-c", "--cuda-device-only"]
 """Options of hipcc for an object with the code of one architecture."""
 
-QUIET = ["-Wno-cuda-compat", "-Wno-bitwise-instead-of-logical", "-Wno-unused-command-line-argument"]
-"""Warnings that are not wanted: of pragmas in brackets, which it understands as nvcc does; of masks
-that are joined by ``&``, as those of several lanes are; and of libraries that hipcc itself names.
-"""
+QUIET = [
+    "-Wno-cuda-compat",  # of pragmas in brackets, which hipcc understands as nvcc does
+    "-Wno-bitwise-instead-of-logical",  # of masks, which are joined as those of several lanes are
+    "-Wno-pass-failed",  # of loops that are not unrolled, since their length is not known
+    "-Wno-unused-command-line-argument",  # of libraries that hipcc itself names
+]
+"""Warnings that are not wanted."""
 
 REMARKS = "-Rpass-analysis=kernel-resource-usage"
 """Option for reports of registers, spills, shared memory and occupancy (since LLVM 15)."""
@@ -43,10 +46,10 @@ STRICT = [
 ]
 """Options for that of IEEE 754, with fused operations only where the source says so."""
 
-LANE_REGISTERS = {"gfx90a": 512, "gfx94": 512, "gfx95": 512, "gfx9": 256, "gfx": 1024}
-"""Registers that the waves of a SIMD unit share, for each of their lanes, by the beginning of the
-name of the architecture (LLVM, User Guide for AMDGPU Backend: CDNA 2 and later, earlier ones with
-waves of 64, and RDNA with waves of 32)."""
+LANES = {"gfx9": 4 * 64, "gfx": 2 * 32}
+"""Lanes of a compute unit: its SIMD units times the threads of a wave, by the beginning of the name
+of the architecture. It is GCN or CDNA, or else RDNA (AMD's descriptions of these).
+"""
 
 
 @dataclass(frozen=True)
@@ -106,12 +109,12 @@ class HipCompiler:
 
 
 def waves(architecture: str, bounds: Bounds) -> int:
-    """Return the waves per SIMD unit with which a thread has the registers of the launch bounds.
+    """Return the waves per SIMD unit if a compute unit has the threads of the launch bounds.
 
     This is what HIP takes for the second number of ``__launch_bounds__``.
     """
-    fitting = (count for name, count in LANE_REGISTERS.items() if architecture.startswith(name))
-    return max(1, next(fitting, 256) // bounds.registers)
+    lanes = next(count for name, count in LANES.items() if architecture.startswith(name))
+    return max(1, bounds.threads * bounds.blocks // lanes)
 
 
 def resources_of(report: str, function: str) -> Resources | None:
