@@ -9,13 +9,8 @@ from typing import TYPE_CHECKING
 from gauge_mc.devices import BACKENDS
 from gauge_mc.devices.base import Backend, Finding
 from gauge_mc.devices.cuda import peer_copies
-from gauge_mc.devices.hip.driver import (
-    INSTALL,
-    gpus_of_system,
-    hip_library,
-    load_driver,
-    refusal,
-)
+from gauge_mc.devices.hip import driver
+from gauge_mc.devices.hip.driver import INSTALL, gpus_of_system, load_driver, refusal
 from gauge_mc.errors import GaugeError
 
 if TYPE_CHECKING:
@@ -45,7 +40,7 @@ class Hip(Backend):
 
     def hint(self) -> str | None:
         """Explain why a GPU that HIP could use cannot be used; see `Backend.hint`."""
-        if not gpus_of_system() or hip_library() is None:
+        if not gpus_of_system() or driver.hip_library() is None:
             return None
         try:
             self.count()
@@ -55,7 +50,7 @@ class Hip(Backend):
 
     def is_here(self) -> bool:
         """Return whether there is an AMD GPU, or HIP's library; see `Backend.is_here`."""
-        return gpus_of_system() > 0 or hip_library() is not None
+        return gpus_of_system() > 0 or driver.hip_library() is not None
 
     def open(self, ordinal: int = 0, threads: int | None = None, worker: bool = False) -> HipDevice:
         """Open a GPU; see `Backend.open`."""
@@ -73,7 +68,7 @@ class Hip(Backend):
 
         if not self.is_here():
             return
-        there = hip_library() is not None
+        there = driver.hip_library() is not None
         detail = "installed" if there else "not installed"
         yield Finding("HIP (AMD GPUs)", there, detail, INSTALL)
         compiler = find_hip_compiler()

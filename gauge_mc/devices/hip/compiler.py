@@ -46,11 +46,6 @@ STRICT = [
 ]
 """Options for that of IEEE 754, with fused operations only where the source says so."""
 
-LANES = {"gfx9": 4 * 64, "gfx": 2 * 32}
-"""Lanes of a compute unit: its SIMD units times the threads of a wave, by the beginning of the name
-of the architecture. It is GCN or CDNA, or else RDNA (AMD's descriptions of these).
-"""
-
 
 @dataclass(frozen=True)
 class Resources:
@@ -113,8 +108,13 @@ def waves(architecture: str, bounds: Bounds) -> int:
 
     This is what HIP takes for the second number of ``__launch_bounds__``.
     """
-    lanes = next(count for name, count in LANES.items() if architecture.startswith(name))
-    return max(1, bounds.threads * bounds.blocks // lanes)
+    units = 4 if wave_of(architecture) == 64 else 2  # SIMD units of a compute unit
+    return max(1, bounds.threads * bounds.blocks // (units * wave_of(architecture)))
+
+
+def wave_of(architecture: str) -> int:
+    """Return the number of threads of a wave: 64 for GCN and CDNA, 32 for RDNA."""
+    return 64 if architecture.startswith("gfx9") else 32
 
 
 def resources_of(report: str, function: str) -> Resources | None:

@@ -8,7 +8,7 @@ from typing import Any
 from gauge_mc.devices.base import Device, Launch
 from gauge_mc.devices.cuda.device import Contexts, CudaDevice
 from gauge_mc.devices.energy import EnergyCounter
-from gauge_mc.devices.hip.compiler import HipCompiler, usable_compiler
+from gauge_mc.devices.hip.compiler import HipCompiler, usable_compiler, wave_of
 from gauge_mc.devices.hip.driver import INSTALL, load_driver
 from gauge_mc.devices.hip.rsmi import gpu_counter
 
@@ -40,8 +40,7 @@ class HipDevice(CudaDevice):
 
     def __init__(self, ordinal: int = 0):
         super().__init__(ordinal)
-        # Waves have 64 threads in the generations GCN and CDNA, and 32 in RDNA.
-        self.warp = 64 if self.architecture.startswith("gfx9") else 32
+        self.warp = wave_of(self.architecture)
 
     @staticmethod
     def _find_driver() -> Any:
