@@ -7,6 +7,7 @@ import signal
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 from zlib import crc32
@@ -17,11 +18,10 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from gauge_mc.devices import BACKENDS, Device
+from gauge_mc.devices import BACKENDS, Backend, Device
 from gauge_mc.devices.cache import cache_folder
 from gauge_mc.devices.cpu import compiler
 from gauge_mc.devices.cpu.device import CpuDevice
-from gauge_mc.devices.cuda.device import CudaDevice
 from gauge_mc.errors import GaugeError
 from gauge_mc.run import forecast
 from tests import emulator
@@ -85,6 +85,8 @@ one for uninitialised.
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Tests marked `gpu` run without one, and kernels must compile without warnings."""
     parser.addoption("--emulate-gpu", action="store_true", help="run GPU code on the CPU")
+    words = "run code for AMD GPUs on the CPU"
+    parser.addoption("--emulate-hip", action="store_true", help=words)
     words = "fail if kernels that are compiled give warnings, which depend on the compiler"
     parser.addoption("--forbid-warnings", action="store_true", help=words)
     words = "of the files, take one of so many parts, which the number chooses"
@@ -113,6 +115,8 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.dist = "worksteal"
     if config.getoption("--emulate-gpu"):
         emulator.enable()
+    if config.getoption("--emulate-hip"):
+        emulator.enable_hip()
     config.pluginmanager.register(Meter())
     times = config.getoption("--times")
     if (times or config.getoption("--budget")) and not hasattr(config, "workerinput"):
@@ -294,12 +298,24 @@ def names_of(mark: pytest.Mark) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
+def gpus() -> Backend:
+    """Return the backend of the GPUs of this machine, which may be emulated; else the usual one.
+
+    Tests call it ``cuda``, as their parameter.
+    """
+    numbered = [one for one in BACKENDS.values() if one.numbered]
+    for backend in sorted(numbered, key=lambda one: -one.preference):
+        with suppress(GaugeError):
+            if backend.count():
+                return backend
+    return BACKENDS["cuda"]
+
+
 def has_gpu() -> bool:
     """Return whether there is a GPU that works, or an emulated one."""
-    try:
-        return BACKENDS["cuda"].count() > 0
-    except GaugeError:
-        return False
+    with suppress(GaugeError):
+        return gpus().count() > 0
+    return False
 
 
 def open_by_name(name: str, threads: int = 2) -> Device:
@@ -307,7 +323,7 @@ def open_by_name(name: str, threads: int = 2) -> Device:
     if name.startswith("cpu"):
         return CpuDevice(threads, lanes=int(name[4:]))
     try:
-        return CudaDevice()
+        return gpus().open()
     except GaugeError as error:
         pytest.skip(str(error))
 

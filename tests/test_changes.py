@@ -11,7 +11,7 @@ from gauge_mc.devices.cuda import compiler
 from gauge_mc.devices.kernels import Kernel
 from tests.tools import changes, checked, compile_cuda
 from tests.tools.changes import CHECKOUT, changed_files, files_with_tests
-from tests.tools.compile_cuda import cover, loose, variants
+from tests.tools.compile_cuda import CUDA, TOOLCHAINS, cover, variants
 from tests.toys.installed import REGISTRIES
 
 
@@ -92,6 +92,7 @@ def test_files_that_differ_from_main(tmp_path, monkeypatch):
         ("cuda_src/arch/gpu.h", True),
         ("cuda_src/arch/cpu.h", False),
         ("cuda_src/dirac/transport.h", False),
+        ("cuda_src/arch/hip.h", False),
         ("gauge_mc/devices/cuda/bounds.py", True),
         ("README.md", False),
     ],
@@ -152,11 +153,42 @@ def test_instructions_that_differ_between_machines_are_found():
     strict = "    fma.rn.f32 %f1, %f2, %f3, %f4;\n@%p1 mul.rn.f64 %a, %b, %c;\n"
     strict += "sqrt.rn.f32 %f1, %f2;\n"
     others = "    mul.f32 %f1, %f2, %f3;\n@!%p2 rsqrt.approx.ftz.f32 %f1, %f2;\nadd.f32 a, b, c;\n"
-    assert loose(strict) == []
-    assert loose(strict + others) == ["add.f32", "mul.f32", "rsqrt.approx.ftz.f32"]
+    assert CUDA.loose(strict) == []
+    assert CUDA.loose(strict + others) == ["add.f32", "mul.f32", "rsqrt.approx.ftz.f32"]
 
 
 def test_strict_variants_of_every_kernel_of_links_are_compiled():
     kernel = Kernel("flow_stage")
     found = cover([(kernel, one) for one in variants(kernel)])
     assert {one.strict for _, one in found} == {False, True}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "%1 = fmul contract float %2, %3",
+        "%1 = fadd nsz contract double %2, %3",
+        "%1 = fdiv float %2, %3, !fpmath !4",
+        "%1 = tail call float @llvm.fmuladd.f32(float %2, float %3, float %4)",
+        "%1 = call float @llvm.log.f32(float %2)",
+        'attributes #0 = { "denormal-fp-math-f32"="preserve-sign,preserve-sign" }',
+    ],
+)
+def test_what_llvm_may_compute_differently_is_found(line):
+    strict = "%1 = fmul float %2, %3\n%4 = tail call float @llvm.fma.f32(float %1, float %2)\n"
+    strict += "%5 = fcmp olt float %1, %2\n%6 = call double @llvm.amdgcn.rsq.f64(double %7)\n"
+    assert TOOLCHAINS["hip"].loose(strict) == []
+    assert len(TOOLCHAINS["hip"].loose(strict + line)) == 1
+
+
+def test_kernels_for_amd_gpus_are_compiled_again_if_their_header_or_their_compiler_differs(
+    monkeypatch,
+):
+    kernel, tools, read = Kernel("overrelaxation"), TOOLCHAINS["hip"], Path.read_bytes
+    before = compile_cuda.digest_of_kernel(kernel, tools)
+    for name in ("cuda_src/arch/hip.h", "gauge_mc/devices/hip/compiler.py"):
+        changed = CHECKOUT / name
+        monkeypatch.setattr(
+            Path, "read_bytes", lambda one, it=changed: read(one) + b"/" * (one == it)
+        )
+        assert compile_cuda.digest_of_kernel(kernel, tools) != before

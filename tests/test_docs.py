@@ -42,6 +42,7 @@ from gauge_mc.scans.averages import average
 from gauge_mc.smearing import SMEARINGS
 from gauge_mc.temporal_links import TEMPORAL_LINKS
 from tests.fits.tables import has_table, write_tables
+from tests.tools.compile_cuda import TOOLCHAINS
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted(
@@ -357,3 +358,29 @@ def test_links_between_files_lead_to_files(root):
     ]
     assert len(links) > 100
     assert [one for one in links if not (root / one[0].parent / one[1]).exists()] == []
+
+
+def test_the_table_of_machines_is_what_is_tried(root):
+    """What every change tries is in ``.ci/run``, and the reverse."""
+    page = (root / "docs/how-to/install.md").read_text()
+    ci = (root / ".ci/run").read_text()
+    lines = page.partition("## Which machines\n")[2].partition("\n## ")[0].splitlines()
+    rows = [[one.strip() for one in line.strip("|").split("|")] for line in lines if "|" in line]
+    named = []
+    for machine, *tried, run, since in rows[2:]:
+        for cell in tried:
+            commands = re.findall("`([^`]+)`", cell)
+            if cell.startswith("every change"):
+                named += commands
+            paths = (word for one in commands for word in one.split() if word.endswith(".py"))
+            assert all((root / one).is_file() or one == "compile_cuda.py" for one in paths), cell
+        if "AMD" in machine:
+            text = (root / "README.md").read_text()
+            assert (run == "never") is ("never run on hardware" in text)
+        assert f"\n## {since} " in (root / "CHANGELOG.md").read_text(), machine
+    assert [one for one in named if one not in ci] == []
+    assert {*re.findall(r"--emulate-\w+", ci)} == {one for one in named if "--emulate" in one}
+    backends = {*re.findall(r"compile_cuda\.py(?: --backend \w+)?", ci)}
+    assert backends == {one for one in named if "compile" in one}
+    for name, tools in TOOLCHAINS.items():
+        assert f"{tools.architecture}, where" in page, name

@@ -51,7 +51,7 @@ INLINE real larger_or_nan(real a, real b) {
     asm("max.NaN.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
     return c;
 #else
-    return a >= b ? a : (b != b) | (a == a) ? b : a;
+    return a >= b ? a : ((b != b) | (a == a)) ? b : a;
 #endif
 }
 

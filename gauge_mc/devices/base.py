@@ -48,7 +48,7 @@ class BufferPart:
 
 @dataclass(frozen=True)
 class Registers:
-    """Register usage of a kernel, as reported by the CUDA compiler."""
+    """Register usage of a kernel, as reported by the compiler."""
 
     count: int
     """Registers per thread."""
@@ -425,6 +425,10 @@ class Backend(ABC):
             such device or nothing is wrong with it.
         """
         return None
+
+    def is_here(self) -> bool:
+        """Return whether the diagnosis of this machine is to mention such devices at all."""
+        return True
 
     @abstractmethod
     def open(self, ordinal: int = 0, threads: int | None = None, worker: bool = False) -> Device:

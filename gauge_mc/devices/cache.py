@@ -37,7 +37,7 @@ def cache_folder() -> Path:
 
 
 OWN_FILES = re.compile(
-    r"\.?.+-[0-9a-f]{24}\.(so|cubin|txt|lock|json)(\..+\.tmp)?"
+    r"\.?.+-[0-9a-f]{24}\.(so|cubin|hsaco|txt|lock|json)(\..+\.tmp)?"
     r"|\.?bounds-.+\.(json|\d+)(\..+\.tmp)?"
 )
 """Pattern of the names of files of the cache; other files may be in the same folder."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 
@@ -122,7 +122,8 @@ def choose_devices(
             f"--devices {devices} is not possible with --backend {backend}: give a number of GPUs, "
             f"a list of GPUs such as 0,2, all, or {parts}."
         )
-    return _numbered(max(numbered, key=lambda one: one.preference), devices)
+    usual = max(numbered, key=lambda one: one.preference)  # which says why it is not usable
+    return _numbered(_preferred_of(numbered) or usual, devices)
 
 
 def hint() -> str | None:
@@ -183,13 +184,19 @@ def open_host() -> Device:
 
 def _preferred() -> Backend:
     """Return the usable backend with the highest preference."""
-    for one in sorted(BACKENDS.values(), key=lambda one: -one.preference):
-        try:
+    found = _preferred_of(BACKENDS.values())
+    if found is None:
+        raise GaugeError("No device is usable; run `gauge-mc doctor` to see why.")
+    return found
+
+
+def _preferred_of(backends: Iterable[Backend]) -> Backend | None:
+    """Return the usable one of some backends with the highest preference; None if none is."""
+    for one in sorted(backends, key=lambda one: -one.preference):
+        with suppress(GaugeError):
             if one.count():
                 return one
-        except GaugeError:
-            continue
-    raise GaugeError("No device is usable; run `gauge-mc doctor` to see why.")
+    return None
 
 
 def _parts(backend: Backend, count: int, threads: int | None) -> tuple[DeviceChoice, ...]:

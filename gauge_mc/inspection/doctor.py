@@ -79,7 +79,8 @@ def _devices(backend: Backend) -> Iterator[Finding]:
     try:
         count = backend.count()
     except GaugeError as error:
-        yield Finding(backend.label, False, str(error), backend.remedy)
+        if backend.is_here():
+            yield Finding(backend.label, False, str(error), backend.remedy)
         return
     for ordinal in range(count):
         subject = f"{backend.label} {ordinal}" if backend.numbered else backend.label

@@ -27,7 +27,7 @@ from gauge_mc.devices import BACKENDS
 from gauge_mc.devices.base import Registers
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.devices.cuda import device as cuda_device
-from gauge_mc.devices.cuda.compiler import registers_of
+from gauge_mc.devices.cuda.compiler import CudaCompiler
 from gauge_mc.devices.cuda.kernel import SweepFunction
 from gauge_mc.domain.device_group import DeviceGroup, open_device_group
 from gauge_mc.domain.lattice import Lattice
@@ -382,12 +382,14 @@ def test_registers_are_those_of_the_function_that_ran(gpu, monkeypatch):
     """Small lattices run whole sweeps in one launch; others, and several GPUs, single steps."""
     monkeypatch.setattr(timing, "COPY_EXTENT", 4)
 
+    registers_of = CudaCompiler.registers_of
+
     def reported(report, function):
         if registers_of(report, function) is None:
             return None
         return WHOLE if function.endswith("_sweep") else SINGLE
 
-    monkeypatch.setattr(cuda_device, "registers_of", reported)
+    monkeypatch.setattr(CudaCompiler, "registers_of", staticmethod(reported))
     fits = SweepFunction.fits
     monkeypatch.setattr(  # as on a GPU with few multiprocessors
         SweepFunction, "fits", lambda self, *grid: math.prod(grid) < 4096 and fits(self, *grid)

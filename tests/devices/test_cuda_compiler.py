@@ -12,7 +12,7 @@ from gauge_mc.devices.cache import run_compiler
 from gauge_mc.devices.cpu.compiler import find_compiler
 from gauge_mc.devices.cuda import compiler
 from gauge_mc.devices.cuda.bounds import DEFAULT
-from gauge_mc.devices.cuda.compiler import CudaCompiler, find_cuda_compiler, registers_of
+from gauge_mc.devices.cuda.compiler import CudaCompiler, find_cuda_compiler
 from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.errors import GaugeError, NoKernelsError
 from tests.tools.compile_cuda import variants
@@ -202,7 +202,7 @@ def test_the_library_makes_the_machine_code_of_nvcc(tmp_path, name, strict):
         report = run_compiler(name, kernel.translation_unit(variant, "Tile"), command, target)
         made[one] = machine_code(target.read_bytes())
         assert made[one]
-        assert registers_of(report, name).count > 0
+        assert CudaCompiler.registers_of(report, name).count > 0
     if NVCC and NVCC.release == NVRTC.release:
         assert made[NVCC] == made[NVRTC]
 
@@ -225,6 +225,6 @@ def test_register_report():
     0 bytes spill stores, 0 bytes spill loads\nptxas info : Used 80 registers, used 0
     entry function 'step'
     16 bytes spill stores, 20 bytes spill loads\nptxas info : Used 96 registers, used 0"""
-    assert registers_of(report, "step") == Registers(96, 36)
-    assert registers_of(report, "step_sweep") == Registers(80, 0)
-    assert registers_of(report, "other") is None
+    assert CudaCompiler.registers_of(report, "step") == Registers(96, 36)
+    assert CudaCompiler.registers_of(report, "step_sweep") == Registers(80, 0)
+    assert CudaCompiler.registers_of(report, "other") is None

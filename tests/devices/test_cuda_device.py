@@ -26,9 +26,9 @@ def test_a_gpu_whose_memory_is_full_works(gpu, monkeypatch):
         raise driver.MemoryError("cuDevicePrimaryCtxRetain failed: out of memory")
 
     contexts = SimpleNamespace(of=full, make_current=lambda context: None)
-    monkeypatch.setattr(CudaDevice, "_contexts", contexts)
+    monkeypatch.setattr(type(gpu), "_contexts", contexts)
     with pytest.raises(GaugeError, match="The memory of GPU 0 is full") as caught:
-        CudaDevice()
+        type(gpu)()
     assert "does not work" not in str(caught.value)
 
 
@@ -43,9 +43,9 @@ def test_a_gpu_before_volta_is_refused(monkeypatch):
 
 @pytest.mark.gpu
 def test_an_architecture_that_the_compiler_does_not_know_is_named(gpu, monkeypatch):
-    old = CudaDevice(gpu.ordinal)
+    old = type(gpu)(gpu.ordinal)
     old.architecture = "sm_70"
-    monkeypatch.setattr(CudaCompiler, "compiles_for", lambda self, name: name != "sm_70")
+    monkeypatch.setattr(type(gpu._compiler), "compiles_for", lambda self, name: name != "sm_70")
     monkeypatch.setattr(device, "compiled", Mock(side_effect=NoKernelsError("no such GPU")))
     with pytest.raises(NoKernelsError, match=r"architecture sm_70, for which .* does not"):
         old.kernel(COLD, Variant("single", (GROUPS["su2"].choice,)))
@@ -57,8 +57,8 @@ def test_an_architecture_that_the_compiler_does_not_know_is_named(gpu, monkeypat
 @pytest.mark.gpu
 def test_memory_is_freed_after_the_work_of_the_gpus_that_access_it(gpu, monkeypatch):
     """The driver may wait for this GPU, and does not wait for the others."""
-    other, waited = CudaDevice(gpu.ordinal), []
-    monkeypatch.setattr(CudaDevice, "synchronize", lambda self: waited.append(self))
+    other, waited = type(gpu)(gpu.ordinal), []
+    monkeypatch.setattr(type(gpu), "synchronize", lambda self: waited.append(self))
     buffer = gpu.allocate(64)
     del buffer
     assert waited == [gpu]
@@ -74,11 +74,11 @@ def test_memory_is_freed_after_the_work_of_the_gpus_that_access_it(gpu, monkeypa
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("between", [False, True])
-def test_memory_that_is_still_written_is_not_freed(between):
+def test_memory_that_is_still_written_is_not_freed(gpu, between):
     """Copies of a GPU are issued, and the memory to which they go is given up at once."""
-    if BACKENDS["cuda"].count() < 2:
+    if BACKENDS[gpu.backend].count() < 2:
         pytest.skip("there is one GPU")
-    one, two = CudaDevice(0), CudaDevice(1)
+    one, two = type(gpu)(0), type(gpu)(1)
     target = two if between else one
     source, to = one.allocate(2**20), target.allocate(2**20)
     send = one.prepare_copies([Copy(source.address, target, to.address)], 2**20)

@@ -1,6 +1,7 @@
 """What Python reads of the kernel sources."""
 
 import ctypes
+import re
 from pathlib import Path
 
 import pytest
@@ -228,6 +229,6 @@ def test_what_cannot_be_read_is_refused(declaration, sentence, tmp_path):
 
 def test_only_arch_knows_the_machine():
     paths = [path for path in source_folder().rglob("*") if path.suffix in (".h", ".cu")]
-    naming = {path.parent.name for path in paths if "__CUDACC__" in path.read_text()}
+    naming = {path.parent.name for path in paths if re.search("__(CUDACC|HIP)__", path.read_text())}
     assert len(paths) > 20
     assert naming == {"arch"}

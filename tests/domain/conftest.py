@@ -2,12 +2,11 @@
 
 import pytest
 
-from gauge_mc.devices import BACKENDS
 from gauge_mc.devices.cpu.device import CpuDevice
-from gauge_mc.devices.cuda.device import CudaDevice
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
+from tests.conftest import gpus
 
 LATTICE = Lattice(4, 8, 4, 12)
 DIVISIONS = [(12,), (6, 6), (2, 10), (4, 3, 5), (2, 2, 2, 6)]
@@ -29,13 +28,14 @@ def open_group(kind: str, slices: tuple[int, ...]) -> DeviceGroup:
             cpu.cache_bytes = 100_000 if kind.endswith("w") else 2**30
         return DeviceGroup(cpus, slices=slices)
     try:
-        count = BACKENDS["cuda"].count()
-        gpus = tuple(CudaDevice(n % count) for n in range(len(slices)))
+        backend = gpus()
+        count = backend.count()
+        opened = tuple(backend.open(n % count) for n in range(len(slices)))
     except GaugeError as error:
         pytest.skip(str(error))
-    for gpu in gpus if kind.endswith("sent") else ():
+    for gpu in opened if kind.endswith("sent") else ():
         gpu.reaches = lambda other: False
-    return DeviceGroup(gpus, slices=slices)
+    return DeviceGroup(opened, slices=slices)
 
 
 @pytest.fixture(params=[pytest.param("su2", marks=pytest.mark.slow), "su3"])

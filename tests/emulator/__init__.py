@@ -22,6 +22,7 @@ CPU. A grid barrier at which a block never arrives hangs, as on a GPU.
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 from gauge_mc.devices.cache import cache_folder
 
@@ -29,6 +30,9 @@ FOLDER = Path(__file__).resolve().parent
 
 NVCC = FOLDER / "nvcc"
 """The emulated CUDA compiler."""
+
+HIPCC = FOLDER / "hipcc"
+"""The same for AMD GPUs."""
 
 CACHE = "emulated"
 """Name of the cache folder for emulated kernels, within the folder of all others."""
@@ -41,6 +45,24 @@ def enable() -> None:
         raise RuntimeError(f"GPUs cannot be emulated: {loaded.__file__} is already loaded.")
     os.environ.update(environment())
     sys.path.insert(0, str(FOLDER))
+
+
+def enable_hip() -> None:
+    """Emulate AMD GPUs in this process, in which there are then no others."""
+    from gauge_mc.devices.hip import driver
+    from tests.emulator.hip import Library
+
+    os.environ.update(environment() | {"PYTHONPATH": os.environ.get("PYTHONPATH", "")})
+    library = Library()
+    driver.hip_library = lambda: library
+
+
+def driver() -> Any:
+    """Return the driver of the GPUs that are emulated in this process, or None."""
+    for name in ("pycuda.driver", "tests.emulator.pycuda.driver"):
+        if hasattr(sys.modules.get(name), "_schedule"):
+            return sys.modules[name]
+    return None
 
 
 def environment() -> dict[str, str]:

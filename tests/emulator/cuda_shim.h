@@ -44,8 +44,10 @@ inline double __hiloint2double(int high, int low) {
     return __builtin_bit_cast(double, (unsigned long long)(unsigned)high << 32 | (unsigned)low);
 }
 // Only the order of the bytes 3, 2, 1, 0 is emulated.
+#ifndef __HIP__  // where arch/hip.h has them
 template <class T> inline void __stcs(T* at, const T& value) { *at = value; }
 template <class T> inline T __ldcs(const T* at) { return *at; }
+#endif
 inline int __float2int_rn(float x) { return (int)std::nearbyint(x); }
 inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
     const unsigned long long bytes = (unsigned long long)y << 32 | x;
@@ -239,6 +241,12 @@ template <class T> inline T atomicAdd(T* address, T value) {
     return old;
 }
 inline unsigned atomicAdd(unsigned* address, int value) { return atomicAdd(address, (unsigned)value); }
+
+#ifdef __HIP__  // the same for the barrier of a grid
+#define __HIP_MEMORY_SCOPE_AGENT 0
+inline unsigned __hip_atomic_fetch_add(unsigned* address, unsigned value, int, int) { return atomicAdd(address, value); }
+inline unsigned __hip_atomic_load(const unsigned* address, int, int) { return *(volatile const unsigned*)address; }
+#endif
 
 // Nobody polls these.
 inline void atomicXor(unsigned* address, unsigned value) { *address ^= value; }

@@ -5,6 +5,7 @@
 
 import pytest
 
+from tests import emulator
 from tests.domain.conftest import open_group
 from tests.emulator import orders
 
@@ -27,8 +28,8 @@ def alone():
 @pytest.fixture
 def ordered(request):
     """Let the emulated GPUs work in an order."""
-    driver = pytest.importorskip("pycuda.driver")
-    if not hasattr(driver, "_schedule"):
+    driver = emulator.driver()
+    if driver is None:
         pytest.skip("a real GPU has an order of its own")
     with orders.order_of(driver, request.param):
         yield

@@ -123,8 +123,9 @@ def test_a_run_without_overrelaxation(tmp_path, devices, request):
     whole = make_run(tmp_path / "whole", **values)
     on_gpu = devices == "1"
     if on_gpu:
-        request.getfixturevalue("gpu").close()
-        values["backend"] = "cuda"
+        gpu = request.getfixturevalue("gpu")
+        gpu.close()
+        values["backend"] = gpu.backend
     for configs in (1, 3):
         path = make_run(tmp_path / "other", devices=devices, **(values | {"configs": configs}))
     for name in ("plaquette", "polyakov"):

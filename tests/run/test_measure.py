@@ -176,7 +176,7 @@ def test_any_number_of_gpus_makes_the_same_table(run, gpu, no_lost_memory):
     tables = set()
     for devices in (["--devices", "1"], ["--devices", "0,"], []):  # all, if nothing is said
         output = run / "gpus.csv"
-        words = ["measure", "wilson-loops", run, *FEW, "--output", output, "--backend", "cuda"]
+        words = ["measure", "wilson-loops", run, *FEW, "--output", output, "--backend", gpu.backend]
         app([str(word) for word in (*words, *devices, "--quiet")], standalone_mode=False)
         tables.add(output.read_bytes())
         output.unlink()

@@ -652,7 +652,7 @@ def test_runs_in_other_threads(folder, whole, how):
 @pytest.mark.gpu
 def test_runs_on_a_gpu_in_other_threads(folder, gpu, no_lost_memory):
     gpu.close()
-    how = {**TINY, "backend": "cuda", "progress": False, "observables": [energy, slices]}
+    how = {**TINY, "backend": gpu.backend, "progress": False, "observables": [energy, slices]}
     expected = generate(output="expected", **how)
     for _ in range(2):
         (path,) = in_threads(lambda: generate(output="run", **how).path)
@@ -664,8 +664,11 @@ def test_runs_on_a_gpu_in_other_threads(folder, gpu, no_lost_memory):
 @pytest.mark.parametrize("devices", ["cpu", "cpu:2", pytest.param("1", marks=pytest.mark.gpu)])
 def test_memory_is_freed_when_a_run_ends(folder, devices, request):
     """At once, and not when Python next looks for objects that refer to each other."""
+    backend = "cpu"
     if devices == "1":
-        request.getfixturevalue("gpu").close()
+        gpu = request.getfixturevalue("gpu")
+        backend = gpu.backend
+        gpu.close()
     memory = []
 
     def look(chain):
@@ -673,7 +676,7 @@ def test_memory_is_freed_when_a_run_ends(folder, devices, request):
 
     gc.disable()
     try:
-        make("run", on_update=look, backend="cuda" if devices == "1" else "cpu", devices=devices)
+        make("run", on_update=look, backend=backend, devices=devices)
         assert memory
         assert not [buffer() for buffer in memory if buffer()]
     finally:

@@ -123,8 +123,8 @@ def changed_kernels() -> Iterator[Path]:
 
     passed = checked.recorded()
     for path in (CHECKOUT / "cuda_src/kernels").glob("*.cu"):
-        digest = compile_cuda.digest_of_kernel(Kernel(path.stem))
-        if passed.get(f"CUDA kernel {path.stem}") != digest:
+        kernel = Kernel(path.stem)
+        if passed.get(compile_cuda.CUDA.key(kernel)) != compile_cuda.digest_of_kernel(kernel):
             yield path
 
 

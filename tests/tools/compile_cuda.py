@@ -1,13 +1,15 @@
-"""Compile all CUDA kernels with warnings as errors; this needs nvcc or NVRTC but no GPU.
+"""Compile all kernels for GPUs with warnings as errors; this needs a compiler but no GPU.
 
-python tests/tools/compile_cuda.py [--architecture sm_90] [--jobs 2] [--changed] [--record]
-    [--compiler libnvrtc.so.13]
+python tests/tools/compile_cuda.py [--backend cuda] [--architecture sm_90] [--jobs 2] [--changed]
+    [--values] [--record] [--compiler libnvrtc.so.13]
+
+For NVIDIA GPUs the compiler is nvcc or NVRTC, for AMD GPUs, with --backend hip, it is hipcc.
 
 Print the registers that each variant needs and the bytes that it spills. Variants are left out only
 as `variants` says and, with --changed, if the sources of the kernel have been compiled before, as
 `checked` records, or if others cover them: each kernel is compiled with each of its choices, and
-any two choices meet in some kernel. Strict variants must have no instruction whose result another
-processor does not have; see `loose`.
+any two choices meet in some kernel, but not with --values. Strict variants must have no instruction
+whose result another processor does not have; see `Toolchain.loose`.
 """
 
 import argparse
@@ -16,8 +18,9 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
@@ -25,7 +28,8 @@ from gauge_mc import defaults
 from gauge_mc.actions import ACTIONS
 from gauge_mc.devices.cache import run_compiler
 from gauge_mc.devices.cuda.bounds import DEFAULT, default_bounds
-from gauge_mc.devices.cuda.compiler import CudaCompiler, find_cuda_compiler, registers_of
+from gauge_mc.devices.cuda.compiler import CudaCompiler, GpuCompiler, find_cuda_compiler
+from gauge_mc.devices.hip.compiler import QUIET, HipCompiler, find_hip_compiler, resources_of
 from gauge_mc.devices.kernels import REAL_BYTES, Kernel, Variant
 from gauge_mc.devices.source import included, source_folder
 from gauge_mc.domain.lattice import Lattice
@@ -46,12 +50,9 @@ from gauge_mc.updates.chain_versions import ROUNDED, UNBIASED, norms_of
 from gauge_mc.updates.heatbath import MANY_REPLICAS, ONE_REPLICA
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from tests.covers import beyond_pairs
+from tests.covers import beyond_pairs, beyond_values
 from tests.tools import checked
 from tests.tools.checked import CHECKOUT, digest_of
-
-HOST_WARNINGS = ["-Xcompiler", "-Wall,-Wextra"]
-"""Options of nvcc for warnings of the C++ compiler that it calls."""
 
 FILE_ORDERS = {
     one.stored(Lattice(2, 2, 2, 2), group, precision).order.choice
@@ -179,53 +180,7 @@ COMMON = (
 )
 """Files on which all variants depend."""
 
-
-def digest_of_kernel(kernel: Kernel) -> str:
-    """Return the digest of the sources and options on which a kernel's variants depend on GPUs."""
-    sources = {one for variant in variants(kernel) for one in included(kernel.roots(variant))}
-    common = {one for name in COMMON for one in CHECKOUT.glob(name)}
-    read = digest_of({one for one in sources if not one.match("arch/cpu*.h")} | common)
-    variants_of_all = (
-        Variant(one, strict=strict) for one in REAL_BYTES for strict in (False, True)
-    )
-    commands = [CudaCompiler("nvcc").command("", one, DEFAULT) for one in variants_of_all]
-    return hashlib.sha256(f"{read} {commands}".encode()).hexdigest()[:24]
-
-
-def cover(jobs: Sequence[tuple[Kernel, Variant]]) -> list[tuple[Kernel, Variant]]:
-    """Return variants in which every pair of a kernel and a choice, and of two choices, occurs."""
-    found = [
-        {
-            "kernel": kernel.name,
-            "precision": variant.precision,
-            "large": variant.large,
-            "strict": variant.strict,
-            **{one.kind: one for one in variant.choices},
-        }
-        for kernel, variant in jobs
-    ]
-    left_out = {*beyond_pairs(found)}
-    return [job for number, job in enumerate(jobs) if number not in left_out]
-
-
-def report(kernel: Kernel, variant: Variant, compiler: CudaCompiler, architecture: str) -> str:
-    """Compile a variant and return a line with its register usage."""
-    command = compiler.command(architecture, variant, default_bounds(variant))
-    unit = kernel.translation_unit(variant, "Tile")
-    with tempfile.TemporaryDirectory() as folder:
-        output = Path(folder) / f"{kernel.name}.cubin"
-        further = [] if compiler.is_library else HOST_WARNINGS
-        printed = run_compiler(kernel.name, unit, [*command, *further], output)
-        if warning := re.search(r".*\bwarning\b.*", printed, re.IGNORECASE):
-            raise GaugeError(f"The kernel {kernel.name} ({variant}): {warning[0]}")
-        if variant.strict:
-            check_strict(kernel, unit, command, Path(folder))
-    found = registers_of(printed, kernel.name)
-    needs = f"{found.count:4} registers {found.spilled:4} bytes spilled" if found else printed
-    return f"{kernel.name:21}{variant!s:28}{'large' * variant.large:6}{needs}"
-
-
-LOOSE = re.compile(
+PTX = re.compile(
     r"""
     ^\s* (?:@!?%p\d+\s+)?
     ( \w+(?:\.\w+)*\.(?:approx|full|ftz)[.\w]* | (?:add|sub|mul|mad)\.f(?:32|64) ) \s
@@ -236,14 +191,152 @@ LOOSE = re.compile(
 0, and sums and products without a rounding, which the assembler may fuse.
 """
 
+LLVM = re.compile(
+    r"""
+    \b( f(?:add|sub|mul|div|neg|rem)\ (?:\w+\ )*?(?:fast|reassoc|arcp|contract|afn)
+    | llvm\.(?:fmuladd|exp2?|log(?:2|10)?|sin|cos|pow)\.\w+
+    | llvm\.amdgcn\.(?:rcp|exp|log|sin|cos)\.f\w+ )\b
+    | ( !fpmath | "denormal-fp-math(?:-f32)?"="preserve-sign )
+    """,
+    re.VERBOSE,
+)
+"""The same in LLVM's language: what may be reordered, fused or approximated, and functions of
+which each machine has its own. Divisions and roots of the libraries are built from fused operations
+behind an approximation.
+"""
 
-def loose(ptx: str) -> list[str]:
-    """Return the instructions that are not the same on all machines, each once."""
-    return sorted({*LOOSE.findall(ptx)})
+
+@dataclass(frozen=True)
+class Toolchain:
+    """The compilation of kernels for GPUs of a maker."""
+
+    name: str
+    """Name of the interface by which GPUs are used."""
+    find: Callable[[], GpuCompiler | None]
+    """Function that returns the compiler of this machine."""
+    compiler: Callable[[str], GpuCompiler]
+    """Function that returns the compiler in a file."""
+    missing: str
+    """Words for what was not found."""
+    architecture: str
+    """Architecture for which kernels are compiled by default."""
+    warnings: Sequence[str]
+    """Options for more warnings."""
+    text: dict[str, Sequence[str]]
+    """Options that take the place of others, to write what the assembler reads."""
+    pattern: re.Pattern[str]
+    """Pattern of what is not the same on all machines."""
+    own: Sequence[str]
+    """Further files on which variants depend."""
+    others: Sequence[str]
+    """Patterns of headers that are not read."""
+
+    def loose(self, text: str) -> list[str]:
+        """Return the instructions that are not the same on all machines, each once."""
+        return sorted({"".join(found) for found in self.pattern.findall(text)})
+
+    def key(self, kernel: Kernel) -> str:
+        """Return the name under which the digest of a kernel is recorded."""
+        return f"{self.name} kernel {kernel.name}"
 
 
-def check_strict(kernel: Kernel, unit: str, command: Sequence[str], folder: Path) -> None:
-    """Compile a strict kernel to PTX, and refuse instructions that are not those of IEEE 754.
+TOOLCHAINS = {
+    "cuda": Toolchain(
+        name="CUDA",
+        find=find_cuda_compiler,
+        compiler=CudaCompiler,
+        missing="nvcc and NVRTC were",
+        architecture="sm_90",
+        warnings=("-Xcompiler", "-Wall,-Wextra"),
+        text={"-cubin": ["-ptx"]},
+        pattern=PTX,
+        own=(),
+        others=("arch/cpu*.h", "arch/hip.h"),
+    ),
+    "hip": Toolchain(
+        name="HIP",
+        find=find_hip_compiler,
+        compiler=HipCompiler,
+        missing="hipcc was",
+        architecture="gfx90a",
+        warnings=("-Wall", "-Wextra", *QUIET),  # which -Wall has brought back
+        text={"-c": ["-S", "-emit-llvm"]},
+        pattern=LLVM,
+        own=("gauge_mc/devices/hip/compiler.py",),
+        others=("arch/cpu*.h",),
+    ),
+}
+CUDA = TOOLCHAINS["cuda"]
+
+
+def digest_of_kernel(kernel: Kernel, tools: Toolchain = CUDA) -> str:
+    """Return the digest of the sources and options on which a kernel's variants depend on GPUs."""
+    sources = {one for variant in variants(kernel) for one in included(kernel.roots(variant))}
+    common = {one for name in (*COMMON, *tools.own) for one in CHECKOUT.glob(name)}
+    read = {one for one in sources if not any(map(one.match, tools.others))}
+    variants_of_all = (
+        Variant(one, strict=strict) for one in REAL_BYTES for strict in (False, True)
+    )
+    commands = [
+        tools.compiler(tools.name).command(tools.architecture, one, DEFAULT)
+        for one in variants_of_all
+    ]
+    text = f"{digest_of(read | common)} {commands}"
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def cover(
+    jobs: Sequence[tuple[Kernel, Variant]], values: bool = False
+) -> list[tuple[Kernel, Variant]]:
+    """Return variants in which every pair of a kernel and a choice, and of two choices, occurs.
+
+    With `values`, it is only every kernel and every choice.
+    """
+    found = [
+        {
+            "kernel": kernel.name,
+            "precision": variant.precision,
+            "large": variant.large,
+            "strict": variant.strict,
+            **{one.kind: one for one in variant.choices},
+        }
+        for kernel, variant in jobs
+    ]
+    left_out = {*(beyond_values if values else beyond_pairs)(found)}
+    return [job for number, job in enumerate(jobs) if number not in left_out]
+
+
+def report(
+    kernel: Kernel, variant: Variant, tools: Toolchain, compiler: GpuCompiler, architecture: str
+) -> str:
+    """Compile a variant and return a line with its register usage."""
+    command = compiler.command(architecture, variant, default_bounds(variant))
+    unit = kernel.translation_unit(variant, "Tile")
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / f"{kernel.name}.object"
+        further = [] if getattr(compiler, "is_library", False) else tools.warnings
+        printed = run_compiler(kernel.name, unit, [*command, *further], output)
+        if warning := re.search(r".*\bwarning\b.*", printed, re.IGNORECASE):
+            raise GaugeError(f"The kernel {kernel.name} ({variant}): {warning[0]}")
+        if variant.strict:
+            check_strict(kernel, unit, tools, command, Path(folder))
+    needs = usage(printed, kernel.name, compiler)
+    return f"{kernel.name:21}{variant!s:28}{'large' * variant.large:6}{needs}"
+
+
+def usage(printed: str, function: str, compiler: GpuCompiler) -> str:
+    """Return what a function needs, in words."""
+    if found := resources_of(printed, function):
+        needs = f"{found.shared:6} bytes of LDS {found.waves:2} waves"
+        return f"{found.vectors:4} registers {found.spilled:4} bytes spilled {needs}"
+    found = compiler.registers_of(printed, function)
+    return f"{found.count:4} registers {found.spilled:4} bytes spilled" if found else printed
+
+
+def check_strict(
+    kernel: Kernel, unit: str, tools: Toolchain, command: Sequence[str], folder: Path
+) -> None:
+    """Compile a strict kernel to text, and refuse instructions that are not those of IEEE 754.
 
     Raises
     ------
@@ -251,8 +344,9 @@ def check_strict(kernel: Kernel, unit: str, command: Sequence[str], folder: Path
         If there are any.
     """
     output = folder / f"{kernel.name}.ptx"
-    run_compiler(kernel.name, unit, ["-ptx" if one == "-cubin" else one for one in command], output)
-    if found := loose(output.read_text()):
+    words = [new for one in command for new in tools.text.get(one, [one])]
+    run_compiler(kernel.name, unit, words, output)
+    if found := tools.loose(output.read_text()):
         raise GaugeError(
             f"The strict variant of the kernel {kernel.name} has {', '.join(found)}, whose results "
             "depend on the machine; compute them from operations of IEEE 754."
@@ -264,35 +358,41 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--architecture", default="sm_90")
-    parser.add_argument("--compiler", help="file of nvcc or of the library NVRTC")
+    parser.add_argument("--backend", choices=TOOLCHAINS, default="cuda")
+    parser.add_argument("--architecture", help="by default sm_90 or gfx90a")
+    parser.add_argument("--compiler", help="file of nvcc, of the library NVRTC, or of hipcc")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument(
         "--changed",
         action="store_true",
         help="only a cover of the variants of kernels whose sources have not been compiled before",
     )
+    parser.add_argument(
+        "--values", action="store_true", help="a cover of all kernels and choices, but not of pairs"
+    )
     parser.add_argument("--record", action="store_true", help="record what has been compiled")
     arguments = parser.parse_args()
-    named = arguments.compiler
-    compiler = CudaCompiler(named) if named else find_cuda_compiler()
+    named, tools = arguments.compiler, TOOLCHAINS[arguments.backend]
+    architecture = arguments.architecture or tools.architecture
+    compiler = tools.compiler(named) if named else tools.find()
     if compiler is None:
-        print("nvcc and NVRTC were not found: no CUDA kernels were compiled")
+        print(f"{tools.missing} not found: no {tools.name} kernels were compiled")
         return 0
     kernels = [Kernel(path.stem) for path in sorted((source_folder() / "kernels").glob("*.cu"))]
-    digests = {f"CUDA kernel {kernel.name}": digest_of_kernel(kernel) for kernel in kernels}
+    digests = {tools.key(kernel): digest_of_kernel(kernel, tools) for kernel in kernels}
     before = checked.recorded().items() if arguments.changed else ()
     new = {name for name, _ in digests.items() - before}
     differing = [
         (kernel, variant)
         for kernel in kernels
-        if f"CUDA kernel {kernel.name}" in new
+        if tools.key(kernel) in new
         for variant in variants(kernel)
     ]
-    chosen = cover(differing) if arguments.changed else differing
+    is_covered = arguments.changed or arguments.values
+    chosen = cover(differing, arguments.values) if is_covered else differing
     with ThreadPoolExecutor(arguments.jobs) as pool:
         jobs = [
-            pool.submit(report, kernel, variant, compiler, arguments.architecture)
+            pool.submit(report, kernel, variant, tools, compiler, architecture)
             for kernel, variant in chosen
         ]
         try:
@@ -306,7 +406,7 @@ def main() -> int:
         checked.add(digests)
     print(compiler)
     found = f"{len(jobs)} of {len(differing)} variants of {len(new)} of {len(kernels)} kernels"
-    print(f"{found} compiled for {arguments.architecture}")
+    print(f"{found} compiled for {architecture}")
     return 0
 
 

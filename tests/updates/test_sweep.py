@@ -64,7 +64,15 @@ def updates(slab):
     return slab.kernel(HEATBATH, *WILSON, PHILOX, ONE_REPLICA), slab.kernel(OVERRELAXATION, *WILSON)
 
 
+@pytest.fixture
+def whole_sweeps(gpu):
+    """Let the GPU be one that runs whole sweeps in one launch."""
+    if not gpu.runs_whole_sweeps:
+        pytest.skip(f"{gpu.interface} does not run whole sweeps in one launch")
+
+
 @pytest.mark.gpu
+@pytest.mark.usefixtures("whole_sweeps")
 def test_one_launch_a_sweep_equals_one_a_step(group, precision, gpu):
     def chain(one_launch):
         field = Field.hot(Lattice(8, 8, 8, 6), group, precision, gpu, seed=2)
@@ -80,6 +88,7 @@ def test_one_launch_a_sweep_equals_one_a_step(group, precision, gpu):
 
 
 @pytest.mark.gpu
+@pytest.mark.usefixtures("whole_sweeps")
 def test_blocks_do_not_wait_for_each_other_beside_other_processes(gpu, monkeypatch, tmp_path):
     variant = Field.cold(Lattice(4, 4, 4, 4), "su2", "single", gpu).slabs[0].variant(*WILSON)
     monkeypatch.setenv("CUDA_MPS_PIPE_DIRECTORY", str(tmp_path))

@@ -33,7 +33,7 @@ class Cuda(Backend):
     name = "cuda"
     label = "GPU"
     numbered = True
-    preference = 1
+    preference = 2
     bench_extent = 48
     busy_sites = 2**20
     remedy = INSTALL
@@ -105,7 +105,7 @@ class Cuda(Backend):
             count = self.count()
             yield self._energy(count)
             if count > 1:
-                yield _peers(load_driver(), count)
+                yield peer_copies(load_driver(), count)
 
     def _energy(self, count: int) -> Finding:
         """Check whether the energy of all GPUs can be read."""
@@ -134,7 +134,7 @@ def _mismatch(compiler: CudaCompiler) -> str | None:
     )
 
 
-def _peers(driver: Any, count: int) -> Finding:
+def peer_copies(driver: Any, count: int) -> Finding:
     """Check which pairs of GPUs can copy to each other directly."""
     gpus = [driver.Device(ordinal) for ordinal in range(count)]
     pairs = list(permutations(range(count), 2))

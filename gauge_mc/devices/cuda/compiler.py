@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Protocol
 
 from gauge_mc.devices.base import Registers
 from gauge_mc.devices.cache import answer_of, version_of
@@ -45,6 +46,23 @@ PROGRAM = Path(__file__).with_name("nvrtc.py")
 
 LIBRARY = "libnvrtc.so.[0-9]*"
 """Pattern of the name of this library, which ends with its release."""
+
+
+class GpuCompiler(Protocol):
+    """A compiler of kernels for GPUs."""
+
+    @property
+    def identity(self) -> str:
+        """Its own description of its version."""
+
+    def compiles_for(self, architecture: str) -> bool:
+        """Return whether it knows an architecture; True if it does not say."""
+
+    def command(self, architecture: str, variant: Variant, bounds: Bounds) -> list[str]:
+        """Return the command that compiles a kernel for an architecture."""
+
+    def registers_of(self, report: str, function: str) -> Registers | None:
+        """Read the register usage of a function from a report of the compiler, or return None."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +118,16 @@ class CudaCompiler:
             f"-DMIN_BLOCKS={bounds.blocks}",
             *variant.definitions,
         ]
+
+    @staticmethod
+    def registers_of(report: str, function: str) -> Registers | None:
+        """Read the register usage of a function from the report of ``ptxas -v``, or return None."""
+        report = report.partition(f"entry function '{function}'")[2].partition("entry function")[0]
+        used = re.search(r"Used (\d+) registers", report)
+        spilled = re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", report)
+        if not used or not spilled:
+            return None
+        return Registers(int(used[1]), int(spilled[1]) + int(spilled[2]))
 
 
 def find_cuda_compiler() -> CudaCompiler | None:
@@ -162,13 +190,3 @@ def _can_run(path: str) -> bool:
 
 def _release_of_name(path: Path) -> list[int]:
     return [int(word) for word in re.findall(r"\d+", path.name)]
-
-
-def registers_of(report: str, function: str) -> Registers | None:
-    """Read the register usage of a function from the report of ``ptxas -v``, or return None."""
-    report = report.partition(f"entry function '{function}'")[2].partition("entry function")[0]
-    used = re.search(r"Used (\d+) registers", report)
-    spilled = re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", report)
-    if not used or not spilled:
-        return None
-    return Registers(int(used[1]), int(spilled[1]) + int(spilled[2]))

@@ -16,13 +16,19 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.devices.base import Buffer, Copy, Device, Event, Offer
+from gauge_mc.devices.base import Buffer, Copy, Device, Event, Launch, Offer
 from gauge_mc.devices.cache import compiled
 from gauge_mc.devices.cuda.bounds import Bounds, TunedBounds, candidates, default_bounds
-from gauge_mc.devices.cuda.compiler import registers_of, usable_compiler
+from gauge_mc.devices.cuda.compiler import GpuCompiler, usable_compiler
 from gauge_mc.devices.cuda.driver import INSTALL, LEAST_CAPABILITY, load_driver
 from gauge_mc.devices.cuda.graphs import RecordedLaunches
-from gauge_mc.devices.cuda.kernel import CudaBuffer, CudaKernel, SweepFunction, best_tile
+from gauge_mc.devices.cuda.kernel import (
+    WARP,
+    CudaBuffer,
+    CudaKernel,
+    SweepFunction,
+    best_tile,
+)
 from gauge_mc.devices.cuda.nvml import gpu_counter
 from gauge_mc.devices.cuda.sharing import CudaForeignBuffer, CudaSharedBuffer
 from gauge_mc.devices.energy import EnergyCounter
@@ -33,7 +39,7 @@ LEAST_BYTES = 16
 """Minimum size of an allocation, in bytes."""
 
 
-class _Contexts(threading.local):
+class Contexts(threading.local):
     """The primary contexts that a thread has retained, and the one that is current.
 
     Contexts are kept until the thread ends, for two reasons. When PyCUDA releases a context, it
@@ -68,6 +74,9 @@ class _Contexts(threading.local):
 class CudaDevice:
     """One GPU in its primary context, which the thread that creates this object retains.
 
+    A subclass for GPUs with another driver and compiler overrides the attributes below `interface`
+    and the methods that find these; the driver has the form of ``pycuda.driver``.
+
     Parameters
     ----------
     ordinal : int
@@ -81,29 +90,36 @@ class CudaDevice:
     """
 
     backend = "cuda"
+    interface = "CUDA"
+    """The interface by which programs use these GPUs, as shown to the user."""
+    monitor = "nvidia-smi"
+    """The command that shows what the GPUs do."""
+    install_command = INSTALL
+    """The command that installs another compiler."""
+    object_suffix = ".cubin"
+    """Suffix of compiled kernels."""
+    warp = WARP
+    """Number of threads that execute together."""
+    runs_whole_sweeps = True
+    """Whether whole sweeps of small lattices run in one launch."""
     libraries: tuple[Kernel, ...] = ()
     packet_bytes = 16
     cache_bytes = 0
     in_host_memory = False
     has_side_stream = True
-    _contexts = _Contexts()
+    _contexts = Contexts()
 
     def __init__(self, ordinal: int = 0):
-        self._driver = load_driver()
+        self._driver = self._find_driver()
         count = self._driver.Device.count()
         if ordinal >= count:
-            raise GaugeError(f"There is no GPU {ordinal}: CUDA sees {count}, numbered from 0.")
-        self._compiler = usable_compiler()
+            raise GaugeError(
+                f"There is no GPU {ordinal}: {self.interface} sees {count}, numbered from 0."
+            )
+        self._compiler = self._find_compiler()
         self.compiler_name = str(self._compiler)
         device = self._driver.Device(ordinal)
-        major, minor = device.compute_capability()
-        if (major, minor) < LEAST_CAPABILITY:
-            raise GaugeError(
-                f"GPU {ordinal}, {device.name()}, has compute capability {major}.{minor}, but "
-                "kernels are written for {}.{} (Volta, 2017) and later: use the CPU, or choose "
-                "another GPU with --devices.".format(*LEAST_CAPABILITY)
-            )
-        self.architecture = f"sm_{major}{minor}"
+        self.architecture = self._architecture_of(device, ordinal)
         self._device = device
         self._reached: dict[int, bool] = {}
         self._users: WeakSet[CudaDevice] = WeakSet((self,))  # which access the GPU's memory
@@ -121,12 +137,11 @@ class CudaDevice:
             if isinstance(error, self._driver.MemoryError):
                 raise GaugeError(
                     f"The memory of GPU {ordinal} is full ({error}): end other programs that use "
-                    "it, which `nvidia-smi` shows, or choose another GPU with --devices."
+                    f"it, which `{self.monitor}` shows, or choose another GPU with --devices."
                 ) from error
             raise GaugeError(
-                f"GPU {ordinal} does not work ({error}): check the output of `nvidia-smi`."
+                f"GPU {ordinal} does not work ({error}): check the output of `{self.monitor}`."
             ) from error
-        self._multiprocessors = device.multiprocessor_count
         self.name = f"{device.name()} (GPU {ordinal})"
         atexit.register(self.close)
         self.tuned = TunedBounds(device.name())
@@ -138,6 +153,32 @@ class CudaDevice:
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
+
+    @staticmethod
+    def _find_driver() -> Any:
+        return load_driver()
+
+    @staticmethod
+    def _find_compiler() -> GpuCompiler:
+        return usable_compiler()
+
+    @staticmethod
+    def _architecture_of(device: Any, ordinal: int) -> str:
+        """Return the name of a GPU's architecture for the compiler.
+
+        Raises
+        ------
+        GaugeError
+            If kernels are not written for it.
+        """
+        major, minor = device.compute_capability()
+        if (major, minor) < LEAST_CAPABILITY:
+            raise GaugeError(
+                f"GPU {ordinal}, {device.name()}, has compute capability {major}.{minor}, but "
+                "kernels are written for {}.{} (Volta, 2017) and later: use the CPU, or choose "
+                "another GPU with --devices.".format(*LEAST_CAPABILITY)
+            )
+        return f"sm_{major}{minor}"
 
     def lanes(self, precision: str) -> int:
         """Return 1: every thread works on one site."""
@@ -156,15 +197,15 @@ class CudaDevice:
             command = one.command(self.architecture, variant, bounds)
             try:
                 self._files[key] = compiled(
-                    kernel, variant, command, one.identity, ".cubin", "Tile"
+                    kernel, variant, command, one.identity, self.object_suffix, "Tile"
                 )
             except NoKernelsError as error:
                 if one.compiles_for(self.architecture):
                     raise
                 raise NoKernelsError(
                     f"{self.name} is of the architecture {self.architecture}, for which {one} does "
-                    f"not compile: run `{INSTALL}`, or put the bin folder of a CUDA toolkit that "
-                    "knows it first on PATH."
+                    f"not compile: run `{self.install_command}`, or put the bin folder of a "
+                    f"{self.interface} toolkit that knows it first on PATH."
                 ) from error
         return self._files[key]
 
@@ -200,16 +241,17 @@ class CudaDevice:
         except self._driver.Error as error:
             raise NoKernelsError(
                 f"The compiled kernel {path} cannot be loaded ({error}): run `gauge-mc doctor "
-                "--clear-cache`, and check the output of `nvidia-smi`."
+                f"--clear-cache`, and check the output of `{self.monitor}`."
             ) from error
         self._modules.append(module)
         sweep = None
         # Blocks that wait for each other must all be resident, which other processes could prevent.
-        usable = whole_sweeps and not _is_shared_with_processes()
+        usable = self.runs_whole_sweeps and whole_sweeps and not _is_shared_with_processes()
+        registers_of = self._compiler.registers_of
         if usable and (found := registers_of(report, f"{kernel.name}_sweep")):
             function = module.get_function(f"{kernel.name}_sweep")
             counter = self.allocate(LEAST_BYTES)
-            sweep = SweepFunction(function, found, self._multiprocessors, counter)
+            sweep = SweepFunction(function, found, self._device.multiprocessor_count, counter)
         self._kernels[kernel, variant] = CudaKernel(
             self,
             module.get_function(kernel.name),
@@ -219,6 +261,7 @@ class CudaDevice:
             kernel.sums,
             kernel.paired,
             kernel.shared,
+            self.warp,
         )
 
     def tuning_choices(self, kernel: Kernel, variant: Variant) -> list[Bounds]:
@@ -240,7 +283,7 @@ class CudaDevice:
         """Return the number of partial sums per time slice: one per thread block."""
         # Sum kernels use the default bounds, because tuning must not change the order of additions.
         threads = default_bounds(variant).threads
-        return math.prod(extents) // best_tile(extents, 1, threads).threads
+        return math.prod(extents) // best_tile(extents, 1, threads, warp=self.warp).threads
 
     def allocate(self, nbytes: int) -> CudaBuffer:
         """Allocate memory filled with zeros.
@@ -305,9 +348,7 @@ class CudaDevice:
         self.activate()
         return self._new_event().record(self.stream)
 
-    def recorded(
-        self, launches: Callable[[], object], others: Sequence[Device] = ()
-    ) -> RecordedLaunches:
+    def recorded(self, launches: Callable[[], object], others: Sequence[Device] = ()) -> Launch:
         """Return a call that repeats launches; see `Device.recorded`."""
         return RecordedLaunches(launches, self, others, self._driver.Error)
 
@@ -424,7 +465,7 @@ class CudaDevice:
         self._contexts.make_current(None)
 
 
-def _wait_for(users: Iterable[CudaDevice], contexts: _Contexts) -> None:
+def _wait_for(users: Iterable[CudaDevice], contexts: Contexts) -> None:
     """Wait for GPUs, and leave the current context as it is."""
     before = contexts.current
     for device in users:

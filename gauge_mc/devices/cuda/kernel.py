@@ -28,7 +28,7 @@ SWEEP_THREADS = constants(LAUNCH)["SWEEP_THREADS"]
 """Maximum number of threads per block if whole sweeps run in one launch."""
 
 WARP = 32
-"""Number of threads that execute together."""
+"""Number of threads that execute together on NVIDIA GPUs."""
 
 MOST_WARPS, MOST_BLOCKS = 32, 16
 """Warps and blocks that fit on any multiprocessor since 2017, if there are enough registers."""
@@ -78,7 +78,7 @@ class Tile:
         """The number of sites of one parity."""
         return self.half_x * self.y * self.z * self.t
 
-    def cost(self, slices: int, shares: int = 1) -> float:
+    def cost(self, slices: int, shares: int = 1, warp: int = WARP) -> float:
         """Estimate the time per site, in arbitrary units.
 
         The estimate is a product of factors. Links outside the tile must be loaded: those across
@@ -90,8 +90,8 @@ class Tile:
         """
         outside = 1 + 0.5 / self.half_x + 1 / self.y + 1 / self.z + 1.5 / self.t
         threads = self.threads * shares
-        idle = -(-threads // WARP) * WARP / threads
-        few = 1 + WARP / threads
+        idle = -(-threads // warp) * warp / threads
+        few = 1 + warp / threads
         empty = -(-slices // self.t) * self.t / slices
         return outside * idle * few * empty * max(1.0, CACHE_LINE_THREADS / self.half_x)
 
@@ -126,7 +126,9 @@ def tile_structure() -> type[ctypes.Structure]:
 
 
 @functools.cache
-def best_tile(extents: tuple[int, int, int], slices: int, threads: int, shares: int = 1) -> Tile:
+def best_tile(
+    extents: tuple[int, int, int], slices: int, threads: int, shares: int = 1, warp: int = WARP
+) -> Tile:
     """Return the tile with the lowest cost.
 
     Parameters
@@ -139,6 +141,8 @@ def best_tile(extents: tuple[int, int, int], slices: int, threads: int, shares: 
         Maximum number of threads per block.
     shares : int
         Number of threads of a block for each site.
+    warp : int
+        Number of threads that execute together.
     """
 
     def divisors(n: int) -> list[int]:
@@ -150,7 +154,7 @@ def best_tile(extents: tuple[int, int, int], slices: int, threads: int, shares: 
     fitting = (
         t for t in tiles if t.threads * shares <= threads and t.z * t.t * shares <= MOST_THREADS_Z
     )
-    return min(fitting, key=lambda t: t.cost(slices, shares))
+    return min(fitting, key=lambda t: t.cost(slices, shares, warp))
 
 
 class CudaBuffer:
@@ -227,6 +231,8 @@ class CudaKernel:
         Whether a thread works on both sites of a slot.
     shared : bool
         Whether threads share the work on a site, as the argument ``shares`` says.
+    warp : int
+        Number of threads that execute together.
     """
 
     def __init__(
@@ -239,6 +245,7 @@ class CudaKernel:
         sums: bool,
         paired: bool = False,
         shared: bool = False,
+        warp: int = WARP,
     ):
         self._device = device
         self._function = function
@@ -248,6 +255,7 @@ class CudaKernel:
         self._sums = sums
         self._paired = paired
         self._shared = shared
+        self._warp = warp
 
     def registers(self, steps: ctypes.Array[Any] | None = None) -> Registers | None:
         """Return the register usage of a function; see `LoadedKernel.registers`."""
@@ -335,7 +343,7 @@ class CudaKernel:
         x, y, z = steps[0].geometry.extent
         extents = x, y // work.rows_y, z // work.rows_z
         each, times = (steps[0].shares.threads, steps[0].shares.blocks) if self._shared else (1, 1)
-        tile = best_tile(extents, 1 if self._sums else work.slices, threads, each)
+        tile = best_tile(extents, 1 if self._sums else work.slices, threads, each, self._warp)
         parities = 1 if work.parity < 2 or self._paired else 2
         blocks = extents[2] // tile.z * parities * -(-work.slices // tile.t)
         grid = (extents[0] // 2 // tile.half_x, extents[1] // tile.y, blocks * times)

@@ -1,0 +1,97 @@
+"""The HIP backend: AMD GPUs, with kernels compiled by hipcc. It has never run on hardware."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from gauge_mc.devices import BACKENDS
+from gauge_mc.devices.base import Backend, Finding
+from gauge_mc.devices.cuda import peer_copies
+from gauge_mc.devices.hip import driver
+from gauge_mc.devices.hip.driver import INSTALL, gpus_of_system, load_driver, refusal
+from gauge_mc.errors import GaugeError
+
+if TYPE_CHECKING:
+    from gauge_mc.devices.hip.device import HipDevice
+
+JOIN = "sudo usermod -aG render,video $USER   # and log in again"
+
+
+class Hip(Backend):
+    """The AMD GPUs that are visible to HIP."""
+
+    name = "hip"
+    label = "GPU"
+    numbered = True
+    preference = 1
+    bench_extent = 48
+    busy_sites = 2**20
+    remedy = INSTALL
+
+    def count(self) -> int:
+        """Return the number of GPUs; see `Backend.count`."""
+        from gauge_mc.devices.hip.compiler import usable_compiler
+
+        count = int(load_driver().Device.count())
+        usable_compiler()
+        return count
+
+    def hint(self) -> str | None:
+        """Explain why a GPU that HIP could use cannot be used; see `Backend.hint`."""
+        if not gpus_of_system() or driver.hip_library() is None:
+            return None
+        try:
+            self.count()
+        except GaugeError as error:
+            return f"There is a GPU, but it cannot be used: {error}"
+        return None
+
+    def is_here(self) -> bool:
+        """Return whether there is an AMD GPU, or HIP's library; see `Backend.is_here`."""
+        return gpus_of_system() > 0 or driver.hip_library() is not None
+
+    def open(self, ordinal: int = 0, threads: int | None = None, worker: bool = False) -> HipDevice:
+        """Open a GPU; see `Backend.open`."""
+        from gauge_mc.devices.hip.device import HipDevice
+
+        return HipDevice(ordinal)
+
+    def identity(self, ordinal: int) -> str:
+        """Return the PCI bus address of a GPU."""
+        return str(load_driver().Device(ordinal).pci_bus_id())
+
+    def findings(self) -> Iterator[Finding]:
+        """Check HIP, the compiler, permissions, energy counters, and copies between GPUs."""
+        from gauge_mc.devices.hip.compiler import find_hip_compiler
+
+        if not self.is_here():
+            return
+        there = driver.hip_library() is not None
+        detail = "installed" if there else "not installed"
+        yield Finding("HIP (AMD GPUs)", there, detail, INSTALL)
+        compiler = find_hip_compiler()
+        yield Finding("HIP compiler", compiler is not None, str(compiler or "not found"), INSTALL)
+        if reason := refusal():
+            yield Finding("AMD driver", False, reason, JOIN)
+        with suppress(GaugeError):  # reported when the GPUs are tested
+            count = self.count()
+            yield self._energy(count)
+            if count > 1:
+                yield peer_copies(load_driver(), count)
+
+    def _energy(self, count: int) -> Finding:
+        """Check whether the energy of all GPUs can be read."""
+        from gauge_mc.devices.hip.rsmi import INSTALL as REMEDY
+        from gauge_mc.devices.hip.rsmi import gpu_counter
+
+        subject = f"energy of the {self.label}s"
+        try:
+            counters = [gpu_counter(self.identity(ordinal)) for ordinal in range(count)]
+        except GaugeError as error:
+            return Finding(subject, False, f"not available: {error}", REMEDY)
+        return Finding(subject, True, ", ".join(sorted({one.source for one in counters})))
+
+
+BACKENDS.register(Hip())

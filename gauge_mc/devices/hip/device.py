@@ -1,0 +1,63 @@
+"""The device of the HIP backend: an AMD GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gauge_mc.devices.base import Device, Launch
+from gauge_mc.devices.cuda.device import Contexts, CudaDevice
+from gauge_mc.devices.energy import EnergyCounter
+from gauge_mc.devices.hip.compiler import HipCompiler, usable_compiler, wave_of
+from gauge_mc.devices.hip.driver import INSTALL, load_driver
+from gauge_mc.devices.hip.rsmi import gpu_counter
+
+
+class HipDevice(CudaDevice):
+    """One AMD GPU, which works as an NVIDIA GPU does but for its driver and its compiler.
+
+    Whole sweeps are not run in one launch, because blocks that wait for each other must all be
+    resident, and how many are has never been tried.
+
+    Parameters
+    ----------
+    ordinal : int
+        HIP's number of the GPU.
+
+    Raises
+    ------
+    GaugeError
+        If HIP's library or a compiler are missing, or the GPU does not exist or does not work.
+    """
+
+    backend = "hip"
+    interface = "HIP"
+    monitor = "rocm-smi"
+    install_command = INSTALL
+    object_suffix = ".hsaco"
+    runs_whole_sweeps = False
+    _contexts = Contexts()
+
+    def __init__(self, ordinal: int = 0):
+        super().__init__(ordinal)
+        self.warp = wave_of(self.architecture)
+
+    @staticmethod
+    def _find_driver() -> Any:
+        return load_driver()
+
+    @staticmethod
+    def _find_compiler() -> HipCompiler:
+        return usable_compiler()
+
+    @staticmethod
+    def _architecture_of(device: Any, ordinal: int) -> str:
+        return str(device.architecture())
+
+    def recorded(self, launches: Callable[[], object], others: Sequence[Device] = ()) -> Launch:
+        """Return a call that repeats launches one by one; see `Device.recorded`."""
+        return launches
+
+    def energy_counters(self) -> list[EnergyCounter]:
+        """Return the counter of the GPU; see `Device.energy_counters`."""
+        return [gpu_counter(self._device.pci_bus_id())]

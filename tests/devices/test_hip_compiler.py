@@ -1,0 +1,82 @@
+"""The compiler of kernels for AMD GPUs: where it is, its options and its reports."""
+
+import re
+
+import pytest
+
+from gauge_mc.devices.base import Registers
+from gauge_mc.devices.cuda.bounds import Bounds
+from gauge_mc.devices.hip import compiler
+from gauge_mc.devices.hip.compiler import HipCompiler, Resources, resources_of, waves
+from gauge_mc.devices.kernels import Variant
+from gauge_mc.devices.source import source_folder
+from gauge_mc.errors import GaugeError
+
+REPORT = """x.cu:44:1: remark: Function Name: step [-Rpass-analysis=kernel-resource-usage]
+x.cu:44:1: remark:     SGPRs: 82 [-Rpass-analysis=kernel-resource-usage]
+x.cu:44:1: remark:     VGPRs: 66 [-Rpass-analysis=kernel-resource-usage]
+x.cu:44:1: remark:     AGPRs: 4 [-Rpass-analysis=kernel-resource-usage]
+x.cu:44:1: remark:     ScratchSize [bytes/lane]: 16 [-Rpass-analysis=kernel-resource-usage]
+x.cu:44:1: remark:     Occupancy [waves/SIMD]: 7 [-Rpass-analysis=kernel-resource-usage]
+x.cu:44:1: remark:     VGPRs Spill: 3 [-Rpass-analysis=kernel-resource-usage]
+x.cu:44:1: remark:     LDS Size [bytes/block]: 512 [-Rpass-analysis=kernel-resource-usage]
+x.cu:44:1: remark: Function Name: step_sweep [-Rpass-analysis=kernel-resource-usage]
+x.cu:44:1: remark:     VGPRs: 98 [-Rpass-analysis=kernel-resource-usage]
+"""
+
+
+def test_a_report_is_read():
+    assert resources_of(REPORT, "step") == Resources(70, 16, 512, 7)
+    assert HipCompiler.registers_of(REPORT, "step") == Registers(70, 16)
+    assert HipCompiler.registers_of(REPORT, "step_sweep") is None  # it is cut off
+    assert HipCompiler.registers_of(REPORT, "other") is None
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_strict_kernels_are_rounded_as_ieee_754_says(strict):
+    command = HipCompiler("hipcc").command(
+        "gfx90a", Variant("single", strict=strict), Bounds(128, 4)
+    )
+    assert command[:3] == ["env", "HIP_PLATFORM=amd", "hipcc"]
+    assert "--offload-arch=gfx90a" in command
+    assert {"-DMAX_THREADS=128", "-DMIN_BLOCKS=2"} <= {*command}
+    assert ("-ffp-contract=off" in command) is strict
+    assert ("-fgpu-flush-denormals-to-zero" in command) is not strict
+    assert ("-fno-hip-fp32-correctly-rounded-divide-sqrt" in command) is not strict
+
+
+@pytest.mark.parametrize(
+    ("architecture", "bounds", "expected"),
+    [
+        ("gfx90a", Bounds(128, 4), 2),
+        ("gfx908", Bounds(64, 4), 1),
+        ("gfx942", Bounds(64, 1), 1),
+        ("gfx1030", Bounds(128, 4), 8),
+        ("gfx1100", Bounds(256, 1), 4),
+    ],
+)
+def test_as_many_threads_are_resident_as_on_a_multiprocessor(architecture, bounds, expected):
+    assert waves(architecture, bounds) == expected
+
+
+def test_the_compiler_is_on_the_path_or_in_the_folder_of_rocm(tmp_path, monkeypatch):
+    monkeypatch.setattr(compiler.shutil, "which", lambda name: None)
+    monkeypatch.setenv("ROCM_PATH", str(tmp_path))
+    monkeypatch.delenv("HIP_PATH", raising=False)
+    with pytest.raises(GaugeError, match=r"No compiler of kernels for AMD GPUs was found: install"):
+        compiler.usable_compiler()
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "hipcc"
+    program.write_text("#!/bin/sh\necho HIP version: 6.1.2-$HIP_PLATFORM\n")
+    program.chmod(0o755)
+    assert str(compiler.usable_compiler()) == f"HIP version: 6.1.2-amd, {program}"
+    monkeypatch.setattr(compiler.shutil, "which", lambda name: f"/usr/bin/{name}")
+    assert compiler.usable_compiler() == HipCompiler("/usr/bin/hipcc")
+
+
+def test_no_kernel_depends_on_the_width_of_a_wave():
+    """Waves have 64 threads or 32; the emulator runs one thread after the other."""
+    words = r"\bwarpSize\b|__shfl|__ballot|__any|__all\(|__syncwarp|__activemask|cooperative_groups"
+    paths = [path for path in source_folder().rglob("*") if path.suffix in (".h", ".cu")]
+    assert len(paths) > 100
+    assert [path.name for path in paths if re.search(words, path.read_text())] == []

@@ -1,0 +1,130 @@
+"""Choosing and opening AMD GPUs, which are emulated."""
+
+import os
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from gauge_mc.devices import BACKENDS, DeviceChoice, choose_devices, cuda
+from gauge_mc.devices import hip as backend
+from gauge_mc.devices.choice import hint
+from gauge_mc.devices.cpu.device import CpuDevice
+from gauge_mc.devices.cuda import compiler as cuda_compiler
+from gauge_mc.devices.hip import compiler, driver, rsmi
+from gauge_mc.devices.hip.device import HipDevice
+from gauge_mc.domain.device_group import DeviceGroup
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import GaugeError
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.random_field import Random
+from gauge_mc.inspection.doctor import _devices
+from gauge_mc.updates.heatbath import heatbath
+from tests import emulator
+from tests.emulator.hip import Library
+
+HIP = BACKENDS["hip"]
+
+
+def absent(*_):
+    raise GaugeError("there is none.")
+
+
+@pytest.fixture
+def machine(monkeypatch, tmp_path):
+    """Make this a machine with four AMD GPUs and without NVIDIA GPUs."""
+    library = Library()
+    monkeypatch.setattr(driver, "hip_library", lambda: library)
+    monkeypatch.setattr(backend, "gpus_of_system", lambda: 4)
+    monkeypatch.setattr(driver, "INTERFACE", tmp_path / "kfd")
+    monkeypatch.setattr(compiler, "_paths", lambda: iter([str(emulator.HIPCC)]))
+    monkeypatch.setattr(cuda, "load_driver", absent)
+    monkeypatch.setattr(rsmi, "NAMES", (str(tmp_path / "none.so"),))
+    rsmi._load.cache_clear()
+    return library
+
+
+def test_amd_gpus_are_chosen_where_there_are_no_others(machine, monkeypatch):
+    assert HIP.count() == 4
+    assert choose_devices() == (DeviceChoice("hip", 0),)
+    assert choose_devices("2") == (DeviceChoice("hip", 0), DeviceChoice("hip", 1))
+    assert choose_devices("3,", "hip")[0].name == "GPU 3"
+    assert hint() is None
+    two = SimpleNamespace(Device=SimpleNamespace(count=lambda: 2))
+    monkeypatch.setattr(cuda, "load_driver", lambda: two)
+    one = cuda_compiler.CudaCompiler("nvcc")
+    monkeypatch.setattr(cuda_compiler, "find_cuda_compiler", lambda: one)
+    assert choose_devices() == (DeviceChoice("cuda", 0),)
+    assert choose_devices("all", "hip")[-1] == DeviceChoice("hip", 3)
+
+
+def test_what_an_amd_gpu_lacks_is_said(machine, monkeypatch):
+    monkeypatch.setattr(compiler, "_paths", lambda: iter([]))
+    assert "GPU, but it cannot be used: No compiler of kernels for AMD GPUs was found" in hint()
+    with pytest.raises(GaugeError, match=r"no usable|there is none"):
+        choose_devices("1")
+    assert choose_devices() == (DeviceChoice("cpu"),)
+    monkeypatch.setattr(driver, "hip_library", lambda: None)
+    assert hint() is None  # who does not use HIP need not hear of it
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_the_diagnosis_mentions_amd_gpus_where_there_are_any(machine, monkeypatch, there):
+    monkeypatch.setattr(backend, "gpus_of_system", lambda: int(there))
+    monkeypatch.setattr(driver, "hip_library", lambda: None)
+    found = list(HIP.findings())
+    assert [one.subject for one in found] == (["HIP (AMD GPUs)", "HIP compiler"] if there else [])
+    gpus = [*_devices(HIP)]
+    assert ["libamdhip64.so was not found" in one.detail for one in gpus] == [True] * there
+
+
+def test_findings_of_amd_gpus(machine, monkeypatch, tmp_path):
+    found = {one.subject: one for one in HIP.findings()}
+    assert found["HIP (AMD GPUs)"].works
+    assert "HIP version: emulated" in found["HIP compiler"].detail
+    assert found["energy of the GPUs"].detail.startswith("not available: the library")
+    assert found["copies between GPUs"].detail == "all GPUs copy to each other directly"
+    (tmp_path / "kfd").touch()
+    monkeypatch.setattr(driver.os, "access", lambda *_: False)
+    refused = {one.subject: one for one in HIP.findings()}["AMD driver"]
+    assert not refused.works
+    assert refused.remedy.startswith("sudo usermod -aG render,video")
+
+
+def test_opening(machine):
+    gpu = HIP.open(2)
+    assert gpu.name == "Emulated GPU (GPU 2)"
+    assert (gpu.architecture, gpu.warp) == ("gfx90a", 64)
+    with pytest.raises(GaugeError, match="There is no GPU 4: HIP sees 4, numbered from 0"):
+        HIP.open(4)
+    with pytest.raises(GaugeError, match=r"none\.so of ROCm does not load"):
+        gpu.energy_counters()
+    assert HIP.identity(2) == "0000:03:00.0"
+    gpu.close()
+    machine.failing["hipStreamCreate"] = 719
+    with pytest.raises(GaugeError, match=r"GPU 1 does not work .*: check the output of `rocm-smi`"):
+        HIP.open(1)
+    machine.failing["hipStreamCreate"] = 2
+    with pytest.raises(GaugeError, match=r"memory of GPU 1 is full .* which `rocm-smi` shows"):
+        HIP.open(1)
+
+
+@pytest.mark.slow
+def test_updates_are_those_of_the_cpu_and_of_several_amd_gpus(machine, monkeypatch):
+    for name, value in emulator.environment().items():
+        monkeypatch.setenv(name, value)
+    assert os.environ["GAUGE_MC_CACHE"].endswith(emulator.CACHE)
+
+    def chain(*devices):
+        group = DeviceGroup(devices)
+        field = Field.hot(Lattice(4, 4, 4, 6), "su2", "double", group, seed=2)
+        heatbath(field, 2.3, Random.for_field(field, seed=8), sweeps=2)
+        links = field.to_numpy()
+        del field
+        group.close()
+        return links
+
+    one = chain(HipDevice(0))
+    assert np.array_equal(one, chain(HipDevice(0), HipDevice(1)))
+    assert np.abs(one - chain(CpuDevice(1))).max() < 1e-12
+    assert {"hipModuleLaunchKernel", "hipEventRecord"} <= {*machine.calls}
