@@ -186,7 +186,7 @@ def test_a_release_without_a_function_is_named(library, monkeypatch):
     ("content", "expected"),
     [
         (b"AMD Instinct MI210".ljust(396, b"\0") + b"gfx90a:sramecc+:xnack-\0", "gfx90a"),
-        (b"gfx1030".ljust(256, b"\0") + bytes(904) + b"gfx1030\0", "gfx1030"),
+        (b"gfx1030".ljust(256, b"\0") + bytes(904) + b"gfx1032\0", "gfx1032"),
         (b"AMD Radeon Graphics".ljust(1160, b"\0") + b"gfx1100\0", "gfx1100"),
         (b"AMD Instinct MI300X".ljust(1160, b"\0") + b"gfx942:sramecc+:xnack-\0", "gfx942"),
         (b"Some GPU\0", None),
