@@ -49,8 +49,8 @@ class Hip(Backend):
         return None
 
     def is_here(self) -> bool:
-        """Return whether there is an AMD GPU, or HIP's library; see `Backend.is_here`."""
-        return gpus_of_system() > 0 or library.hip_library() is not None
+        """Return whether there is an AMD GPU; see `Backend.is_here`."""
+        return gpus_of_system() > 0
 
     def open(self, ordinal: int = 0, threads: int | None = None, worker: bool = False) -> HipDevice:
         """Open a GPU; see `Backend.open`."""
