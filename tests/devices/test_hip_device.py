@@ -12,6 +12,7 @@ from gauge_mc.devices.choice import hint
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.devices.cuda import compiler as cuda_compiler
 from gauge_mc.devices.hip import compiler, driver, rsmi
+from gauge_mc.devices.hip import library as loader
 from gauge_mc.devices.hip.device import HipDevice
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
@@ -34,7 +35,7 @@ def absent(*_):
 def machine(monkeypatch, tmp_path):
     """Make this a machine with four AMD GPUs and without NVIDIA GPUs."""
     library = Library()
-    monkeypatch.setattr(driver, "hip_library", lambda: library)
+    monkeypatch.setattr(loader, "hip_library", lambda: library)
     monkeypatch.setattr(backend, "gpus_of_system", lambda: 4)
     monkeypatch.setattr(driver, "INTERFACE", tmp_path / "kfd")
     monkeypatch.setattr(compiler, "_paths", lambda: iter([str(emulator.HIPCC)]))
@@ -64,14 +65,14 @@ def test_what_an_amd_gpu_lacks_is_said(machine, monkeypatch):
     with pytest.raises(GaugeError, match=r"no usable|there is none"):
         choose_devices("1")
     assert choose_devices() == (DeviceChoice("cpu"),)
-    monkeypatch.setattr(driver, "hip_library", lambda: None)
+    monkeypatch.setattr(loader, "hip_library", lambda: None)
     assert hint() is None  # who does not use HIP need not hear of it
 
 
 @pytest.mark.parametrize("there", [False, True])
 def test_the_diagnosis_mentions_amd_gpus_where_there_are_any(machine, monkeypatch, there):
     monkeypatch.setattr(backend, "gpus_of_system", lambda: int(there))
-    monkeypatch.setattr(driver, "hip_library", lambda: None)
+    monkeypatch.setattr(loader, "hip_library", lambda: None)
     found = list(HIP.findings())
     assert [one.subject for one in found] == (["HIP (AMD GPUs)", "HIP compiler"] if there else [])
     gpus = [*_devices(HIP)]

@@ -49,12 +49,12 @@ def enable() -> None:
 
 def enable_hip() -> None:
     """Emulate AMD GPUs in this process, in which there are then no others."""
-    from gauge_mc.devices.hip import driver
+    from gauge_mc.devices.hip import library as loader
     from tests.emulator.hip import Library
 
     os.environ.update(environment() | {"PYTHONPATH": os.environ.get("PYTHONPATH", "")})
     library = Library()
-    driver.hip_library = lambda: library
+    loader.hip_library = lambda: library
 
 
 def driver() -> Any:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from itertools import permutations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gauge_mc.devices import BACKENDS
 from gauge_mc.devices.base import Backend, Finding
@@ -18,6 +17,7 @@ from gauge_mc.devices.cuda.driver import (
     installed_bindings,
     load_driver,
 )
+from gauge_mc.devices.cuda.findings import findings_of_gpus
 from gauge_mc.errors import GaugeError
 
 if TYPE_CHECKING:
@@ -90,6 +90,8 @@ class Cuda(Backend):
     def findings(self) -> Iterator[Finding]:
         """Check bindings, the compiler, the driver, energy counters, and copies between GPUs."""
         from gauge_mc.devices.cuda.compiler import find_cuda_compiler
+        from gauge_mc.devices.cuda.nvml import INSTALL as ENERGY
+        from gauge_mc.devices.cuda.nvml import gpu_counter
 
         name = installed_bindings()
         detail = "installed" if name else "not installed"
@@ -102,22 +104,7 @@ class Cuda(Backend):
             detail = reason or f"supports CUDA {driver[0]}.{driver[1]}"
             yield Finding("NVIDIA driver", reason is None, detail, UPDATE)
         with suppress(GaugeError):  # reported when the GPUs are tested
-            count = self.count()
-            yield self._energy(count)
-            if count > 1:
-                yield peer_copies(load_driver(), count)
-
-    def _energy(self, count: int) -> Finding:
-        """Check whether the energy of all GPUs can be read."""
-        from gauge_mc.devices.cuda.nvml import INSTALL as REMEDY
-        from gauge_mc.devices.cuda.nvml import gpu_counter
-
-        subject = f"energy of the {self.label}s"
-        try:
-            counters = [gpu_counter(self.identity(ordinal)) for ordinal in range(count)]
-        except GaugeError as error:
-            return Finding(subject, False, f"not available: {error}", REMEDY)
-        return Finding(subject, True, ", ".join(sorted({one.source for one in counters})))
+            yield from findings_of_gpus(self, load_driver(), gpu_counter, ENERGY)
 
 
 def _mismatch(compiler: CudaCompiler) -> str | None:
@@ -132,17 +119,6 @@ def _mismatch(compiler: CudaCompiler) -> str | None:
         f"belongs to CUDA {needed[0]}.{needed[1]}: update the driver (`apt install "
         f"nvidia-driver`){other}."
     )
-
-
-def peer_copies(driver: Any, count: int) -> Finding:
-    """Check which pairs of GPUs can copy to each other directly."""
-    gpus = [driver.Device(ordinal) for ordinal in range(count)]
-    pairs = list(permutations(range(count), 2))
-    through_host = [f"{a}→{b}" for a, b in pairs if not gpus[a].can_access_peer(gpus[b])]
-    detail = "all GPUs copy to each other directly"
-    if through_host:
-        detail = f"copies go through host memory for {', '.join(through_host)}"
-    return Finding("copies between GPUs", True, detail)
 
 
 BACKENDS.register(Cuda())

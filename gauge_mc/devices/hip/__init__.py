@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from gauge_mc.devices import BACKENDS
 from gauge_mc.devices.base import Backend, Finding
-from gauge_mc.devices.cuda import peer_copies
-from gauge_mc.devices.hip import driver
+from gauge_mc.devices.cuda.findings import findings_of_gpus
+from gauge_mc.devices.hip import library
 from gauge_mc.devices.hip.driver import INSTALL, gpus_of_system, load_driver, refusal
 from gauge_mc.errors import GaugeError
 
@@ -40,7 +40,7 @@ class Hip(Backend):
 
     def hint(self) -> str | None:
         """Explain why a GPU that HIP could use cannot be used; see `Backend.hint`."""
-        if not gpus_of_system() or driver.hip_library() is None:
+        if not gpus_of_system() or library.hip_library() is None:
             return None
         try:
             self.count()
@@ -49,8 +49,8 @@ class Hip(Backend):
         return None
 
     def is_here(self) -> bool:
-        """Return whether there is an AMD GPU, or HIP's library; see `Backend.is_here`."""
-        return gpus_of_system() > 0 or driver.hip_library() is not None
+        """Return whether there is an AMD GPU; see `Backend.is_here`."""
+        return gpus_of_system() > 0
 
     def open(self, ordinal: int = 0, threads: int | None = None, worker: bool = False) -> HipDevice:
         """Open a GPU; see `Backend.open`."""
@@ -65,10 +65,12 @@ class Hip(Backend):
     def findings(self) -> Iterator[Finding]:
         """Check HIP, the compiler, permissions, energy counters, and copies between GPUs."""
         from gauge_mc.devices.hip.compiler import find_hip_compiler
+        from gauge_mc.devices.hip.rsmi import INSTALL as ENERGY
+        from gauge_mc.devices.hip.rsmi import gpu_counter
 
         if not self.is_here():
             return
-        there = driver.hip_library() is not None
+        there = library.hip_library() is not None
         detail = "installed" if there else "not installed"
         yield Finding("HIP (AMD GPUs)", there, detail, INSTALL)
         compiler = find_hip_compiler()
@@ -76,22 +78,7 @@ class Hip(Backend):
         if reason := refusal():
             yield Finding("AMD driver", False, reason, JOIN)
         with suppress(GaugeError):  # reported when the GPUs are tested
-            count = self.count()
-            yield self._energy(count)
-            if count > 1:
-                yield peer_copies(load_driver(), count)
-
-    def _energy(self, count: int) -> Finding:
-        """Check whether the energy of all GPUs can be read."""
-        from gauge_mc.devices.hip.rsmi import INSTALL as REMEDY
-        from gauge_mc.devices.hip.rsmi import gpu_counter
-
-        subject = f"energy of the {self.label}s"
-        try:
-            counters = [gpu_counter(self.identity(ordinal)) for ordinal in range(count)]
-        except GaugeError as error:
-            return Finding(subject, False, f"not available: {error}", REMEDY)
-        return Finding(subject, True, ", ".join(sorted({one.source for one in counters})))
+            yield from findings_of_gpus(self, load_driver(), gpu_counter, ENERGY)
 
 
 BACKENDS.register(Hip())

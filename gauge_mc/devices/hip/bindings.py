@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from gauge_mc.devices.hip import driver
+from gauge_mc.devices.hip import library as loader
 
 OUT_OF_MEMORY = 2
 """hipErrorOutOfMemory."""
@@ -69,14 +69,14 @@ def _call(name: str, *arguments: Any) -> None:
     HipError
         If the call fails, or the library does not have the function.
     """
-    library = driver.hip_library()
+    library = loader.hip_library()
     try:
         code = getattr(library, name)(*arguments)
     except AttributeError as error:
         raise HipLogicError(f"HIP's library has no {name}") from error
     if code:
         kind = HipMemoryError if code == OUT_OF_MEMORY else HipLogicError
-        raise kind(f"{name} failed: {driver.error_text(library, code)}")
+        raise kind(f"{name} failed: {loader.error_text(library, code)}")
 
 
 def _made(name: str, *arguments: Any, kind: Any = c_void_p) -> Any:
@@ -95,7 +95,7 @@ def _released(owner: object, release: str, handle: int) -> None:
     ordinal = _made("hipGetDevice", kind=c_int)
 
     def finish() -> None:
-        library, before = driver.hip_library(), c_int()
+        library, before = loader.hip_library(), c_int()
         library.hipGetDevice(byref(before))
         library.hipSetDevice(c_int(ordinal))
         getattr(library, release)(c_void_p(handle))
@@ -142,7 +142,7 @@ class HipGpu:
         the other texts there, the name and the address of the GPU, come before it.
         """
         properties = ctypes.create_string_buffer(PROPERTIES_BYTES)
-        newer = hasattr(driver.hip_library(), "hipGetDevicePropertiesR0600")
+        newer = hasattr(loader.hip_library(), "hipGetDevicePropertiesR0600")
         name = "hipGetDevicePropertiesR0600" if newer else "hipGetDeviceProperties"
         _call(name, properties, c_int(self.ordinal))
         found = re.findall(rb"gfx[0-9a-f]{3,4}(?=[:\0])", properties.raw)
@@ -222,10 +222,10 @@ class HipEvent:
 
     def query(self) -> bool:
         """Return whether the event has been reached."""
-        library = driver.hip_library()
+        library = loader.hip_library()
         code = library.hipEventQuery(c_void_p(self.handle))
         if code and code != NOT_READY:
-            raise HipLogicError(f"hipEventQuery failed: {driver.error_text(library, code)}")
+            raise HipLogicError(f"hipEventQuery failed: {loader.error_text(library, code)}")
         return not code
 
     def synchronize(self) -> None:

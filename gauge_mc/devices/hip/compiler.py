@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from gauge_mc.devices.base import Registers
 from gauge_mc.devices.cache import version_of
 from gauge_mc.devices.cuda.bounds import Bounds
-from gauge_mc.devices.hip.driver import INSTALL, homes
+from gauge_mc.devices.hip.driver import INSTALL
+from gauge_mc.devices.hip.library import rocm_folders
 from gauge_mc.devices.kernels import Variant
 from gauge_mc.errors import GaugeError
 
 AMD = ("env", "HIP_PLATFORM=amd")
-"""What hipcc needs in its environment where nvcc is installed too, to which it would turn."""
+"""Program and variable that keep hipcc from calling nvcc where that is installed."""
 
 HIPCC = ["-x", "hip", "-O3", "-std=c++17", "-c", "--cuda-device-only"]
 """Options of hipcc for an object with the code of one architecture."""
@@ -49,7 +50,7 @@ STRICT = [
 
 @dataclass(frozen=True)
 class Resources:
-    """What a kernel uses of a compute unit, as the compiler reports it."""
+    """Use of a compute unit by a kernel, as the compiler reports it."""
 
     vectors: int
     """Registers per thread, those for accumulation included."""
@@ -136,7 +137,7 @@ def find_hip_compiler() -> HipCompiler | None:
 def _paths() -> Iterator[str]:
     on_path = shutil.which("hipcc")
     yield from [on_path] if on_path else []
-    programs = (str(home / "bin" / "hipcc") for home in homes())
+    programs = (str(folder / "bin" / "hipcc") for folder in rocm_folders())
     yield from (path for path in programs if os.access(path, os.X_OK))
 
 
