@@ -57,7 +57,11 @@ class Gpu:
 
 @pytest.fixture
 def gpus(cubin):
-    return [Gpu(number, cubin) for number in range(2)]
+    """Two GPUs, which cannot access each other, whatever tests before have enabled."""
+    found = [Gpu(number, cubin) for number in range(2)]
+    for one in found:
+        one.context._gpu.peers.clear()
+    return found
 
 
 def test_threads_blocks_and_barriers(gpus):
