@@ -33,7 +33,7 @@ from gauge_mc.run.parameters import Parameters
 from gauge_mc.updates.monomials.gauge import GaugeMonomial
 from tests import qemu
 from tests.calls import call
-from tests.conftest import WARNING
+from tests.conftest import WARNING, gpus
 from tests.strictness import BETA, LATTICE, digest, measurements, table_digests, trajectory_digests
 from tests.updates.moving import gauge_kick
 
@@ -241,9 +241,7 @@ def test_arm_processors_agree_on_trajectories(case):
 @pytest.mark.gpu
 @pytest.mark.parametrize("case", SMALL_CASES)
 def test_gpus_agree_on_tables(case):
-    from gauge_mc.devices.cuda.device import CudaDevice
-
-    device = CudaDevice(0)
+    device = gpus().open()
     assert table_digests(device, *case.split()) == OF_TABLES[case]
     device.close()
 
@@ -251,9 +249,7 @@ def test_gpus_agree_on_tables(case):
 @pytest.mark.gpu
 @pytest.mark.parametrize("case", TRAJECTORY_CASES)
 def test_gpus_agree_on_trajectories(case):
-    from gauge_mc.devices.cuda.device import CudaDevice
-
-    device = CudaDevice(0)
+    device = gpus().open()
     assert trajectory_digests(device, *case.split()) == OF_TRAJECTORIES[case]
     device.close()
 
@@ -261,9 +257,7 @@ def test_gpus_agree_on_trajectories(case):
 @pytest.mark.gpu
 @pytest.mark.parametrize("case", ["su2 single wilson philox", *CASES[1:]])
 def test_gpus_agree_with_cpus(case):
-    from gauge_mc.devices.cuda.device import CudaDevice
-
-    device = CudaDevice(0)
+    device = gpus().open()
     assert found(device, case) == STORED[case]
     device.close()
 

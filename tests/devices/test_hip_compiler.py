@@ -1,16 +1,22 @@
 """The compiler of kernels for AMD GPUs: where it is, its options and its reports."""
 
+import ctypes
 import re
 
 import pytest
 
 from gauge_mc.devices.base import Registers
+from gauge_mc.devices.cache import run_compiler
 from gauge_mc.devices.cuda.bounds import Bounds
+from gauge_mc.devices.cuda.kernel import tile_structure
 from gauge_mc.devices.hip import compiler
-from gauge_mc.devices.hip.compiler import HipCompiler, Resources, resources_of, waves
-from gauge_mc.devices.kernels import Variant
+from gauge_mc.devices.hip.compiler import HipCompiler, Resources, resources_of, wave_of, waves
+from gauge_mc.devices.kernels import Kernel, Variant, _arguments
 from gauge_mc.devices.source import source_folder
 from gauge_mc.errors import GaugeError
+from gauge_mc.groups import GROUPS
+
+SU3 = GROUPS["su3"].choice
 
 REPORT = """x.cu:44:1: remark: Function Name: step [-Rpass-analysis=kernel-resource-usage]
 x.cu:44:1: remark:     SGPRs: 82 [-Rpass-analysis=kernel-resource-usage]
@@ -80,3 +86,22 @@ def test_no_kernel_depends_on_the_width_of_a_wave():
     paths = [path for path in source_folder().rglob("*") if path.suffix in (".h", ".cu")]
     assert len(paths) > 100
     assert [path.name for path in paths if re.search(words, path.read_text())] == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(compiler.find_hip_compiler() is None, reason="hipcc is not installed")
+@pytest.mark.parametrize(("architecture", "wave"), [("gfx90a", 64), ("gfx1030", 32)])
+def test_parameters_of_kernels_are_where_launches_put_them(tmp_path, architecture, wave):
+    """One after the other; and blocks and waves are as long as Python takes them to be."""
+    kernel, variant, bounds = Kernel("plaquette"), Variant("double", (SU3,)), Bounds(64, 2)
+    command = compiler.usable_compiler().command(architecture, variant, bounds)
+    words = ["-S" if word == "-c" else word for word in command]
+    output = tmp_path / "plaquette.s"
+    run_compiler(kernel.name, kernel.translation_unit(variant, "Tile"), words, output)
+    metadata = output.read_text().partition(".amdgpu_metadata")[2]
+    found = re.findall(r"\.offset: +(\d+)\n +\.size: +(\d+)\n +\.value_kind: +by_value", metadata)
+    first, second = (ctypes.sizeof(one) for one in (_arguments(kernel, variant), tile_structure()))
+    assert found == [("0", str(first)), (str(first), str(second))]
+    assert f".max_flat_workgroup_size: {bounds.threads}\n" in metadata
+    assert f".wavefront_size: {wave}\n" in metadata
+    assert wave_of(architecture) == wave

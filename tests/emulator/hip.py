@@ -7,6 +7,7 @@ noted, and those that are named in `Library.failing` fail.
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import itertools
 import threading
@@ -115,6 +116,7 @@ class Library:
         self.calls: deque[str] = deque(maxlen=1000)
         self.failing: dict[str, int] = {}
         self._here = threading.local()
+        atexit.register(self._here.__dict__.clear)  # contexts end before the driver does
         self._numbers = itertools.count(1)
         self._things: dict[int, Any] = {}
         self._pinned: dict[int, tuple[int, driver.PagelockedHostAllocation]] = {}
