@@ -361,7 +361,7 @@ def test_links_between_files_lead_to_files(root):
 
 
 def test_the_table_of_machines_is_what_is_tried(root):
-    """What every change tries is in ``.ci/run``, and the reverse."""
+    """The kinds that every change tries are in ``.ci/run``, and the reverse."""
     page = (root / "docs/how-to/install.md").read_text()
     ci = (root / ".ci/run").read_text()
     lines = page.partition("## Which machines\n")[2].partition("\n## ")[0].splitlines()

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Self, cast
 
-import numpy as np
-
 from gauge_mc.benchmarks.quarks import KAPPA, flops_per_site
 from gauge_mc.benchmarks.timing import Bench, BenchResult, Rate
 from gauge_mc.devices import Device
@@ -347,13 +345,9 @@ def _columns(operator: DiracOperator) -> SpinorField | None:
 
 
 def _source(operator: DiracOperator, vectors: int) -> SpinorField:
-    """Return random vectors whose time slices are all the same, which are made in less time."""
-    field, fifth = operator.field, operator.fifth
-    made = SpinorField.empty(field, count=vectors, fifth=fifth)
-    shape = (vectors * (fifth or 1), *field.lattice.extents[2::-1], SPINS, field.group.colours)
-    values = np.random.default_rng(1).normal(size=shape).astype(complex)
-    for t in range(field.lattice.t):
-        made.put_slice(t, values)
+    """Return random vectors; see `SpinorField.put_equal_slices`."""
+    made = SpinorField.empty(operator.field, count=vectors, fifth=operator.fifth)
+    made.put_equal_slices()
     return made
 
 

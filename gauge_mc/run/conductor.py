@@ -105,14 +105,11 @@ def conduct(
         opened = open_device_group(
             e.devices, e.backend, e.threads, processes, e.share_gpus, lattice=first.lattice
         )
-        with closing(opened), ExitStack() as locks:
-            opened.slabs(first.lattice)
-            chosen = fastest_gpus(opened, first)
-            quiet = e.quiet or not progress or not opened.root
+        with closing(opened) as devices, ExitStack() as locks:
+            devices.slabs(first.lattice)
+            quiet = e.quiet or not progress or not devices.root
             console = Console(quiet=quiet)
-            if chosen.reason:
-                console.print(chosen.reason, soft_wrap=True)
-            conductor = _Conductor(runs, chosen.devices, stop, console, on_update, locks, {})
+            conductor = _Conductor(runs, devices, stop, console, on_update, locks, {})
             return conductor.carry_out()
 
 
@@ -168,17 +165,31 @@ class _Conductor:
         return next(iter(self.requests.values())).parameters().tempering
 
     def carry_out(self) -> list[RunResult]:
-        """Carry out one batch after the other."""
-        root, name = self.devices.root, self.devices.name  # a collective operation of all processes
+        """Carry out what is left of the runs."""
+        root = self.devices.root
         runs = self._open() if root else []
         runs = self.devices.processes.broadcast(runs)
-        results = {one.run: self._result(one) for one in runs}
         left = [one for one in runs if not one.complete]
         if root:
             check_disk(
                 DiskNeeds.of(one.run, one.parameters, self._observables(one), one.sweep)
                 for one in left
             )
+        return self._on_fastest_gpus(left)._carry_out(runs, left)
+
+    def _on_fastest_gpus(self, left: Sequence[_OpenedRun]) -> _Conductor:
+        """Return this on the devices that what is left is fastest on; see `fastest_gpus`."""
+        if not left:
+            return self
+        chosen = fastest_gpus(self.devices, left[0].parameters)
+        if chosen.reason:
+            self.console.print(chosen.reason, soft_wrap=True)
+        return replace(self, devices=chosen.devices)
+
+    def _carry_out(self, runs: Sequence[_OpenedRun], left: Sequence[_OpenedRun]) -> list[RunResult]:
+        """Carry out one batch after the other."""
+        root, name = self.devices.root, self.devices.name  # a collective operation of all processes
+        results = {one.run: self._result(one) for one in runs}
         table = None
         for batch in _batches(left, self.devices):
             session = SessionRecord.begin(batch[0].sweep, name)

@@ -6,17 +6,18 @@ depend on their number, so that a short trial decides.
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gauge_mc.domain.device_group import DeviceGroup
+from gauge_mc.errors import NoMemoryError
 from gauge_mc.fields.field import Field
 from gauge_mc.quarks.forces.normal import QuarkSolver
 from gauge_mc.quarks.forces.replica_solver import QuarkSystem
 from gauge_mc.quarks.operators import Wilson
-from gauge_mc.quarks.vectors.spinors import SPINS
 from gauge_mc.run.parameters import Parameters
 
 SITES_PER_GPU = 2**20
@@ -53,7 +54,7 @@ def fastest_gpus(devices: DeviceGroup, parameters: Parameters) -> ChosenGpus:
     if not parameters.algorithm.labels or sites >= count * SITES_PER_GPU:
         return ChosenGpus(devices)
     found = {n: solver_seconds(_first(devices, n), parameters) for n in _numbers(count)}
-    best = min(found, key=lambda n: found[n])
+    best = min(sorted(found, reverse=True), key=lambda n: found[n])
     if best == count:
         return ChosenGpus(devices)
     return ChosenGpus(
@@ -65,15 +66,22 @@ def fastest_gpus(devices: DeviceGroup, parameters: Parameters) -> ChosenGpus:
 
 
 def solver_seconds(devices: DeviceGroup, parameters: Parameters) -> float:
-    """Return the time of a solution for Wilson quarks on random links, in seconds."""
+    """Return the time of a solution for Wilson quarks on random links, in seconds.
+
+    It is infinite if there is not enough memory.
+    """
+    try:
+        return _solver_seconds(devices, parameters)
+    except NoMemoryError:
+        return math.inf
+
+
+def _solver_seconds(devices: DeviceGroup, parameters: Parameters) -> float:
     p = parameters
     devices.compute(p.strict)
     field = Field.hot(p.lattice, p.group, p.precision, devices)
     system = QuarkSystem(Wilson(field, KAPPA), QuarkSolver())
-    shape = (1, *p.lattice.extents[2::-1], SPINS, field.group.colours)
-    values = np.random.default_rng(1).normal(size=shape).astype(complex)
-    for t in range(p.lattice.t):
-        system.phi.put_slice(t, values)
+    system.phi.put_equal_slices()
     times = []
     for _ in range(SOLVES):
         began = time.perf_counter()

@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 
+from gauge_mc import generate
 from gauge_mc.algorithms import parse
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import NoMemoryError
+from gauge_mc.run import conductor
 from gauge_mc.run import fastest_gpus as module
 from gauge_mc.run.fastest_gpus import fastest_gpus, solver_seconds
 from gauge_mc.run.parameters import Parameters
@@ -74,6 +77,29 @@ def test_nothing_is_tried_where_there_is_no_choice(times, devices, asked):
     given = devices()
     assert fastest_gpus(given, asked).devices is given
     assert times[1] == []
+
+
+def test_gpus_with_too_little_memory_are_not_taken(monkeypatch):
+    def refused(devices, asked):
+        raise NoMemoryError("too little")
+
+    monkeypatch.setattr(module, "_solver_seconds", refused)
+    assert solver_seconds(group(1), parameters()) == np.inf
+    assert fastest_gpus(devices := group(2), parameters()).devices is devices
+
+
+def test_a_run_that_is_complete_tries_nothing(monkeypatch, tmp_path):
+    tried = []
+
+    def chosen(devices, asked):
+        tried.append(asked)
+        return module.ChosenGpus(devices)
+
+    monkeypatch.setattr(conductor, "fastest_gpus", chosen)
+    run = {"group": "su2", "lattice": "4x4x4x4", "configs": 1, "thermalize": 0, "beta": 2.5}
+    for _ in range(2):
+        generate(run, output=tmp_path / "run", devices="cpu:1", threads=1, progress=False)
+    assert len(tried) == 1
 
 
 @pytest.mark.parametrize("slices", [(8,), (4, 4)])

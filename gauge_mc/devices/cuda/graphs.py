@@ -47,7 +47,7 @@ class RecordedLaunches:
     others : sequence of Device
         The other ones.
     error : type of Exception
-        What the driver raises if it cannot record something.
+        The exception that the driver raises if it cannot record something.
     """
 
     def __init__(

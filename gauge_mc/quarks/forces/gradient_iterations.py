@@ -81,8 +81,8 @@ class GradientIterations:
     Attributes
     ----------
     state : ndarray of float64, shape (ROWS, vectors)
-        What was last written to the devices or read from the first of them; the kernel declares the
-        rows.
+        The numbers that were last written to the devices or read from the first of them; the kernel
+        declares the rows.
     """
 
     def __init__(

@@ -17,6 +17,7 @@ from tests.reference.fields import dagger, random_field, trace
 from tests.reference.flow import algebra, exponential
 from tests.reference.molecular_dynamics import derivative, rates
 from tests.updates.monomials.trajectories import OneChain, Trajectory, empty_momenta, matrices
+from tests.updates.monomials.weights import check_weights
 
 PHASES = (1, 1, np.exp(-0.4j * np.pi), -1)
 HEIGHT = 1.7
@@ -184,22 +185,7 @@ def test_weights_of_pseudofermions_are_determinants(kind, flavours, rng, best_de
     for u in (links, moved):
         (_, light), (_, heavy) = (one.log_determinant(u) for one in walls.quarks)
         logs.append(flavours * (light - heavy))
-    fields = [walls.field, Field.from_slices(lattice, "su2", moved, "double", best_device)]
-    actions = []
-    for walls.random.step in range(1, WEIGHTS + 1):
-        walls.links.take(fields[0])
-        walls.draw()
-        before = float(walls.monomial.drawn)
-        walls.links.take(fields[1])
-        actions.append((before, float(walls.monomial.action())))
-    drawn, after = np.transpose(actions)
-    components = walls.quarks[0].extent * 4 * 2 * lattice.sites // 2
-    assert abs(drawn.mean() - components) < 4 * np.sqrt(components / WEIGHTS)
-    weights = np.exp(drawn - after)
-    error = weights.std() / np.sqrt(WEIGHTS)
-    expected = np.exp(logs[1] - logs[0])
-    assert abs(weights.mean() - expected) < 4 * error
-    assert abs(expected - 1) > 5 * error
+    check_weights(walls, moved, logs, walls.quarks[0].extent * 4 * 2 * lattice.sites // 2, WEIGHTS)
 
 
 @pytest.mark.longer

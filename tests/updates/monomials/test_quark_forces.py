@@ -19,6 +19,7 @@ from tests.reference.flow import algebra, exponential
 from tests.reference.molecular_dynamics import derivative, rates
 from tests.reference.pseudofermions import Quark
 from tests.updates.monomials.trajectories import OneChain, Trajectory, empty_momenta, matrices
+from tests.updates.monomials.weights import check_weights
 
 LATTICE = Lattice(2, 4, 2, 2)
 ANTIPERIODIC = (1, 1, 1, -1)
@@ -230,19 +231,4 @@ def test_weights_of_pseudofermions_are_determinants(case, rng, best_device):
     for u in (links, moved):
         one, *other = reference.determinants(u, [q for q in (light, heavy) if q])
         logs.append(one - sum(other))
-    fields = [quarks.field, Field.from_slices(lattice, "su3", moved, "double", best_device)]
-    actions = []
-    for quarks.random.step in range(1, WEIGHTS + 1):
-        quarks.links.take(fields[0])
-        quarks.draw()
-        before = float(quarks.monomial.drawn)
-        quarks.links.take(fields[1])
-        actions.append((before, float(quarks.monomial.action())))
-    drawn, after = np.transpose(actions)
-    components = 4 * 3 * lattice.sites // 2
-    assert abs(drawn.mean() - components) < 4 * np.sqrt(components / WEIGHTS)
-    weights = np.exp(drawn - after)
-    error = weights.std() / np.sqrt(WEIGHTS)
-    expected = np.exp(logs[1] - logs[0])
-    assert abs(weights.mean() - expected) < 4 * error
-    assert abs(expected - 1) > 5 * error
+    check_weights(quarks, moved, logs, 4 * 3 * lattice.sites // 2, WEIGHTS)

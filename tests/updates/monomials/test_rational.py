@@ -21,6 +21,7 @@ from tests.reference.flow import algebra, exponential
 from tests.reference.molecular_dynamics import rates
 from tests.reference.pseudofermions import even, even_sites
 from tests.updates.monomials.trajectories import OneChain, Trajectory, empty_momenta, matrices
+from tests.updates.monomials.weights import check_weights
 
 LATTICE = Lattice(2, 4, 2, 2)
 PHASES = (1, np.exp(0.4j), 1, -1)
@@ -135,22 +136,7 @@ def test_weights_are_determinants(best_device, rng):
     solver = QuarkSolver()
     quarks = Quarks(links, best_device, solver=solver, lattice=lattice)
     logs = [np.linalg.slogdet(normal_matrix(u, "wilson"))[1] / 2 for u in (links, moved)]
-    fields = [quarks.field, Field.from_slices(lattice, "su3", moved, "double", best_device)]
-    actions = []
-    for quarks.random.step in range(1, WEIGHTS + 1):
-        quarks.links.take(fields[0])
-        quarks.draw()
-        before = float(quarks.monomial.drawn)
-        quarks.links.take(fields[1])
-        actions.append((before, float(quarks.monomial.action())))
-    drawn, after = np.transpose(actions)
-    components = 4 * 3 * lattice.sites // 2
-    assert abs(drawn.mean() - components) < 4 * np.sqrt(components / WEIGHTS)
-    weights = np.exp(drawn - after)
-    error = weights.std() / np.sqrt(WEIGHTS)
-    expected = np.exp(logs[1] - logs[0])
-    assert abs(weights.mean() - expected) < 4 * error
-    assert abs(expected - 1) > 5 * error
+    check_weights(quarks, moved, logs, 4 * 3 * lattice.sites // 2, WEIGHTS)
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ from tests.reference.molecular_dynamics import rates
 from tests.reference.pseudofermions import even_sites
 from tests.updates.monomials.test_rational import direction
 from tests.updates.monomials.trajectories import OneChain, Trajectory, empty_momenta, matrices
+from tests.updates.monomials.weights import check_weights
 
 PHASES = (1, np.exp(0.4j), 1, -1)
 KAPPA = 0.12
@@ -106,22 +107,7 @@ def test_weights_are_determinants_of_both_flavours(best_device, rng):
     quarks = Doublet(links, best_device, lattice, QuarkSolver())
     dense = [reference.dense(u, KAPPA, PHASES, *MUS) for u in (links, moved)]
     logs = [np.linalg.slogdet(one)[1] for one in dense]
-    fields = [quarks.field, Field.from_slices(lattice, "su2", moved, "double", best_device)]
-    actions = []
-    for quarks.random.step in range(1, WEIGHTS + 1):
-        quarks.links.take(fields[0])
-        quarks.draw()
-        before = float(quarks.monomial.drawn)
-        quarks.links.take(fields[1])
-        actions.append((before, float(quarks.monomial.action())))
-    drawn, after = np.transpose(actions)
-    components = 2 * 4 * 2 * lattice.sites // 2
-    assert abs(drawn.mean() - components) < 4 * np.sqrt(components / WEIGHTS)
-    weights = np.exp(drawn - after)
-    error = weights.std() / np.sqrt(WEIGHTS)
-    expected = np.exp(logs[1] - logs[0])
-    assert abs(weights.mean() - expected) < 4 * error
-    assert abs(expected - 1) > 5 * error
+    check_weights(quarks, moved, logs, 2 * 4 * 2 * lattice.sites // 2, WEIGHTS)
 
 
 @pytest.mark.longer

@@ -76,7 +76,7 @@ SOURCES_OPTION = Option(
 DILUTE = Option(
     "dilute",
     str,
-    f"What each source is divided by, besides chirality: {', '.join(DILUTIONS)}.",
+    f"The parts by which each source is divided, besides chirality: {', '.join(DILUTIONS)}.",
     UNDILUTED,
     "NAME[,NAME...]",
     choices=(*DILUTIONS, UNDILUTED),
@@ -120,7 +120,7 @@ class Condensate(QuarkObservable):
     sources : int
         Number of sources on every configuration.
     dilution : tuple of str
-        What each source is divided by, besides chirality.
+        The parts by which each source is divided, besides chirality.
     seed : int
         Seed of the noise.
     colours : int
