@@ -137,7 +137,7 @@ class Parameters:
         defaults.START,
         PHYSICS,
         "Initial links: all 1, random, or from a configuration file. Several chains take "
-        "those of a list, such as hot,cold, in turn.",
+        "those of a list, such as hot,cold or hot,FILE, in turn.",
         read="start",
         choices=tuple(STARTS),
         metavar="|".join((*STARTS, "FILE")),
@@ -462,7 +462,8 @@ class Parameters:
         do not appear.
         """
         usual, options = Parameters(), options_of(type(self))
-        start = "-".join(listed_starts(self.start)) or f"from-{Path(self.start).stem}"
+        starts = listed_starts(self.start) or (self.start,)
+        start = "-".join(one if one in STARTS else f"from-{Path(one).stem}" for one in starts)
         words = {
             "action": "_".join(self.action.tags(defaults.ACTION)),
             "algorithm": "_".join(self.algorithm.tags(defaults.ALGORITHM)),

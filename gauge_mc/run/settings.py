@@ -171,14 +171,21 @@ def _path(value: object) -> str:
 def _start(value: object) -> str:
     """Read a start. The path of a file is made absolute, so that it is valid in every folder."""
     word = _word(value)
-    listed = ",".join(listed_starts(word))
-    return listed or (str(Path(word).absolute()) if word else "")
+    return ",".join(
+        one if one in STARTS or not one else str(Path(one).absolute())
+        for one in listed_starts(word) or (word,)
+    )
 
 
 def listed_starts(start: str) -> tuple[str, ...]:
-    """Return the starts that a text such as ``hot,cold`` names; nothing for the path of a file."""
+    """Return the starts that a text such as ``hot,cold`` names; nothing for the path of one file.
+
+    Some or all of a list may be files, unless a file has the name of the whole list.
+    """
     words = tuple(word.strip() for word in start.split(","))
-    return words if set(words) <= {*STARTS} else ()
+    if set(words) <= {*STARTS}:
+        return words
+    return words if len(words) > 1 and all(words) and not Path(start).exists() else ()
 
 
 def start_of_chain(start: str, chain: int) -> str:

@@ -11,6 +11,8 @@ from gauge_mc.analysis.timeseries.agreement import SampledChain, agreement
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.files.table import read_table
 from gauge_mc.run.directory import Run
+from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.settings import start_of_chain
 from gauge_mc.run.starts import compared_starts
 from gauge_mc.run.thermalisation import found_thermalisation
 from gauge_mc.scans.scan import Scan
@@ -142,6 +144,18 @@ def test_a_card_and_a_scan_take_a_list_of_starts(tmp_path, monkeypatch):
         "chain2": "cold",
     }
     assert len(found) == 4
+
+
+def test_starts_of_a_list_may_be_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    a, b = str(tmp_path / "a"), str(tmp_path / "b")
+    assert Parameters.from_values({"start": " a,hot, b"}).start == f"{a},hot,{b}"
+    assert [start_of_chain(f"{a},hot,{b}", chain) for chain in range(4)] == [a, "hot", b, a]
+    (tmp_path / "a,hot").touch()
+    assert Parameters.from_values({"start": "a,hot"}).start == f"{a},hot"
+    assert start_of_chain(f"{a},hot", 1) == f"{a},hot"
+    said, code = call("generate", "--start", "c,hot", "--chains", "2", "--output", "x")
+    assert (code, f"There is no start file {tmp_path / 'c'};" in said) == (2, True), said
 
 
 def test_one_chain_has_one_start(tmp_path, monkeypatch):
