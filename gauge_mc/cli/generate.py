@@ -92,7 +92,8 @@ def show_forecast(values: Mapping[str, object], as_json: bool) -> None:
     from gauge_mc.console import Console
     from gauge_mc.run.forecast import forecast
 
-    found = forecast(values)
+    with Console(stderr=True).status("trying an update and the measurements after it ..."):
+        found = forecast(values)
     if found and as_json:
         print_document("generate", found)
     elif found:

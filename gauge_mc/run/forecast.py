@@ -38,6 +38,10 @@ from gauge_mc.run.settings import STARTS
 TEST_SECONDS = 0.5
 """Time in seconds for which updates are tried."""
 
+LONG_SECONDS = 10.0
+"""Time of a first call that is so long that what is done once does not count, so that there is no
+second call."""
+
 
 @documented
 @dataclass(frozen=True)
@@ -190,19 +194,17 @@ def try_out(
     begun = (Chain.begin(replace(one, start=start), devices) for one in runs)
     batch = Batch(begun, len(runs))
     field = batch.field
-    batch.update()
+    update, measuring = _seconds(batch.update, batch.update, devices), 0.0
     beside = sum(memory_beside(observables.values(), field.replicas[0]))
-    update, measuring = _seconds(batch.update, devices), 0.0
     metadata = [provenance(one) for one in runs]
     for item, one in observables.items():
         first, then = (each.recorder(field, metadata) for each in (one.warm_up, one))
-        measure_repeatedly(first, devices)
-        measuring += _seconds(partial(measure_repeatedly, then, devices), devices) / item.every
+        calls = (partial(measure_repeatedly, each, devices) for each in (first, then))
+        measuring += _seconds(*calls, devices) / item.every
     writing = 0.0
     if p.keeps_configs:
         snapshot = partial(Snapshot.of, field.replicas[0], p.format)
-        snapshot()
-        writing = len(runs) * _seconds(snapshot, devices) / p.separation
+        writing = len(runs) * _seconds(snapshot, snapshot, devices) / p.separation
     taken = beside + sum(device.allocated_bytes() for device in devices.devices)
     memory = devices.processes.allgather((taken, free))
     return RunCosts(
@@ -263,12 +265,22 @@ def _shortage(needs: DiskNeeds) -> str | None:
     return None
 
 
-def _seconds(call: Callable[[], object], devices: DeviceGroup) -> float:
-    """Return the mean time of a call in seconds; its kernels must have been compiled."""
+def _seconds(
+    first: Callable[[], object], then: Callable[[], object], devices: DeviceGroup
+) -> float:
+    """Return the mean time in seconds of a call after the first; kernels must have been compiled.
+
+    If the first call takes long, it is the only one.
+    """
+    began = time.monotonic()
+    first()
     devices.synchronize()
-    began, calls = time.monotonic(), 0
+    took, calls = time.monotonic() - began, 0
+    if devices.processes.broadcast(took >= LONG_SECONDS):
+        return took
+    began = time.monotonic()
     while devices.processes.broadcast(time.monotonic() - began < TEST_SECONDS):
-        call()
+        then()
         calls += 1
         devices.synchronize()
     return (time.monotonic() - began) / calls

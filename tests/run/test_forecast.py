@@ -9,6 +9,7 @@ import pytest
 from gauge_mc import generate
 from gauge_mc.devices.host import free_memory
 from gauge_mc.domain.lattice import Lattice
+from gauge_mc.run.batch import Batch
 from gauge_mc.run.chain import Chain
 from gauge_mc.run.forecast import forecast
 from gauge_mc.run.parameters import Parameters
@@ -111,3 +112,15 @@ def test_quarks_are_not_free(tmp_path, monkeypatch):
     )
     assert forecast({**SMALL, "output": str(tmp_path / "run")}).measure_seconds > 0
     assert began == ["hot"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("long", "once"), [(0.0, True), (1e9, False)])
+def test_a_long_update_is_tried_once(long, once, tmp_path, monkeypatch):
+    """On a processor an update with quarks of a lattice for a GPU takes many minutes."""
+    updates = []
+    update = Batch.update
+    monkeypatch.setattr(Batch, "update", lambda batch: updates.append(1) or update(batch))
+    monkeypatch.setattr("gauge_mc.run.forecast.LONG_SECONDS", long)
+    assert forecast({**SMALL, "output": str(tmp_path / "run")}).update_seconds > 0
+    assert (len(updates) == 1) == once
