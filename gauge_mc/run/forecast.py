@@ -199,8 +199,9 @@ def try_out(
     metadata = [provenance(one) for one in runs]
     for item, one in observables.items():
         first, then = (each.recorder(field, metadata) for each in (one.warm_up, one))
-        calls = (partial(measure_repeatedly, each, devices) for each in (first, then))
-        measuring += _seconds(*calls, devices) / item.every
+        warming = partial(measure_repeatedly, first, devices)
+        measure = partial(measure_repeatedly, then, devices)
+        measuring += _seconds(warming, measure, devices) / item.every
     writing = 0.0
     if p.keeps_configs:
         snapshot = partial(Snapshot.of, field.replicas[0], p.format)
