@@ -98,7 +98,7 @@ struct Sweep {
         UNROLL for (int i = 0; i < REALS; i++) z.c[i] = corner * z.c[i];
     }
 
-    // Call each(block, y) for all s, given z_{-1}.
+    // Call each(s, y) for all s, given z_{-1}.
     template <class Each> INLINE void second_pass(const Column& column, Part z, Each each) const {
         const scalar factor = (scalar)a.factor;
         all_steps(a, [&](int n) {
@@ -117,7 +117,7 @@ struct Sweep {
             } else {
                 UNROLL for (int i = 0; i < REALS; i++) y.c[i] = factor * y.c[i];
             }
-            each(block(a.target, s), y);
+            each(s, y);
         });
     }
 
@@ -149,7 +149,7 @@ INLINE void multiply_together(const Fifth& a, const Geometry& g, const Site& sit
     __shared__ unsigned memory[KEPT ? COLUMN * (MAX_THREADS / PARTS) : 1];
     const BlockSites sites(shares);
     const int groups = shares / PARTS, group = share / PARTS, part = share - group * PARTS;
-    auto largest = [&](int n) { return &memory[(n * groups + group) * sites.count + sites.mine]; };
+    auto largest = [&](int s) { return &memory[(s * groups + group) * sites.count + sites.mine]; };
     ROLLED
     for (int first = 0; first < a.vectors; first += groups * a.extent) {
         const int vector = first + group * a.extent;
@@ -164,16 +164,14 @@ INLINE void multiply_together(const Fifth& a, const Geometry& g, const Site& sit
         }
         __syncthreads();
         if (working) {
-            int n = 0;
-            sweep.second_pass(column, z, [&](char*, const Part& y) {
-                max_atomically(largest(n++), float_bits(STORAGE::largest_of(y.c)));
+            sweep.second_pass(column, z, [&](int s, const Part& y) {
+                max_atomically(largest(s), float_bits(STORAGE::largest_of(y.c)));
             });
         }
         __syncthreads();
         if (working) {
-            int n = 0;
-            sweep.second_pass(column, z, [&](char* block, const Part& y) {
-                sweep.store_within(block, from_double(double_of_float(*largest(n++))), y);
+            sweep.second_pass(column, z, [&](int s, const Part& y) {
+                sweep.store_within(sweep.block(a.target, s), from_double(double_of_float(*largest(s))), y);
             });
         }
         __syncthreads();
@@ -194,13 +192,13 @@ INLINE void multiply_along_fifth(const Fifth& a, const Geometry& g, const Site& 
             UNROLL_ON_GPU_IF(COLOURS > 1) for (int part = 0; part < PARTS; part++) {
                 const Sweep sweep(a, g, site, vector, part);
                 sweep.first_pass(column, z[part]);
-                sweep.second_pass(column, z[part], [&](char* block, const Part& y) {
-                    STORAGE::template gather_largest<SPINOR_REALS>(g, block, site.slot, part == 0, y.c);
+                sweep.second_pass(column, z[part], [&](int s, const Part& y) {
+                    STORAGE::template gather_largest<SPINOR_REALS>(g, sweep.block(a.target, s), site.slot, part == 0, y.c);
                 });
             }
             UNROLL_ON_GPU_IF(COLOURS > 1) for (int part = 0; part < PARTS; part++) {
                 const Sweep sweep(a, g, site, vector, part);
-                sweep.second_pass(column, z[part], [&](char* block, const Part& y) { sweep.store(block, y); });
+                sweep.second_pass(column, z[part], [&](int s, const Part& y) { sweep.store(sweep.block(a.target, s), y); });
             }
         }
     } else {
@@ -210,7 +208,7 @@ INLINE void multiply_along_fifth(const Fifth& a, const Geometry& g, const Site& 
             Part z;
             sweep.keep(column);
             sweep.first_pass(column, z);
-            sweep.second_pass(column, z, [&](char* block, const Part& y) { sweep.store(block, y); });
+            sweep.second_pass(column, z, [&](int s, const Part& y) { sweep.store(sweep.block(a.target, s), y); });
         }
     }
 }
