@@ -133,13 +133,13 @@ INLINE void run_slice_sums(const A* steps, int count, Team& team, Body body) {
 
 #define PAIRED_KERNEL SITE_KERNEL
 
-#define SHARED_KERNEL(NAME, BODY) SHARED_KERNEL_IN_TWO(NAME, BODY, false, BODY)
+#define SHARED_KERNEL(NAME, BODY) SHARED_KERNEL_IN_TWO(NAME, BODY, false, no_second_part)
 #define SHARED_KERNEL_IN_TWO(NAME, BODY, IN_TWO, SECOND)                                             \
     extern "C" void NAME(const Arguments* steps, int count, Team* team) {                            \
         run_sites(steps, count, *team, [](const Arguments& a, const Site& site)                    \
                       __attribute__((always_inline)) {                                               \
                           BODY(a, site, 0, 1);                                                       \
-                          if constexpr (IN_TWO) SECOND(a, site, 0, 1);                               \
+                          if constexpr (IN_TWO) SECOND(a, site, true, 0, 1);                          \
                       });                                                                            \
     }
 

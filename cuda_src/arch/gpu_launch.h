@@ -214,8 +214,16 @@ template <class A> struct Steps {
         }                                                                                      \
     }
 
+// The sites of a block of a SHARED_KERNEL, and this thread's number among the threads with the same share.
+struct BlockSites {
+    int count, mine;
+    INLINE explicit BlockSites(int shares) : count(blockDim.x * blockDim.y * blockDim.z / shares) {
+        mine = ((threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x) % count;
+    }
+};
+
 // Threads whose numbers are near have different sites, so that they read neighbouring packets.
-#define SHARED_KERNEL(NAME, BODY) SHARED_KERNEL_IN_TWO(NAME, BODY, false, BODY)
+#define SHARED_KERNEL(NAME, BODY) SHARED_KERNEL_IN_TWO(NAME, BODY, false, no_second_part)
 #define SHARED_KERNEL_IN_TWO(NAME, BODY, IN_TWO, SECOND)                                       \
     extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)                      \
         NAME(const Arguments a, const Tile tile) {                                             \
@@ -227,7 +235,7 @@ template <class A> struct Steps {
         if (in_work(a, site)) BODY(a, site, share, a.shares.threads * a.shares.blocks);        \
         if constexpr (IN_TWO) {                                                                \
             __syncthreads();                                                                   \
-            if (in_work(a, site)) SECOND(a, site, thread, a.shares.threads);                   \
+            SECOND(a, site, in_work(a, site), thread, a.shares.threads);                       \
         }                                                                                      \
     }
 

@@ -7,8 +7,9 @@
 //                                which is divided into so many shares. Arguments have `Shares shares`, which says how;
 //                                on a CPU there is one
 //   SHARED_KERNEL_IN_TWO(name, body, in_two, second)
-//                                the same, and if in_two, second(arguments, site, share, shares) once the threads of a
-//                                block have done their parts of `body`; the work on a site must be that of one block
+//                                the same, and if in_two, second(arguments, site, here, share, shares) once the threads of
+//                                a block have done their parts of `body`. All threads of the block call it, those without
+//                                a site with here = false; the work on a site must be that of one block
 //   SWEEP_KERNEL(name, body)     the same for updates. body<true> also stores new links in the halos
 //                                of neighbouring slabs. On a GPU the macro also defines name_sweep,
 //                                which runs all steps of whole sweeps in one launch
@@ -36,6 +37,10 @@
 // A device launches a kernel with a list of steps, with one `Arguments` per step. No step begins before
 // the previous one has ended.
 #pragma once
+
+#include "lattice/geometry.h"
+
+template <class A> INLINE void no_second_part(const A&, const Site&, bool, int, int) {}
 
 #if defined(__CUDACC__) || defined(__HIP__)
 #include "arch/gpu_launch.h"

@@ -10,7 +10,8 @@ struct AlongFifth {
     static constexpr bool IN_TWO = true;
     template <class Load>
     static INLINE void finish(const Addends&, const Geometry&, const Site&, int, const Load&, Spinor&) {}
-    static INLINE void complete(const Addends& added, const Geometry& g, const Site& site, int share, int shares) {
-        multiply_along_fifth(added.fifth, g, site, share, shares);
+    static INLINE void complete(const Addends& added, const Geometry& g, const Site& site, bool here, int share, int shares) {
+        if constexpr (STORAGE::COUNTS && KEPT) multiply_together(added.fifth, g, site, here, share, shares);
+        else if (here) multiply_along_fifth(added.fifth, g, site, share, shares);
     }
 };

@@ -13,7 +13,7 @@
 constexpr int COEFFICIENTS = 4;  // reals of a slice and a chirality
 
 struct Fifth {
-    Spinors source, other, target;  // psi, u and y; unless the storage COUNTS, psi or u may be the same as y
+    Spinors source, other, target;  // psi, u and y; psi or u may be the same as y unless the storage COUNTS and psi is not KEPT
     const void* coefficients;       // [chirality][s][COEFFICIENTS], reals of the arithmetic
     double corner[2];               // of each chirality: z_{-1} is that of the first pass, which ends with z_{L-1}, times it
     double factor;
@@ -23,16 +23,14 @@ struct Fifth {
 // A part of the spinors of a site: a chirality of COLOURS colours. If the storage COUNTS, the numbers of a site have a
 // unit in common, which is read once for all colours where there are registers for them.
 constexpr int CHIRAL = SPINOR_REALS / GROUP::N / 2;  // reals of a colour and a chirality
-constexpr int COLOURS = STORAGE::COUNTS && ADDRESSES_ARE_COSTLY ? GROUP::N : 1;
+// psi of all slices is KEPT, or it is read again: both passes need it, and what all threads read does not fit the caches.
+constexpr bool KEPT = COLUMN > 0;
+constexpr int COLOURS = STORAGE::COUNTS && ADDRESSES_ARE_COSTLY && !KEPT ? GROUP::N : 1;
 constexpr int REALS = CHIRAL * COLOURS, PARTS = SPINOR_REALS / REALS;
 
 struct Part {
     real c[REALS];
 };
-
-// psi of all slices, if they are kept: both passes need it, and what all threads read does not fit the caches.
-constexpr bool KEPT = COLUMN > 0;
-static_assert(!(KEPT && STORAGE::COUNTS), "a thread keeps one part of a site's spinors");
 
 struct Column {
     Part psi[KEPT ? COLUMN : 1];
@@ -100,7 +98,7 @@ struct Sweep {
         UNROLL for (int i = 0; i < REALS; i++) z.c[i] = corner * z.c[i];
     }
 
-    // Call each(block, y) for all s, given z_{-1}.
+    // Call each(s, y) for all s, given z_{-1}.
     template <class Each> INLINE void second_pass(const Column& column, Part z, Each each) const {
         const scalar factor = (scalar)a.factor;
         all_steps(a, [&](int n) {
@@ -119,19 +117,70 @@ struct Sweep {
             } else {
                 UNROLL for (int i = 0; i < REALS; i++) y.c[i] = factor * y.c[i];
             }
-            each(block(a.target, s), y);
+            each(s, y);
         });
     }
 
-    INLINE void store(char* to, const Part& y) const {
+    // Call each(first real, numbers, whether they are the last of the site) for all colours of the part.
+    template <class Each> INLINE void each_colour(const Part& y, Each each) const {
         UNROLL for (int colour = 0; colour < COLOURS; colour++) {
             real c[CHIRAL];
             UNROLL for (int i = 0; i < CHIRAL; i++) c[i] = y.c[CHIRAL * colour + i];
-            const bool end = part == PARTS - 1 && colour == COLOURS - 1;
-            STORAGE::template store_part<SPINOR_REALS>(g, to, site.slot, first(colour), end, c);
+            each(first(colour), c, part == PARTS - 1 && colour == COLOURS - 1);
         }
     }
+    INLINE void store(char* to, const Part& y) const {
+        each_colour(y, [&](int first, const real (&c)[CHIRAL], bool end) {
+            STORAGE::template store_part<SPINOR_REALS>(g, to, site.slot, first, end, c);
+        });
+    }
+    // The same, given the largest modulus of the site's numbers.
+    INLINE void store_within(char* to, real largest, const Part& y) const {
+        each_colour(y, [&](int first, const real (&c)[CHIRAL], bool end) {
+            STORAGE::template store_part_within<SPINOR_REALS>(g, to, site.slot, first, end, largest, c);
+        });
+    }
 };
+
+#if defined(__CUDACC__) || defined(__HIP__)
+// The same where the storage COUNTS and psi is KEPT, so that the result may take its place: PARTS threads of a block find
+// the largest modulus of a site's numbers together. All threads of the block must call it, those without a site too.
+INLINE void multiply_together(const Fifth& a, const Geometry& g, const Site& site, bool here, int share, int shares) {
+    __shared__ unsigned memory[KEPT ? COLUMN * (MAX_THREADS / PARTS) : 1];
+    const BlockSites sites(shares);
+    const int groups = shares / PARTS, group = share / PARTS, part = share - group * PARTS;
+    auto largest = [&](int s) { return &memory[(s * groups + group) * sites.count + sites.mine]; };
+    ROLLED
+    for (int first = 0; first < a.vectors; first += groups * a.extent) {
+        const int vector = first + group * a.extent;
+        const bool working = here && group < groups && vector < a.vectors;
+        const Sweep sweep(a, g, site, vector, part);
+        Column column;
+        Part z = {};
+        if (working) {
+            sweep.keep(column);
+            sweep.first_pass(column, z);
+            if (part == 0) all_steps(a, [&](int n) { *largest(n) = 0; });
+        }
+        __syncthreads();
+        if (working) {
+            sweep.second_pass(column, z, [&](int s, const Part& y) {
+                max_atomically(largest(s), float_bits(STORAGE::largest_of(y.c)));
+            });
+        }
+        __syncthreads();
+        if (working) {
+            sweep.second_pass(column, z, [&](int s, const Part& y) {
+                sweep.store_within(sweep.block(a.target, s), from_double(double_of_float(*largest(s))), y);
+            });
+        }
+        __syncthreads();
+    }
+}
+#else
+static_assert(!(KEPT && STORAGE::COUNTS), "threads of a GPU do this together");
+INLINE void multiply_together(const Fifth&, const Geometry&, const Site&, bool, int, int) {}
+#endif
 
 // Do part number `share` of the work on a site, which is divided into so many shares.
 INLINE void multiply_along_fifth(const Fifth& a, const Geometry& g, const Site& site, int share, int shares) {
@@ -143,13 +192,13 @@ INLINE void multiply_along_fifth(const Fifth& a, const Geometry& g, const Site& 
             UNROLL_ON_GPU_IF(COLOURS > 1) for (int part = 0; part < PARTS; part++) {
                 const Sweep sweep(a, g, site, vector, part);
                 sweep.first_pass(column, z[part]);
-                sweep.second_pass(column, z[part], [&](char* block, const Part& y) {
-                    STORAGE::template gather_largest<SPINOR_REALS>(g, block, site.slot, part == 0, y.c);
+                sweep.second_pass(column, z[part], [&](int s, const Part& y) {
+                    STORAGE::template gather_largest<SPINOR_REALS>(g, sweep.block(a.target, s), site.slot, part == 0, y.c);
                 });
             }
             UNROLL_ON_GPU_IF(COLOURS > 1) for (int part = 0; part < PARTS; part++) {
                 const Sweep sweep(a, g, site, vector, part);
-                sweep.second_pass(column, z[part], [&](char* block, const Part& y) { sweep.store(block, y); });
+                sweep.second_pass(column, z[part], [&](int s, const Part& y) { sweep.store(sweep.block(a.target, s), y); });
             }
         }
     } else {
@@ -159,7 +208,7 @@ INLINE void multiply_along_fifth(const Fifth& a, const Geometry& g, const Site& 
             Part z;
             sweep.keep(column);
             sweep.first_pass(column, z);
-            sweep.second_pass(column, z, [&](char* block, const Part& y) { sweep.store(block, y); });
+            sweep.second_pass(column, z, [&](int s, const Part& y) { sweep.store(sweep.block(a.target, s), y); });
         }
     }
 }

@@ -10,7 +10,7 @@ struct Recurring {
         double a, scale, shift, c;
     };
     static constexpr bool IN_TWO = false;
-    static INLINE void complete(const Addends&, const Geometry&, const Site&, int, int) {}
+    static INLINE void complete(const Addends&, const Geometry&, const Site&, bool, int, int) {}
     template <class Load>
     static INLINE void finish(const Addends& added, const Geometry& g, const Site& site, int vector, const Load& load_u,
                               Spinor& psi) {

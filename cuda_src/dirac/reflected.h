@@ -8,7 +8,7 @@ struct Reflected {
         int none;
     };
     static constexpr bool IN_TWO = false;
-    static INLINE void complete(const Addends&, const Geometry&, const Site&, int, int) {}
+    static INLINE void complete(const Addends&, const Geometry&, const Site&, bool, int, int) {}
     template <class Load>
     static INLINE void finish(const Addends&, const Geometry&, const Site&, int, const Load&, Spinor& psi) {
         reflect(psi);

@@ -5,7 +5,8 @@
 // It declares
 //   Addends  the vectors that the step adds, with their factors
 //   finish   psi -> the result at a site, given a function that loads u of the hop
-//   IN_TWO   whether complete(), which begins when all vectors of a site have their results, works on these
+//   IN_TWO   whether complete(), which begins when all vectors of a site have their results, works on these; threads of
+//            a block without a site call it with here = false
 #pragma once
 
 #include "dirac/spinors.h"

@@ -10,6 +10,8 @@
 //   load_unit, store_unit the same for numbers between -1 and 1, which with ONCE are not read again soon
 //   load_part, store_part K of the C numbers of a slot, from number `first` on. If the type COUNTS, gather_largest must be
 //                         called for all parts of a slot before, once with `begin`; the last part is stored with `end`
+//   largest_of            the largest modulus of K numbers, if the type COUNTS
+//   store_part_within     store_part, given the largest modulus of the slot, which need not be gathered then
 #pragma once
 
 #include "lattice/geometry.h"
@@ -44,6 +46,11 @@ struct Reals {
     template <int C, int K>
     static INLINE void store_part(const Geometry& g, char* block, int slot, int first, bool, const real (&c)[K]) {
         ::store_part<Number, C>(block, (unsigned)g.slots, (unsigned)slot, first, c);
+    }
+    template <int K> static INLINE real largest_of(const real (&)[K]) { return broadcast(0); }
+    template <int C, int K>
+    static INLINE void store_part_within(const Geometry& g, char* block, int slot, int first, bool end, real, const real (&c)[K]) {
+        store_part<C>(g, block, slot, first, end, c);
     }
 };
 
@@ -91,13 +98,19 @@ struct FixedPoint {
     }
     template <int C, int K>
     static INLINE void store_part(const Geometry& g, char* block, int slot, int first, bool end, const real (&c)[K]) {
-        real n[K], largest[1];
+        real largest[1];
         load_numbers<float, false>(units<C>(g, block), (unsigned)g.slots, (unsigned)slot, largest);
-        const real scale = scale_of(largest[0]);
+        store_part_within<C>(g, block, slot, first, end, largest[0], c);
+    }
+    template <int C, int K>
+    static INLINE void store_part_within(const Geometry& g, char* block, int slot, int first, bool end, real largest,
+                                         const real (&c)[K]) {
+        real n[K];
+        const real scale = scale_of(largest);
         UNROLL for (int i = 0; i < K; i++) n[i] = c[i] * scale;
         ::store_part<Number, C>(block, (unsigned)g.slots, (unsigned)slot, first, n);
         if (!end) return;
-        const real unit[1] = {unit_of(largest[0])};
+        const real unit[1] = {unit_of(largest)};
         store_numbers<float>((char*)units<C>(g, block), (unsigned)g.slots, (unsigned)slot, unit);
     }
     template <bool ONCE, int C> static INLINE void load_unit(const Geometry& g, const char* block, int slot, real (&c)[C]) {
@@ -109,13 +122,13 @@ struct FixedPoint {
         UNROLL for (int i = 0; i < C; i++) n[i] = c[i] * scalar(MOST);
         store_numbers<Number>(block, (unsigned)g.slots, (unsigned)slot, n);
     }
-
-private:
     template <int K> static INLINE real largest_of(const real (&c)[K]) {
         real largest = magnitude(c[0]);
         UNROLL for (int i = 1; i < K; i++) largest = larger_or_nan(largest, magnitude(c[i]));
         return largest;
     }
+
+private:
     static INLINE real scale_of(real largest) {
         const mask tiny = largest < broadcast(scalar(1e-30));
         return select(tiny, broadcast(0), scalar(MOST) / select(tiny, broadcast(1), largest));

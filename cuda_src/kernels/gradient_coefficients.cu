@@ -111,8 +111,8 @@ INLINE void gradient_coefficients_site(const Arguments& a, const Site& site, int
     });
 }
 
-INLINE void gradient_coefficients_end(const Arguments& a, const Site& site, int share, int) {
-    if (!(a.stages & COEFFICIENTS) || share > 0) return;
+INLINE void gradient_coefficients_end(const Arguments& a, const Site& site, bool here, int share, int) {
+    if (!here || !(a.stages & COEFFICIENTS) || share > 0) return;
     if (was_halted(a)) {
         halt(a, BEFORE);
         return;

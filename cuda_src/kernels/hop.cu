@@ -71,8 +71,8 @@ INLINE void hop_site(const Arguments& a, Site site, int share, int shares) {
     }
 }
 
-INLINE void complete_site(const Arguments& a, const Site& site, int share, int shares) {
-    REFLECTION::complete(a.reflection, a.geometry, site, share, shares);
+INLINE void complete_site(const Arguments& a, const Site& site, bool here, int share, int shares) {
+    REFLECTION::complete(a.reflection, a.geometry, site, here, share, shares);
 }
 
 SHARED_KERNEL_IN_TWO(hop, hop_site, REFLECTION::IN_TWO, complete_site)

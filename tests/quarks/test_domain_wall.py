@@ -325,7 +325,7 @@ def test_the_division_among_threads_changes_no_byte(storage, gpu, rng, monkeypat
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("storage", ["double", "single"])
+@pytest.mark.parametrize("storage", STORAGES)
 def test_slices_that_threads_keep_or_read_again(storage, gpu, rng, monkeypatch):
     """The inverse after a hop, and alone, with all slices in registers and without."""
     links = random_field(LATTICE.extents, "su3", rng)
@@ -338,7 +338,7 @@ def test_slices_that_threads_keep_or_read_again(storage, gpu, rng, monkeypatch):
         prepared = made(links, KINDS["moebius"], "su3", gpu).prepared(storage)
         source = SpinorField.from_numpy(prepared.operator.field, psi, storage, fifth=5)
         target = source.like()
-        assert fifth_direction.kept_extent(source) == kept
+        assert fifth_direction.kept_extent(source.field, source.storage, 5, together=True) == kept
         prepared.diagonals[True, False].prepare(target, source, (EVEN, ODD))()
         exact = walls.along(inverse, psi)
         assert largest_difference(target.to_numpy()[0], exact) < TOLERANCE[storage]

@@ -162,7 +162,7 @@ def variants_of_spinors(kernel: Kernel) -> Iterator[Variant]:
         reflections = [DIRECT, GAMMA5, RECURRENCE] if storage.name == "double" else [DIRECT]
         own = {**CHOICES, "group": [group.choice], "transport": forms, "vectors": together}
         kept = (0,) if storage.norm_bytes else (0, 16)
-        own["reflection"] = [*reflections, *map(along_of, () if storage.norm_bytes else kept)]
+        own["reflection"] = [*reflections, *map(along_of, (16,) if storage.norm_bytes else kept)]
         own["column"] = [column_of(extent, storage.number_bytes) for extent in kept]
         kinds = [own[kind] for kind in own if kind in kernel.kinds]
         for choices in product(*kinds):

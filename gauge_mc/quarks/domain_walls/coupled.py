@@ -9,6 +9,7 @@ from functools import cached_property
 from gauge_mc.devices.base import Registers
 from gauge_mc.devices.kernels import Choice
 from gauge_mc.quarks.domain_walls.fifth_direction import (
+    CHIRALITIES,
     FifthMatrix,
     FifthProduct,
     PreparedProduct,
@@ -121,10 +122,11 @@ class PreparedWalls(PreparedOperator):
     def in_one(self) -> bool:
         """Whether a hop and the product after it are one launch.
 
-        The product takes the place of the result of the hop, which it cannot if all numbers of a
-        site have a unit in common.
+        The product takes the place of the result of the hop. If all numbers of a site have a unit
+        in common, it can only where threads keep what they have read.
         """
-        return not self.storage.norm_bytes
+        kind = self.operator.field, self.storage, self.operator.fifth
+        return not self.storage.norm_bytes or kept_extent(*kind, together=True) > 0
 
     def _prepare_in_one(
         self,
@@ -162,7 +164,9 @@ class ProductOfHop:
     @property
     def reflection(self) -> Choice:
         """The compile-time selection."""
-        return along_of(kept_extent(self.target))
+        target = self.target
+        kept = kept_extent(target.field, target.storage, target.fifth, together=True)
+        return along_of(kept)
 
     def addends(self, made: type[ctypes.Structure], slab: int) -> ctypes.Structure:
         """Return the product on a slab; see `Completion.addends`."""
@@ -172,7 +176,10 @@ class ProductOfHop:
     def shares(self, usual: tuple[int, int], sites: int) -> tuple[int, int]:
         """Return threads of one block, which wait for each other; see `Completion.shares`."""
         vectors, alone = self.target.per_site, usual[0] == 1
-        return 1 if alone else max(n for n in range(2, MOST_THREADS + 1) if vectors % n == 0), 1
+        threads = 1 if alone else max(n for n in range(2, MOST_THREADS + 1) if vectors % n == 0)
+        if self.target.storage.norm_bytes:
+            threads = max(threads, CHIRALITIES * self.target.field.group.colours)
+        return threads, 1
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.devices.base import Buffer, repeated
-from gauge_mc.devices.kernels import Choice, Kernel
+from gauge_mc.devices.kernels import REAL_BYTES, Choice, Kernel
 from gauge_mc.devices.source import source_folder, structure, zero
 from gauge_mc.devices.structures import geometry_structure
+from gauge_mc.fields.field import Field
 from gauge_mc.quarks.vectors.spinors import SpinorField, zeroth
+from gauge_mc.quarks.vectors.storage import Storage
 from gauge_mc.quarks.vectors.transport import shares_of
 
 FIFTH_DIRECTION = Kernel("fifth_direction")
@@ -77,11 +79,24 @@ def along_of(extent: int) -> Choice:
     return Choice.of("reflection", name, "dirac/along_fifth.h", "AlongFifth", COLUMN=extent)
 
 
-def kept_extent(source: SpinorField) -> int:
-    """Return the extent of the fifth direction if threads keep numbers of all slices, else 0."""
-    size, extent = source.storage.number_bytes, source.fifth or 1
-    fits = REALS * extent * size <= COLUMN_BYTES and not source.storage.norm_bytes
-    return extent if fits and not source.field.devices.devices[0].in_host_memory else 0
+def kept_extent(field: Field, storage: Storage, extent: int | None, together: bool = False) -> int:
+    """Return the extent of the fifth direction if threads keep numbers of all slices, else 0.
+
+    Parameters
+    ----------
+    field : Field
+        The links.
+    storage : Storage
+        Storage of the vectors.
+    extent : int or None
+        Extent of their fifth direction, if they have one.
+    together : bool
+        Whether threads of a block work together on a site, as they must if all its numbers have a
+        unit in common.
+    """
+    extent, size = extent or 1, REAL_BYTES[storage.arithmetic]
+    fits = REALS * extent * size <= COLUMN_BYTES and (together or not storage.norm_bytes)
+    return extent if fits and not field.devices.devices[0].in_host_memory else 0
 
 
 @dataclass(frozen=True)
@@ -297,7 +312,7 @@ class PreparedProduct:
         # All numbers of a site have a unit in common, or chiralities and colours are independent.
         each = 1 if source.storage.norm_bytes else CHIRALITIES * source.field.group.colours
         parts = each * source.count // source.replicas
-        extent = kept_extent(source)
+        extent = kept_extent(source.field, source.storage, source.fifth)
         choices = source.storage.choice, column_of(extent, source.storage.number_bytes)
         for n, slab in enumerate(source.slabs):
             kernel = slab.kernel(FIFTH_DIRECTION, *choices)
