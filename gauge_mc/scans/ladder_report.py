@@ -14,6 +14,7 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.results import documented, headings, result_field
 from gauge_mc.run.parameters import TEMPERING
+from gauge_mc.scans.grid import COUPLINGS
 from gauge_mc.scans.ladders import ladders
 from gauge_mc.scans.scan import Member, Scan
 
@@ -35,7 +36,7 @@ class LadderReport:
     """Runs that exchange their couplings, after the thermalisation."""
 
     lattice: str = result_field("Extents of the lattice.")
-    couplings: Mapping[str, float] = result_field("Values of the options of the action, by name.")
+    couplings: Mapping[str, float] = result_field(COUPLINGS)
     chain: int = result_field("Number of the chain at its point, from 1.")
     pairs: Sequence[NeighbourAcceptance] = result_field("Acceptance of every pair of neighbours.")
     round_trips: Sequence[int] = result_field(
@@ -72,7 +73,7 @@ class LadderReport:
         updates = count * runs[0].parameters.exchange_every * len(runs)
         return cls(
             str(point.lattice),
-            point.action.values,
+            point.numbers,
             runs[0].chain,
             [_pair(runs, tables, lower) for lower in range(len(runs) - 1)],
             trips.tolist(),

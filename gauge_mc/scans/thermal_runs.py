@@ -269,7 +269,7 @@ def _command_again(run: Path) -> str:
     scan = Scan(run.parent, parameters)
     if not scan.exists():
         return f"gauge-mc generate {card} {rest} {quote(f'{run}_again')}"
-    grids = (" ".join(one.words) for one in Scan.read(run.parent).grids)
+    grids = (words for one in Scan.read(run.parent).grids for words in one.words)
     other = quote(f"{run.parent}_again")
     return ", then ".join(f"gauge-mc scan {card} {one} {rest} {other}" for one in grids)
 

@@ -115,7 +115,9 @@ def test_the_figure_has_all_quantities(study, tmp_path, monkeypatch):
 def points(x, y, errors=0.02, lattice=LATTICE):
     """Points with a susceptibility of the Polyakov loop."""
     return [
-        CrossoverPoint(lattice, at, None, None, Estimate(value, error, NAN, NAN, 100), None, None)
+        CrossoverPoint(
+            lattice, None, at, None, None, Estimate(value, error, NAN, NAN, 100), None, None
+        )
         for at, value, error in zip(x, y, np.broadcast_to(errors, len(x)).tolist(), strict=True)
     ]
 
