@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from gauge_mc.errors import UsageError
 from gauge_mc.groups import GROUPS
 from gauge_mc.quantities.transition.analysis.reweighting import LEAST_OVERLAP
 from gauge_mc.quantities.transition.analysis.volume import ThermalVolume
@@ -39,6 +40,8 @@ def refinement(scan: Scan, skip: Skip = 0) -> list[Grid]:
 
     Raises
     ------
+    UsageError
+        If the scan is over numbers of quarks, with one coupling each.
     GaugeError
         If a run has not measured the Polyakov loop and the loops of its action.
     """
@@ -47,7 +50,13 @@ def refinement(scan: Scan, skip: Skip = 0) -> list[Grid]:
         if one.complete():
             members.setdefault(one.point._replace(beta=0.0), []).append(one)
     chains, grids = max(scan.points().values(), default=1), []
+    several = len({one.algorithm for one in scan.points()}) > 1
     for point, own in members.items():
+        if several and len({one.point.beta for one in own}) == 1:
+            raise UsageError(
+                f"--refine adds values of β, of which {scan.path} has one for each of its quarks; "
+                "add values to --quarks, or several to --beta."
+            )
         runs = [read_thermal_chain(one.run.path, skip) for one in own]
         volume = ThermalVolume(point.lattice, GROUPS[scan.parameters.group].colours, runs, 0)
         found = tuple(sorted({*missing_couplings(volume)}))

@@ -102,7 +102,13 @@ def read_thermal_runs(folder: Path, skip: Skip = 0, extent: int | None = None) -
             continue
         keys = (*(one for one in ensemble_keys() if one not in VARYING), *WEIGHTS)
         own = {one: loops.header[one] for one in keys if one in loops.header}
-        check_equal(shared or own, own, run)
+        check_equal({**(shared or own), "quarks": ""}, {**own, "quarks": ""}, run)
+        if shared and shared.get("quarks") != own.get("quarks"):
+            raise GaugeError(
+                f"The runs in {folder} have different dynamical quarks, between which nothing can "
+                "be reweighted; peaks over any number of theirs are found by: gauge-mc fit "
+                f"crossover {quote(str(folder))}"
+            )
         shared = own
         coupling = Coupling.of_metadata(loops.header)
         found.setdefault(lattice, []).append(read_thermal_chain(run, skip))

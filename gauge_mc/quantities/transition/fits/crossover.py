@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import Any, ClassVar
 
-from gauge_mc.actions import couplings
+from gauge_mc.actions import BETA, couplings
 from gauge_mc.fits import FITS, Fit, FitResult
 from gauge_mc.fits.shared.quoted import QuotedNumber, quoted_number
 from gauge_mc.fits.shared.rows import table_of
@@ -19,6 +21,7 @@ from gauge_mc.quantities.transition.analysis.peaks import (
 )
 from gauge_mc.quantities.transition.fits.parts.crossover_runs import (
     SHARED,
+    CrossoverRun,
     crossover_points,
     parameters_of,
     read_crossover_runs,
@@ -147,4 +150,15 @@ def crossover_of(folder: Path, options: dict[str, Any]) -> CrossoverResult:
         if all(one.numbers.get(name) == value for one in runs) and value != usual.get(name)
     }
     ensemble = {**{key: header[key] for key in SHARED if key in header}, **fixed}
-    return CrossoverResult(ensemble, over, points, peaks, cautions)
+    return CrossoverResult(ensemble, over, points, peaks, [*cautions, *_better(folder, runs, over)])
+
+
+def _better(folder: Path, runs: Sequence[CrossoverRun], over: str) -> list[str]:
+    """Return that runs which differ in beta alone can be reweighted."""
+    quarks = {one.header.get("quarks") for one in runs}
+    if over != BETA.name or len(quarks) > 1 or not all(one.loops for one in runs):
+        return []
+    return [
+        "The quarks of all runs are the same, so that all measurements of the Polyakov loop count "
+        f"at every β with: gauge-mc fit transition {quote(str(folder))}"
+    ]

@@ -189,7 +189,7 @@ def test_chemical_potentials(tmp_path, rng):
     [
         ([], "There is no run with Polyakov loops or condensates in"),
         ([(0.15, "5.3")], "have the same parameters; add runs with another coupling, mass or"),
-        ([(0.15, "5.3"), (0.14, "5.4")], "differ in beta and kappa; move those that differ in one"),
+        ([(0.15, "5.3"), (0.14, "5.4")], "differ in beta and kappa; say with --over beta which"),
     ],
 )
 def test_what_is_refused(runs, sentence, tmp_path, rng):
