@@ -13,8 +13,11 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+from gauge_mc.errors import UsageError
 from gauge_mc.option_items import Items, OptionItem
 from gauge_mc.options import Option
+from gauge_mc.quoting import shortened
+from gauge_mc.registry import in_words
 from gauge_mc.scans.grid import parse_numbers
 
 WITHIN = r":(?!\s*[-+.0-9])|,(?=\s*\w+=)"
@@ -28,6 +31,8 @@ ListAxis = tuple[str, tuple[float, ...]]
 class _Template:
     """A thing, some of whose numbers have several values."""
 
+    kind: type[OptionItem]
+    """Its kind."""
     given: object
     """The rest of it: text, a table, or an object."""
     axes: Sequence[ListAxis] = ()
@@ -38,8 +43,10 @@ class _Template:
         own = {axis[0]: numbers[axis] for axis in self.axes}
         if isinstance(self.given, Mapping):
             return {**self.given, **own}
-        words = [f"{name}={value!r}" for name, value in own.items()]
-        return ":".join([str(self.given), *words]) if words else self.given
+        if not isinstance(self.given, str):
+            return self.given
+        words = (f"{name}={value!r}" for name, value in own.items())
+        return self.kind.parse(self.kind.glued.join([self.given, *words]))
 
 
 def lists_of(kind: type[OptionItem], value: object) -> tuple[Items[Any], ...]:
@@ -60,10 +67,9 @@ def lists_of(kind: type[OptionItem], value: object) -> tuple[Items[Any], ...]:
     """
     templates = list(_templates(kind, value))
     axes = list(dict.fromkeys(axis for one in templates for axis in one.axes))
-    return tuple(
-        kind.several([one.at(dict(zip(axes, numbers, strict=True))) for one in templates])
-        for numbers in product(*(values for _, values in axes))
-    )
+    combinations = product(*(values for _, values in axes))
+    points = (dict(zip(axes, numbers, strict=True)) for numbers in combinations)
+    return tuple(kind.several([one.at(point) for one in templates]) for point in points)
 
 
 def is_point_beside(first: Items[Any], other: Items[Any]) -> bool:
@@ -87,7 +93,7 @@ def _templates(kind: type[OptionItem], value: object) -> Iterator[_Template]:
     elif isinstance(value, Iterable):
         yield from (one for each in value for one in _templates(kind, each))
     else:
-        yield _Template(value)
+        yield _Template(kind, value)
 
 
 def _of_text(kind: type[OptionItem], text: str) -> _Template:
@@ -97,9 +103,15 @@ def _of_text(kind: type[OptionItem], text: str) -> _Template:
         option = known.get(_name(name))
         if option and equals and re.search("[:,]", numbers):
             axes.append((option.name, _distinct(parse_numbers(numbers, option))))
+        elif equals and ":" in numbers and any(_name(name) == one.name for one in kind.options()):
+            raise UsageError(
+                f"{name} of {kind.place({})} is '{shortened(numbers)}', but has one value in a "
+                f"scan; numbers that may vary are "
+                f"{in_words([one.written or one.name for one in kind.axes()])}."
+            )
         else:
-            rest.append(word)
-    return _Template(kind.glued.join(rest), axes)
+            rest.append(word.partition(":")[0])
+    return _Template(kind, kind.glued.join(rest), axes)
 
 
 def _of_table(kind: type[OptionItem], table: Mapping[str, object]) -> _Template:
@@ -111,7 +123,7 @@ def _of_table(kind: type[OptionItem], table: Mapping[str, object]) -> _Template:
             axes.append((option.name, _distinct(parse_numbers(words, option))))
         else:
             rest[key] = value
-    return _Template(rest, axes)
+    return _Template(kind, rest, axes)
 
 
 def _axes_by_name(kind: type[OptionItem]) -> dict[str, Option]:
