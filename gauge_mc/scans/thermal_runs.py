@@ -106,8 +106,8 @@ def read_thermal_runs(folder: Path, skip: Skip = 0, extent: int | None = None) -
         if shared and shared.get("quarks") != own.get("quarks"):
             raise GaugeError(
                 f"The runs in {folder} have different dynamical quarks, between which nothing can "
-                "be reweighted; peaks over any number of theirs are found by: gauge-mc fit "
-                f"crossover {quote(str(folder))}"
+                "be reweighted; find peaks over their numbers with gauge-mc fit crossover "
+                f"{quote(str(folder))}."
             )
         shared = own
         coupling = Coupling.of_metadata(loops.header)

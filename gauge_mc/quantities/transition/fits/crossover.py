@@ -160,5 +160,5 @@ def _better(folder: Path, runs: Sequence[CrossoverRun], over: str) -> list[str]:
         return []
     return [
         "The quarks of all runs are the same, so that all measurements of the Polyakov loop count "
-        f"at every β with: gauge-mc fit transition {quote(str(folder))}"
+        f"at every β with gauge-mc fit transition {quote(str(folder))}."
     ]
