@@ -531,7 +531,8 @@ def test_an_operator_is_timed(name, monkeypatch):
     found = json.loads(call(*words, "--json")[0])
     fifth, vectors, launches = OPERATORS[name]
     (one,) = found["parts"]
-    assert len(timed) == 5  # two hopping terms; the operators that solvers apply, each once
+    # Two hopping terms, and the operators that solvers apply, each once.
+    assert sum(len(words) - 1 for words in timed) == 5
     assert found["fifth"] == fifth
     assert one["bytes_per_site"] == 8 * 4 * 4 / fifth + 2 * 16 * 4
     sites = 4**4 / 2
