@@ -12,6 +12,9 @@ from gauge_mc.files.columns import SWEEP, TableColumns
 from gauge_mc.files.table import TableData
 from gauge_mc.observables import OBSERVABLES
 
+LAST_ROW = ", last row"
+"""End of the name of a series of the last rows of measurements."""
+
 NamedSeries = tuple[str, NDArray[np.int64], NDArray[np.float64]]
 """Name of a quantity, numbers of updates, and values, of shape (samples,)."""
 
@@ -36,7 +39,7 @@ def series_of(table: TableData) -> Iterator[NamedSeries]:
             yield column, sweeps, values
         else:
             yield f"{column}, mean of its rows", updates, np.add.reduceat(values, first) / rows
-            yield f"{column}, last row", updates, values[first + rows - 1]
+            yield f"{column}{LAST_ROW}", updates, values[first + rows - 1]
     if observable:
         for name, values in observable.slow_modes(table).items():
             if len(values) == updates.size:
