@@ -371,7 +371,8 @@ def paper_sources() -> str:
     """Say of every card where its published numbers were read."""
     rows = []
     for card in map(read_paper, sorted((ROOT / "runs" / "papers").glob("*.toml"))):
-        sources = dict.fromkeys(UNREAD if one.read is None else one.read for one in card.entries)
+        ours = "none: ensembles of ours are compared with each other"
+        sources = dict.fromkeys(ours if one.against else one.read or UNREAD for one in card.entries)
         words = map(plain, (card.title, card.where, "; ".join(sources)))
         rows.append((code(card.name), *words))
     return table(("card", "what", "table or figure", "read in"), rows)

@@ -72,6 +72,7 @@ class FitKeywords(TypedDict, total=False):
     level: int | None
     levels: str | int | list[int] | None
     nt: int | None
+    over: str | None
     phase: str | None
     r_max: int | None
     r_min: int | None
@@ -236,6 +237,7 @@ class PlotKeywords(TypedDict, total=False):
     level: int | None
     levels: str | int | list[int] | None
     nt: int | None
+    over: str | None
     path: str | None
     phase: str | None
     r_max: int | None

@@ -79,6 +79,11 @@ class OptionItem:
         raise NotImplementedError
 
     @classmethod
+    def axes(cls) -> tuple[Option, ...]:
+        """Return the options that may have several values in a scan; by default none."""
+        return ()
+
+    @classmethod
     def place(cls, given: Mapping[str, object]) -> str:
         """Return words for a thing in messages, such as ``--quark domain-wall``.
 
@@ -106,6 +111,12 @@ class OptionItem:
         UsageError
             If they do not fit.
         """
+
+    @property
+    def numbers(self) -> dict[Option, float]:
+        """The values of `axes` that are given and not usual."""
+        pairs = ((one, self.values.get(one.name)) for one in self.axes())
+        return {one: value for one, value in pairs if value not in (None, one.usual)}
 
     def __getattr__(self, name: str) -> Any:
         """Return the value of an option; None if it was not given and has no usual value."""
@@ -199,6 +210,15 @@ class Items(tuple[Item, ...]):
     """Things of one kind, as the value of an option. Their text is what `several` reads."""
 
     __slots__ = ()
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """The numbers of all things by name, from the second thing on with its number behind."""
+        return {
+            f"{option.name}{n if n > 1 else ''}": value
+            for n, one in enumerate(self, 1)
+            for option, value in one.numbers.items()
+        }
 
     def __str__(self) -> str:
         return self[0].joined.join(map(str, self)) if self else ""

@@ -45,6 +45,17 @@ OPTIONS = {
         {"quark": "domain-wall:ls=4,m=0.5", "source": ("point:1,2,3,1",), "inner": "half"},
         {"quark": "domain-wall:ls=3,b=1,c=1,optimal=measured,m=0.5"},
     ],
+    "condensate": [
+        {
+            "kappa": "0.12",
+            "csw": 1.0,
+            "dilute": "even-odd",
+            "sources": 2,
+            "boundary": "0.3,0,0.2,1",
+        },
+        {"kappa": "0.12", "mu": "0.1", "noise": "gaussian", "inner": "half", "imaginary_mu": 0.2},
+        {"quark": "domain-wall:ls=4,m=0.5", "noise": "z2", "dilute": "spin", "sources": 1},
+    ],
     "baryons": [{"kappa": "0.12,0.11", "inner": "double", "solver": "cg", "p2_max": 1}],
 }
 """Options of observables, several times each."""

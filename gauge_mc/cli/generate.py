@@ -38,8 +38,9 @@ def generate(
     dry_run: Annotated[
         bool,
         o.option(
-            "Show what the run needs on this machine (memory, disk space, time), without "
-            "beginning it. The exit code is 1 if the disk is too small.",
+            "Show what the run needs on this machine (memory, disk space, time), and with "
+            "--time-limit how far it comes, without beginning it. The exit code is 1 if the disk "
+            "is too small.",
             flag="--dry-run",
             panel=o.EXECUTION,
         ),

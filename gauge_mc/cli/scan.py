@@ -15,9 +15,10 @@ from gauge_mc.errors import INTERRUPTED, UsageError
 from gauge_mc.registry import in_words
 from gauge_mc.run.cards import read_card
 from gauge_mc.run.execution import DIVIDED, DIVIDED_LABELS, NUMBERED
+from gauge_mc.run.options import known_options
 from gauge_mc.run.thermalisation import SKIP
 from gauge_mc.scans.batch_systems import BATCH_SYSTEMS
-from gauge_mc.scans.grid import Grid, axes
+from gauge_mc.scans.grid import Grid, axes, list_axes
 from gauge_mc.scans.job_arrays import TOGETHER
 from gauge_mc.scans.request import ScanRequest
 
@@ -36,6 +37,13 @@ def _changes() -> dict[str, dict[str, Any]]:
     found["beta"] |= {"default": "", "usual": None}
     for one in found.values():
         one["panel"] = GRID
+    for name in list_axes():
+        again = known_options()[name].help
+        found[name] = {
+            "help": f"{again} Numbers may have several values, as in kappa=0.12:0.16:0.01 or "
+            "imaginary_mu=0,0.1,0.3.",
+            "panel": GRID,
+        }
     found["seed"] = {"help": "Seed of the first run; each further run has the next number."}
     found["output"] = {
         "help": "Scan directory.",

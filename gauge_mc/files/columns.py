@@ -40,6 +40,9 @@ class Column(Number):
     optional: bool = field(default=False, kw_only=True)
     """Whether only some tables of the observable have it."""
 
+    rounding: bool = field(default=False, kw_only=True)
+    """Whether it may be 0 apart from rounding, so that it does not tell how a chain behaves."""
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "axis", self.axis or self.average)
 

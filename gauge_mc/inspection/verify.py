@@ -14,7 +14,6 @@ from shlex import quote
 
 import numpy as np
 
-from gauge_mc.actions import Action
 from gauge_mc.arguments import checks_types
 from gauge_mc.configurations.reading import (
     STATED_KIND,
@@ -56,6 +55,7 @@ from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.settings import parse_duration
 from gauge_mc.run.source_versions import rows_of_others
 from gauge_mc.run.thinning import RemovedConfigurations, read_rules
+from gauge_mc.scans.grid import numbers_in, value_at
 from gauge_mc.scans.scan import Scan
 from gauge_mc.scans.targets import named_or_newest, runs_in
 from gauge_mc.storage.links import Block
@@ -409,16 +409,12 @@ def _scan_record(path: Path, advance: CheckProgress) -> str:
 def _scan_table(scan: Scan, advance: CheckProgress) -> str:
     """Check the table of a scan, and that the runs contain the updates that it averages."""
     table = _points(scan.table)
-    done = _updates_measured(scan)
+    names = [one.name for one in numbers_in(table.columns)]
+    done = _updates_measured(scan, names)
     for row in range(len(table) if scan.grids else 0):
         beta, lattice = float(table["beta"][row]), str(table["lattice"][row])
-        options = {
-            one.name: float(table[one.name][row])
-            for one in scan.parameters.action.options
-            if one.name in table.columns
-        }
-        action = scan.parameters.action.with_options(**options)
-        averaged, there = table["sweeps"][row], done.get((beta, lattice, action), 0)
+        numbers = (float(table[name][row]) for name in names)
+        averaged, there = table["sweeps"][row], done.get((beta, lattice, *numbers), 0)
         if averaged > there:
             raise DamagedError(
                 f"{scan.table} contains averages over {averaged} updates at beta = {beta:.12g} on "
@@ -446,15 +442,17 @@ def _single_table(path: Path, advance: CheckProgress) -> str:
     return _table(path, None, 0, advance)
 
 
-def _updates_measured(scan: Scan) -> dict[tuple[float, str, Action], float]:
+def _updates_measured(scan: Scan, names: Sequence[str]) -> dict[tuple[object, ...], float]:
     """Return the total number of updates after thermalisation at each point.
 
-    The number is infinite where a run is damaged; the checks of that run report the damage.
+    The number is infinite where a run is damaged; the checks of that run report the damage. Points
+    are told apart by the numbers with these names.
     """
-    result: dict[tuple[float, str, Action], float] = {}
+    result: dict[tuple[object, ...], float] = {}
     for member in scan.members():
         point = member.point
-        key = (point.beta, str(point.lattice), point.action)
+        numbers = point.numbers
+        key = (point.beta, str(point.lattice), *(value_at(numbers, name) for name in names))
         done = max(0, member.sweep() - member.parameters.thermalize)
         found = math.inf if member.damage() else done
         result[key] = result.get(key, 0) + found

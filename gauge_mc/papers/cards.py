@@ -24,6 +24,9 @@ those of scans also the values of the grid::
     published = 3.665
     error = 0.018
 
+An entry with ``against``, the name of another ensemble, in place of a published number says that
+both must have the same value, such as those of single and double precision.
+
 ``read`` says where the published numbers were read, in the card for all entries or in one entry.
 A number without it was not read; it is shown, and not counted in χ².
 """
@@ -73,10 +76,14 @@ class Entry:
     """The quantity, as the table shows it."""
     ensemble: str
     """Name of the ensemble or the scan."""
-    published: float
+    published: float = math.nan
     """The published value."""
-    error: float
+    error: float = math.nan
     """The error of the published value."""
+    against: str = ""
+    """In place of a published value: name of another ensemble, whose value must be the same."""
+    against_options: dict[str, Any] = field(default_factory=dict)
+    """Options of the fit for that ensemble, if they are others."""
     average: str = ""
     """Label of the average of a run that is compared; or empty."""
     fit: str = ""
@@ -195,7 +202,10 @@ def read_paper(path: Path) -> PaperCard:
             paper=str(content["paper"]),
             title=str(content["title"]),
             where=str(content["where"]),
-            entries=[_entry({**shared, **one}) for one in _list(content, "entries")],
+            entries=[
+                _entry({**({} if "against" in one else shared), **one})
+                for one in _list(content, "entries")
+            ],
             ensembles=_ensembles(content, path),
             about=str(content.get("about", "")),
         )
@@ -220,12 +230,12 @@ def _entry(content: Mapping[str, Any]) -> Entry:
     known = [one.name for one in fields(Entry)]
     if unknown := content.keys() - {*known}:
         raise ValueError(f"Unknown key '{min(unknown)}' of an entry{nearest(min(unknown), known)}")
-    plain = {key: one for key, one in content.items() if key != "options"}
+    tables = {key: content[key] for key in ("options", "against_options") if key in content}
+    plain = {key: one for key, one in content.items() if key not in tables}
     entry: Entry = typed(plain, Entry)
-    options = content.get("options", {})
-    if not isinstance(options, dict):
+    if not all(isinstance(one, dict) for one in tables.values()):
         raise ValueError(f"the options of '{entry.name}' are no table")
-    return replace(entry, options=options)
+    return replace(entry, **tables)
 
 
 def _ensembles(content: Mapping[str, Any], path: Path) -> dict[str, PaperEnsemble]:
@@ -258,7 +268,9 @@ def _check(card: PaperCard) -> None:
             raise ValueError(f"'{one.name}' is of the ensemble '{one.ensemble}', which it lacks")
         if bool(one.average) == bool(one.fit) or bool(one.fit) != bool(one.value):
             raise ValueError(f"'{one.name}' needs either an average, or a fit with a value")
-        if not (math.isfinite(one.published) and one.error >= 0 and math.isfinite(one.error)):
+        if one.against:
+            _check_against(one, card)
+        elif not (math.isfinite(one.published) and one.error >= 0 and math.isfinite(one.error)):
             raise ValueError(f"'{one.name}' has a published value or an error that is no number")
         if one.read is not None and not one.read.strip():
             raise ValueError(f"'{one.name}' has an empty 'read'; leave it out if it was not read")
@@ -275,6 +287,20 @@ def _check(card: PaperCard) -> None:
         each.values_within(Path())
     if not card.entries:
         raise ValueError("it has no entries")
+
+
+def _check_against(entry: Entry, card: PaperCard) -> None:
+    """Refuse an entry that cannot be compared with another ensemble of the card.
+
+    Their random numbers must be independent, since the pull takes errors to be.
+    """
+    if math.isfinite(entry.published) or entry.read is not None:
+        raise ValueError(f"'{entry.name}' has both 'against' and a published value or 'read'")
+    if entry.against not in card.ensembles:
+        raise ValueError(f"'{entry.name}' is against '{entry.against}', which is no ensemble")
+    seeds = {card.ensembles[one].parameters.seed for one in (entry.ensemble, entry.against)}
+    if len(seeds) < 2:
+        raise ValueError(f"'{entry.name}' compares ensembles of one seed; give each its own")
 
 
 def _labels(one: PaperEnsemble) -> list[str]:

@@ -71,10 +71,21 @@ class ComparedEntry:
         "Where the published number was read; None if it was not, and then it is not counted.", None
     )
 
+    against: str = result_field(
+        "Name of another ensemble of the card, whose value stands in place of a published one; "
+        "empty for published ones.",
+        "",
+    )
+
+    @property
+    def known(self) -> bool:
+        """Whether the number beside ours was read, or is that of another ensemble."""
+        return self.read is not None or bool(self.against)
+
     @property
     def counted(self) -> bool:
-        """Whether there is a pull, and the published number was read, so that χ² contains it."""
-        return self.read is not None and self.pull is not None
+        """Whether there is a pull, and the number beside ours is known, so that χ² contains it."""
+        return self.known and self.pull is not None
 
     @property
     def pull(self) -> float | None:
@@ -87,8 +98,11 @@ class ComparedEntry:
     @property
     def published_text(self) -> str:
         """The published value with its error in brackets, with the digits of the card."""
+        if self.against:
+            known = math.isfinite(self.published)
+            return with_error(self.published, self.published_error) if known else "—"
         text = as_published(self.published, self.published_error)
-        return text if self.read is not None else f"{text}, {UNREAD}"
+        return text if self.known else f"{text}, {UNREAD}"
 
     @property
     def text(self) -> str:
@@ -198,9 +212,12 @@ class Comparison:
                 )
         if self.about:
             lines.append(self.about)
-        if unread := [one.name for one in self.entries if one.read is None]:
+        if unread := [one.name for one in self.entries if not one.known]:
             names = "; ".join(unread)
             lines.append(f"Published numbers that were not read, and do not count in χ²: {names}")
+        for other in dict.fromkeys(one.against for one in self.entries if one.against):
+            names = "; ".join(one.name for one in self.entries if one.against == other)
+            lines.append(f"Compared with our ensemble {other} in place of the paper: {names}")
         sources = dict.fromkeys(one.read for one in self.entries if one.read is not None)
         return [*lines, *(f"Published numbers: {one}" for one in sources)]
 
@@ -227,7 +244,7 @@ class Comparison:
         for e in self.entries:
             numbers = (e.ours, e.error, e.systematic, e.published, e.published_error, e.pull)
             cells = ("" if n is None else repr(n) for n in numbers)
-            writer.writerow([e.name, e.ensemble, *cells, UNREAD if e.read is None else e.read])
+            writer.writerow([e.name, e.ensemble, *cells, e.read or e.against or UNREAD])
         with replacing(table, kind=TABLE) as file:
             file.write(rows.getvalue().encode())
         return [document, table]
@@ -250,6 +267,9 @@ def read_comparison(path: Path) -> Comparison:
         for one in content["ensembles"]:
             one["parameters"] = {key: str(value) for key, value in one["parameters"].items()}
         shared = {"read": content.pop("read")} if "read" in content else {}  # as of version 0.2
+        for one in content["entries"]:  # those of ensembles that could not be compared
+            for key in ("published", "published_error"):
+                one[key] = math.nan if one[key] is None else one[key]
         entries = [typed({**shared, **one}, ComparedEntry) for one in content.pop("entries")]
         used = [UsedEnsemble(**one) for one in content.pop("ensembles")]
         return Comparison(**content, entries=entries, ensembles=used)

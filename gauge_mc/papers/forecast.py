@@ -16,6 +16,7 @@ from gauge_mc.run.display import duration
 from gauge_mc.run.forecast import forecast as forecast_run
 from gauge_mc.scans.forecast import forecast as forecast_scan
 from gauge_mc.scans.forecast import varied_couplings
+from gauge_mc.scans.grid import COUPLINGS, Point
 from gauge_mc.scans.request import ScanRequest
 
 
@@ -27,7 +28,7 @@ class RunTime:
     ensemble: str = result_field("Name of the ensemble in the card.")
     run: str = result_field("Run directory, or scan directory.")
     beta: float = result_field("Coupling.")
-    couplings: Mapping[str, float] = result_field("Values of the options of the action, by name.")
+    couplings: Mapping[str, float] = result_field(COUPLINGS)
     lattice: str = result_field("Extents of the lattice.")
     updates_left: int = result_field("Number of updates that are left.")
     seconds: float = result_field(
@@ -107,7 +108,7 @@ def forecast(
             total += scan.seconds
         elif run := forecast_run(values):
             p = one.parameters
-            where = (p.beta, p.action.values, str(p.lattice))
+            where = (p.beta, Point.of(p).numbers, str(p.lattice))
             runs.append(RunTime(one.name, path, *where, run.updates_left, run.seconds))
             refusals += [run.shortage] if run.shortage else []
             total += run.seconds

@@ -6,7 +6,7 @@ import math
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -155,6 +155,11 @@ class _Work:
         """Return an entry beside our value; its note says why there is none."""
         try:
             ours, error, systematic = self.number(entry)
+            if entry.against:
+                options = entry.against_options or entry.options
+                other = replace(entry, ensemble=entry.against, options=options)
+                value, *errors = self.number(other)
+                entry = replace(entry, published=value, error=math.hypot(*errors))
         except GaugeError as problem:
             note = " ".join([str(problem), entry.note]).strip()
             return _beside(entry, None, None, 0.0, note)
@@ -315,7 +320,7 @@ def _beside(
     entry: Entry, ours: float | None, error: float | None, systematic: float, note: str
 ) -> ComparedEntry:
     names = (entry.name, entry.ensemble, entry.published, entry.error)
-    return ComparedEntry(*names, ours, error, systematic, entry.at, note, entry.read)
+    return ComparedEntry(*names, ours, error, systematic, entry.at, note, entry.read, entry.against)
 
 
 def _folder(one: PaperEnsemble) -> Path:

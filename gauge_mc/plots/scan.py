@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gauge_mc.actions import couplings
+from gauge_mc.actions import BETA
 from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
@@ -22,14 +22,18 @@ from gauge_mc.plots.figures.curves import Curves, draw_panels
 from gauge_mc.plots.figures.labels import physics_label
 from gauge_mc.plots.runs.labels import one_scan
 from gauge_mc.scans.averages import panels
+from gauge_mc.scans.grid import numbers_in
 from gauge_mc.scans.scan import Scan
 
 
 class ScanPlot(Plot):
-    """Averages and derived quantities of a scan against beta, one below the other."""
+    """Averages and derived quantities of a scan against beta, one below the other.
+
+    If all runs have one beta, they are drawn against the first number in which runs differ.
+    """
 
     name = "scan"
-    summary = "averages and susceptibilities of a scan against β"
+    summary = "averages and susceptibilities of a scan against β, or κ, m or μ of quarks"
     of_scans: ClassVar[bool] = True
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
@@ -42,7 +46,7 @@ PLOTS.register(ScanPlot())
 
 
 def draw_scan(table: Path, figure: Path) -> None:
-    """Draw the table of a scan against beta, with one curve per lattice.
+    """Draw the table of a scan, with one curve per lattice; see `ScanPlot`.
 
     Raises
     ------
@@ -58,7 +62,10 @@ def draw_scan(table: Path, figure: Path) -> None:
             raise GaugeError(f"{table} is not the table of a scan; make it again with {again}.")
         raise GaugeError(f"{table} is not the table of a scan; name a scan, or its scan.csv.")
     lattices = dict.fromkeys(data.columns["lattice"].tolist())
-    options = [one for one in couplings() if one.name in data.columns]
+    options = numbers_in(data.columns)
+    over = next((one for one in options if len({*data[one.name].tolist()}) > 1), BETA)
+    over = BETA if len({*data[BETA.name].tolist()}) > 1 else over
+    options = [one for one in options if one is not over]
     kinds = sorted({*zip(*(data[one.name].tolist() for one in options), strict=True)} or {()})
     name = data.header.get("group", "")
     group = GROUPS[name].label if name in GROUPS else name
@@ -68,7 +75,7 @@ def draw_scan(table: Path, figure: Path) -> None:
             [
                 (
                     ", ".join([physics_label(group, Lattice.parse(each)), *_said(options, kind)]),
-                    _curve(data, panel.column, each, options, kind),
+                    _curve(data, panel.column, over.name, each, options, kind),
                 )
                 for each in lattices
                 for kind in kinds
@@ -79,7 +86,7 @@ def draw_scan(table: Path, figure: Path) -> None:
     ]
     if not (drawn and lattices):
         raise GaugeError(f"{table} contains no data to draw yet; continue the scan.")
-    draw_panels(drawn, r"$\beta$", figure)
+    draw_panels(drawn, over.label, figure)
 
 
 def _said(options: Sequence[Option], values: Sequence[float]) -> list[str]:
@@ -89,16 +96,21 @@ def _said(options: Sequence[Option], values: Sequence[float]) -> list[str]:
 
 
 def _curve(
-    table: TableData, name: str, lattice: str, options: Sequence[Option], kind: Sequence[float]
+    table: TableData,
+    name: str,
+    over: str,
+    lattice: str,
+    options: Sequence[Option],
+    kind: Sequence[float],
 ) -> list[tuple[float, Estimate]]:
-    """Return the averages on one lattice, with one kind of action, sorted by beta."""
+    """Return the averages on one lattice, with one kind of action and quarks, sorted by `over`."""
     columns = table.columns
     chosen = columns["lattice"] == lattice
     for one, value in zip(options, kind, strict=True):
         chosen &= columns[one.name] == value
     here = np.flatnonzero(chosen)
     curve = []
-    for row in here[np.argsort(columns["beta"][here])]:
+    for row in here[np.argsort(columns[over][here])]:
         value, error = float(columns[name][row]), float(columns[f"{name}_error"][row])
-        curve.append((float(columns["beta"][row]), Estimate(value, error, math.nan, math.nan, 0)))
+        curve.append((float(columns[over][row]), Estimate(value, error, math.nan, math.nan, 0)))
     return curve

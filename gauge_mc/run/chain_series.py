@@ -12,6 +12,9 @@ from gauge_mc.files.columns import SWEEP, TableColumns
 from gauge_mc.files.table import TableData
 from gauge_mc.observables import OBSERVABLES
 
+LAST_ROW = ", last row"
+"""End of the name of a series of the last rows of measurements."""
+
 NamedSeries = tuple[str, NDArray[np.int64], NDArray[np.float64]]
 """Name of a quantity, numbers of updates, and values, of shape (samples,)."""
 
@@ -22,7 +25,8 @@ def series_of(table: TableData) -> Iterator[NamedSeries]:
     These are the columns whose averages are shown and the slow modes of the observable; of the
     table of an algorithm, such as the energies of trajectories, all columns with numbers. Of a
     table with several rows per measurement they are the mean over the rows of each measurement and
-    its last row, which is that of the longest flow time or of the largest loop.
+    its last row, which is that of the longest flow time or of the largest loop. Columns that may
+    be nothing but rounding are left out.
     """
     sweeps = table.columns.get(SWEEP)
     if sweeps is None or sweeps.dtype.kind != "i" or not len(table):
@@ -35,7 +39,7 @@ def series_of(table: TableData) -> Iterator[NamedSeries]:
             yield column, sweeps, values
         else:
             yield f"{column}, mean of its rows", updates, np.add.reduceat(values, first) / rows
-            yield f"{column}, last row", updates, values[first + rows - 1]
+            yield f"{column}{LAST_ROW}", updates, values[first + rows - 1]
     if observable:
         for name, values in observable.slow_modes(table).items():
             if len(values) == updates.size:
@@ -52,7 +56,7 @@ def _columns(table: TableData, single: bool) -> Sequence[str]:
     name = _name(table)
     known = OBSERVABLES.get(name) or ALGORITHMS.get(name)
     columns = known.columns if known else TableColumns.of_function(name, table.columns)
-    every = tuple(one for one in columns if one.kind is float)
+    every = tuple(one for one in columns if one.kind is float and not one.rounding)
     chosen = columns.averaged if single and name not in ALGORITHMS else every
     return [
         one.name

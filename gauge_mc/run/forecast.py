@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import datetime
+import math
+import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
+from pathlib import Path
 
 from rich.console import RenderableType
 from rich.filesize import decimal
@@ -32,6 +36,7 @@ from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.memory import memory_beside, of_free
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.preparation import compile_kernels
+from gauge_mc.run.prospect import Prospect, prospect
 from gauge_mc.run.request import RunRequest
 from gauge_mc.run.settings import STARTS
 
@@ -41,6 +46,14 @@ TEST_SECONDS = 0.5
 LONG_SECONDS = 10.0
 """Time of a first call that is so long that what is done once does not count, so that there is no
 second call."""
+
+LEAST_UPDATES = 3
+"""Least number of updates that are tried, whose times tell the error of their mean."""
+
+RANDOM_LINKS = (
+    "a lower bound: solvers of quarks need more iterations on thermalised links than on those that "
+    "were tried; begin the run, and repeat this command after its thermalisation"
+)
 
 
 @documented
@@ -77,6 +90,15 @@ class Forecast:
         "Why the disk is too small, in a sentence; None if it is not.",
         None,
     )
+    update_error: float | None = result_field(
+        "Standard error of the time of an update among those that were tried; None for one.", None
+    )
+    caution: str | None = result_field(
+        "Why the times may be wrong, in a sentence; None if nothing speaks for it.", None
+    )
+    within: Prospect | None = result_field(
+        "The state of the run after the time limit; None if there is none.", None
+    )
 
     def table(self) -> RenderableType:
         """Return the content as a table."""
@@ -101,6 +123,10 @@ class Forecast:
         )
         words = f"{words}, if the disk keeps up" if self.updates_left else "the run is complete"
         table.add_row("time", words)
+        if self.caution:
+            table.add_row("", self.caution)
+        for heading, words in self.within.lines() if self.within else ():
+            table.add_row(heading, words)
         return table
 
 
@@ -113,7 +139,8 @@ def forecast(values: Mapping[str, object]) -> Forecast | None:
     """Try a few updates in memory, and return what the rest of a run would need.
 
     Nothing is written. An existing run is not continued, but the work that it has done is
-    subtracted.
+    subtracted, and updates are tried on its links, of which solvers take as long as later. With a
+    time limit also the errors are told that averages are expected to have after it.
 
     Parameters
     ----------
@@ -140,7 +167,7 @@ def forecast(values: Mapping[str, object]) -> Forecast | None:
             e.devices, e.backend, e.threads, processes, e.share_gpus, lattice=parameters.lattice
         )
         with closing(opened) as devices:
-            return _needs(run, parameters, observables, devices, done)
+            return _needs(run, parameters, observables, devices, done, e.time_limit)
 
 
 @dataclass(frozen=True)
@@ -153,10 +180,17 @@ class RunCosts:
     """Memory of all devices that was free before."""
     update_seconds: float
     """Time of an update of all runs."""
+    update_error: float | None
+    """Its standard error in the trial; None if there was one update."""
     measure_seconds: float
     """Time of all measurements, on average over updates."""
     write_seconds: float
     """Time of the snapshots of configurations, on average over updates."""
+
+    @property
+    def each(self) -> tuple[float, float, float | None]:
+        """Time of an update, that of what follows it on average, and the error of the former."""
+        return self.update_seconds, self.measure_seconds + self.write_seconds, self.update_error
 
     def seconds(self, parameters: Parameters, done: int) -> float:
         """Return the time of the rest of a run, or of several that are updated together."""
@@ -169,6 +203,7 @@ def try_out(
     runs: Sequence[Parameters],
     observables: Mapping[Measurement, Observable],
     devices: DeviceGroup,
+    checkpoint: Path | None = None,
 ) -> RunCosts:
     """Try a few updates and measurements in memory. All processes call this function.
 
@@ -180,38 +215,44 @@ def try_out(
         Observables that the runs measure along the way.
     devices : DeviceGroup
         The devices that share the lattice.
+    checkpoint : Path, optional
+        A checkpoint of a single run, whose links are then updated instead of random ones.
 
     Raises
     ------
     GaugeError
-        If the devices have too little memory.
+        If the devices have too little memory, or the checkpoint cannot be read.
     """
     p, free = runs[0], sum(device.free_bytes() for device in devices.devices)
     compile_kernels(p, observables.values(), devices, resumed=False, several=len(runs) > 1)
     # A hopping parameter of interacting quarks is beyond the critical one of free quarks, for which
     # a solver needs very many iterations.
     start = "hot" if p.start in STARTS else p.start
-    begun = (Chain.begin(replace(one, start=start), devices) for one in runs)
+    if checkpoint:
+        begun = iter([Chain.resume(p, devices, checkpoint)[0]])
+    else:
+        begun = (Chain.begin(replace(one, start=start), devices) for one in runs)
     batch = Batch(begun, len(runs))
     field = batch.field
-    update, measuring = _seconds(batch.update, batch.update, devices), 0.0
+    (update, error), measuring = _seconds(batch.update, batch.update, devices, LEAST_UPDATES), 0.0
     beside = sum(memory_beside(observables.values(), field.replicas[0]))
     metadata = [provenance(one) for one in runs]
     for item, one in observables.items():
         first, then = (each.recorder(field, metadata) for each in (one.warm_up, one))
         warming = partial(measure_repeatedly, first, devices)
         measure = partial(measure_repeatedly, then, devices)
-        measuring += _seconds(warming, measure, devices) / item.every
+        measuring += _seconds(warming, measure, devices)[0] / item.every
     writing = 0.0
     if p.keeps_configs:
         snapshot = partial(Snapshot.of, field.replicas[0], p.format)
-        writing = len(runs) * _seconds(snapshot, snapshot, devices) / p.separation
+        writing = len(runs) * _seconds(snapshot, snapshot, devices)[0] / p.separation
     taken = beside + sum(device.allocated_bytes() for device in devices.devices)
     memory = devices.processes.allgather((taken, free))
     return RunCosts(
         sum(one for one, _ in memory),
         sum(one for _, one in memory),
         update,
+        error,
         measuring,
         writing,
     )
@@ -223,10 +264,11 @@ def _needs(
     observables: Mapping[Measurement, Observable],
     devices: DeviceGroup,
     done: int,
+    limit: float | None,
 ) -> Forecast | None:
     """Return what the rest of a run needs; None in processes other than the root."""
     p, name = parameters, devices.name
-    costs = try_out([p], observables, devices)
+    costs = try_out([p], observables, devices, run.checkpoint if done else None)
     if not devices.root:
         return None
     left = p.updates - done
@@ -254,6 +296,9 @@ def _needs(
         costs.write_seconds * sampled,
         costs.seconds(p, done),
         _shortage(disk),
+        costs.update_error,
+        RANDOM_LINKS if p.algorithm.labels and done < p.thermalize and p.start in STARTS else None,
+        prospect(limit, run, p, observables, done, costs.each) if limit else None,
     )
 
 
@@ -267,21 +312,27 @@ def _shortage(needs: DiskNeeds) -> str | None:
 
 
 def _seconds(
-    first: Callable[[], object], then: Callable[[], object], devices: DeviceGroup
-) -> float:
-    """Return the mean time in seconds of a call after the first; kernels must have been compiled.
+    first: Callable[[], object],
+    then: Callable[[], object],
+    devices: DeviceGroup,
+    least: int = 1,
+) -> tuple[float, float | None]:
+    """Return the mean time in seconds of a call after the first, and its standard error.
 
-    If the first call takes long, it is the only one.
+    Kernels must have been compiled. If the first call takes long, it is the only one. The error is
+    None if there was one call.
     """
     began = time.monotonic()
     first()
     devices.synchronize()
-    took, calls = time.monotonic() - began, 0
+    took = time.monotonic() - began
     if devices.processes.broadcast(took >= LONG_SECONDS):
-        return took
-    began = time.monotonic()
-    while devices.processes.broadcast(time.monotonic() - began < TEST_SECONDS):
+        return took, None
+    times = [time.monotonic()]
+    while devices.processes.broadcast(times[-1] - times[0] < TEST_SECONDS or len(times) <= least):
         then()
-        calls += 1
         devices.synchronize()
-    return (time.monotonic() - began) / calls
+        times.append(time.monotonic())
+    each = [later - before for before, later in pairwise(times)]
+    error = statistics.stdev(each) / math.sqrt(len(each)) if len(each) > 1 else None
+    return statistics.fmean(each), error

@@ -16,6 +16,7 @@ from gauge_mc.files.columns import INDICES, SWEEP, TableColumns
 from gauge_mc.observables import OBSERVABLES, Measurer, Observable, Record, table_name
 from gauge_mc.options import Option, check_options, merged, parse_options
 from gauge_mc.registry import in_words
+from gauge_mc.run.chain import provenance
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.smearing import smear_option, smearing_owners
@@ -239,6 +240,7 @@ def observable_along(item: Measurement, parameters: Parameters) -> Observable:
     kind, known = OBSERVABLES[item.observable], options_of_observable(item.observable)
     given = parse_options(known, item.options, item.observable)
     observable = kind.for_lattice(parameters.lattice, **given).for_group(parameters.group)
+    observable = observable.for_ensemble(provenance(parameters))
     if not observable.records:
         raise UsageError(
             f"measure: '{item}' depends on a stored configuration; measure it later, on stored "

@@ -21,7 +21,7 @@ from gauge_mc.options import Option
 from gauge_mc.run.chain import provenance
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.thermalisation import AUTO, SKIP, Skip, last_skipped
-from gauge_mc.scans.grid import Point, axes
+from gauge_mc.scans.grid import Point, axes, differing, list_axes, number_of_point, value_at
 from gauge_mc.scans.scan import Member, Scan
 
 NUMBERS = ("", "_error", "_tau_int")
@@ -113,6 +113,7 @@ class ScanAverages:
         row: dict[str, Value] = {
             "beta": point.beta,
             **{one.name: point.action.values[one.name] for one in self._options},
+            **{name: value_at(point.numbers, name) for name in self._differing},
             "lattice": str(point.lattice),
             "chains": len(chains),
             "sweeps": sum(
@@ -154,6 +155,11 @@ class ScanAverages:
         ]
 
     @property
+    def _differing(self) -> list[str]:
+        """Names of the numbers of things in lists that differ, such as masses of quarks."""
+        return differing([point.numbers for point in self.members])
+
+    @property
     def cautions(self) -> list[str]:
         """Cautions if chains at some points seem not to have thermalised, or are short."""
         return [*self._unthermalised, *self._short]
@@ -178,9 +184,14 @@ class ScanAverages:
     def _where(self, count: int, worst: Point) -> str:
         """Return a number of points in words, with the worst of them."""
         return (
-            f"{count} of {len(self.rows)} points, such as beta = {worst.beta:.12g} on "
-            f"{worst.lattice}"
+            f"{count} of {len(self.rows)} points, such as "
+            f"{', '.join([f'beta = {worst.beta:.12g}', *self._said(worst)])} on {worst.lattice}"
         )
+
+    def _said(self, point: Point) -> list[str]:
+        """Return the numbers in words that differ between points besides beta."""
+        pairs = ((name, value_at(point.numbers, name)) for name in self._differing)
+        return [number_of_point(name).said(value) for name, value in pairs]
 
     @property
     def _unthermalised(self) -> list[str]:
@@ -195,12 +206,15 @@ class ScanAverages:
         ]
 
     def sorted_rows(self) -> list[dict[str, Value]]:
-        """Return the rows, sorted by lattice, options of the action and then by beta."""
+        """Return the rows, sorted by lattice, options of the action, quarks, and then by beta."""
         lattices = list(dict.fromkeys(point.lattice for point in self.members))
-        order = sorted(
-            self.rows,
-            key=lambda one: (lattices.index(one.lattice), *one.action.values.values(), one.beta),
-        )
+        listed = self._differing
+
+        def place(one: Point) -> tuple[float, ...]:
+            numbers = (value_at(one.numbers, name) for name in listed)
+            return (lattices.index(one.lattice), *one.action.values.values(), *numbers, one.beta)
+
+        order = sorted(self.rows, key=place)
         return [self.rows[point] for point in order]
 
     def write(self) -> None:
@@ -208,6 +222,7 @@ class ScanAverages:
         metadata = provenance(self.scan.parameters)
         fixed = self.scan.parameters.action.changed.keys() - {*self._options}
         varying = {*axes(), *self.scan.parameters.coupling.metadata} - {one.name for one in fixed}
+        varying |= list_axes().keys() if self._differing else set()
         header = {name: value for name, value in metadata.items() if name not in varying}
         notes = {
             column_of(observable, one.name): one.help

@@ -13,13 +13,14 @@ from rich.console import Console, Group, RenderableType
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
-from gauge_mc.actions import couplings
+from gauge_mc.actions import BETA
 from gauge_mc.files.table import Value
 from gauge_mc.notebook_bar import NotebookBar
 from gauge_mc.numbers import counted
+from gauge_mc.options import Option
 from gauge_mc.run.display import LIVE_SECONDS, PLAIN_SECONDS, duration, link_rate
 from gauge_mc.scans.averages import ScanAverages, panels, row_in_words
-from gauge_mc.scans.grid import Point
+from gauge_mc.scans.grid import Point, numbers_in, value_at
 from gauge_mc.scans.ladder_report import ladder_reports, ladders_shown
 from gauge_mc.scans.pool import Child, Slot
 from gauge_mc.scans.scan import Member, Scan
@@ -255,20 +256,27 @@ def show_progress(
 def opening(scan: Scan, tally: Tally, slots: Sequence[Slot], hint: str | None = None) -> str:
     """Return the lines shown at the start: scan, grid, parameters, devices, and a hint."""
     points = scan.points()
-    betas = sorted({p.beta for p in points})
     lattices = dict.fromkeys(str(one.lattice) for one in points)
-    said = (point.action.changed.items() for point in points)
-    words = list(dict.fromkeys(one.said(value) for each in said for one, value in each))
+    every = [{BETA.name: one.beta, **one.numbers} for one in points]
+    stated = dict.fromkeys(one for p in points for one in (BETA, *p.action.changed, *p.listed))
+    words = [_values(one, sorted({value_at(n, one.name) for n in every})) for one in stated]
     state = f"continues, {tally}" if any(tally.sweeps.values()) else f"begins, {tally}"
-    couplings = f"beta = {betas[0]:g}" + (f" to {betas[-1]:g}" if len(betas) > 1 else "")
-    couplings += f" ({counted(len(betas), 'value')})"
     lines = [
         f"{scan.path} {state}",
-        f"{', '.join([couplings, *words])} on {', '.join(lattices)}",
+        f"{', '.join(words)} on {', '.join(lattices)}",
         f"{describe(scan)}, {places(slots)}",
         *filter(None, [hint, lacking_action(scan.parameters)]),
     ]
     return "\n".join(lines)
+
+
+def _values(option: Option, values: Sequence[float]) -> str:
+    """Return ascending values of a number in words."""
+    if len(values) == 1 and option is not BETA:
+        return option.said(values[0])
+    name = BETA.name if option is BETA else option.short
+    last = f" to {values[-1]:g}" if len(values) > 1 else ""
+    return f"{name} = {values[0]:g}{last} ({counted(len(values), 'value')})"
 
 
 def describe(scan: Scan) -> str:
@@ -287,8 +295,7 @@ def places(slots: Sequence[Slot]) -> str:
 
 def point_name(point: Point) -> str:
     """Return the name of a point, such as ``beta = 2.4 on 8x8x8x8``."""
-    words = "".join(f", {one.said(value)}" for one, value in point.action.changed.items())
-    return f"beta = {point.beta:.12g}{words} on {point.lattice}"
+    return f"{', '.join([f'beta = {point.beta:.12g}', *point.words])} on {point.lattice}"
 
 
 def point_words(point: Point, row: Mapping[str, Value], chains: int) -> str:
@@ -316,7 +323,7 @@ def results(averages: ScanAverages) -> RenderableType:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("lattice")
     labels = [panel.label for panel in panels() if panel.column in rows[0]]
-    options = [one for one in couplings() if one.name in rows[0]]
+    options = numbers_in(rows[0])
     for heading in ("β", *(one.short for one in options), *labels, "chains", "updates"):
         table.add_column(heading, justify="right")
     for row in rows:

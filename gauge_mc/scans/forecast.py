@@ -29,7 +29,7 @@ from gauge_mc.run.lock import is_locked
 from gauge_mc.run.memory import of_free
 from gauge_mc.scans.carry_out import places
 from gauge_mc.scans.display import Tally, opening
-from gauge_mc.scans.grid import Point
+from gauge_mc.scans.grid import COUPLINGS, Point, differing, number_of_point, value_at
 from gauge_mc.scans.ladders import ladders, unfinished
 from gauge_mc.scans.packing import RunBatch, pack
 from gauge_mc.scans.pool import Slot
@@ -59,7 +59,7 @@ class PointForecast:
 
     beta: float = result_field("Coupling.")
     lattice: str = result_field("Extents of the lattice.")
-    couplings: Mapping[str, float] = result_field("Values of the options of the action, by name.")
+    couplings: Mapping[str, float] = result_field(COUPLINGS)
     chains: int = result_field("Number of chains at each point.")
     complete: int = result_field("Number of complete runs.")
     updates_left: int = result_field("Number of updates that are left, of all chains.")
@@ -112,7 +112,7 @@ class ScanForecast:
             table.add_row(
                 one.lattice,
                 f"{one.beta:.12g}",
-                *(f"{one.couplings[each.name]:.12g}" for each in shown),
+                *(f"{value_at(one.couplings, each.name):.12g}" for each in shown),
                 f"{one.complete} of {one.chains}",
                 str(one.updates_left),
                 duration(one.seconds),
@@ -134,12 +134,16 @@ class ScanForecast:
 
 
 def varied_couplings(points: Sequence[Mapping[str, float]]) -> list[Option]:
-    """Return the options of actions that have unusual values at some of several points."""
-    return [
+    """Return the options of actions that have unusual values at some of several points.
+
+    Numbers of things in lists, such as quarks, are among them if they differ.
+    """
+    of_actions = [
         one
         for one in couplings()
         if {one.usual} != {each.get(one.name, one.usual) for each in points}
     ]
+    return [*of_actions, *map(number_of_point, differing(points))]
 
 
 def _counts(sizes: Sequence[int]) -> Iterator[str]:
@@ -299,7 +303,7 @@ def _point(
     return PointForecast(
         point.beta,
         str(point.lattice),
-        point.action.values,
+        point.numbers,
         len(members),
         sum(map(tally.done, members)),
         sum(member.parameters.updates - tally.sweeps[member.name] for member in members),

@@ -14,6 +14,7 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.results import documented, headings, result_field
 from gauge_mc.run.parameters import TEMPERING
+from gauge_mc.scans.grid import COUPLINGS, differing, number_of_point, value_at
 from gauge_mc.scans.ladders import ladders
 from gauge_mc.scans.scan import Member, Scan
 
@@ -35,7 +36,7 @@ class LadderReport:
     """Runs that exchange their couplings, after the thermalisation."""
 
     lattice: str = result_field("Extents of the lattice.")
-    couplings: Mapping[str, float] = result_field("Values of the options of the action, by name.")
+    couplings: Mapping[str, float] = result_field(COUPLINGS)
     chain: int = result_field("Number of the chain at its point, from 1.")
     pairs: Sequence[NeighbourAcceptance] = result_field("Acceptance of every pair of neighbours.")
     round_trips: Sequence[int] = result_field(
@@ -72,7 +73,7 @@ class LadderReport:
         updates = count * runs[0].parameters.exchange_every * len(runs)
         return cls(
             str(point.lattice),
-            point.action.values,
+            point.numbers,
             runs[0].chain,
             [_pair(runs, tables, lower) for lower in range(len(runs) - 1)],
             trips.tolist(),
@@ -126,12 +127,20 @@ def ladders_shown(reports: Sequence[LadderReport]) -> list[Table | str]:
     table.add_column("lattice")
     for heading in ("chain", *headings(NeighbourAcceptance).values()):
         table.add_column(heading, justify="right")
-    for one in reports:
+    quarks = differing([one.couplings for one in reports])
+    names = [
+        ", ".join(
+            [one.lattice, *(number_of_point(q).said(value_at(one.couplings, q)) for q in quarks)]
+        )
+        for one in reports
+    ]
+    for name, one in zip(names, reports, strict=True):
         for n, pair in enumerate(one.pairs):
             betas = (f"{beta:.12g}" for beta in (pair.lower_beta, pair.upper_beta))
-            place = ("", "") if n else (one.lattice, str(one.chain))
+            place = ("", "") if n else (name, str(one.chain))
             table.add_row(*place, *betas, str(pair.attempts), str(pair.acceptance))
     several = len(reports) > 1
-    said = (f"{one.lattice}, chain {one.chain}: " if several else "" for one in reports)
+    both = zip(names, reports, strict=True)
+    said = (f"{name}, chain {one.chain}: " if several else "" for name, one in both)
     lines = (place + one.sentence for place, one in zip(said, reports, strict=True))
     return ["", table, *lines]

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 def ladders(members: Iterable[Member]) -> list[tuple[Member, ...]]:
     """Return the runs that exchange their couplings, in ascending order of β.
 
-    They have the same lattice, options of the action, and number of the chain. Runs without
+    They have the same lattice, options of the action, quarks, and number of the chain. Runs without
     tempering are left out.
     """
     found: dict[tuple[object, ...], list[Member]] = {}
     for one in members:
         if one.parameters.tempering:
-            key = (one.point.lattice, one.point.action, one.chain)
+            key = (one.point._replace(beta=0.0), one.chain)
             found.setdefault(key, []).append(one)
     return [tuple(sorted(each, key=lambda one: one.parameters.beta)) for each in found.values()]
 

@@ -7,13 +7,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from gauge_mc.actions import Action
-from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import UsageError
 from gauge_mc.groups import GROUPS
 from gauge_mc.quantities.transition.analysis.reweighting import LEAST_OVERLAP
 from gauge_mc.quantities.transition.analysis.volume import ThermalVolume
 from gauge_mc.run.thermalisation import Skip
-from gauge_mc.scans.grid import Grid
+from gauge_mc.scans.grid import Grid, Point
 from gauge_mc.scans.scan import Member, Scan
 from gauge_mc.scans.thermal_runs import read_thermal_chain
 
@@ -41,21 +40,28 @@ def refinement(scan: Scan, skip: Skip = 0) -> list[Grid]:
 
     Raises
     ------
+    UsageError
+        If the scan is over numbers of quarks, with one coupling each.
     GaugeError
         If a run has not measured the Polyakov loop and the loops of its action.
     """
-    members: dict[tuple[Lattice, Action], list[Member]] = {}
+    members: dict[Point, list[Member]] = {}
     for one in scan.members():
         if one.complete():
-            members.setdefault((one.point.lattice, one.point.action), []).append(one)
+            members.setdefault(one.point._replace(beta=0.0), []).append(one)
     chains, grids = max(scan.points().values(), default=1), []
-    for (lattice, action), own in members.items():
+    several = len({one.algorithm for one in scan.points()}) > 1
+    for point, own in members.items():
+        if several and len({one.point.beta for one in own}) == 1:
+            raise UsageError(
+                f"--refine adds values of β, of which {scan.path} has one for each of its quarks; "
+                "add values to --quarks, or several to --beta."
+            )
         runs = [read_thermal_chain(one.run.path, skip) for one in own]
-        volume = ThermalVolume(lattice, GROUPS[scan.parameters.group].colours, runs, 0)
+        volume = ThermalVolume(point.lattice, GROUPS[scan.parameters.group].colours, runs, 0)
         found = tuple(sorted({*missing_couplings(volume)}))
         if found:
-            options = {name: (value,) for name, value in action.values.items()}
-            grids.append(Grid(found, (lattice,), chains, options))
+            grids.append(Grid(found, (point.lattice,), chains, scan.options_of([point])))
     return grids
 
 

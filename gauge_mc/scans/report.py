@@ -13,6 +13,7 @@ from gauge_mc.run.thermalisation import Skip
 from gauge_mc.scans.averages import ScanAverages
 from gauge_mc.scans.carry_out import ScanResult
 from gauge_mc.scans.display import point_name
+from gauge_mc.scans.grid import COUPLINGS
 from gauge_mc.scans.ladder_report import LadderReport, ladder_reports
 from gauge_mc.scans.scan import Member, Scan
 
@@ -25,7 +26,7 @@ class MemberState(RunState):
     run: str = result_field("Run directory.")
     beta: float = result_field("Coupling.")
     lattice: str = result_field("Extents of the lattice.")
-    couplings: Mapping[str, float] = result_field("Values of the options of the action, by name.")
+    couplings: Mapping[str, float] = result_field(COUPLINGS)
     chain: int = result_field("Number of the chain at its point, from 1.")
     point: str = result_field("Couplings and lattice in words.")
     damage: str | None = result_field("Why the run cannot be read or continued; None if it can.")
@@ -58,7 +59,7 @@ class MemberState(RunState):
             str(member.run.path),
             p.beta,
             str(p.lattice),
-            p.action.values,
+            member.point.numbers,
             member.chain,
             point_name(member.point),
             damage,

@@ -11,6 +11,7 @@ from typing import Any
 from gauge_mc.actions import couplings
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.folders import remove_empty
+from gauge_mc.option_items import Items
 from gauge_mc.options import check_options
 from gauge_mc.run.cards import flat
 from gauge_mc.run.execution import Execution
@@ -19,7 +20,8 @@ from gauge_mc.run.lock import RunLock
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.settings import check_starts
 from gauge_mc.run.thermalisation import SKIP, Skip
-from gauge_mc.scans.grid import PLACE, Grid, axes, parse_lattices, parse_numbers
+from gauge_mc.scans.grid import PLACE, Grid, axes, list_axes, parse_lattices, parse_numbers
+from gauge_mc.scans.item_axes import is_point_beside, lists_of
 from gauge_mc.scans.ladders import check_ladders
 from gauge_mc.scans.scan import Scan, default_path
 
@@ -36,6 +38,8 @@ class ScanRequest:
     """Scan directory."""
     axes: Mapping[str, str]
     """Couplings, lattices and options of the action of the grid, as on the command line."""
+    lists: Mapping[str, tuple[Items[Any], ...]]
+    """Lists of things of the grid, such as dynamical quarks, by the name of their option."""
     chains: int | None
     """Number of chains at each point."""
     skip: Skip = 0
@@ -58,11 +62,17 @@ class ScanRequest:
         for one in couplings():
             if one.usual is None and one.name in words:
                 shared[one.name] = parse_numbers(words[one.name], one)[0]
+        lists = {
+            name: lists_of(one, shared[name])
+            for name, one in list_axes().items()
+            if shared.get(name)
+        }
+        shared |= {name: each[0] for name, each in lists.items()}
         execution = Execution.from_values(values)
         path = Path(execution.output or default_path(Parameters.from_values(shared)))
         chains: Any = values.get("chains")
         skip = check_options([SKIP], {SKIP.name: values.get(SKIP.name)}, "scans").get(SKIP.name, 0)
-        return cls(shared, execution, path, words, chains, skip)
+        return cls(shared, execution, path, words, lists, chains, skip)
 
     def scan(self) -> Scan:
         """Return the requested scan: a new one, or the existing one with new points and chains.
@@ -73,25 +83,45 @@ class ScanRequest:
             If the grid is invalid, there are fewer chains than starts, the parameters differ from
             those of the existing scan, or tempering is not possible.
         """
-        if Scan(self.path, Parameters()).exists():
-            there = Scan.read(self.path).continued(self.values)
-        else:
-            there = Scan(self.path, Parameters.from_values(self.values))
+        there, lists = self._there()
         beta, lattice = map(self.axes.get, PLACE)
         larger = there.enlarged(
             parse_numbers(beta) if beta is not None else None,
             parse_lattices(lattice) if lattice is not None else None,
             self.chains,
             {
-                name: parse_numbers(words, axes()[name])
-                for name, words in self.axes.items()
-                if name not in PLACE
+                **{
+                    name: parse_numbers(words, axes()[name])
+                    for name, words in self.axes.items()
+                    if name not in PLACE
+                },
+                **lists,
             },
         )
         larger = larger.including(self.more)
         check_starts(larger.parameters.start, min(larger.points().values()))
         check_ladders(larger, there)
         return larger
+
+    def _there(self) -> tuple[Scan, Mapping[str, tuple[Items[Any], ...]]]:
+        """Return the scan without what is added, and the lists of things that are points of it.
+
+        One list is a parameter of a scan without others. Those of an existing scan differ in
+        numbers that may be axes alone.
+        """
+        if not Scan(self.path, Parameters()).exists():
+            several = {name: each for name, each in self.lists.items() if len(each) > 1}
+            return Scan(self.path, Parameters.from_values(self.values)), several
+        there, values = Scan.read(self.path), dict(self.values)
+        known = there.parameters.algorithm.values
+        varying = {name for grid in there.grids for name in grid.options}
+        points = {}
+        for name, each in self.lists.items():
+            if name in known and all(is_point_beside(known[name], one) for one in each):
+                del values[name]
+                if name in varying or each != (known[name],):
+                    points[name] = each
+        return there.continued(values), points
 
     def refined(self) -> ScanRequest:
         """Return the request with the points where the scan should be finer; see `refinement`.
@@ -156,7 +186,7 @@ class ScanRequest:
 
         check_skip(self.skip, self.scan().parameters)
         left = [one.parameters for one in self.scan().members() if not one.begun()]
-        for parameters in {one.lattice: one for one in left}.values():
+        for parameters in {(one.lattice, one.algorithm): one for one in left}.values():
             check_start(parameters)
             for item in parameters.measure:
                 observable_along(item, parameters)

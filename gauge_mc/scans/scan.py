@@ -20,8 +20,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
+from typing import Any
 
-from gauge_mc.actions import Action
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, MissingFileError, UnreadableError, UsageError
 from gauge_mc.files.atomic import replacing
@@ -36,7 +36,7 @@ from gauge_mc.run.log import LOG
 from gauge_mc.run.parameters import UNSTATED, Parameters
 from gauge_mc.run.settings import start_of_chain
 from gauge_mc.run.state import saved_updates
-from gauge_mc.scans.grid import MAX_RUNS, Grid, Point, axes
+from gauge_mc.scans.grid import MAX_RUNS, Grid, Point, axes, list_axes
 
 GRIDS = "grid"
 """Key of the grids in a scan.toml; all other keys are parameters that the runs share."""
@@ -61,8 +61,7 @@ class Member:
     @property
     def point(self) -> Point:
         """Couplings and lattice of the run."""
-        p = self.parameters
-        return Point(p.beta, p.lattice, p.action)
+        return Point.of(self.parameters)
 
     def sweep(self) -> int:
         """Return the number of updates in the last checkpoint; 0 if it is missing or damaged."""
@@ -183,23 +182,28 @@ class Scan:
             seed = self.parameters.seed + number
             start = start_of_chain(self.parameters.start, chain - 1)
             own = dataclasses.replace(self.parameters, **point._asdict(), seed=seed, start=start)
-            words = "".join(f"_{o.tagged(v)}" for o, v in self._own(point.action).items())
+            words = "".join(f"_{o.tagged(v)}" for o, v in self._own(point).items())
             run = Run(self.path / f"b{point.beta:.12g}_{point.lattice}{words}_chain{chain}")
             result.append(Member(own, chain, run))
         return result
 
-    def _own(self, action: Action) -> dict[Option, float]:
-        """Return the options of an action that names of runs state.
+    def _own(self, point: Point) -> dict[Option, float]:
+        """Return the options of an action, and the numbers of things, that names of runs state.
 
         These are the ones that are not usual. An option that has no usual value is stated if the
-        value is not that of the parameters.
+        value is not that of the parameters. Things of lists are stated if they are not those of the
+        parameters, and in scans that began with several.
         """
         shared = self.parameters.action.values
-        return {
+        own = {
             one: value
-            for one, value in action.changed.items()
+            for one, value in point.action.changed.items()
             if one.usual is not None or value != shared[one.name]
         }
+        several = self.grids[0].options.keys() & list_axes()
+        return own | (
+            point.listed if several or point.algorithm != self.parameters.algorithm else {}
+        )
 
     def points(self) -> dict[Point, int]:
         """Return the number of chains at each point."""
@@ -213,7 +217,7 @@ class Scan:
         beta: tuple[float, ...] | None = None,
         lattice: tuple[Lattice, ...] | None = None,
         chains: int | None = None,
-        options: Mapping[str, tuple[float, ...]] | None = None,
+        options: Mapping[str, tuple[Any, ...]] | None = None,
     ) -> Scan:
         """Return the scan with points and chains added.
 
@@ -222,8 +226,9 @@ class Scan:
         beta, lattice : tuple, optional
             Couplings and lattices of the points.
         options : mapping of str to tuple, optional
-            Values of options of the action. If only some of all these are given, the others consist
-            of all values in the scan. If none is given, the points are those of the scan.
+            Values of options of the action, and lists of things such as dynamical quarks. If only
+            some of all these are given, the others consist of all values in the scan. If none is
+            given, the points are those of the scan.
         chains : int, optional
             Number of chains at each of these points; by default the largest number of chains at any
             point of the scan.
@@ -239,18 +244,31 @@ class Scan:
             return self._with(Grid(*first, 1 if chains is None else chains, options or {}))
         chains = max(points.values()) if chains is None else chains
         if beta is None and lattice is None and not options:
-            on: dict[tuple[Lattice, Action], list[float]] = {}
+            on: dict[Point, list[float]] = {}
             for one in points:
-                on.setdefault((one.lattice, one.action), []).append(one.beta)
+                on.setdefault(one._replace(beta=0.0), []).append(one.beta)
             asked = [
-                Grid(tuple(b), (each,), chains, _of([action])) for (each, action), b in on.items()
+                Grid(tuple(b), (one.lattice,), chains, self.options_of([one]))
+                for one, b in on.items()
             ]
         else:
             betas = tuple(dict.fromkeys(one.beta for one in points))
             lattices = tuple(dict.fromkeys(one.lattice for one in points))
-            others = {**_of([one.action for one in points]), **(options or {})}
+            others = {**self.options_of([*points]), **(options or {})}
             asked = [Grid(beta or betas, lattice or lattices, chains, others)]
         return self.including(asked)
+
+    def options_of(self, points: Sequence[Point]) -> dict[str, tuple[Any, ...]]:
+        """Return the values that options of the action have at points, and the lists of things.
+
+        Lists are left out if they are those of the parameters everywhere.
+        """
+        shared, values = self.parameters.algorithm.values, [one.action.values for one in points]
+        found = {name: tuple(dict.fromkeys(one[name] for one in values)) for name in values[0]}
+        for name in list_axes().keys() & shared.keys():
+            lists = tuple(dict.fromkeys(one.algorithm.values[name] for one in points))
+            found |= {name: lists} if lists != (shared[name],) else {}
+        return found
 
     def _first_points(
         self, beta: tuple[float, ...] | None, lattice: tuple[Lattice, ...] | None
@@ -367,15 +385,9 @@ class Scan:
         return {
             (point, chain): None
             for grid in self.grids
-            for point in grid.points(self.parameters.action)
+            for point in grid.points(self.parameters.action, self.parameters.algorithm)
             for chain in range(1, grid.chains + 1)
         }
-
-
-def _of(actions: Sequence[Action]) -> dict[str, tuple[float, ...]]:
-    """Return the values that the options have in several instances of one action."""
-    names = actions[0].values
-    return {name: tuple(dict.fromkeys(one.values[name] for one in actions)) for name in names}
 
 
 def default_path(parameters: Parameters) -> Path:

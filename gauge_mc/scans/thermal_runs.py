@@ -102,7 +102,13 @@ def read_thermal_runs(folder: Path, skip: Skip = 0, extent: int | None = None) -
             continue
         keys = (*(one for one in ensemble_keys() if one not in VARYING), *WEIGHTS)
         own = {one: loops.header[one] for one in keys if one in loops.header}
-        check_equal(shared or own, own, run)
+        check_equal({**(shared or own), "quarks": ""}, {**own, "quarks": ""}, run)
+        if shared and shared.get("quarks") != own.get("quarks"):
+            raise GaugeError(
+                f"The runs in {folder} have different dynamical quarks, between which nothing can "
+                "be reweighted; find peaks over their numbers with gauge-mc fit crossover "
+                f"{quote(str(folder))}."
+            )
         shared = own
         coupling = Coupling.of_metadata(loops.header)
         found.setdefault(lattice, []).append(read_thermal_chain(run, skip))
@@ -269,7 +275,7 @@ def _command_again(run: Path) -> str:
     scan = Scan(run.parent, parameters)
     if not scan.exists():
         return f"gauge-mc generate {card} {rest} {quote(f'{run}_again')}"
-    grids = (" ".join(one.words) for one in Scan.read(run.parent).grids)
+    grids = (words for one in Scan.read(run.parent).grids for words in one.words)
     other = quote(f"{run.parent}_again")
     return ", then ".join(f"gauge-mc scan {card} {one} {rest} {other}" for one in grids)
 

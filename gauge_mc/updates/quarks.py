@@ -245,6 +245,15 @@ class DynamicalQuarks(OptionItem):
             *SOLVER,
         )
 
+    @classmethod
+    def axes(cls) -> tuple[Option, ...]:
+        """Return kappa or the mass, the other numbers of the operator, and the chemical potential.
+
+        See `OptionItem.axes`.
+        """
+        own = (KAPPA, *parameter_options(), MASS, *massive_options(), *DOUBLET, IMAGINARY_MU)
+        return tuple(one for one in own if one.kind is float)
+
     def check(self) -> None:
         """Check the mass, the heavier ones, and the levels; see `OptionItem.check`."""
         self._check_operator()

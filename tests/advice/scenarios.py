@@ -372,7 +372,50 @@ SCENARIOS = [
     ),
 ]
 
+THERMAL = (
+    "scan --lattice 4x4x4x2 --thermalize 2 --configs 20 --separation 1 --format none --quiet "
+    "--algorithm hmc --precision double --steps 4 --output s"
+)
+QUARKS = f"{THERMAL} --beta 1.6 --quarks wilson:kappa=0.05,0.06"
+BOTH = f"{THERMAL} --beta 1.6,1.7 --quarks wilson:kappa=0.05,0.06"
+
 SCENARIOS += [
+    Scenario(
+        "The runs in {} have different dynamical quarks, between which nothing can be reweighted; "
+        "find peaks over their numbers with gauge-mc fit crossover {}.",
+        "fit transition s",
+        "gauge-mc fit crossover s",
+        before=(QUARKS,),
+    ),
+    Scenario(
+        "The quarks of all runs are the same, so that all measurements of the Polyakov loop count "
+        "at every β with gauge-mc fit transition {}.",
+        "fit crossover s",
+        "gauge-mc fit transition s",
+        before=(f"{THERMAL} --beta 1.6,1.7",),
+    ),
+    Scenario(
+        "The runs in {} differ in {}; say with --over {} which of them is varied along a curve.",
+        "fit crossover s",
+        "--over beta",
+        "fit crossover s --over beta",
+        before=(BOTH,),
+    ),
+    Scenario(
+        "--over is {}, but the runs in {} differ in {}; give {}.",
+        "fit crossover s --over lambda",
+        "give beta or kappa",
+        "fit crossover s --over kappa",
+        before=(BOTH,),
+    ),
+    Scenario(
+        "--refine adds values of β, of which {} has one for each of its quarks; add values to "
+        "--quarks, or several to --beta.",
+        "scan --output s --refine",
+        "add values to --quarks",
+        "scan --output s --quarks wilson:kappa=0.07 --quiet",
+        before=(QUARKS,),
+    ),
     Scenario(
         "RUN --at 250,300:400:10",
         "regenerate run",

@@ -525,10 +525,14 @@ OPERATORS = {
 def test_an_operator_is_timed(name, monkeypatch):
     """Bytes of SU(2): 4 reals of a link, 16 of a spinor, single precision."""
     only(monkeypatch, operators, "STORAGES", ["single"])
+    timed, time = [], timing.Bench.time
+    monkeypatch.setattr(timing.Bench, "time", lambda *words: timed.append(words) or time(*words))
     words = ["bench", "--quarks", "--operator", name, *ON_CPU, "--group", "su2"]
     found = json.loads(call(*words, "--json")[0])
     fifth, vectors, launches = OPERATORS[name]
     (one,) = found["parts"]
+    # Two hopping terms, and the operators that solvers apply, each once.
+    assert sum(len(words) - 1 for words in timed) == 5
     assert found["fifth"] == fifth
     assert one["bytes_per_site"] == 8 * 4 * 4 / fifth + 2 * 16 * 4
     sites = 4**4 / 2

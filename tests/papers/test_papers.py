@@ -120,6 +120,52 @@ def test_a_card_from_its_runs_to_its_files():
     assert Path("out/mine.pdf").read_bytes().startswith(b"%PDF")
 
 
+AGAINST = CARD.replace("published = {weak}\nerror = 1e-6", 'against = "strong"').replace(
+    "beta = 0.8", "beta = 1.0\nseed = 5"
+)
+
+
+@pytest.mark.slow
+@pytest.mark.kernels
+def test_an_ensemble_may_stand_in_place_of_the_paper():
+    found = carried_out(write(AGAINST))
+    first, second = found.entries
+    assert (first.against, first.read, first.known) == ("strong", None, True)
+    assert (first.published, first.published_error) == (second.ours, second.error)
+    assert first.pull == (first.ours - second.ours) / math.hypot(first.error, second.error)
+    assert first.pull in found.pulls
+    words = "Compared with our ensemble strong in place of the paper: plaquette, β = 0.8"
+    assert words in found.sentences()
+    assert read_comparison(Path("out/mine.json")).entries == found.entries
+    assert Path("out/mine.csv").read_text().splitlines()[1].endswith(",strong")
+
+
+def test_an_ensemble_that_is_not_there_leaves_an_entry_without_a_value():
+    """The comparison can be read again, though it has no number beside ours."""
+    one = ComparedEntry("a", "weak", math.nan, math.nan, note="There is none.", against="strong")
+    assert (one.published_text, one.pull, one.counted) == ("—", None, False)
+    words = ("mine", "paper", "title", "where", "about")
+    Comparison(*words, [one], []).write(Path())
+    again = read_comparison(Path("mine.json")).entries[0]
+    assert math.isnan(again.published)
+    assert (again.note, again.against) == (one.note, one.against)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('against = "strong"', 'against = "week"', "against 'week', which is no ensemble"),
+        ("\nseed = 5", "", "compares ensembles of one seed"),
+        ('against = "strong"', 'against = "strong"\npublished = 1.0', "both 'against' and a pub"),
+        ('against = "strong"', 'against = "strong"\nread = "x"', "both 'against' and a published"),
+    ],
+)
+def test_entries_against_an_ensemble_that_are_not_sound(old, new, words):
+    assert old in AGAINST
+    with pytest.raises(UsageError, match=words):
+        read_paper(write(AGAINST.replace(old, new, 1)))
+
+
 @pytest.mark.slow
 @pytest.mark.kernels
 def test_runs_are_used_again_if_and_only_if_they_have_the_same_parameters():

@@ -104,8 +104,7 @@ def test_two_actions_may_have_an_option_with_different_defaults(two_defaults, tm
         assert other.action.values["rho"] == 1.5
         assert "rho1.5" in other.name
         request = ScanRequest.of({"action": name, "rho": "1.5,2.5", "beta": "2.4"})
-        points = [one for grid in request.scan().grids for one in grid.points(other.action)]
-        assert [one.action.values["rho"] for one in points] == [1.5, 2.5]
+        assert [one.action.values["rho"] for one in request.scan().points()] == [1.5, 2.5]
     with pytest.raises(UsageError, match="--rho is not an option of the action wilson, but of"):
         Parameters.from_values({"rho": 1.5})
 

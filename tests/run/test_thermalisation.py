@@ -12,6 +12,7 @@ import gauge_mc
 from gauge_mc.analysis.timeseries.transients import thermalisation, transient
 from gauge_mc.errors import UsageError
 from gauge_mc.files.table import read_table, write_table
+from gauge_mc.quantities.condensate.analysis.records import COLUMNS
 from gauge_mc.run.chain_series import series_of
 from gauge_mc.run.thermalisation import AUTO, found_thermalisation, last_skipped
 from gauge_mc.scans.thermal_runs import read_thermal_runs
@@ -215,3 +216,13 @@ def test_a_plot_skips_and_says_what(tmp_path, monkeypatch):
         for run, n in zip(runs, found, strict=True)
     ]
     assert point["average"]["value"] == pytest.approx(np.concatenate(kept).mean(), rel=1e-12)
+
+
+def test_columns_of_rounding_do_not_count(tmp_path):
+    """Those that are 0 in exact arithmetic have a transient as often as not."""
+    rows = [(n, 0.1, 0.0, source, *[1.0] * 6) for n in range(5) for source in range(2)]
+    names = ("sweep", *(one.name for one in COLUMNS if not one.optional))
+    write_table(tmp_path / "condensate.csv", {"observable": "condensate"}, names, rows)
+    found = series_of(read_table(tmp_path / "condensate.csv"))
+    judged = {name.partition(",")[0] for name, *_ in found}
+    assert judged == {"scalar", "pseudoscalar", "connected", "pion"}

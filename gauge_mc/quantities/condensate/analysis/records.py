@@ -13,9 +13,14 @@ COLUMNS = TableColumns(
     Column("m", float, "mass of the quark", index=True, optional=True),
     Column(SOURCE, int, "number of the source, from 0", index=True),
     Column("scalar", float, "estimate of Re Tr S / V"),
-    Column("scalar_im", float, "estimate of Im Tr S / V, which is 0 without a twisted mass"),
+    Column("scalar_im", float, "estimate of Im Tr S / V, 0 without a twisted mass", rounding=True),
     Column("pseudoscalar", float, "estimate of Re Tr γ₅S / V"),
-    Column("pseudoscalar_im", float, "estimate of Im Tr γ₅S / V, 0 without a twisted mass"),
+    Column(
+        "pseudoscalar_im",
+        float,
+        "estimate of Im Tr γ₅S / V, 0 without a twisted mass",
+        rounding=True,
+    ),
     Column("connected", float, "estimate of Re Tr S S / V"),
     Column("pion", float, "estimate of Tr S†S / V"),
 )

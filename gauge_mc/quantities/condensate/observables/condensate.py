@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -136,6 +137,7 @@ class Condensate(QuarkObservable):
     name: ClassVar[str] = "condensate"
     summary: ClassVar[str] = "the chiral condensate and its susceptibility, by stochastic sources"
     columns: ClassVar[TableColumns] = COLUMNS
+    strict: ClassVar[bool] = True
     smears: ClassVar[bool] = False
     normalisation: ClassVar[str] = (
         "traces over sites, spins and colours for one flavour, divided by the number V of sites, "
@@ -256,8 +258,12 @@ def _traces(
         first = Multiply(psi, eta)()
         adjoint = found[quark._replace(mu=-quark.mu + 0.0)].propagator.columns
         squared = Multiply(turned, adjoint)().mixed.real
-        scalar, pseudoscalar = (scale * (one * first.mixed).sum() for one in (1, signs))
-        connected, pion = (scale**2 * one.sum() for one in (signs * squared, first.norm2))
-        parts = (scalar.real, scalar.imag, pseudoscalar.real, pseudoscalar.imag, connected, pion)
-        traces[quark] = np.array(parts)
+        real, imaginary = first.mixed.real, first.mixed.imag
+        linear = (real, imaginary, signs * real, signs * imaginary)
+        square = scale * scale
+        # Sums that are rounded once do not depend on the order of NumPy.
+        traces[quark] = np.array(
+            [scale * math.fsum(one) for one in linear]
+            + [square * math.fsum(one) for one in (signs * squared, first.norm2)]
+        )
     return traces

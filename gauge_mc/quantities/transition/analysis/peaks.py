@@ -21,12 +21,16 @@ LEAST_POINTS = 4
 """Number of points from which on a parabola has a degree of freedom."""
 
 
+AT = "The other numbers in which runs differ, in words; null if there are none."
+
+
 @documented
 @dataclass(frozen=True)
 class CrossoverPoint:
-    """The runs at one value of the parameter on one lattice."""
+    """The runs at one value of the parameter on one lattice, all other numbers being equal."""
 
     lattice: str = result_field("Extents.", symbol="lattice")
+    at: str | None = result_field(AT, symbol="at")
     x: float = result_field("Value of the parameter.", symbol="x")
     loop: Estimate | None = result_field(
         "Modulus of the Polyakov loop; null if it was not measured.", symbol="|L|"
@@ -51,6 +55,7 @@ class SusceptibilityPeak:
     """The peak of a susceptibility on one lattice."""
 
     lattice: str = result_field("Extents.", symbol="lattice")
+    at: str | None = result_field(AT, symbol="at")
     susceptibility: str = result_field("The susceptibility: χ_L or χ_disc.", symbol="of")
     position: Estimate = result_field("Position of the peak.", symbol="x at the peak")
     height: Estimate = result_field("Height of the peak.", symbol="height")
@@ -76,15 +81,23 @@ class CrossoverResult:
     cautions: Sequence[str] = result_field("What to keep in mind, in sentences.")
 
 
+Curve = tuple[str, str | None]
+"""The lattice, and the other numbers, that points of a curve share."""
+
 SUSCEPTIBILITIES = {"χ_L": "loop_susceptibility", "χ_disc": "chiral_susceptibility"}
 """Fields of the points with susceptibilities, by their symbols."""
 
 
+def curves_of(points: Sequence[CrossoverPoint]) -> list[Curve]:
+    """Return the curves on which points are, in their order."""
+    return list(dict.fromkeys((one.lattice, one.at) for one in points))
+
+
 def series_of_points(
-    points: Sequence[CrossoverPoint], lattice: str, field: str
+    points: Sequence[CrossoverPoint], curve: Curve, field: str
 ) -> tuple[Array, list[Estimate]]:
-    """Return where a quantity is known with its error on a lattice, and its values."""
-    pairs = [(one.x, getattr(one, field)) for one in points if one.lattice == lattice]
+    """Return where a quantity is known with its error on a curve, and its values."""
+    pairs = [(one.x, getattr(one, field)) for one in points if (one.lattice, one.at) == curve]
     known = [(x, one) for x, one in pairs if one and math.isfinite(one.error) and one.error > 0]
     return np.array([x for x, _ in known]), [one for _, one in known]
 
@@ -92,7 +105,7 @@ def series_of_points(
 def peaks_of(
     points: Sequence[CrossoverPoint], samples: int, seed: int = 1
 ) -> tuple[list[SusceptibilityPeak], list[str]]:
-    """Return the peaks of all susceptibilities on all lattices, and cautions about them.
+    """Return the peaks of all susceptibilities on all curves, and cautions about them.
 
     Parameters
     ----------
@@ -104,26 +117,27 @@ def peaks_of(
         Seed of these sets.
     """
     found, cautions = [], []
-    for lattice in dict.fromkeys(one.lattice for one in points):
+    for curve in curves_of(points):
+        where = " at ".join(filter(None, curve))
         for name, field in SUSCEPTIBILITIES.items():
-            x, values = series_of_points(points, lattice, field)
+            x, values = series_of_points(points, curve, field)
             if not x.size:
                 continue
-            peak = _peak(lattice, name, x, values, samples, seed)
+            peak = _peak(curve, name, x, values, samples, seed)
             if isinstance(peak, str):
-                cautions.append(f"On {lattice} {name} {peak}")
+                cautions.append(f"On {where} {name} {peak}")
                 continue
             found.append(peak)
             if peak.p_value is not None and peak.p_value < POOR:
                 cautions.append(
-                    f"On {lattice} the points around the peak of {name} do not lie on a parabola "
+                    f"On {where} the points around the peak of {name} do not lie on a parabola "
                     f"(p = {peak.p_value:.2g}): add runs closer to it."
                 )
     return found, cautions
 
 
 def _peak(
-    lattice: str, name: str, x: Array, values: Sequence[Estimate], samples: int, seed: int
+    curve: Curve, name: str, x: Array, values: Sequence[Estimate], samples: int, seed: int
 ) -> SusceptibilityPeak | str:
     """Return a peak, or why there is none, as the end of a sentence."""
     y, error = np.array([[one.value, one.error] for one in values]).T
@@ -147,7 +161,7 @@ def _peak(
     chi2 = float((((size - np.polynomial.polynomial.polyval(at, best)) / width) ** 2).sum())
     dof, first = at.size - best.size, best.tolist()
     return SusceptibilityPeak(
-        lattice,
+        *curve,
         name,
         _estimate(positions),
         _estimate(heights),

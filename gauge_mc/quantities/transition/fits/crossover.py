@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import Any, ClassVar
 
-from gauge_mc.actions import couplings
+from gauge_mc.actions import BETA, couplings
 from gauge_mc.fits import FITS, Fit, FitResult
 from gauge_mc.fits.shared.quoted import QuotedNumber, quoted_number
 from gauge_mc.fits.shared.rows import table_of
@@ -19,8 +21,9 @@ from gauge_mc.quantities.transition.analysis.peaks import (
 )
 from gauge_mc.quantities.transition.fits.parts.crossover_runs import (
     SHARED,
+    CrossoverRun,
     crossover_points,
-    parameter_of,
+    parameters_of,
     read_crossover_runs,
 )
 from gauge_mc.quantities.transition.fits.transition import EXTENT
@@ -36,6 +39,14 @@ SAMPLES = Option(
     usual=1000,
     least=10,
     most=100_000,
+)
+
+OVER = Option(
+    "over",
+    str,
+    "The number x along a curve, if runs differ in several, such as beta or kappa.",
+    "that in which runs differ",
+    "NAME",
 )
 
 DIGITS = 6
@@ -86,9 +97,10 @@ class CrossoverFitResult(FitResult):
         """Return the positions of the peaks on the largest lattice."""
         f = self.found
         largest = f.points[-1].lattice
+        pairs = [(one, ", ".join(filter(None, (largest, one.at)))) for one in f.peaks]
         return [
-            quoted_number(f"{f.over} at the peak of {one.susceptibility} ({largest})", one.position)
-            for one in f.peaks
+            quoted_number(f"{f.over} at the peak of {one.susceptibility} ({where})", one.position)
+            for one, where in pairs
             if one.lattice == largest
         ]
 
@@ -108,7 +120,7 @@ class CrossoverFit(Fit):
     columns: ClassVar[tuple[str, ...]] = LOOP_COLUMNS
     content: ClassVar[tuple[type[Any], ...]] = (CrossoverResult, CrossoverPoint, SusceptibilityPeak)
     of_scans: ClassVar[bool] = True
-    options: ClassVar[tuple[Option, ...]] = (EXTENT, SAMPLES, SKIP)
+    options: ClassVar[tuple[Option, ...]] = (EXTENT, OVER, SAMPLES, SKIP)
 
     def carry_out(self, table: Path, **options: Any) -> CrossoverFitResult:
         """Find the peaks from all runs in a folder; see `Fit.carry_out`."""
@@ -124,11 +136,11 @@ def crossover_of(folder: Path, options: dict[str, Any]) -> CrossoverResult:
     Raises
     ------
     GaugeError
-        See `read_crossover_runs`, `parameter_of` and `crossover_points`.
+        See `read_crossover_runs`, `parameters_of` and `crossover_points`.
     """
     runs = read_crossover_runs(folder, options.get(EXTENT.name))
-    over = parameter_of(folder, runs)
-    points = crossover_points(runs, over, options.get(SKIP.name, 0))
+    over, others = parameters_of(folder, runs, options.get(OVER.name))
+    points = crossover_points(runs, over, others, options.get(SKIP.name, 0))
     peaks, cautions = peaks_of(points, options.get(SAMPLES.name, SAMPLES.usual))
     header = runs[0].header
     usual = {one.name: one.usual for one in (*couplings(), IMAGINARY_MU)}
@@ -138,4 +150,15 @@ def crossover_of(folder: Path, options: dict[str, Any]) -> CrossoverResult:
         if all(one.numbers.get(name) == value for one in runs) and value != usual.get(name)
     }
     ensemble = {**{key: header[key] for key in SHARED if key in header}, **fixed}
-    return CrossoverResult(ensemble, over, points, peaks, cautions)
+    return CrossoverResult(ensemble, over, points, peaks, [*cautions, *_better(folder, runs, over)])
+
+
+def _better(folder: Path, runs: Sequence[CrossoverRun], over: str) -> list[str]:
+    """Return that runs which differ in beta alone can be reweighted."""
+    quarks = {one.header.get("quarks") for one in runs}
+    if over != BETA.name or len(quarks) > 1 or not all(one.loops for one in runs):
+        return []
+    return [
+        "The quarks of all runs are the same, so that all measurements of the Polyakov loop count "
+        f"at every β with gauge-mc fit transition {quote(str(folder))}."
+    ]

@@ -152,7 +152,9 @@ class TransitionFit(Fit):
     """Critical couplings by multi-histogram reweighting and extrapolation in the volume."""
 
     name: ClassVar[str] = "transition"
-    summary: ClassVar[str] = "critical coupling and temperature of deconfinement, from a scan"
+    summary: ClassVar[str] = (
+        "critical coupling and temperature of deconfinement, from a scan, by reweighting in β"
+    )
     columns: ClassVar[tuple[str, ...]] = LOOP_COLUMNS
     content: ClassVar[tuple[type[Any], ...]] = (
         TransitionResult,

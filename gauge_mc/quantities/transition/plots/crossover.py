@@ -17,6 +17,7 @@ from gauge_mc.plots.runs.table_plot import ScanFigure
 from gauge_mc.quantities.transition.analysis.peaks import (
     SUSCEPTIBILITIES,
     CrossoverResult,
+    curves_of,
     series_of_points,
 )
 from gauge_mc.quantities.transition.fits.crossover import CrossoverFit, crossover_of
@@ -54,20 +55,20 @@ PLOTS.register(CrossoverPlot())
 
 def crossover_picture(found: CrossoverResult) -> Picture:
     """Return a frame for every quantity that was measured, and parabolas at the peaks."""
-    lattices = list(dict.fromkeys(one.lattice for one in found.points))
-    own = {lattice: look(n) for n, lattice in enumerate(lattices)}
+    own = {curve: look(n) for n, curve in enumerate(curves_of(found.points))}
     frames: list[Frame] = []
     for field, label in FRAMES.items():
         marks: list[Mark] = []
-        for lattice in lattices:
-            x, values = series_of_points(found.points, lattice, field)
+        for curve, style in own.items():
+            x, values = series_of_points(found.points, curve, field)
             if x.size:
-                text = "" if frames else lattice
-                marks.append(Symbols.of(x, values, own[lattice], text))
+                text = "" if frames else ", ".join(filter(None, curve))
+                marks.append(Symbols.of(x, values, style, text))
                 marks += [
-                    Stroke(*_parabola(x, one.coefficients), style=_line(own[lattice]))
+                    Stroke(*_parabola(x, one.coefficients), style=_line(style))
                     for one in found.peaks
-                    if one.lattice == lattice and SUSCEPTIBILITIES[one.susceptibility] == field
+                    if SUSCEPTIBILITIES[one.susceptibility] == field
+                    and (one.lattice, one.at) == curve
                 ]
         if marks:
             frames.append(Frame(marks, AXES.get(found.over, found.over), label))

@@ -115,7 +115,9 @@ def test_the_figure_has_all_quantities(study, tmp_path, monkeypatch):
 def points(x, y, errors=0.02, lattice=LATTICE):
     """Points with a susceptibility of the Polyakov loop."""
     return [
-        CrossoverPoint(lattice, at, None, None, Estimate(value, error, NAN, NAN, 100), None, None)
+        CrossoverPoint(
+            lattice, None, at, None, None, Estimate(value, error, NAN, NAN, 100), None, None
+        )
         for at, value, error in zip(x, y, np.broadcast_to(errors, len(x)).tolist(), strict=True)
     ]
 
@@ -187,7 +189,7 @@ def test_chemical_potentials(tmp_path, rng):
     [
         ([], "There is no run with Polyakov loops or condensates in"),
         ([(0.15, "5.3")], "have the same parameters; add runs with another coupling, mass or"),
-        ([(0.15, "5.3"), (0.14, "5.4")], "differ in beta and kappa; move those that differ in one"),
+        ([(0.15, "5.3"), (0.14, "5.4")], "differ in beta and kappa; say with --over beta which"),
     ],
 )
 def test_what_is_refused(runs, sentence, tmp_path, rng):

@@ -175,7 +175,7 @@ def test_a_missing_peak_is_named(tmp_path, betas, words):
         ({"action": "iwasaki"}, "has action iwasaki, but other runs beside it have wilson"),
         ({"group": "su2"}, "has group su2"),
         ({"lattice": "8x8x8x6"}, r"several temporal extents, 4, 6; choose one with --nt"),
-        ({"quarks": "wilson"}, "has quarks wilson, but other runs beside it have unset"),
+        ({"quarks": "wilson"}, "have different dynamical quarks.*fit crossover"),
     ],
 )
 def test_runs_that_do_not_belong_together_are_refused(tmp_path, change, sentence):

@@ -146,6 +146,11 @@ class QuarkObservable(Observable):
         reals_of(self.quarks.request.reals, GROUPS[group])
         return self
 
+    def for_ensemble(self: Self, metadata: Mapping[str, str], field: Field | None = None) -> Self:
+        """Return the observable for the dynamical quarks; see `Observable.for_ensemble`."""
+        quarks = self.quarks.of_ensemble(metadata.get("quarks", ""))
+        return self if quarks is self.quarks else replace(self, quarks=quarks)
+
     @property
     def kernels(self) -> tuple[Kernel, ...]:
         """No kernels, because those of quarks depend on more than the group."""

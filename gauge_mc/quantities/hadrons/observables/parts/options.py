@@ -35,6 +35,7 @@ KAPPA = Option(
     "kappa",
     str,
     "Hopping parameters of the quarks, such as 0.1530,0.1550.",
+    "the first dynamical quarks of the run, with all their numbers",
     metavar="K[,K...]",
     least=1 / LARGEST,
     most=LARGEST,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,10 @@ from gauge_mc.quarks.sources import SourceVectors, parse_source
 from gauge_mc.quarks.vectors.angles import BOUNDARY, IMAGINARY_MU, angles_of, phases_of
 from gauge_mc.quarks.vectors.transport import Boundary
 from gauge_mc.smearing import NO_SMEARING, Smearing, make_smearing, smear_option, smearing_options
+from gauge_mc.updates.quarks import DynamicalQuarks
+
+WHICH = (KAPPA, QUARK, MUS, BOUNDARY, IMAGINARY_MU)
+"""Options that say which quarks are measured, besides parameters of operators."""
 
 
 def family_of(massive: QuarkMasses) -> type[MassFamily] | None:
@@ -106,6 +110,8 @@ class Quarks:
     """Number of low modes along which solutions need no iteration."""
     stored_modes: str = ""
     """Folder in which low modes are kept; if it is empty, they are not."""
+    unstated: bool = False
+    """Whether nothing says which quarks are meant; then they are those of the ensemble."""
 
     def __post_init__(self) -> None:
         if self.massive and (self.kappas or any(self.mus) or self.parameters):
@@ -199,6 +205,33 @@ class Quarks:
             given.get(PROPAGATORS.name, ""),
             given.get(DEFLATE.name, 0),
             given.get(STORED_MODES.name, ""),
+            not given.keys() & {*names, *(one.name for one in WHICH)},
+        )
+
+    def of_ensemble(self, text: str) -> Quarks:
+        """Return the first dynamical quarks of an ensemble, unless others are stated.
+
+        Those of a doublet with two masses are not taken, because they mix.
+
+        Parameters
+        ----------
+        text : str
+            The dynamical quarks, as tables state them; empty if there are none.
+        """
+        if not (self.unstated and text):
+            return self
+        first = DynamicalQuarks.several(text)[0]
+        if first.is_doublet:
+            return self
+        numbers = dict(first.mass)
+        kappa, mu = numbers.pop(KAPPA.name, None), numbers.pop(MUS.name, 0.0)
+        if first.is_massive:
+            massive = QuarkMasses(first.operator, **numbers)
+            own: dict[str, Any] = {"massive": massive, "solver": defaults.WALL_SOLVER}
+        else:
+            own = {"kappas": (kappa,), "mus": (mu,), "parameters": tuple(numbers.items())}
+        return replace(
+            self, **own, angles=first.angles, imaginary_mu=first.imaginary_mu, unstated=False
         )
 
     @property

@@ -13,7 +13,7 @@ from gauge_mc.analysis.timeseries import Estimate, estimate
 from gauge_mc.analysis.timeseries.bins import phase_of_mean, susceptibility
 from gauge_mc.arrays import Array
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import GaugeError
+from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import read_heading, read_table
 from gauge_mc.fits.shared.tables import find_table_by_columns, tables_with_columns
 from gauge_mc.quantities.condensate.analysis.condensate import disconnected, read_condensates
@@ -21,6 +21,7 @@ from gauge_mc.quantities.condensate.analysis.records import CONDENSATE_COLUMNS
 from gauge_mc.quantities.hadrons.analysis.correlators import Quark
 from gauge_mc.quantities.transition.analysis.peaks import CrossoverPoint
 from gauge_mc.quarks.vectors.angles import IMAGINARY_MU
+from gauge_mc.quoting import quoted
 from gauge_mc.registry import in_words
 from gauge_mc.run.thermalisation import Skip, last_skipped
 from gauge_mc.scans.thermal_runs import LOOP_COLUMNS, WEIGHTS, check_equal
@@ -102,53 +103,80 @@ def read_crossover_runs(folder: Path, extent: int | None = None) -> list[Crossov
     return found
 
 
-def parameter_of(folder: Path, runs: Sequence[CrossoverRun]) -> str:
-    """Return the name of the number in which runs differ.
+def parameters_of(
+    folder: Path, runs: Sequence[CrossoverRun], over: str | None = None
+) -> tuple[str, list[str]]:
+    """Return the name of the number over which runs are compared, and the others that differ.
 
-    Others may differ as well if they have the same values, such as those of several quarks.
+    Of numbers that have the same values, such as those of several quarks, the first one counts.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder, for messages.
+    runs : sequence of CrossoverRun
+        The runs.
+    over : str, optional
+        The number; it must be given if several differ.
 
     Raises
     ------
     GaugeError
-        If they differ in none, or in several.
+        If the runs differ in no number, or in several of which none is chosen.
+    UsageError
+        If they do not differ in the one that is chosen.
     """
     numbers = [one.numbers for one in runs]
     names = dict.fromkeys(name for one in numbers for name in one)
-    series = {name: [one.get(name, 0.0) for one in numbers] for name in names}
+    series = {name: tuple(one.get(name, 0.0) for one in numbers) for name in names}
     different = [name for name, values in series.items() if len({*values}) > 1]
     if not different:
         raise GaugeError(
             f"The runs in {folder} have the same parameters; add runs with another coupling, mass "
             "or chemical potential."
         )
-    first, *others = different
-    if unlike := [name for name in others if series[name] != series[first]]:
-        raise GaugeError(
-            f"The runs in {folder} differ in {in_words([first, *unlike])}; move those that differ "
-            "in one of them alone to one folder."
+    if over is not None and over not in different:
+        raise UsageError(
+            f"--over is {quoted(over)}, but the runs in {folder} differ in {in_words(different)}; "
+            f"give {in_words(different, 'or')}."
         )
-    return first
+    distinct = list({series[name]: name for name in reversed(different)}.values())[::-1]
+    if over is None and len(distinct) > 1:
+        raise GaugeError(
+            f"The runs in {folder} differ in {in_words(distinct)}; say with --over {distinct[0]} "
+            "which of them is varied along a curve."
+        )
+    chosen = over or distinct[0]
+    return chosen, [name for name in distinct if series[name] != series[chosen]]
 
 
-def crossover_points(runs: Sequence[CrossoverRun], over: str, skip: Skip) -> list[CrossoverPoint]:
-    """Return what was measured, by lattice and parameter, all chains of a point together.
+def crossover_points(
+    runs: Sequence[CrossoverRun], over: str, others: Sequence[str], skip: Skip
+) -> list[CrossoverPoint]:
+    """Return what was measured, by lattice, other numbers and `over`, all chains together.
 
     Raises
     ------
     GaugeError
         If a table is damaged, or it is not known which of its quarks is meant.
     """
-    groups: dict[tuple[Lattice, float], list[CrossoverRun]] = {}
+    groups: dict[tuple[Lattice, tuple[float, ...], float], list[CrossoverRun]] = {}
     for one in runs:
-        key = Lattice.parse(one.header["lattice"]), one.numbers.get(over, 0.0)
+        rest = tuple(one.numbers.get(name, 0.0) for name in others)
+        key = Lattice.parse(one.header["lattice"]), rest, one.numbers.get(over, 0.0)
         groups.setdefault(key, []).append(one)
-    order = sorted(groups, key=lambda key: (key[0].sites, str(key[0]), key[1]))
-    return [_point(lattice, x, groups[lattice, x], skip) for lattice, x in order]
+    order = sorted(groups, key=lambda key: (key[0].sites, str(key[0]), *key[1:]))
+    return [_point(key, others, groups[key], skip) for key in order]
 
 
-def _point(lattice: Lattice, x: float, runs: Sequence[CrossoverRun], skip: Skip) -> CrossoverPoint:
-    lasts = [last_skipped(one.path, skip) for one in runs]
-    pairs = [*zip(runs, lasts, strict=True)]
+def _point(
+    key: tuple[Lattice, tuple[float, ...], float],
+    others: Sequence[str],
+    runs: Sequence[CrossoverRun],
+    skip: Skip,
+) -> CrossoverPoint:
+    lattice, rest, x = key
+    pairs = [(one, last_skipped(one.path, skip)) for one in runs]
     loops = [_loop(one.loops, last) for one, last in pairs if one.loops]
     scalars = [_scalar(one, one.condensates, last) for one, last in pairs if one.condensates]
     modulus = phase = chi_loop = condensate = chi = None
@@ -160,7 +188,8 @@ def _point(lattice: Lattice, x: float, runs: Sequence[CrossoverRun], skip: Skip)
         condensate = estimate(*(one.mean(axis=1) for one in scalars))
         if min(one.shape[1] for one in scalars) > 1:
             chi, _ = disconnected(*scalars, volume=lattice.sites)
-    return CrossoverPoint(str(lattice), x, modulus, phase, chi_loop, condensate, chi)
+    at = ", ".join(f"{name} = {value:.12g}" for name, value in zip(others, rest, strict=True))
+    return CrossoverPoint(str(lattice), at or None, x, modulus, phase, chi_loop, condensate, chi)
 
 
 def _loop(path: Path, last: int) -> Array:
