@@ -11,3 +11,11 @@ template <class P> __device__ __forceinline__ void __stcs(P* at, const P& value)
 
 // Arguments of kernels are constants anyway.
 #define __grid_constant__
+
+#define OWN_READ_EITHER
+template <int N>
+__device__ __forceinline__ void read_either(const double* memory, const double* arguments, int first, double (&values)[N]) {
+    const auto* const from = (const __attribute__((address_space(1))) double*)memory + first;
+#pragma unroll
+    for (int i = 0; i < N; i++) values[i] = memory ? from[i] : arguments[first + i];
+}
