@@ -8,12 +8,13 @@ import pytest
 
 from gauge_mc.devices import BACKENDS, DeviceChoice, choose_devices, cuda
 from gauge_mc.devices import hip as backend
+from gauge_mc.devices.base import Copy
 from gauge_mc.devices.choice import hint
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.devices.cuda import compiler as cuda_compiler
 from gauge_mc.devices.hip import compiler, driver, rsmi
 from gauge_mc.devices.hip import library as loader
-from gauge_mc.devices.hip.device import HipDevice
+from gauge_mc.devices.hip.device import HIP_NAMES, HipDevice
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
@@ -108,6 +109,45 @@ def test_opening(machine):
     machine.failing["hipStreamCreate"] = 2
     with pytest.raises(GaugeError, match=r"memory of GPU 1 is full .* which `rocm-smi` shows"):
         HIP.open(1)
+
+
+@pytest.fixture
+def gpus(machine):
+    """Two GPUs of the machine."""
+    opened = [HipDevice(ordinal) for ordinal in (2, 3)]
+    yield opened
+    machine.failing = {}
+    for one in opened:
+        one.close()
+
+
+@pytest.mark.parametrize("failing", [None, "an allocation", *HIP_NAMES])
+def test_work_on_two_gpus_is_recorded_as_a_graph(machine, gpus, failing):
+    """Every call does the same; work that cannot be recorded is issued anew."""
+    assert gpus[0].reaches(gpus[1])
+    here, there, back = (one.allocate(64) for one in (*gpus, gpus[0]))
+    copies = [
+        gpus[0].prepare_copies([Copy(here.address, gpus[1], there.address)], 64),
+        gpus[1].prepare_copies([Copy(there.address, gpus[0], back.address)], 64),
+    ]
+
+    def issue():
+        gpus[1].wait(copies[0]())
+        copies[1]()
+        if failing == "an allocation":  # which waits for the GPU
+            gpus[0].allocate(64)
+
+    call = gpus[0].recorded(issue, gpus[1:])
+    machine.failing = {failing: 719}
+    for n in range(4):
+        gpus[0].write(here, 0, np.full(64, n, np.uint8))
+        call()
+        for one in gpus:
+            one.synchronize()
+        assert (gpus[0].read(back, 0, 64) == n).all()
+    used = failing in (None, "hipGraphDestroy", "hipGraphExecDestroy")
+    assert machine.calls.count("hipGraphLaunch") == (3 if used else failing == "hipGraphLaunch")
+    assert machine.calls.count("hipStreamBeginCapture") == 1
 
 
 @pytest.mark.slow
