@@ -75,7 +75,7 @@ class HipCompiler:
         return version_of(*AMD, self.path) or ""
 
     def __str__(self) -> str:
-        found = re.search(r"HIP version.*", self.identity)
+        found = re.search(r"HIP version.*|clang version [\d.]+", self.identity)
         return f"{found[0] if found else 'HIP, unknown version'}, {self.path}"
 
     def compiles_for(self, architecture: str) -> bool:
