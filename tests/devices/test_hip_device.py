@@ -23,7 +23,7 @@ from gauge_mc.fields.random_field import Random
 from gauge_mc.inspection.doctor import _devices
 from gauge_mc.updates.heatbath import heatbath
 from tests import emulator
-from tests.emulator.hip import Library
+from tests.emulator.hip import SIGNATURES, Library
 
 HIP = BACKENDS["hip"]
 
@@ -148,6 +148,36 @@ def test_work_on_two_gpus_is_recorded_as_a_graph(machine, gpus, failing):
     used = failing in (None, "hipGraphDestroy", "hipGraphExecDestroy")
     assert machine.calls.count("hipGraphLaunch") == (3 if used else failing == "hipGraphLaunch")
     assert machine.calls.count("hipStreamBeginCapture") == 1
+
+
+def test_memory_and_events_are_offered_to_other_processes(gpus):
+    """As processes with MPI do; the other one is this one, with another GPU."""
+    owner, other = gpus
+    assert other.reaches(owner)
+    owned = owner.allocate(64)
+    shared = owner.share(owned)
+    foreign = other.foreign(shared.offer)
+    for turn in range(3):
+        source = other.allocate(64)
+        other.write(source, 0, np.full(64, turn, np.uint8))
+        shared.record(turn)
+        other.wait(foreign.event(turn))
+        other.prepare_copies([Copy(source.address, owner, foreign.address)], 64)()
+        other.synchronize()
+        assert (owner.read(owned, 0, 64) == turn).all()
+
+
+@pytest.mark.parametrize("failing", [one for one in SIGNATURES if one.startswith("hipIpc")])
+def test_what_cannot_be_shared_is_not_offered_or_not_opened(machine, gpus, failing):
+    buffer = gpus[0].allocate(64)
+    shared = gpus[0].share(buffer)
+    machine.failing = {failing: 801}
+    if "Get" in failing:
+        assert gpus[0].share(buffer) is None
+    elif "Open" in failing:
+        assert gpus[1].foreign(shared.offer) is None
+    else:
+        assert gpus[1].foreign(shared.offer).address == buffer.address
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import itertools
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -94,6 +95,9 @@ CODES = (
 NOT_RECORDED = ("hipFree", "hipDeviceSynchronize", "hipEventSynchronize", "hipMemset", "hipMemcpy")
 """Beginnings of the names of functions that end a recording, unless they issue work to a stream."""
 
+DISABLE_TIMING, INTERPROCESS = 2, 4
+"""hipEventDisableTiming and hipEventInterprocess."""
+
 ARCHITECTURE = b"gfx90a:sramecc+:xnack-"
 
 
@@ -110,6 +114,15 @@ def kind_of(argument: Any) -> str:
     names = {c_int: "int", c_uint: "unsigned", c_size_t: "size_t", c_void_p: "void*"}
     handle = "handle" if issubclass(kind, ctypes.Structure) else kind.__name__
     return names.get(kind, handle) + star
+
+
+def _write(handle: ctypes.Structure, number: int) -> None:
+    """Write a number into a handle."""
+    ctypes.memmove(ctypes.addressof(handle), number.to_bytes(8, sys.byteorder), 8)
+
+
+def _number_in(handle: ctypes.Structure) -> int:
+    return int.from_bytes(bytes(handle)[:8], sys.byteorder)
 
 
 class Library:
@@ -129,6 +142,7 @@ class Library:
         self._here = threading.local()
         atexit.register(self._here.__dict__.clear)  # contexts end before the driver does
         self._numbers = itertools.count(1)
+        self._shared_events: set[int] = set()
         self._things: dict[int, Any] = {}
         self._pinned: dict[int, tuple[int, driver.PagelockedHostAllocation]] = {}
         self.hipGetErrorString: Any = lambda code: WORDS[code].encode()
@@ -238,7 +252,36 @@ class Library:
         self._keep(result, self._now(driver.Stream))
 
     def _hipEventCreateWithFlags(self, result: Any, flags: Any) -> None:
-        self._keep(result, self._now(driver.Event, flags.value))
+        self._keep(result, self._now(driver.Event, flags.value & DISABLE_TIMING))
+        if flags.value & INTERPROCESS:
+            self._shared_events.add(result._obj.value)
+
+    # Handles that other processes open. Here it is this one, in which an address is itself.
+
+    def _hipIpcGetMemHandle(self, handle: Any, address: Any) -> int:
+        if address.value not in self._things:
+            return 1
+        _write(handle._obj, address.value)
+        return 0
+
+    def _hipIpcOpenMemHandle(self, result: Any, handle: Any, flags: Any) -> int:
+        result._obj.value = _number_in(handle)
+        return 0 if result._obj.value in self._things else 1
+
+    def _hipIpcCloseMemHandle(self, address: Any) -> None:
+        """Do nothing: the memory belongs to this process."""
+
+    def _hipIpcGetEventHandle(self, handle: Any, event: Any) -> int:
+        if event.value not in self._shared_events:
+            return 1
+        _write(handle._obj, event.value)
+        return 0
+
+    def _hipIpcOpenEventHandle(self, result: Any, handle: Any) -> int:
+        if _number_in(handle) not in self._things:
+            return 1
+        self._keep(result, self._things[_number_in(handle)])
+        return 0
 
     def _hipStreamDestroy(self, handle: Any) -> None:
         del self._things[handle.value]
