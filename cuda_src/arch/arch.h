@@ -43,6 +43,16 @@ typedef double scalar;
 
 INLINE real square(real x) { return x * x; }
 
+#ifndef OWN_READS_OF_MEMORY
+// Return what is at a place in memory, if the choice between it and an argument of the kernel depends on the launch.
+template <class T> INLINE const T& in_memory(const T* at) { return *at; }
+// Read numbers from a place in memory, or, if there is none, from the arguments of the kernel.
+template <int N> INLINE void read_either(const double* memory, const double* arguments, int first, double (&values)[N]) {
+    const double* const from = (memory ? memory : arguments) + first;
+    UNROLL for (int i = 0; i < N; i++) values[i] = from[i];
+}
+#endif
+
 // c + a b and c - a b with one rounding. Unless STRICT, the compiler decides where to fuse.
 INLINE real fused(real a, real b, real c) {
 #if STRICT

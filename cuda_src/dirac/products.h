@@ -20,7 +20,8 @@ struct Factors {
     const double* found;  // if not null, they are these
 };
 INLINE Factor factor_of(const Factors& factors, const Site& s) {
-    const double* const factor = (factors.found ? factors.found : factors.own) + 2 * s.replica;
+    double factor[2];
+    read_either(factors.found, factors.own, 2 * s.replica, factor);
     return {factor[0], factor[1]};
 }
 // Whether a launch does nothing, because work that was to follow it has to wait for the host.

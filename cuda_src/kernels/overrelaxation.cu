@@ -27,7 +27,7 @@ struct Reflection {
 
 template <bool STORES_HALO> INLINE void overrelaxation_site(const Arguments& a, const Site& site) {
     ACTION::Coefficients action = a.action;
-    if (a.actions) action = a.actions[site.replica];
+    if (a.actions) action = in_memory(a.actions + site.replica);
     auto update = [&](const Site& s, mask lanes) {
         update_link<Arguments, STORES_HALO>(a, action, s, lanes, [] { return Reflection(); });
     };

@@ -20,6 +20,7 @@ struct Arguments {
 
 INLINE void quark_pairs_site(const Arguments& a, const Site& site, real (&values)[2 * PAIRS]) {
     const Geometry& g = a.geometry;
+    const mask lower_half = everywhere(a.sink);
     real sum[2 * PAIRS];
     UNROLL for (int n = 0; n < 2 * PAIRS; n++) sum[n] = broadcast(0);
     ROLLED
@@ -29,7 +30,8 @@ INLINE void quark_pairs_site(const Arguments& a, const Site& site, real (&values
         UNROLL for (int i = 0; i < SINK_SPINS; i++) {
             UNROLL for (int c = 0; c < GROUP::N; c++) {
                 const int upper = component(i, c), lower = component(i + SINK_SPINS, c);
-                const real re = a.sink ? s.c[lower] : s.c[upper], im = a.sink ? s.c[lower + 1] : s.c[upper + 1];
+                const real re = select(lower_half, s.c[lower], s.c[upper]);
+                const real im = select(lower_half, s.c[lower + 1], s.c[upper + 1]);
                 UNROLL for (int k = 0; k < SPINS; k++) {
                     const real p = r.c[component(k, c)], q = r.c[component(k, c) + 1];
                     real* const to = sum + 2 * (i * SPINS + k);

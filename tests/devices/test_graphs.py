@@ -4,8 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from gauge_mc.devices.cuda import graphs
-from gauge_mc.devices.cuda.graphs import RecordedLaunches
+from gauge_mc.devices.cuda.graphs import CUDA_NAMES, GraphFunctions, RecordedLaunches
 
 
 class DriverError(Exception):
@@ -49,9 +48,8 @@ class Gpu:
         self.noted.append(f"{self.number} waits for {event}")
 
 
-def recorded(monkeypatch, driver, noted, others=0, fails=False):
+def recorded(driver, noted, others=0, fails=False):
     """Launches that note whether they are recorded."""
-    monkeypatch.setattr(graphs, "driver_library", lambda: driver)
 
     def launch():
         records = driver is not None and driver.records
@@ -60,12 +58,13 @@ def recorded(monkeypatch, driver, noted, others=0, fails=False):
             raise DriverError
 
     gpus = [Gpu(n, noted) for n in range(1, others + 2)]
-    return RecordedLaunches(launch, gpus[0], gpus[1:], DriverError)
+    functions = GraphFunctions.of(driver, CUDA_NAMES)
+    return RecordedLaunches(launch, gpus[0], gpus[1:], DriverError, functions)
 
 
-def test_launches_are_recorded_by_the_second_call(monkeypatch):
+def test_launches_are_recorded_by_the_second_call():
     driver, noted = Driver(), []
-    call = recorded(monkeypatch, driver, noted)
+    call = recorded(driver, noted)
     for _ in range(4):
         call()
     assert noted == ["launched", "event of 1", "recorded"]
@@ -77,9 +76,9 @@ def test_launches_are_recorded_by_the_second_call(monkeypatch):
     assert driver.calls[-1] == "cuGraphExecDestroy"
 
 
-def test_other_gpus_are_connected_with_the_first(monkeypatch):
+def test_other_gpus_are_connected_with_the_first():
     driver, noted = Driver(), []
-    call = recorded(monkeypatch, driver, noted, others=2)
+    call = recorded(driver, noted, others=2)
     call()
     noted.clear()
     call()
@@ -99,12 +98,12 @@ def test_other_gpus_are_connected_with_the_first(monkeypatch):
         "the driver",
     ],
 )
-def test_launches_are_repeated_one_by_one_where_there_are_no_graphs(monkeypatch, failing):
+def test_launches_are_repeated_one_by_one_where_there_are_no_graphs(failing):
     driver, noted = Driver(failing), []
     if failing == "a launch":
         driver.failing = ("cuStreamEndCapture",)
     given = None if failing == "the driver" else driver
-    call = recorded(monkeypatch, given, noted, fails=failing == "a launch")
+    call = recorded(given, noted, fails=failing == "a launch")
     for _ in range(3):
         call()
     assert noted.count("launched") == 3

@@ -5,16 +5,19 @@ import re
 
 import pytest
 
+from gauge_mc.actions import ACTIONS
 from gauge_mc.devices.base import Registers
 from gauge_mc.devices.cache import run_compiler
-from gauge_mc.devices.cuda.bounds import Bounds
+from gauge_mc.devices.cuda.bounds import Bounds, default_bounds
 from gauge_mc.devices.cuda.kernel import tile_structure
 from gauge_mc.devices.hip import compiler
-from gauge_mc.devices.hip.compiler import HipCompiler, Resources, resources_of, wave_of, waves
+from gauge_mc.devices.hip.compiler import HipCompiler, Resources, resources_of, wave_of
 from gauge_mc.devices.kernels import Kernel, Variant, _arguments
 from gauge_mc.devices.source import source_folder
 from gauge_mc.errors import GaugeError
 from gauge_mc.groups import GROUPS
+from gauge_mc.quarks.vectors.storage import STORAGES
+from gauge_mc.updates.chain_versions import norms_of
 
 SU3 = GROUPS["su3"].choice
 
@@ -45,24 +48,10 @@ def test_strict_kernels_are_rounded_as_ieee_754_says(strict):
     )
     assert command[:3] == ["env", "HIP_PLATFORM=amd", "hipcc"]
     assert "--offload-arch=gfx90a" in command
-    assert {"-DMAX_THREADS=128", "-DMIN_BLOCKS=2"} <= {*command}
+    assert {"-DMAX_THREADS=128", "-DMIN_BLOCKS=4"} <= {*command}
     assert ("-ffp-contract=off" in command) is strict
     assert ("-fgpu-flush-denormals-to-zero" in command) is not strict
     assert ("-fno-hip-fp32-correctly-rounded-divide-sqrt" in command) is not strict
-
-
-@pytest.mark.parametrize(
-    ("architecture", "bounds", "expected"),
-    [
-        ("gfx90a", Bounds(128, 4), 2),
-        ("gfx908", Bounds(64, 4), 1),
-        ("gfx942", Bounds(64, 1), 1),
-        ("gfx1030", Bounds(128, 4), 8),
-        ("gfx1100", Bounds(256, 1), 4),
-    ],
-)
-def test_as_many_threads_are_resident_as_on_a_multiprocessor(architecture, bounds, expected):
-    assert waves(architecture, bounds) == expected
 
 
 def test_the_compiler_is_on_the_path_or_in_the_folder_of_rocm(tmp_path, monkeypatch):
@@ -88,20 +77,73 @@ def test_no_kernel_depends_on_the_width_of_a_wave():
     assert [path.name for path in paths if re.search(words, path.read_text())] == []
 
 
+needs_hipcc = pytest.mark.skipif(
+    compiler.find_hip_compiler() is None, reason="hipcc is not installed"
+)
+
+
+def compiled(folder, kernel, variant, bounds, architecture, *instead):
+    """Return what hipcc writes and what it reports, with other options than for an object."""
+    command = compiler.usable_compiler().command(architecture, variant, bounds)
+    words = [new for word in command for new in (instead if instead and word == "-c" else [word])]
+    output = folder / "output"
+    report = run_compiler(kernel.name, kernel.translation_unit(variant, "Tile"), words, output)
+    return output.read_bytes().decode(errors="replace"), report
+
+
 @pytest.mark.slow
-@pytest.mark.skipif(compiler.find_hip_compiler() is None, reason="hipcc is not installed")
+@needs_hipcc
 @pytest.mark.parametrize(("architecture", "wave"), [("gfx90a", 64), ("gfx1030", 32)])
 def test_parameters_of_kernels_are_where_launches_put_them(tmp_path, architecture, wave):
     """One after the other; and blocks and waves are as long as Python takes them to be."""
     kernel, variant, bounds = Kernel("plaquette"), Variant("double", (SU3,)), Bounds(64, 2)
-    command = compiler.usable_compiler().command(architecture, variant, bounds)
-    words = ["-S" if word == "-c" else word for word in command]
-    output = tmp_path / "plaquette.s"
-    run_compiler(kernel.name, kernel.translation_unit(variant, "Tile"), words, output)
-    metadata = output.read_text().partition(".amdgpu_metadata")[2]
+    text, _ = compiled(tmp_path, kernel, variant, bounds, architecture, "-S")
+    metadata = text.partition(".amdgpu_metadata")[2]
     found = re.findall(r"\.offset: +(\d+)\n +\.size: +(\d+)\n +\.value_kind: +by_value", metadata)
     first, second = (ctypes.sizeof(one) for one in (_arguments(kernel, variant), tile_structure()))
     assert found == [("0", str(first)), (str(first), str(second))]
     assert f".max_flat_workgroup_size: {bounds.threads}\n" in metadata
     assert f".wavefront_size: {wave}\n" in metadata
     assert wave_of(architecture) == wave
+
+
+@pytest.mark.slow
+@needs_hipcc
+@pytest.mark.parametrize(
+    ("architecture", "bounds", "waves"),
+    [
+        ("gfx90a", Bounds(128, 4), 2),
+        ("gfx908", Bounds(64, 2), 1),
+        ("gfx1030", Bounds(128, 4), 8),
+        ("gfx1030", Bounds(128, 1), 2),
+    ],
+)
+def test_as_many_threads_are_resident_as_on_a_multiprocessor(tmp_path, architecture, bounds, waves):
+    """By the waves of each of the four SIMD units of a compute unit, or of the two of RDNA."""
+    options = "-S", "-emit-llvm"
+    variant = Variant("double", (SU3,))
+    text, _ = compiled(tmp_path, Kernel("plaquette"), variant, bounds, architecture, *options)
+    assert re.findall(r'"amdgpu-waves-per-eu"="(\d+)"', text) == [str(waves)]
+    assert f'"amdgpu-flat-work-group-size"="1,{bounds.threads}"' in text
+
+
+@pytest.mark.slow
+@needs_hipcc
+@pytest.mark.parametrize(
+    ("name", "group", "further"),
+    [
+        ("combine_spinors", "su3", [STORAGES["single"].choice]),
+        ("advance_direction", "su3", [STORAGES["single"].choice]),
+        ("quark_pairs", "su3", [STORAGES["single"].choice]),
+        ("overrelaxation", "su2", [*ACTIONS["iwasaki"].choices, norms_of("single")]),
+        ("wilson_loops", "su3", []),
+    ],
+)
+def test_neither_arguments_nor_spinors_are_copied_into_scratch_memory(
+    tmp_path, name, group, further
+):
+    """Nor does a kernel whose bounds are its own spill registers."""
+    variant = Variant("single", (GROUPS[group].choice, *further))
+    bounds = default_bounds(variant)
+    _, report = compiled(tmp_path, Kernel(name), variant, bounds, "gfx90a")
+    assert resources_of(report, name).spilled == 0

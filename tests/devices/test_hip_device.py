@@ -8,12 +8,13 @@ import pytest
 
 from gauge_mc.devices import BACKENDS, DeviceChoice, choose_devices, cuda
 from gauge_mc.devices import hip as backend
+from gauge_mc.devices.base import Copy
 from gauge_mc.devices.choice import hint
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.devices.cuda import compiler as cuda_compiler
 from gauge_mc.devices.hip import compiler, driver, rsmi
 from gauge_mc.devices.hip import library as loader
-from gauge_mc.devices.hip.device import HipDevice
+from gauge_mc.devices.hip.device import HIP_NAMES, HipDevice
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
@@ -22,7 +23,7 @@ from gauge_mc.fields.random_field import Random
 from gauge_mc.inspection.doctor import _devices
 from gauge_mc.updates.heatbath import heatbath
 from tests import emulator
-from tests.emulator.hip import Library
+from tests.emulator.hip import SIGNATURES, Library
 
 HIP = BACKENDS["hip"]
 
@@ -108,6 +109,75 @@ def test_opening(machine):
     machine.failing["hipStreamCreate"] = 2
     with pytest.raises(GaugeError, match=r"memory of GPU 1 is full .* which `rocm-smi` shows"):
         HIP.open(1)
+
+
+@pytest.fixture
+def gpus(machine):
+    """Two GPUs of the machine."""
+    opened = [HipDevice(ordinal) for ordinal in (2, 3)]
+    yield opened
+    machine.failing = {}
+    for one in opened:
+        one.close()
+
+
+@pytest.mark.parametrize("failing", [None, "an allocation", *HIP_NAMES])
+def test_work_on_two_gpus_is_recorded_as_a_graph(machine, gpus, failing):
+    """Every call does the same; work that cannot be recorded is issued anew."""
+    assert gpus[0].reaches(gpus[1])
+    here, there, back = (one.allocate(64) for one in (*gpus, gpus[0]))
+    copies = [
+        gpus[0].prepare_copies([Copy(here.address, gpus[1], there.address)], 64),
+        gpus[1].prepare_copies([Copy(there.address, gpus[0], back.address)], 64),
+    ]
+
+    def issue():
+        gpus[1].wait(copies[0]())
+        copies[1]()
+        if failing == "an allocation":  # which waits for the GPU
+            gpus[0].allocate(64)
+
+    call = gpus[0].recorded(issue, gpus[1:])
+    machine.failing = {failing: 719}
+    for n in range(4):
+        gpus[0].write(here, 0, np.full(64, n, np.uint8))
+        call()
+        for one in gpus:
+            one.synchronize()
+        assert (gpus[0].read(back, 0, 64) == n).all()
+    used = failing in (None, "hipGraphDestroy", "hipGraphExecDestroy")
+    assert machine.calls.count("hipGraphLaunch") == (3 if used else failing == "hipGraphLaunch")
+    assert machine.calls.count("hipStreamBeginCapture") == 1
+
+
+def test_memory_and_events_are_offered_to_other_processes(gpus):
+    """As processes with MPI do; the other one is this one, with another GPU."""
+    owner, other = gpus
+    assert other.reaches(owner)
+    owned = owner.allocate(64)
+    shared = owner.share(owned)
+    foreign = other.foreign(shared.offer)
+    for turn in range(3):
+        source = other.allocate(64)
+        other.write(source, 0, np.full(64, turn, np.uint8))
+        shared.record(turn)
+        other.wait(foreign.event(turn))
+        other.prepare_copies([Copy(source.address, owner, foreign.address)], 64)()
+        other.synchronize()
+        assert (owner.read(owned, 0, 64) == turn).all()
+
+
+@pytest.mark.parametrize("failing", [one for one in SIGNATURES if one.startswith("hipIpc")])
+def test_what_cannot_be_shared_is_not_offered_or_not_opened(machine, gpus, failing):
+    buffer = gpus[0].allocate(64)
+    shared = gpus[0].share(buffer)
+    machine.failing = {failing: 801}
+    if "Get" in failing:
+        assert gpus[0].share(buffer) is None
+    elif "Open" in failing:
+        assert gpus[1].foreign(shared.offer) is None
+    else:
+        assert gpus[1].foreign(shared.offer).address == buffer.address
 
 
 @pytest.mark.slow

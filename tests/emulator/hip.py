@@ -10,10 +10,12 @@ from __future__ import annotations
 import atexit
 import ctypes
 import itertools
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable
 from ctypes import c_char, c_int, c_size_t, c_uint, c_void_p
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -62,6 +64,12 @@ SIGNATURES = {
     "hipModuleUnload": "void*",
     "hipModuleGetFunction": "void** void* char*",
     "hipModuleLaunchKernel": " ".join(["void*", *7 * ["unsigned"], "void*", "void**", "void**"]),
+    "hipStreamBeginCapture": "void* int",
+    "hipStreamEndCapture": "void* void**",
+    "hipGraphInstantiateWithFlags": "void** void* size_t",
+    "hipGraphDestroy": "void*",
+    "hipGraphLaunch": "void* void*",
+    "hipGraphExecDestroy": "void*",
 }
 """The types of the arguments of every function that is called (hip_runtime_api.h)."""
 
@@ -73,6 +81,7 @@ WORDS = {
     704: "hipErrorPeerAccessAlreadyEnabled",
     719: "hipErrorLaunchFailure",
     801: "hipErrorNotSupported",
+    900: "hipErrorStreamCaptureUnsupported",
 }
 """Results of functions, and HIP's words for them."""
 
@@ -82,6 +91,12 @@ CODES = (
     (driver.Error, 1),
 )
 """Results for the errors of the emulated driver."""
+
+NOT_RECORDED = ("hipFree", "hipDeviceSynchronize", "hipEventSynchronize", "hipMemset", "hipMemcpy")
+"""Beginnings of the names of functions that end a recording, unless they issue work to a stream."""
+
+DISABLE_TIMING, INTERPROCESS = 2, 4
+"""hipEventDisableTiming and hipEventInterprocess."""
 
 ARCHITECTURE = b"gfx90a:sramecc+:xnack-"
 
@@ -101,6 +116,15 @@ def kind_of(argument: Any) -> str:
     return names.get(kind, handle) + star
 
 
+def _write(handle: ctypes.Structure, number: int) -> None:
+    """Write a number into a handle."""
+    ctypes.memmove(ctypes.addressof(handle), number.to_bytes(8, sys.byteorder), 8)
+
+
+def _number_in(handle: ctypes.Structure) -> int:
+    return int.from_bytes(bytes(handle)[:8], sys.byteorder)
+
+
 class Library:
     """HIP's library.
 
@@ -118,6 +142,7 @@ class Library:
         self._here = threading.local()
         atexit.register(self._here.__dict__.clear)  # contexts end before the driver does
         self._numbers = itertools.count(1)
+        self._shared_events: set[int] = set()
         self._things: dict[int, Any] = {}
         self._pinned: dict[int, tuple[int, driver.PagelockedHostAllocation]] = {}
         self.hipGetErrorString: Any = lambda code: WORDS[code].encode()
@@ -131,7 +156,12 @@ class Library:
             found = " ".join(map(kind_of, arguments))
             assert found == SIGNATURES[name], f"{name}({found}), but not ({SIGNATURES[name]})"
             self.calls.append(name)
+            if self._graph is not None and name.startswith(NOT_RECORDED) and "Async" not in name:
+                self._here.graph = None
+                return 900
             if name in self.failing or function is None:
+                if name == "hipStreamEndCapture":
+                    self._here.graph = None
                 return self.failing.get(name, 801)
             try:
                 return int(function(self, *arguments) or 0)
@@ -164,6 +194,15 @@ class Library:
 
     def _now(self, call: Callable[..., Any], *arguments: Any) -> Any:
         return self._on(self._ordinal, call, *arguments)
+
+    def _issue(self, call: Callable[..., Any], *arguments: Any, ordinal: int | None = None) -> None:
+        """Issue work to a stream, or record it for a graph."""
+        where = self._ordinal if ordinal is None else ordinal
+        work = partial(self._on, where, call, *arguments)
+        if self._graph is None:
+            work()
+        else:
+            self._graph.append(work)
 
     def _hipInit(self, flags: Any) -> int:
         return 0 if driver.Device.count() else 100
@@ -213,7 +252,36 @@ class Library:
         self._keep(result, self._now(driver.Stream))
 
     def _hipEventCreateWithFlags(self, result: Any, flags: Any) -> None:
-        self._keep(result, self._now(driver.Event, flags.value))
+        self._keep(result, self._now(driver.Event, flags.value & DISABLE_TIMING))
+        if flags.value & INTERPROCESS:
+            self._shared_events.add(result._obj.value)
+
+    # Handles that other processes open. Here it is this one, in which an address is itself.
+
+    def _hipIpcGetMemHandle(self, handle: Any, address: Any) -> int:
+        if address.value not in self._things:
+            return 1
+        _write(handle._obj, address.value)
+        return 0
+
+    def _hipIpcOpenMemHandle(self, result: Any, handle: Any, flags: Any) -> int:
+        result._obj.value = _number_in(handle)
+        return 0 if result._obj.value in self._things else 1
+
+    def _hipIpcCloseMemHandle(self, address: Any) -> None:
+        """Do nothing: the memory belongs to this process."""
+
+    def _hipIpcGetEventHandle(self, handle: Any, event: Any) -> int:
+        if event.value not in self._shared_events:
+            return 1
+        _write(handle._obj, event.value)
+        return 0
+
+    def _hipIpcOpenEventHandle(self, result: Any, handle: Any) -> int:
+        if _number_in(handle) not in self._things:
+            return 1
+        self._keep(result, self._things[_number_in(handle)])
+        return 0
 
     def _hipStreamDestroy(self, handle: Any) -> None:
         del self._things[handle.value]
@@ -224,11 +292,11 @@ class Library:
         return self._things[handle.value]
 
     def _hipStreamWaitEvent(self, stream: Any, event: Any, flags: Any) -> None:
-        self._thing(stream).wait_for_event(self._thing(event))
+        self._issue(self._thing(stream).wait_for_event, self._thing(event))
 
     def _hipEventRecord(self, event: Any, stream: Any) -> None:
         thing = self._thing(event)
-        self._on(thing._gpu.number, thing.record, self._thing(stream))
+        self._issue(thing.record, self._thing(stream), ordinal=thing._gpu.number)
 
     def _hipEventQuery(self, event: Any) -> int:
         return 0 if self._thing(event).query() else 600
@@ -280,22 +348,22 @@ class Library:
 
     def _hipMemcpyHtoDAsync(self, to: Any, data: Any, nbytes: Any, stream: Any) -> None:
         array = self._host(data, nbytes)
-        self._now(driver.memcpy_htod_async, to.value, array, self._thing(stream))
+        self._issue(driver.memcpy_htod_async, to.value, array, self._thing(stream))
 
     def _hipMemcpyDtoHAsync(self, data: Any, origin: Any, nbytes: Any, stream: Any) -> None:
         array = self._host(data, nbytes)
-        self._now(driver.memcpy_dtoh_async, array, origin.value, self._thing(stream))
+        self._issue(driver.memcpy_dtoh_async, array, origin.value, self._thing(stream))
 
     def _hipMemcpyDtoDAsync(self, to: Any, origin: Any, nbytes: Any, stream: Any) -> None:
         what = to.value, origin.value, nbytes.value
-        self._now(driver.memcpy_dtod_async, *what, self._thing(stream))
+        self._issue(driver.memcpy_dtod_async, *what, self._thing(stream))
 
     def _hipMemcpyPeerAsync(
         self, to: Any, target: Any, origin: Any, source: Any, nbytes: Any, stream: Any
     ) -> None:
         contexts = self._context(target.value), self._context(source.value)
         what = to.value, origin.value, nbytes.value
-        self._now(driver.memcpy_peer_async, *what, *contexts, self._thing(stream))
+        self._issue(driver.memcpy_peer_async, *what, *contexts, self._thing(stream))
 
     # Kernels
 
@@ -311,4 +379,32 @@ class Library:
         assert [extra[0], extra[2], extra[4]] == [1, 2, 3]
         data = ctypes.string_at(extra[1], c_size_t.from_address(extra[3]).value)
         launch = self._thing(function)._launch_kernel
-        self._now(launch, (x, y, z), (*block,), data, shared, self._thing(stream))
+        self._issue(launch, (x, y, z), (*block,), data, shared, self._thing(stream))
+
+    # Graphs: everything that the thread issues meanwhile is recorded, whichever the stream is
+
+    @property
+    def _graph(self) -> list[Callable[[], Any]] | None:
+        return getattr(self._here, "graph", None)
+
+    def _hipStreamBeginCapture(self, stream: Any, mode: Any) -> int:
+        if self._graph is not None:
+            return 1
+        self._here.graph = []
+        return 0
+
+    def _hipStreamEndCapture(self, stream: Any, result: Any) -> int:
+        graph, self._here.graph = self._graph, None
+        if graph is None:
+            return 900
+        self._keep(result, graph)
+        return 0
+
+    def _hipGraphInstantiateWithFlags(self, result: Any, graph: Any, flags: Any) -> None:
+        self._keep(result, self._thing(graph))
+
+    _hipGraphDestroy = _hipGraphExecDestroy = _hipStreamDestroy  # noqa: N815
+
+    def _hipGraphLaunch(self, graph: Any, stream: Any) -> None:
+        for work in self._thing(graph):
+            work()

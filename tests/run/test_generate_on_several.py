@@ -266,7 +266,7 @@ import sys
 from gauge_mc import Field, Lattice, Random, heatbath, open_device_group, overrelax
 from gauge_mc.domain.mpi import find_processes
 
-devices = open_device_group(None, "cuda", processes=find_processes(), share_gpus=True)
+devices = open_device_group(None, sys.argv[2], processes=find_processes(), share_gpus=True)
 field = Field.hot(Lattice(4, 8, 4, 12), "su3", device=devices, seed=1)
 random = Random.for_field(field, "philox", seed=1)
 for _ in range(20):
@@ -284,15 +284,31 @@ if devices.root:
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_processes_store_in_the_memory_of_others(tmp_path, gpu, ranks, request):
     """Also where they share a GPU, as here if there are fewer GPUs than processes."""
-    if request.config.getoption("--emulate-gpu"):
+    if any(map(request.config.getoption, ("--emulate-gpu", "--emulate-hip"))):
         pytest.skip("emulated memory belongs to one process")
     gpu.close()
-    files = []
+    assert fields_of_processes(tmp_path, ranks, REACHING, gpu.backend) == ["stored directly"] * 2
+
+
+def fields_of_processes(folder, ranks, program, backend):
+    """Return what one process and several say; they must leave the same bytes."""
+    files, said = [], []
     for count in (1, ranks):
-        path = tmp_path / str(count) / "field.lime"
+        path = folder / str(count) / "field.lime"
         path.parent.mkdir()
         files.append(path)
-        words = [MPIEXEC, "-n", str(count), sys.executable, "-c", REACHING, path]
-        said = finish(subprocess.Popen(words, **PIPES))
-        assert "stored directly" in said
+        words = [MPIEXEC, "-n", str(count), sys.executable, "-c", program, path, backend]
+        said.append(finish(subprocess.Popen(words, **PIPES)).strip())
     assert files[0].read_bytes() == files[1].read_bytes()
+    return said
+
+
+EMULATED = "from tests import emulator\nemulator.enable_hip()\n"
+
+
+@with_mpi
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_processes_with_amd_gpus_give_the_same_bytes(tmp_path, ranks):
+    """The GPUs of every process are emulated, so that none reaches the memory of another one."""
+    said = fields_of_processes(tmp_path, ranks, EMULATED + REACHING, "hip")
+    assert said == ["stored directly", "sent"]

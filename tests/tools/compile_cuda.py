@@ -3,7 +3,8 @@
 python tests/tools/compile_cuda.py [--backend cuda] [--architecture sm_90] [--jobs 2] [--changed]
     [--values] [--record] [--compiler libnvrtc.so.13]
 
-For NVIDIA GPUs the compiler is nvcc or NVRTC, for AMD GPUs, with --backend hip, it is hipcc.
+For NVIDIA GPUs the compiler is nvcc or NVRTC, for AMD GPUs, with --backend hip, it is hipcc, and,
+with --backend clang, a newer Clang for GPUs that hipcc does not know; see `device_libraries`.
 
 Print the registers that each variant needs and the bytes that it spills. Variants are left out only
 as `variants` says and, with --changed, if the sources of the kernel have been compiled before, as
@@ -20,7 +21,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
@@ -53,6 +54,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from tests.covers import beyond_pairs, beyond_values
 from tests.tools import checked
 from tests.tools.checked import CHECKOUT, digest_of
+from tests.tools.device_libraries import find_newer_compiler
 
 FILE_ORDERS = {
     one.stored(Lattice(2, 2, 2, 2), group, precision).order.choice
@@ -266,6 +268,14 @@ TOOLCHAINS = {
         others=("arch/cpu*.h",),
     ),
 }
+TOOLCHAINS["clang"] = replace(
+    TOOLCHAINS["hip"],
+    name="Clang",
+    find=find_newer_compiler,
+    missing="Clang 17 or later with the libraries of ROCm was",
+    architecture="gfx942",
+    own=(*TOOLCHAINS["hip"].own, "tests/tools/device_libraries.py"),
+)
 CUDA = TOOLCHAINS["cuda"]
 
 
@@ -359,7 +369,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--backend", choices=TOOLCHAINS, default="cuda")
-    parser.add_argument("--architecture", help="by default sm_90 or gfx90a")
+    parser.add_argument("--architecture", help="by default sm_90, gfx90a or gfx942")
     parser.add_argument("--compiler", help="file of nvcc, of the library NVRTC, or of hipcc")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument(

@@ -20,8 +20,8 @@ from gauge_mc.devices.base import Buffer, Copy, Device, Event, Launch, Offer
 from gauge_mc.devices.cache import compiled
 from gauge_mc.devices.cuda.bounds import Bounds, TunedBounds, candidates, default_bounds
 from gauge_mc.devices.cuda.compiler import GpuCompiler, usable_compiler
-from gauge_mc.devices.cuda.driver import INSTALL, LEAST_CAPABILITY, load_driver
-from gauge_mc.devices.cuda.graphs import RecordedLaunches
+from gauge_mc.devices.cuda.driver import INSTALL, LEAST_CAPABILITY, driver_library, load_driver
+from gauge_mc.devices.cuda.graphs import CUDA_NAMES, GraphFunctions, RecordedLaunches
 from gauge_mc.devices.cuda.kernel import (
     WARP,
     CudaBuffer,
@@ -161,6 +161,10 @@ class CudaDevice:
     @staticmethod
     def _find_compiler() -> GpuCompiler:
         return usable_compiler()
+
+    @staticmethod
+    def _graph_functions() -> GraphFunctions | None:
+        return GraphFunctions.of(driver_library(), CUDA_NAMES)
 
     @staticmethod
     def _architecture_of(device: Any, ordinal: int) -> str:
@@ -350,7 +354,8 @@ class CudaDevice:
 
     def recorded(self, launches: Callable[[], object], others: Sequence[Device] = ()) -> Launch:
         """Return a call that repeats launches; see `Device.recorded`."""
-        return RecordedLaunches(launches, self, others, self._driver.Error)
+        functions = self._graph_functions()
+        return RecordedLaunches(launches, self, others, self._driver.Error, functions)
 
     def wait(self, event: Event) -> None:
         """Delay all later work until an event of this or another GPU has been reached."""

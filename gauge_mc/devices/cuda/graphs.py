@@ -1,4 +1,4 @@
-"""Launches that are recorded once as a CUDA graph, and repeated in one call of the driver."""
+"""Launches that are recorded once as a graph, and repeated in one call of the driver."""
 
 from __future__ import annotations
 
@@ -7,13 +7,51 @@ import gc
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from gauge_mc.devices.base import Device, Event
-from gauge_mc.devices.cuda.driver import driver_library
 
 RELAXED = 2
 """CU_STREAM_CAPTURE_MODE_RELAXED: other threads may do what they like meanwhile."""
+
+CUDA_NAMES = (
+    "cuStreamBeginCapture_v2",
+    "cuStreamEndCapture",
+    "cuGraphInstantiateWithFlags",
+    "cuGraphDestroy",
+    "cuGraphLaunch",
+    "cuGraphExecDestroy",
+)
+"""Names of the functions of CUDA's driver, in the order of `GraphFunctions`."""
+
+Function = Callable[..., int]
+
+
+@dataclass(frozen=True)
+class GraphFunctions:
+    """The functions of a driver with which launches are recorded; they return 0 if they succeed."""
+
+    begin: Function
+    """Begin to record what is issued to a stream."""
+    end: Function
+    """End that, and make a graph."""
+    instantiate: Function
+    """Make an executable graph."""
+    destroy: Function
+    """Free a graph."""
+    launch: Function
+    """Launch an executable graph in a stream."""
+    release: Function
+    """Free an executable graph."""
+
+    @classmethod
+    def of(cls, library: Any, names: Sequence[str]) -> GraphFunctions | None:
+        """Return the functions of a library, or None if it is missing or lacks any."""
+        try:
+            return cls(*(getattr(library, name) for name in names))
+        except AttributeError:
+            return None
 
 
 class RecordingDevice(Protocol):
@@ -48,6 +86,8 @@ class RecordedLaunches:
         The other ones.
     error : type of Exception
         The exception that the driver raises if it cannot record something.
+    functions : GraphFunctions or None
+        Functions of the driver, if it has graphs.
     """
 
     def __init__(
@@ -56,51 +96,50 @@ class RecordedLaunches:
         device: RecordingDevice,
         others: Sequence[Device],
         error: type[Exception],
+        functions: GraphFunctions | None,
     ) -> None:
         self._launches, self._device, self._others = launches, device, others
         self._error = error
-        self._driver = driver_library()
+        self._functions = functions
         self._graph: ctypes.c_void_p | None = None
         self._is_first = True
 
     def __call__(self) -> None:
         """Repeat the launches."""
-        if self._is_first or not self._driver:
+        if self._is_first or not self._functions:
             self._is_first = False
             self._launches()
             return
         if self._graph is None:
-            self._graph = self._recorded(self._driver)
+            self._graph = self._recorded(self._functions)
         self._device.activate()
-        if self._graph is None or self._driver.cuGraphLaunch(self._graph, self._stream):
-            self._driver = self._graph = None
+        if self._graph is None or self._functions.launch(self._graph, self._stream):
+            self._functions = self._graph = None
             self._launches()
 
     @property
     def _stream(self) -> ctypes.c_void_p:
         return ctypes.c_void_p(int(self._device.stream.handle))
 
-    def _recorded(self, driver: ctypes.CDLL) -> ctypes.c_void_p | None:
+    def _recorded(self, driver: GraphFunctions) -> ctypes.c_void_p | None:
         """Record the launches; return an executable graph, or None if that fails."""
         graph, made = ctypes.c_void_p(), ctypes.c_void_p()
         self._device.activate()
-        if driver.cuStreamBeginCapture_v2(self._stream, RELAXED):
+        if driver.begin(self._stream, ctypes.c_int(RELAXED)):
             return None
         try:
             with _nothing_is_freed(), suppress(self._error):
                 self._launch_on_all()
         finally:
             self._device.activate()
-            failed = driver.cuStreamEndCapture(self._stream, ctypes.byref(graph))
+            failed = driver.end(self._stream, ctypes.byref(graph))
         if failed:
             return None
-        failed = driver.cuGraphInstantiateWithFlags(
-            ctypes.byref(made), graph, ctypes.c_ulonglong(0)
-        )
-        driver.cuGraphDestroy(graph)
+        failed = driver.instantiate(ctypes.byref(made), graph, ctypes.c_ulonglong(0))
+        driver.destroy(graph)
         if failed:
             return None
-        weakref.finalize(self, driver.cuGraphExecDestroy, made).atexit = False
+        weakref.finalize(self, driver.release, made).atexit = False
         return made
 
     def _launch_on_all(self) -> None:

@@ -39,15 +39,14 @@ class NvrtcLibrary:
     """
 
     def __init__(self, path: str):
-        for builtins in Path(path).parent.glob("libnvrtc-builtins.so*"):
-            ctypes.CDLL(str(builtins), mode=ctypes.RTLD_GLOBAL)
+        self._path = path
         self._functions = ctypes.CDLL(path)
 
-    def release(self) -> tuple[int, int]:
-        """Return the release of CUDA to which it belongs."""
+    def version(self) -> str:
+        """Return the words that state the release of CUDA to which it belongs."""
         major, minor = ctypes.c_int(), ctypes.c_int()
         self._call("nvrtcVersion", ctypes.byref(major), ctypes.byref(minor))
-        return major.value, minor.value
+        return f"NVRTC, release {major.value}.{minor.value}\n"
 
     def architectures(self) -> list[int]:
         """Return the architectures for which it compiles, such as 90."""
@@ -61,6 +60,8 @@ class NvrtcLibrary:
         self, source: bytes, name: bytes, options: Sequence[str], what: str
     ) -> tuple[bytes, bytes]:
         """Return ``CUBIN`` or ``PTX``, nothing if there is an error, and the compiler's report."""
+        for builtins in Path(self._path).parent.glob("libnvrtc-builtins.so*"):
+            ctypes.CDLL(str(builtins), mode=ctypes.RTLD_GLOBAL)
         program = ctypes.c_void_p()
         headers = (ctypes.c_char_p * len(HEADERS))(*(one.encode() for one in HEADERS.values()))
         names = (ctypes.c_char_p * len(HEADERS))(*(one.encode() for one in HEADERS))
@@ -90,7 +91,7 @@ def main(path: str, *words: str) -> int:
     """Compile a file, or answer a question; return the exit code."""
     library = NvrtcLibrary(path)
     if words == ("--version",):
-        print("NVRTC, release {}.{}".format(*library.release()))
+        print(library.version(), end="")
         return 0
     if words == ("--list-gpu-code",):
         print(*(f"sm_{one}" for one in library.architectures()), sep="\n")

@@ -75,7 +75,7 @@ class HipCompiler:
         return version_of(*AMD, self.path) or ""
 
     def __str__(self) -> str:
-        found = re.search(r"HIP version.*", self.identity)
+        found = re.search(r"HIP version.*|clang version [\d.]+", self.identity)
         return f"{found[0] if found else 'HIP, unknown version'}, {self.path}"
 
     def compiles_for(self, architecture: str) -> bool:
@@ -93,7 +93,7 @@ class HipCompiler:
             f"--offload-arch={architecture}",
             *(STRICT if variant.strict else USUAL),
             f"-DMAX_THREADS={bounds.threads}",
-            f"-DMIN_BLOCKS={waves(architecture, bounds)}",
+            f"-DMIN_BLOCKS={bounds.blocks}",
             *variant.definitions,
         ]
 
@@ -102,15 +102,6 @@ class HipCompiler:
         """Read the register usage of a function from a report, or return None."""
         found = resources_of(report, function)
         return Registers(found.vectors, found.spilled) if found else None
-
-
-def waves(architecture: str, bounds: Bounds) -> int:
-    """Return the waves per SIMD unit if a compute unit has the threads of the launch bounds.
-
-    This is what HIP takes for the second number of ``__launch_bounds__``.
-    """
-    units = 4 if wave_of(architecture) == 64 else 2  # SIMD units of a compute unit
-    return max(1, bounds.threads * bounds.blocks // (units * wave_of(architecture)))
 
 
 def wave_of(architecture: str) -> int:

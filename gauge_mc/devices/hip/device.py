@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
-from gauge_mc.devices.base import Device, Launch
 from gauge_mc.devices.cuda.device import Contexts, CudaDevice
+from gauge_mc.devices.cuda.graphs import GraphFunctions
 from gauge_mc.devices.energy import EnergyCounter
+from gauge_mc.devices.hip import library
 from gauge_mc.devices.hip.compiler import HipCompiler, usable_compiler, wave_of
 from gauge_mc.devices.hip.driver import INSTALL, load_driver
 from gauge_mc.devices.hip.rsmi import gpu_counter
+
+HIP_NAMES = (
+    "hipStreamBeginCapture",
+    "hipStreamEndCapture",
+    "hipGraphInstantiateWithFlags",
+    "hipGraphDestroy",
+    "hipGraphLaunch",
+    "hipGraphExecDestroy",
+)
+"""Names of the functions of HIP's library, in the order of `GraphFunctions`."""
 
 
 class HipDevice(CudaDevice):
@@ -51,12 +61,12 @@ class HipDevice(CudaDevice):
         return usable_compiler()
 
     @staticmethod
+    def _graph_functions() -> GraphFunctions | None:
+        return GraphFunctions.of(library.hip_library(), HIP_NAMES)
+
+    @staticmethod
     def _architecture_of(device: Any, ordinal: int) -> str:
         return str(device.architecture())
-
-    def recorded(self, launches: Callable[[], object], others: Sequence[Device] = ()) -> Launch:
-        """Return a call that repeats launches one by one; see `Device.recorded`."""
-        return launches
 
     def energy_counters(self) -> list[EnergyCounter]:
         """Return the counter of the GPU; see `Device.energy_counters`."""

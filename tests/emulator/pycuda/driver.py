@@ -421,7 +421,7 @@ class Context:
 
     def __del__(self) -> None:
         # To release the context, PyCUDA makes it current without recording that in its own stack.
-        if not sys.is_finalizing() and self._thread == threading.get_ident():
+        if sys and not sys.is_finalizing() and self._thread == threading.get_ident():
             _contexts.stale = True
 
     def detach(self) -> None:
@@ -475,7 +475,7 @@ class DeviceAllocation:
         self._region = None
 
     def __del__(self) -> None:
-        if self._region and not sys.is_finalizing():
+        if self._region and sys and not sys.is_finalizing():  # at the end of a program, sys is None
             self.free()
 
 
