@@ -24,6 +24,7 @@ from gauge_mc.quarks.matrices.hopping import HoppingOperator
 from gauge_mc.quarks.matrices.linear import Apply, LinearOperator
 from gauge_mc.quarks.matrices.preconditioned import System
 from gauge_mc.quarks.vectors.algebra import Advance, Combine, Multiply
+from gauge_mc.quarks.vectors.gradient_iterations import CURVATURE, GradientIterations
 from gauge_mc.quarks.vectors.spinors import SpinorField
 from gauge_mc.quarks.vectors.storage import STORAGES, storage_of
 from gauge_mc.registry import Registry, in_words
@@ -321,18 +322,61 @@ class ResidualWatch:
         grown = now > LARGEST_GROWTH * self._norms
         return self._of_all((low | grown) & going) | ended, ended
 
-    @property
-    def rows(self) -> dict[str, Any]:
-        """The numbers that `asks` needs, by the rows of the kernel ``gradient_coefficients``."""
+    def run_ahead(
+        self,
+        ahead: GradientIterations,
+        own: slice,
+        live: Mask,
+        norm2: Norms,
+        now: Norms,
+        iterations: Counts,
+    ) -> int:
+        """Iterate on some vectors as long as nothing has to be decided.
+
+        Parameters
+        ----------
+        ahead : GradientIterations
+            The iterations.
+        own : slice
+            The vectors.
+        live : ndarray of bool, shape (count,)
+            The vectors that are not solved yet.
+        norm2 : ndarray of float64, shape (count,)
+            The row NORM2 of the iterations, which goes on.
+        now, iterations
+            See `asks`; they go on.
+
+        Returns
+        -------
+        int
+            See `GradientIterations.run`.
+        """
+        given = {"LIVE": live, "NORM2": norm2, "SQUARES": np.square(now), "ITERATIONS": iterations}
+        rows = {
+            name: np.broadcast_to(values, live.size)
+            for name, values in (self._rows(iterations) | given).items()
+        }
+        part = ahead.run(**{name: values[own] for name, values in rows.items()})
+        kept = [rows[name].astype(float) for name in ("HIGHEST", "LOWEST", "SINCE")]
+        for name, values in zip(("HIGHEST", "LOWEST", "SINCE"), kept, strict=True):
+            values[own] = ahead[name]
+        self._highest, self._lowest, since = kept
+        self._since = int(since.min()) if self._together else since
+        norm2[own], iterations[own] = ahead["NORM2"], ahead["ITERATIONS"]
+        if part == CURVATURE:
+            now[own] = np.sqrt(ahead["SQUARES"])
+        return part
+
+    def _rows(self, iterations: Counts) -> dict[str, Any]:
+        """Return the numbers that `asks` needs, by the rows of the kernel."""
         kept = {"HIGHEST": self._highest, "LOWEST": self._lowest, "SINCE": self._since}
-        limits = {"SLOWEST": SLOWEST, "PLATEAU": self._plateau, "MOST": self._most}
         grown = LARGEST_GROWTH * self._norms
         falls = {"TARGET": self._targets, "GROWN": grown, "REDUCTION": self._reduction}
-        return {**kept, **limits, **falls}
-
-    def resume(self, highest: Norms, lowest: Norms, since: Norms) -> None:
-        """Go on after iterations that have changed this, for which true residuals were not due."""
-        self._highest, self._lowest, self._since = highest, lowest, since
+        limits = {"SLOWEST": SLOWEST, "PLATEAU": self._plateau, "MOST": self._most}
+        if self._together:  # no earlier than now is the plateau of all vectors reached
+            plateau = iterations + self._plateau - self._since
+            limits |= {"PLATEAU": np.inf, "MOST": np.minimum(self._most, plateau)}
+        return kept | falls | limits
 
     def usable(self, now: Norms) -> Mask:
         """Return whether corrections with these iterated residuals may be added."""
@@ -457,6 +501,22 @@ class Solver(ABC):
             See `step`.
         """
 
+    def run_ahead(self, watch: ResidualWatch, now: Norms, progress: SolverProgress) -> None:
+        """Carry out iterations that need no decision of the host; by default none.
+
+        It may begin the next one, which `step` then ends.
+
+        Parameters
+        ----------
+        watch : ResidualWatch
+            Takes note of the residuals.
+        now : ndarray of float64, shape (count,)
+            The norms of `r`, which go on.
+        progress : SolverProgress
+            The iterations, which are counted.
+        """
+        return
+
     def settle(self) -> None:
         """Add to `x` what still waits to be added; by default nothing does."""
         return
@@ -479,6 +539,7 @@ class Solver(ABC):
         self._replace(now <= targets)
         self.begin()
         while not self.done.all():
+            self.run_ahead(watch, now, progress)
             progress.iterations += 1
             broken = ended = False
             try:
