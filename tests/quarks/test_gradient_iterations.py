@@ -4,14 +4,25 @@ import numpy as np
 import pytest
 
 from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import ConvergenceError
 from gauge_mc.fields.field import Field
 from gauge_mc.quarks.forces import replica_solver
-from gauge_mc.quarks.forces.normal import QuarkSolver
+from gauge_mc.quarks.forces.normal import NormalOperator, QuarkSolver
 from gauge_mc.quarks.forces.replica_solver import QuarkSystem
+from gauge_mc.quarks.matrices.linear import EVEN
 from gauge_mc.quarks.operators.domain_wall import DomainWall
 from gauge_mc.quarks.operators.twisted_mass import TwistedMass
+from gauge_mc.quarks.rational import multishift, shift_coefficients, steps_ahead
+from gauge_mc.quarks.rational.multishift import ShiftedSystem, TwoPassSum
+from gauge_mc.quarks.rational.steps_ahead import StepsAhead
+from gauge_mc.quarks.solvers import ResidualWatch, SolverParameters, cg, solve
 from gauge_mc.quarks.vectors import gradient_iterations
-from gauge_mc.quarks.vectors.gradient_iterations import RESIDUAL, GradientIterations, row
+from gauge_mc.quarks.vectors.gradient_iterations import (
+    CURVATURE,
+    RESIDUAL,
+    GradientIterations,
+    row,
+)
 from gauge_mc.quarks.vectors.spinors import SpinorField
 from tests.domain.conftest import GPUS, open_group
 from tests.reference.dirac import random_spinor
@@ -20,91 +31,223 @@ from tests.reference.pseudofermions import even
 
 LATTICE = Lattice(4, 2, 4, 8)
 DIVISIONS = [(8,), (4, 4), (2, 3, 3)]
+SHIFTS = (1e-3, 1e-3, 0.02, 5.0)
 
 
 class Case:
-    """A system with the same links and right-hand sides on devices that divide the lattice."""
+    """An operator and right-hand sides, the same on devices that divide the lattice."""
 
-    def __init__(self, rng, kind, slices, strict=False, fifth=None, **request):
+    def __init__(self, kind, slices, inner="single", strict=False, fifth=None, count=1):
         self.devices = open_group(kind, slices)
         self.devices.compute(strict)
+        rng = np.random.default_rng(5)
         links = random_field(LATTICE.extents, "su3", rng)
         field = Field.from_slices(LATTICE, "su3", links, "double", self.devices)
         self.operator = DomainWall(field, 0.1, fifth) if fifth else TwistedMass(field, 0.13, 0.02)
-        self.system = QuarkSystem(self.operator, QuarkSolver(**request))
-        vectors = [even(random_spinor(LATTICE.extents, 3, rng)) for _ in range(fifth or 1)]
-        self.system.phi.restore(np.array(vectors) if fifth else vectors[0])
+        self.inner, self.fifth = inner, fifth
+        shape = (count, *((fifth,) if fifth else ()), *links.shape[:4], 4, 3)
+        vectors = [random_spinor(LATTICE.extents, 3, rng) for _ in range(count * (fifth or 1))]
+        self.values = np.reshape(vectors, shape)
 
-    def solution(self):
+    def source(self, parity=None):
+        """The right-hand sides."""
+        return SpinorField.from_numpy(
+            self.operator.field, self.values, parity=parity, fifth=self.fifth
+        )
+
+    def force(self):
         """The iterations and the bytes of X and Y."""
-        found = self.system.solve(1e-9, np.ones(1, bool))
+        system = QuarkSystem(self.operator, QuarkSolver(inner=self.inner))
+        own = self.values[0]
+        system.phi.restore(np.array([even(one) for one in own]) if self.fifth else even(own))
+        found = system.solve(1e-9, np.ones(1, bool))
         found.check()
-        vectors = self.system.x, self.system.y
+        vectors = system.x, system.y
         return found.iterations.tolist(), [one.to_numpy().tobytes() for one in vectors]
 
+    def cg(self):
+        """The iterations, the true residuals on the way, and the bytes of the solutions."""
+        request = SolverParameters(1e-9, inner=self.inner)
+        found = solve(self.operator, self.source(), "cg", request)
+        bytes_ = [one.tobytes() for one in (found.x.to_numpy(), found.residual, found.iterated)]
+        return found.iterations, found.updates, bytes_
 
-def solution(kind, slices, **given):
-    """The solution of the same system."""
-    case = Case(np.random.default_rng(5), kind, slices, **given)
+    def normal(self, precision="double"):
+        """The product of the operator on the even sites and its adjoint."""
+        return NormalOperator(self.operator.reduced(True, precision))
+
+    def shifts(self):
+        """The iterations, coefficients and bytes for several shifts, and for one of them alone."""
+        request = SolverParameters(inner=self.inner)
+        system, found = ShiftedSystem(self.normal, self.source(EVEN), len(SHIFTS), request), []
+        for shifts in (SHIFTS, SHIFTS[2:3]):
+            for tolerance in (1e-5, 1e-9):
+                vectors = [y.to_numpy().tobytes() for y in system.solutions(shifts, tolerance)]
+                found.append((vectors, system.iterations, system.lanczos))
+        return found
+
+    def two_pass(self):
+        """The iterations and the bytes of a sum over shifts."""
+        b = self.source(EVEN)
+        target = b.like()
+        two = TwoPassSum(self.normal(), target, b, 1000)
+        two(SHIFTS, (1.0, 0.5, -0.3, 2.0), 1e-9)
+        return two.iterations, target.to_numpy().tobytes()
+
+
+def found(what, kind, slices, **given):
+    """The result of a method of a case."""
+    case = Case(kind, slices, **given)
     try:
-        return case.solution()
+        return getattr(case, what)()
     finally:
         case.devices.close()
 
 
+@pytest.fixture
+def by_host(monkeypatch):
+    """A call after which the host takes all decisions; it returns who has asked since."""
+
+    def call():
+        asked = []
+        for module in (replica_solver, multishift, cg):
+            monkeypatch.setattr(module, "runs_ahead", lambda vectors: asked.append(vectors))
+        return asked
+
+    return call
+
+
+def check(what, kind, by_host, divisions=DIVISIONS, **given):
+    """Check that the host finds the same on its own."""
+    ahead = [found(what, kind, slices, **given) for slices in divisions]
+    asked = by_host()
+    assert ahead == [found(what, kind, divisions[0], **given)] * len(divisions)
+    assert asked
+
+
 @pytest.mark.parametrize("kind", ["cpu-16", *GPUS])
-@pytest.mark.parametrize("inner", [pytest.param("half", marks=pytest.mark.slow), "single"])
-def test_bytes_are_those_with_the_host_on_all_divisions(kind, inner, monkeypatch):
-    ahead = [solution(kind, slices, inner=inner) for slices in DIVISIONS]
-    calls = []
-    monkeypatch.setattr(replica_solver, "runs_ahead", lambda vectors: calls.append(vectors))
-    by_host = solution(kind, DIVISIONS[0], inner=inner)
-    assert calls
-    assert ahead == [by_host] * len(DIVISIONS)
+@pytest.mark.parametrize("what", ["force", "cg", "shifts"])
+def test_bytes_are_those_with_the_host_on_all_divisions(what, kind, by_host):
+    check(what, kind, by_host, count=2)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["cpu-16", *GPUS])
-def test_vectors_with_a_fifth_direction_have_the_same_bytes(kind, monkeypatch):
-    ahead = [solution(kind, slices, fifth=4, inner="single") for slices in DIVISIONS]
-    calls = []
-    monkeypatch.setattr(replica_solver, "runs_ahead", lambda vectors: calls.append(vectors))
-    assert ahead == [solution(kind, DIVISIONS[0], fifth=4, inner="single")] * len(DIVISIONS)
-    assert calls
+@pytest.mark.parametrize(("what", "inner"), [("force", "half"), ("cg", "half"), ("cg", "double")])
+def test_bytes_in_other_precisions_are_those_with_the_host(what, inner, kind, by_host):
+    check(what, kind, by_host, inner=inner, count=2)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["cpu-16", *GPUS])
-def test_strict_bytes_are_those_with_the_host(kind, monkeypatch):
-    ahead = [solution(kind, slices, strict=True) for slices in DIVISIONS[:2]]
-    monkeypatch.setattr(replica_solver, "runs_ahead", lambda vectors: False)
-    assert ahead == [solution(kind, DIVISIONS[0], strict=True)] * 2
+@pytest.mark.parametrize(
+    ("what", "fifth", "count"),
+    [("force", 4, 1), ("cg", 6, 3), ("shifts", 4, 1), ("two_pass", 4, 1)],
+)
+def test_vectors_with_a_fifth_direction_have_the_same_bytes(what, fifth, count, kind, by_host):
+    """Also more of them than a launch treats."""
+    check(what, kind, by_host, fifth=fifth, count=count)
 
 
-def test_the_host_is_asked_for_true_residuals_alone(monkeypatch):
-    """One for every factor of a thousand, and the last one."""
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["cpu-16", *GPUS])
+@pytest.mark.parametrize("what", ["force", "cg", "shifts", "two_pass"])
+def test_strict_bytes_are_those_with_the_host(what, kind, by_host):
+    check(what, kind, by_host, DIVISIONS[:2], strict=True)
+
+
+@pytest.mark.parametrize("plateau", [1, 2, 3])
+def test_plateaus_of_all_vectors_are_those_with_the_host(plateau, by_host, monkeypatch):
+    """Where residuals of some vectors fall, but those of others do not."""
+    monkeypatch.setattr(cg.ConjugateGradients, "plateau", plateau)
+    monkeypatch.setattr("gauge_mc.quarks.solvers.SLOWEST", 0.2)
+    check("cg", "cpu-16", by_host, DIVISIONS[:1], count=2, inner="double")
+
+
+def test_a_plateau_of_one_vector_is_none_of_all():
+    """Nor do devices halt then, but only where that of all could end."""
+    norms = np.array([1.0, 1.0])
+    request = SolverParameters(1e-9, inner="double")
+    watch, runs = ResidualWatch(request, norms, 1e-9 * norms, 10, together=True), []
+
+    class Ahead(dict):
+        """Iterations after which the first vector has a plateau, which halt before a step."""
+
+        def run(self, **rows):
+            """Take note of the limits."""
+            runs.append((rows["SINCE"].tolist(), rows["MOST"].tolist(), rows["PLATEAU"].tolist()))
+            return CURVATURE
+
+    kept = {"HIGHEST": norms, "LOWEST": norms, "NORM2": norms}
+    ahead = Ahead(kept, SINCE=np.array([9.0, 3.0]), ITERATIONS=np.full(2, 29.0), SQUARES=4 * norms)
+    iterations, now = np.full(2, 20), norms.copy()
+    for _ in range(2):
+        watch.run_ahead(ahead, slice(None), norms > 0, norms.copy(), now, iterations)
+    assert runs == [([0, 0], [30, 30], [np.inf] * 2), ([3, 3], [36, 36], [np.inf] * 2)]
+    assert now.tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("most", [1, 8, 9])
+def test_numbers_of_iterations_are_limited_as_by_the_host(most, by_host):
+    case, requests = Case("cpu-16", (8,)), SolverParameters(1e-9, most, inner="single")
+    errors = []
+    for _ in range(2):
+        system = ShiftedSystem(case.normal, case.source(EVEN), len(SHIFTS), requests)
+        with pytest.raises(ConvergenceError) as error:
+            solve(case.operator, case.source(), "cg", requests)
+        errors.append(str(error.value))
+        with pytest.raises(ConvergenceError):
+            list(system.solutions(SHIFTS, 1e-9))
+        assert system.iterations == most
+        errors.append((system.iterations, system.lanczos))
+        by_host()
+    assert errors[:2] == errors[2:]
+
+
+@pytest.mark.parametrize("most", [2, 3, 4])
+def test_steps_for_several_shifts_end_where_memory_for_their_coefficients_does(
+    most, by_host, monkeypatch
+):
+    """And the host goes on from there, whatever shift ends with the next step."""
+    monkeypatch.setattr(steps_ahead, "MOST_STEPS", most)
+    monkeypatch.setattr(shift_coefficients, "MOST_STEPS", most)
+    lengths = []
+    monkeypatch.setattr(StepsAhead, "run", noted(StepsAhead.run, lengths))
+    check("shifts", "cpu-16", by_host, DIVISIONS[:1])
+    assert max(len(past.norm2) for _, past in lengths) == most - 1
+
+
+def noted(method, results):
+    """A method whose results are kept."""
+
+    def call(*given, **named):
+        results.append(method(*given, **named))
+        return results[-1]
+
+    return call
+
+
+@pytest.mark.parametrize("what", ["force", "cg", "shifts"])
+def test_the_host_is_asked_for_true_residuals_alone(what, monkeypatch):
+    """One for every factor of a thousand, and the last one, or one for every solution."""
     halts = []
-    run = GradientIterations.run
-
-    def noted(self, **rows):
-        halts.append(run(self, **rows))
-        return halts[-1]
-
-    monkeypatch.setattr(GradientIterations, "run", noted)
-    (iterations,), _ = solution("cpu-16", (8,), inner="single")
+    monkeypatch.setattr(GradientIterations, "run", noted(GradientIterations.run, halts))
+    found(what, "cpu-16", (8,))
     assert halts == [RESIDUAL] * len(halts)
-    assert 3 <= len(halts) <= 5 < iterations
+    assert 3 <= len(halts) <= 15
 
 
-def test_work_of_several_launches_or_processes_is_left_to_the_host(monkeypatch):
-    case = Case(np.random.default_rng(5), "cpu-16", (8,))
-    vectors = case.system.phi
-    assert gradient_iterations.runs_ahead(vectors)
-    for fifth, runs in ((16, True), (18, True)):
-        walls = SpinorField.empty(case.operator.field, "double", 1, 0, fifth)
-        assert gradient_iterations.runs_ahead(walls) == runs
+def test_several_processes_or_vectors_of_replicas_are_left_to_the_host(monkeypatch):
+    case = Case("cpu-16", (8,))
+    field = case.operator.field
+    for count, fifth in ((1, None), (17, None), (2, 18)):
+        assert gradient_iterations.runs_ahead(SpinorField.empty(field, "double", count, 0, fifth))
+    replicas = field.repeated(2)
+    for count, fifth, runs in ((1, None, True), (2, None, False), (1, 2, False)):
+        vectors = SpinorField.empty(replicas, "double", count, 0, fifth)
+        assert gradient_iterations.runs_ahead(vectors) == runs
     monkeypatch.setattr(case.devices.processes, "size", 2, raising=False)
-    assert not gradient_iterations.runs_ahead(vectors)
+    assert not gradient_iterations.runs_ahead(case.source())
 
 
 def test_rows_of_the_state_do_not_overlap():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from gauge_mc.quarks.matrices.linear import LinearOperator
@@ -9,11 +11,20 @@ from gauge_mc.quarks.solvers import (
     SOLVERS,
     Norms,
     Residual,
+    ResidualWatch,
     Solver,
     SolverParameters,
+    SolverProgress,
     StagnationError,
 )
 from gauge_mc.quarks.vectors.algebra import Advance, AdvanceDirection, Combine, Multiply
+from gauge_mc.quarks.vectors.gradient_iterations import (
+    CURVATURE,
+    DIRECTION,
+    RESIDUAL,
+    GradientIterations,
+    runs_ahead,
+)
 
 
 @SOLVERS.register
@@ -42,6 +53,8 @@ class ConjugateGradients(Solver):
         self._advance_x = Combine(self.x, self.p)
         self._advance = AdvanceDirection(self.x, self.p, self.s)
         self._gamma, self._alpha = np.zeros(self.r.count), np.zeros(self.r.count)
+        self._q_norm2: Norms | None = None
+        self._r_norm2: Norms | None = None
 
     def begin(self) -> None:
         """Begin the iteration along the gradient."""
@@ -52,10 +65,16 @@ class ConjugateGradients(Solver):
 
     def step(self) -> Norms:
         """Carry out one step with one application of the operator; see `Solver.step`."""
-        self._apply_p()
-        self._alpha = self._ratio(self._gamma, self._q_q().norm2)
-        self._step(-self._alpha)
-        return self._step.products().norm2
+        q_norm2, r_norm2 = self._q_norm2, self._r_norm2
+        self._q_norm2 = self._r_norm2 = None
+        if q_norm2 is None:
+            self._apply_p()
+            q_norm2 = self._q_q().norm2
+        self._alpha = self._ratio(self._gamma, q_norm2)
+        if r_norm2 is None:
+            self._step(-self._alpha)
+            r_norm2 = self._step.products().norm2
+        return r_norm2
 
     def turn(self, replaced: bool) -> None:
         """Choose the next direction, with another application; see `Solver.turn`."""
@@ -65,6 +84,44 @@ class ConjugateGradients(Solver):
         self._gamma = np.where(self.done, self._gamma, gamma)
         self._advance(self._alpha, beta)
         self._alpha = np.zeros_like(beta)
+
+    def run_ahead(self, watch: ResidualWatch, now: Norms, progress: SolverProgress) -> None:
+        """Carry out iterations, up to the step of the next one; see `Solver.run_ahead`."""
+        if ahead := self._ahead:
+            iterations = np.full(self.r.count, progress.iterations)
+            given = ahead, slice(None), ~self.done, self._gamma, now, iterations
+            done = watch.run_ahead(*given)
+            progress.iterations = int(iterations.max())
+            self._q_norm2 = ahead["CURVATURES"]
+            self._r_norm2 = ahead["SQUARES"] if done == RESIDUAL else None
+
+    @cached_property
+    def _ahead(self) -> GradientIterations | None:
+        """Iterations that do not wait for the host, where there can be such."""
+        if not runs_ahead(self.r):
+            return None
+        made = GradientIterations(self.r, (CURVATURE, RESIDUAL, DIRECTION))
+        step = Advance(self.r, self.q, found=made.factors(CURVATURE, c="STEP"))
+        found = made.factors(DIRECTION, a="ALPHA", b="BETA")
+        advance = AdvanceDirection(self.x, self.p, self.s, found=found)
+        take_curvature = made.take(CURVATURE, self._q_q.sums)
+        take_residual = made.take(RESIDUAL, step.sums)
+        take_direction = made.take(DIRECTION, self._s_s.sums)
+        apply_p, apply_r, q_q, s_s = self._apply_p, self._apply_r, self._q_q, self._s_s
+
+        def iterate() -> None:
+            apply_p()
+            q_q.launch()
+            take_curvature()
+            step(0)
+            take_residual()
+            apply_r()
+            s_s.launch()
+            take_direction()
+            advance()
+
+        made.iterate = made.record(iterate)
+        return made
 
     def settle(self) -> None:
         """Add the last step to `x`; see `Solver.settle`."""
