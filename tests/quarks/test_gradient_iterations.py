@@ -10,12 +10,13 @@ from gauge_mc.quarks.forces import replica_solver
 from gauge_mc.quarks.forces.normal import NormalOperator, QuarkSolver
 from gauge_mc.quarks.forces.replica_solver import QuarkSystem
 from gauge_mc.quarks.matrices.linear import EVEN
+from gauge_mc.quarks.matrices.preconditioned import System
 from gauge_mc.quarks.operators.domain_wall import DomainWall
 from gauge_mc.quarks.operators.twisted_mass import TwistedMass
 from gauge_mc.quarks.rational import multishift, shift_coefficients, steps_ahead
 from gauge_mc.quarks.rational.multishift import ShiftedSystem, TwoPassSum
 from gauge_mc.quarks.rational.steps_ahead import StepsAhead
-from gauge_mc.quarks.solvers import ResidualWatch, SolverParameters, cg, solve
+from gauge_mc.quarks.solvers import Residual, ResidualWatch, SolverParameters, cg, solve
 from gauge_mc.quarks.vectors import gradient_iterations
 from gauge_mc.quarks.vectors.gradient_iterations import (
     CURVATURE,
@@ -72,6 +73,18 @@ class Case:
         bytes_ = [one.tobytes() for one in (found.x.to_numpy(), found.residual, found.iterated)]
         return found.iterations, found.updates, bytes_
 
+    def repeated(self):
+        """The bytes of what some iterations of conjugate gradients and two more have found."""
+        system = System(self.operator, self.source(), True)
+        request = SolverParameters(inner=self.inner)
+        operator = system.reduced_operator(self.inner)
+        solver = cg.ConjugateGradients(Residual(system), operator, request)
+        solver.restart()
+        for times in (1, 4, 1, 1):
+            solver.repeat(times)
+        solver.settle()
+        return [one.to_numpy().tobytes() for one in (solver.x, solver.r, solver.p)]
+
     def normal(self, precision="double"):
         """The product of the operator on the even sites and its adjoint."""
         return NormalOperator(self.operator.reduced(True, precision))
@@ -126,7 +139,7 @@ def check(what, kind, by_host, divisions=DIVISIONS, **given):
 
 
 @pytest.mark.parametrize("kind", ["cpu-16", *GPUS])
-@pytest.mark.parametrize("what", ["force", "cg", "shifts"])
+@pytest.mark.parametrize("what", ["force", "cg", "repeated", "shifts"])
 def test_bytes_are_those_with_the_host_on_all_divisions(what, kind, by_host):
     check(what, kind, by_host, count=2)
 

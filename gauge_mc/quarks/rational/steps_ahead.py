@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from gauge_mc.devices.base import Launch
 from gauge_mc.quarks.rational.shift_coefficients import (
     MOST_STEPS,
@@ -21,6 +19,7 @@ from gauge_mc.quarks.vectors.gradient_iterations import (
     DIRECTION,
     MIXED,
     RESIDUAL,
+    UNWATCHED,
     GradientIterations,
 )
 from gauge_mc.quarks.vectors.spinors import SpinorField
@@ -94,11 +93,9 @@ class StepsAhead:
         PastSteps
             The steps that have been carried out.
         """
-        never = {"GROWN": np.inf, "PLATEAU": np.inf, "REDUCTION": 0.0, "SLOWEST": 0.0}
-        begun = dict.fromkeys(("HIGHEST", "LOWEST", "SINCE", "ITERATIONS"), 0.0)
         self.gradient.iterate = self._iterating(own.lowest)
         self._coefficients.write(own, targets)
-        part = self.gradient.run(**never, **begun, **rows, MOST=min(most, MOST_STEPS))
+        part = self.gradient.run(**UNWATCHED | rows | {"MOST": min(most, MOST_STEPS)})
         return part, self._coefficients.read(own)
 
     def _iterating(self, lowest: float) -> Launch:

@@ -580,6 +580,12 @@ class Solver(ABC):
             except StagnationError:
                 self.begin()
 
+    def repeat(self, times: int) -> None:
+        """Carry out so many iterations, whatever the residuals are."""
+        for _ in range(times):
+            self.step()
+            self.turn(replaced=False)
+
     def restart(self) -> None:
         """Begin with the true residual for all vectors, as if none had been solved."""
         self._replace(np.zeros_like(self.done))

@@ -22,6 +22,7 @@ from gauge_mc.quarks.vectors.gradient_iterations import (
     CURVATURE,
     DIRECTION,
     RESIDUAL,
+    UNWATCHED,
     GradientIterations,
     runs_ahead,
 )
@@ -90,10 +91,23 @@ class ConjugateGradients(Solver):
         if ahead := self._ahead:
             iterations = np.full(self.r.count, progress.iterations)
             given = ahead, slice(None), ~self.done, self._gamma, now, iterations
-            done = watch.run_ahead(*given)
+            self._continue(watch.run_ahead(*given))
             progress.iterations = int(iterations.max())
+
+    def repeat(self, times: int) -> None:
+        """Carry out iterations; see `Solver.repeat`."""
+        if ahead := self._ahead:
+            rows = {"LIVE": ~self.done, "NORM2": self._gamma, "MOST": times}
+            self._continue(ahead.run(**UNWATCHED | rows))
+            self._gamma[:] = ahead["NORM2"]
+            times -= int(ahead["ITERATIONS"].max())
+        super().repeat(times)
+
+    def _continue(self, part: int) -> None:
+        """Let the next step end that in which iterations have halted."""
+        if ahead := self._ahead:
             self._q_norm2 = ahead["CURVATURES"]
-            self._r_norm2 = ahead["SQUARES"] if done == RESIDUAL else None
+            self._r_norm2 = ahead["SQUARES"] if part == RESIDUAL else None
 
     @cached_property
     def _ahead(self) -> GradientIterations | None:

@@ -50,6 +50,13 @@ AHEAD = 2
 MIXED, NORM2 = 0, PRODUCTS - 1
 """Numbers of the real part of <w, r> and of <r, r> among the sums."""
 
+UNWATCHED = {
+    **dict.fromkeys(("GROWN", "PLATEAU", "MOST"), np.inf),
+    **dict.fromkeys(("TARGET", "REDUCTION", "SLOWEST"), -1.0),
+    **dict.fromkeys(("HIGHEST", "LOWEST", "SINCE", "ITERATIONS"), 0.0),
+}
+"""Rows of the state with which a search halts only if it breaks down."""
+
 
 def row(name: str) -> int:
     """Return the number of a row of the state or of a factor, which the kernel declares."""
