@@ -41,11 +41,11 @@ from gauge_mc.quarks.solvers import (
     too_many,
 )
 from gauge_mc.quarks.vectors.algebra import Advance, Combine, Multiply
-from gauge_mc.quarks.vectors.gradient_iterations import (
+from gauge_mc.quarks.vectors.device_iterations import (
     CURVATURE,
     DIRECTION,
     RESIDUAL,
-    GradientIterations,
+    DeviceIterations,
     runs_ahead,
 )
 from gauge_mc.quarks.vectors.spinors import SpinorField
@@ -368,12 +368,12 @@ class _GradientLaunches:
         self._take_residual, self._clear_x = r.copying(self._outer.r), Combine(x, r)
 
     @cached_property
-    def ahead(self) -> GradientIterations | None:
+    def ahead(self) -> DeviceIterations | None:
         """Iterations that do not wait for the host, where there can be such."""
         if not runs_ahead(self._x):
             return None
         r, x, p, t = self._vectors
-        made = GradientIterations(r, (CURVATURE, RESIDUAL | DIRECTION))
+        made = DeviceIterations(r, (CURVATURE, RESIDUAL | DIRECTION))
         step = Advance(r, t, x, p, found=made.factors(CURVATURE, a="ALPHA", c="STEP"))
         turn = Combine(p, r, found=made.factors(RESIDUAL | DIRECTION, a="BETA"))
         take_curvature = made.take(CURVATURE, self._q_q.sums)
@@ -526,12 +526,14 @@ class _SolutionSearch:
     def iterate(self) -> None:
         """Carry out one iteration for all that go on, and those before it that need no decision."""
         live, whole = self.live, self._whole
-        done = self._run_ahead(whole.ahead) if whole.ahead else None
-        self._progress.iterations += live
-        if done is None:
+        ahead = whole.ahead
+        if ahead:
+            self._run_ahead(ahead)
+        else:
             whole.curvature(self._curvature)
+        self._progress.iterations += live
         stepping = live & usable(self._curvature)
-        if done != RESIDUAL:
+        if not (ahead and ahead.knows_residual):
             self._step(stepping)
         self._now = np.where(stepping, np.sqrt(self._next), self._now)
         going = stepping & np.isfinite(self._now)
@@ -550,13 +552,12 @@ class _SolutionSearch:
             self._whole = self._solver.on(span(self.live))
         self._whole.turn(beta)
 
-    def _run_ahead(self, ahead: GradientIterations) -> int:
+    def _run_ahead(self, ahead: DeviceIterations) -> None:
         """Iterate as long as nothing has to be decided; see `ResidualWatch.run_ahead`."""
         own = self._whole.numbers
         given = self.live, self._norm2, self._now, self._progress.iterations
-        done = self._watch.run_ahead(ahead, own, *given)
+        self._watch.run_ahead(ahead, own, *given)
         self._curvature[own], self._next[own] = ahead["CURVATURES"], ahead["SQUARES"]
-        return done
 
     def _step(self, stepping: Mask) -> None:
         """Go along the directions of some replicas, whose curvatures are known."""

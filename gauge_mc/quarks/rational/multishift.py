@@ -50,7 +50,7 @@ from gauge_mc.quarks.vectors.algebra import (
     Multiply,
     OnDevice,
 )
-from gauge_mc.quarks.vectors.gradient_iterations import RESIDUAL, runs_ahead
+from gauge_mc.quarks.vectors.device_iterations import runs_ahead
 from gauge_mc.quarks.vectors.spinors import SpinorField
 
 EXACT, LOWER = "double", "single"
@@ -269,13 +269,13 @@ class _Iteration(ABC):
         ends = np.where(own.active[0], targets, -1.0)
         rows = {"LIVE": live, "NORM2": norm2, "TARGET": ends}
         left = most - iterations[going].max()
-        part, past = ahead.run(self._on_devices(own), targets, left, **rows)
+        past = ahead.run(self._on_devices(own), targets, left, **rows)
         iterations[going] += len(past.norm2)
         self._take_steps(going, past)
         self._repeat(own, past, targets)
         before, new = gradient["NORM2"].copy(), gradient["SQUARES"].copy()
         own.unfinished(np.sqrt(before), targets)
-        return before, gradient["CURVATURES"].copy(), new if part == RESIDUAL else None
+        return before, gradient["CURVATURES"].copy(), new if gradient.knows_residual else None
 
     def _take_steps(self, going: Mask, past: PastSteps) -> None:
         """Take note of the coefficients of some steps."""

@@ -11,12 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.devices.base import Buffer, Launch, repeated
-from gauge_mc.devices.kernels import ANY_VARIANT, Kernel
+from gauge_mc.devices.kernels import Kernel
 from gauge_mc.devices.structures import geometry_structure
 from gauge_mc.domain.slab import work
 from gauge_mc.fields.sums import SUM_BYTES
 from gauge_mc.quarks.vectors.algebra import OnDevice
-from gauge_mc.quarks.vectors.gradient_iterations import MOST_SHARES, GradientIterations, SlabState
+from gauge_mc.quarks.vectors.device_iterations import (
+    EXACTLY,
+    MOST_SHARES,
+    DeviceIterations,
+    SlabState,
+)
 from gauge_mc.quarks.vectors.spinors import SpinorField
 
 Numbers = NDArray[np.float64]
@@ -29,9 +34,6 @@ ROWS, PAST_NUMBERS, FACTORS_OF_SHIFTS = map(
 
 MOST_STEPS = 256
 """Largest number of steps whose coefficients devices keep until the host reads them."""
-
-EXACTLY = replace(ANY_VARIANT, strict=True)
-"""The variant of the kernel, whose numbers are those of the host on every device."""
 
 
 class ShiftCoefficients:
@@ -119,7 +121,7 @@ class DeviceCoefficients:
 
     Parameters
     ----------
-    ahead : GradientIterations
+    ahead : DeviceIterations
         The iterations for the lowest shift.
     part : int
         The part of these after which coefficients are computed.
@@ -129,7 +131,7 @@ class DeviceCoefficients:
         Largest number of shifts.
     """
 
-    def __init__(self, ahead: GradientIterations, part: int, r: SpinorField, number: int) -> None:
+    def __init__(self, ahead: DeviceIterations, part: int, r: SpinorField, number: int) -> None:
         self._number, self._count = number, r.count
         self._slabs = [_SlabShifts(one, part, number, r.count, r.fifth or 1) for one in ahead.slabs]
 

@@ -14,13 +14,13 @@ from gauge_mc.quarks.rational.shift_coefficients import (
     ShiftCoefficients,
 )
 from gauge_mc.quarks.vectors.algebra import Advance, Combine, Multiply, OnDevice
-from gauge_mc.quarks.vectors.gradient_iterations import (
+from gauge_mc.quarks.vectors.device_iterations import (
     CURVATURE,
     DIRECTION,
-    MIXED,
+    REAL,
     RESIDUAL,
     UNWATCHED,
-    GradientIterations,
+    DeviceIterations,
 )
 from gauge_mc.quarks.vectors.spinors import SpinorField
 
@@ -47,7 +47,7 @@ class StepsAhead:
 
     Attributes
     ----------
-    gradient : GradientIterations
+    gradient : DeviceIterations
         The iterations for the lowest shift.
     """
 
@@ -60,19 +60,17 @@ class StepsAhead:
         number: int,
         advancing: Callable[[Sequence[OnDevice]], Launch],
     ) -> None:
-        self.gradient = gradient = GradientIterations(r, (CURVATURE, END))
+        self.gradient = gradient = DeviceIterations(r, (CURVATURE, END))
         self._coefficients = DeviceCoefficients(gradient, END, r, number)
         self._apply_shifted, self._multiply = apply_shifted, Multiply(q, p)
-        self._take_curvature = gradient.take(CURVATURE, self._multiply.sums, MIXED)
+        self._take_curvature = gradient.take(CURVATURE, self._multiply.sums, REAL)
         self._step = Advance(r, q, found=gradient.factors(CURVATURE, c="STEP"))
         self._take_residual = gradient.take(END, self._step.sums)
         self._advance = advancing(self._coefficients.factors)
         self._turn = Combine(p, r, found=gradient.factors(END, a="BETA"))
         self._recorded: dict[float, Launch] = {}
 
-    def run(
-        self, own: ShiftCoefficients, targets: Numbers, most: float, **rows: Any
-    ) -> tuple[int, PastSteps]:
+    def run(self, own: ShiftCoefficients, targets: Numbers, most: float, **rows: Any) -> PastSteps:
         """Carry out steps until a vector has reached its target for the lowest shift.
 
         Parameters
@@ -88,15 +86,13 @@ class StepsAhead:
 
         Returns
         -------
-        int
-            See `GradientIterations.run`.
         PastSteps
             The steps that have been carried out.
         """
         self.gradient.iterate = self._iterating(own.lowest)
         self._coefficients.write(own, targets)
-        part = self.gradient.run(**UNWATCHED | rows | {"MOST": min(most, MOST_STEPS)})
-        return part, self._coefficients.read(own)
+        self.gradient.run(**UNWATCHED | rows | {"MOST": min(most, MOST_STEPS)})
+        return self._coefficients.read(own)
 
     def _iterating(self, lowest: float) -> Launch:
         """Return a call that carries out a step for a lowest shift."""

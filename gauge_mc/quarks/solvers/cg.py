@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 
 from gauge_mc.quarks.matrices.linear import LinearOperator
@@ -11,20 +9,16 @@ from gauge_mc.quarks.solvers import (
     SOLVERS,
     Norms,
     Residual,
-    ResidualWatch,
     Solver,
     SolverParameters,
-    SolverProgress,
     StagnationError,
 )
 from gauge_mc.quarks.vectors.algebra import Advance, AdvanceDirection, Combine, Multiply
-from gauge_mc.quarks.vectors.gradient_iterations import (
+from gauge_mc.quarks.vectors.device_iterations import (
     CURVATURE,
     DIRECTION,
     RESIDUAL,
-    UNWATCHED,
-    GradientIterations,
-    runs_ahead,
+    DeviceIterations,
 )
 
 
@@ -53,68 +47,38 @@ class ConjugateGradients(Solver):
         self._first_direction = Combine(self.p, self.s)
         self._advance_x = Combine(self.x, self.p)
         self._advance = AdvanceDirection(self.x, self.p, self.s)
-        self._gamma, self._alpha = np.zeros(self.r.count), np.zeros(self.r.count)
-        self._q_norm2: Norms | None = None
-        self._r_norm2: Norms | None = None
+        self._alpha = np.zeros(self.r.count)
 
     def begin(self) -> None:
         """Begin the iteration along the gradient."""
         self._apply_r()
-        self._gamma = self._s_s().norm2
+        self.rho = self._s_s().norm2
         self._first_direction(0, 1)
-        self._alpha = np.zeros_like(self._gamma)
+        self._alpha = np.zeros_like(self.rho)
 
     def step(self) -> Norms:
         """Carry out one step with one application of the operator; see `Solver.step`."""
-        q_norm2, r_norm2 = self._q_norm2, self._r_norm2
-        self._q_norm2 = self._r_norm2 = None
-        if q_norm2 is None:
+        ahead, self._begun = self._begun, None
+        if not ahead:
             self._apply_p()
-            q_norm2 = self._q_q().norm2
-        self._alpha = self._ratio(self._gamma, q_norm2)
-        if r_norm2 is None:
-            self._step(-self._alpha)
-            r_norm2 = self._step.products().norm2
-        return r_norm2
+        self._alpha = self._ratio(self.rho, ahead["CURVATURES"] if ahead else self._q_q().norm2)
+        if ahead:
+            return ahead["SQUARES"]
+        self._step(-self._alpha)
+        return self._step.products().norm2
 
     def turn(self, replaced: bool) -> None:
         """Choose the next direction, with another application; see `Solver.turn`."""
         self._apply_r()
         gamma = self._s_s().norm2
-        beta = self._ratio(gamma, self._gamma)
-        self._gamma = np.where(self.done, self._gamma, gamma)
+        beta = self._ratio(gamma, self.rho)
+        self.rho = np.where(self.done, self.rho, gamma)
         self._advance(self._alpha, beta)
         self._alpha = np.zeros_like(beta)
 
-    def run_ahead(self, watch: ResidualWatch, now: Norms, progress: SolverProgress) -> None:
-        """Carry out iterations, up to the step of the next one; see `Solver.run_ahead`."""
-        if ahead := self._ahead:
-            iterations = np.full(self.r.count, progress.iterations)
-            given = ahead, slice(None), ~self.done, self._gamma, now, iterations
-            self._continue(watch.run_ahead(*given))
-            progress.iterations = int(iterations.max())
-
-    def repeat(self, times: int) -> None:
-        """Carry out iterations; see `Solver.repeat`."""
-        if ahead := self._ahead:
-            rows = {"LIVE": ~self.done, "NORM2": self._gamma, "MOST": times}
-            self._continue(ahead.run(**UNWATCHED | rows))
-            self._gamma[:] = ahead["NORM2"]
-            times -= int(ahead["ITERATIONS"].max())
-        super().repeat(times)
-
-    def _continue(self, part: int) -> None:
-        """Let the next step end that in which iterations have halted."""
-        if ahead := self._ahead:
-            self._q_norm2 = ahead["CURVATURES"]
-            self._r_norm2 = ahead["SQUARES"] if part == RESIDUAL else None
-
-    @cached_property
-    def _ahead(self) -> GradientIterations | None:
-        """Iterations that do not wait for the host, where there can be such."""
-        if not runs_ahead(self.r):
-            return None
-        made = GradientIterations(self.r, (CURVATURE, RESIDUAL, DIRECTION))
+    def prepare_ahead(self) -> DeviceIterations:
+        """Return iterations that do not wait for the host; see `Solver.prepare_ahead`."""
+        made = DeviceIterations(self.r, (CURVATURE, RESIDUAL, DIRECTION))
         step = Advance(self.r, self.q, found=made.factors(CURVATURE, c="STEP"))
         found = made.factors(DIRECTION, a="ALPHA", b="BETA")
         advance = AdvanceDirection(self.x, self.p, self.s, found=found)

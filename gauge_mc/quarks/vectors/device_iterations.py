@@ -1,4 +1,4 @@
-"""Iterations of conjugate gradients that follow each other without waiting for the host.
+"""Iterations of solvers that follow each other without waiting for the host.
 
 Their coefficients stay in the memory of the devices, and the search halts there as soon as the host
 has to decide something, such as what to do about a true residual that is due.
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from numpy.typing import NDArray
 
 from gauge_mc.devices.base import Event, Launch, repeated
 from gauge_mc.devices.kernels import ANY_VARIANT, Kernel
+from gauge_mc.devices.source import constants, source_folder
 from gauge_mc.devices.structures import geometry_structure
 from gauge_mc.domain.slab import work
 from gauge_mc.fields.sums import SUM_BYTES, SlabSums
@@ -24,18 +27,24 @@ from gauge_mc.quarks.vectors.storage import StoredSlab
 
 GRADIENT_COEFFICIENTS = Kernel("gradient_coefficients")
 
-CURVATURE, RESIDUAL, DIRECTION = map(
-    GRADIENT_COEFFICIENTS.constant, ("CURVATURE", "RESIDUAL", "DIRECTION")
-)
-"""Parts of an iteration, after which the search may halt."""
+COMMON = constants(source_folder() / "lattice" / "iterations.h")
+"""Constants of all kernels that compute coefficients."""
 
-SUMS, COEFFICIENTS = map(GRADIENT_COEFFICIENTS.constant, ("SUMS", "COEFFICIENTS"))
+RESIDUAL = COMMON["RESIDUAL"]
+"""The part of an iteration that decides about true residuals."""
+
+CURVATURE, DIRECTION = map(GRADIENT_COEFFICIENTS.constant, ("CURVATURE", "DIRECTION"))
+"""Other parts of conjugate gradients, after which the search may halt, too."""
+
+SUMS, COEFFICIENTS = COMMON["SUMS"], COMMON["COEFFICIENTS"]
 """Stages of a part, between which devices wait for each other."""
 
-ROWS, NEXT, KEPT, FACTORS, HALTS, HERE, MOST_SLABS = map(
-    GRADIENT_COEFFICIENTS.constant,
-    ("ROWS", "NEXT", "KEPT", "FACTORS", "HALTS", "HERE", "MOST_SLABS"),
+NEXT, KEPT, HALTS, HERE, MOST_SLABS, MOST_SUMS = (
+    COMMON[name] for name in ("NEXT", "KEPT", "HALTS", "HERE", "MOST_SLABS", "MOST_SUMS")
 )
+
+EXACTLY = replace(ANY_VARIANT, strict=True)
+"""The variant of kernels whose numbers are those of the host on every device."""
 
 HALT_BYTES = 4
 """Bytes of an integer that says why the search has halted, 0 if it has not."""
@@ -47,8 +56,8 @@ AHEAD = 2
 """Number of iterations that GPUs have been given when the host looks whether the first has halted.
 """
 
-MIXED, NORM2 = 0, PRODUCTS - 1
-"""Numbers of the real part of <w, r> and of <r, r> among the sums."""
+REAL, MIXED, NORM2, EVERY = (slice(*one) for one in ((0, 1), (0, 2), (2, 3), (0, PRODUCTS)))
+"""Places of the real part of <w, r>, of this product, of <r, r> and of all among the sums."""
 
 UNWATCHED = {
     **dict.fromkeys(("GROWN", "PLATEAU", "MOST"), np.inf),
@@ -58,9 +67,13 @@ UNWATCHED = {
 """Rows of the state with which a search halts only if it breaks down."""
 
 
-def row(name: str) -> int:
-    """Return the number of a row of the state or of a factor, which the kernel declares."""
-    return GRADIENT_COEFFICIENTS.constant(name)
+@cache
+def constants_of(kernel: Kernel) -> dict[str, int]:
+    """Return the constants of a kernel that computes coefficients, by name.
+
+    Rows of the state and factors are among them.
+    """
+    return constants(kernel.source, *COMMON.items())
 
 
 def runs_ahead(vectors: SpinorField) -> bool:
@@ -76,8 +89,8 @@ def runs_ahead(vectors: SpinorField) -> bool:
     return connected and len(devices) <= MOST_SLABS
 
 
-class GradientIterations:
-    """Iterations whose numbers are in the memory of the devices; see `runs_ahead`.
+class DeviceIterations:
+    """Iterations whose coefficients are in the memory of the devices; see `runs_ahead`.
 
     Prepare the launches of an iteration with `factors` and `take`, and let `iterate` be what
     `record` returns.
@@ -89,6 +102,10 @@ class GradientIterations:
     parts : tuple of int
         The parts of an iteration in their order, of which one may be two of the kernel together.
         Where the search has halted in a part, launches with its factors do nothing.
+    kernel : Kernel
+        The kernel that computes the coefficients.
+    arithmetic : int, optional
+        How it multiplies and divides complex numbers, if it has such.
 
     Attributes
     ----------
@@ -99,14 +116,25 @@ class GradientIterations:
         declares the rows.
     slabs : list of SlabState
         The numbers on the device of every slab.
+    knows_residual : bool
+        Whether the last search has halted after the squared norms of new residuals were computed,
+        which are in the row SQUARES.
     """
 
-    def __init__(self, r: SpinorField, parts: tuple[int, ...]) -> None:
+    def __init__(
+        self,
+        r: SpinorField,
+        parts: tuple[int, ...],
+        kernel: Kernel = GRADIENT_COEFFICIENTS,
+        arithmetic: int | None = None,
+    ) -> None:
         self.iterate: Launch | None = None
-        self.state = np.zeros((ROWS, r.count))
+        self.knows_residual = False
+        self._rows = constants_of(kernel)
+        self.state = np.zeros((self._rows["ROWS"], r.count))
         self._devices, self._parts = r.field.devices, parts
         shape = r.count, r.fifth or 1, r.field.lattice.t
-        self.slabs = [SlabState(one, parts, *shape) for one in r.slabs]
+        self.slabs = [SlabState(one, parts, kernel, arithmetic, *shape) for one in r.slabs]
         self._first = self.slabs[0].device
         self._looks = 1 if self._first.in_host_memory else AHEAD
         self._seen = self._first.pinned_memory(self._looks * HALTS * HALT_BYTES).view(np.int32)
@@ -115,7 +143,7 @@ class GradientIterations:
         """Return factors on every slab after a part, given their names by those of a kernel."""
         return [one.found(part, **names) for one in self.slabs]
 
-    def take(self, part: int, sums: Sequence[GroupSums], product: int = NORM2) -> Launch:
+    def take(self, part: int, sums: Sequence[GroupSums], products: slice = NORM2) -> Launch:
         """Return a call that computes coefficients on all devices from sums of products.
 
         Parameters
@@ -124,15 +152,15 @@ class GradientIterations:
             One of the parts.
         sums : sequence of GroupSums
             The sums of the products of all vectors.
-        product : int
-            The number of the sum that is needed.
+        products : slice
+            The products whose sums are needed.
         """
         slabs, devices = self.slabs, self._devices
         together = len(sums) == len(slabs) == 1
 
         def launches(stages: int, some: Sequence[GroupSums]) -> list[Launch]:
             return [
-                own.launch(part, stages, group.first, group.sums[n], slabs, n, product)
+                own.launch(part, stages, group.first, group.sums[n], slabs, n, products)
                 for group in some
                 for n, own in enumerate(slabs)
             ]
@@ -154,18 +182,24 @@ class GradientIterations:
         """Return a call that repeats the launches of an iteration; see `Device.recorded`."""
         return self._first.recorded(iterate, [one.device for one in self.slabs[1:]])
 
-    def run(self, **rows: Any) -> int:
+    def run(self, **rows: Any) -> bool:
         """Iterate until the search halts, given rows of the state by their names.
+
+        Then the state is that before the iteration in which it has halted, apart from what has been
+        computed in this iteration.
 
         Returns
         -------
-        int
-            CURVATURE if the search has halted before the step of an iteration, and RESIDUAL if it
-            has halted after it. The state is that before this iteration, apart from the sums that
-            have been computed in it.
+        bool
+            Whether vectors have changed in this iteration, because it has not halted in its first
+            part.
         """
         for name, values in rows.items():
-            self.state[row(name)] = values
+            n = self._rows[name]
+            if np.iscomplexobj(values):
+                self.state[n], self.state[n + 1] = values.real, values.imag
+            else:
+                self.state[n] = values
         self.state[NEXT : NEXT + KEPT] = self.state[:KEPT]
         for slab in self.slabs:
             slab.begin(self.state)
@@ -179,11 +213,19 @@ class GradientIterations:
             waiting.append(self._begin(seen))
         halts = self.slabs[0].read(self.state)
         self._devices.synchronize()
-        return CURVATURE if halts[0] == HERE else RESIDUAL
+        halted_in: int = halts.tolist().index(HERE)
+        self.knows_residual = any(one & RESIDUAL for one in self._parts[: halted_in + 1])
+        return halted_in > 0
 
     def __getitem__(self, name: str) -> NDArray[np.float64]:
         """Return a row of the state after `run`."""
-        return np.asarray(self.state[row(name)])
+        return np.array(self.state[self._rows[name]])
+
+    def complex(self, name: str) -> NDArray[np.complex128]:
+        """Return complex numbers, which have two rows, after `run`."""
+        n, found = self._rows[name], np.empty(self.state.shape[1], np.complex128)
+        found.real, found.imag = self.state[n], self.state[n + 1]
+        return found
 
     def _begin(self, seen: NDArray[np.int32]) -> tuple[Event, NDArray[np.int32]]:
         """Begin an iteration, and to look whether it has halted."""
@@ -199,8 +241,8 @@ class SlabState:
     ----------
     slab : StoredSlab
         A slab of the vectors.
-    parts : tuple of int
-        The parts of an iteration.
+    parts, kernel, arithmetic
+        See `DeviceIterations`.
     vectors, fifth : int
         Number of vectors, and their extent along a fifth direction, or 1.
     slices : int
@@ -208,14 +250,22 @@ class SlabState:
     """
 
     def __init__(
-        self, slab: StoredSlab, parts: tuple[int, ...], vectors: int, fifth: int, slices: int
+        self,
+        slab: StoredSlab,
+        parts: tuple[int, ...],
+        kernel: Kernel,
+        arithmetic: int | None,
+        vectors: int,
+        fifth: int,
+        slices: int,
     ) -> None:
         self.device, self.layout, self._parts = slab.device, slab.layout, parts
+        self._kernel, self._arithmetic, self._rows = kernel, arithmetic, constants_of(kernel)
         self._vectors, self._fifth, self._slices = vectors, fifth, slices
-        self._state_bytes = ROWS * vectors * SUM_BYTES
+        self._state_bytes = self._rows["ROWS"] * vectors * SUM_BYTES
         self._factor_bytes = 2 * vectors * fifth * SUM_BYTES
-        self._sums_bytes = slices * vectors * fifth * SUM_BYTES
-        halts, factors = HALTS * HALT_BYTES, FACTORS * self._factor_bytes
+        self._sums_bytes = MOST_SUMS * slices * vectors * fifth * SUM_BYTES
+        halts, factors = HALTS * HALT_BYTES, self._rows["FACTORS"] * self._factor_bytes
         sums = len(parts) * self._sums_bytes
         self._memory = slab.device.allocate(self._state_bytes + halts + factors + sums)
         self._halts = self.state + self._state_bytes
@@ -228,7 +278,7 @@ class SlabState:
 
     def row(self, name: str) -> int:
         """Return the address of a row of the state."""
-        return self.state + row(name) * self._vectors * SUM_BYTES
+        return self.state + self._rows[name] * self._vectors * SUM_BYTES
 
     def begin(self, state: NDArray[np.float64]) -> None:
         """Write the state, which has not halted."""
@@ -247,7 +297,7 @@ class SlabState:
 
     def found(self, part: int, **factors: str) -> OnDevice:
         """Return factors of launches that a halt in a part leaves out, by the kernel's names."""
-        numbers = {name: row(one) for name, one in factors.items()}
+        numbers = {name: self._rows[one] for name, one in factors.items()}
         addresses = {name: self._factors + n * self._factor_bytes for name, n in numbers.items()}
         return OnDevice(addresses, self._halts + self._parts.index(part) * HALT_BYTES)
 
@@ -259,7 +309,7 @@ class SlabState:
         sums: SlabSums,
         slabs: Sequence[SlabState],
         number: int,
-        product: int,
+        products: slice,
     ) -> Launch:
         """Return a call that carries out stages of a part.
 
@@ -275,14 +325,15 @@ class SlabState:
             All slabs.
         number : int
             The number of this one.
-        product : int
-            The number of the sum that is needed among the products.
+        products : slice
+            The products whose sums are needed.
         """
         (x, y, z), place = self.layout.extents, self._parts.index(part)
         own = len(self.layout.times)
         by_slice = [one._by_slice(place) for one in slabs]
-        arguments = GRADIENT_COEFFICIENTS.arguments(
-            ANY_VARIANT,
+        variant = ANY_VARIANT if self._arithmetic is None else EXACTLY
+        arguments = self._kernel.arguments(
+            variant,
             geometry=self.layout.geometry,
             work=work(0, 1, 1, parity=0, slots=x // 2, rows=(y, z)),
             partial=sums.described,
@@ -303,11 +354,16 @@ class SlabState:
             first=self.layout.times[0],
             slices=own,
             all_slices=self._slices,
-            product=product,
-            shares=geometry_structure("Shares")(threads=min(own, MOST_SHARES), blocks=1),
+            product=products.start,
+            sums=products.stop - products.start,
+            arithmetic=self._arithmetic or 0,
+            shares=geometry_structure("Shares")(
+                threads=min(products.stop * own * self._fifth, MOST_SHARES), blocks=1
+            ),
         )
-        kernel = self.device.kernel(GRADIENT_COEFFICIENTS, ANY_VARIANT)
+        kernel = self.device.kernel(self._kernel, variant)
         return kernel.prepared(repeated([arguments], 1))
 
     def _by_slice(self, place: int) -> int:
-        return self._factors + FACTORS * self._factor_bytes + place * self._sums_bytes
+        first = self._factors + self._rows["FACTORS"] * self._factor_bytes
+        return first + place * self._sums_bytes

@@ -6,6 +6,7 @@ import pytest
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import ConvergenceError
 from gauge_mc.fields.field import Field
+from gauge_mc.quarks import solvers
 from gauge_mc.quarks.forces import replica_solver
 from gauge_mc.quarks.forces.normal import NormalOperator, QuarkSolver
 from gauge_mc.quarks.forces.replica_solver import QuarkSystem
@@ -16,13 +17,13 @@ from gauge_mc.quarks.operators.twisted_mass import TwistedMass
 from gauge_mc.quarks.rational import multishift, shift_coefficients, steps_ahead
 from gauge_mc.quarks.rational.multishift import ShiftedSystem, TwoPassSum
 from gauge_mc.quarks.rational.steps_ahead import StepsAhead
-from gauge_mc.quarks.solvers import Residual, ResidualWatch, SolverParameters, cg, solve
-from gauge_mc.quarks.vectors import gradient_iterations
-from gauge_mc.quarks.vectors.gradient_iterations import (
-    CURVATURE,
-    RESIDUAL,
-    GradientIterations,
-    row,
+from gauge_mc.quarks.solvers import SOLVERS, Residual, ResidualWatch, SolverParameters, solve
+from gauge_mc.quarks.solvers.bicgstab import BICGSTAB_COEFFICIENTS
+from gauge_mc.quarks.vectors import device_iterations
+from gauge_mc.quarks.vectors.device_iterations import (
+    GRADIENT_COEFFICIENTS,
+    DeviceIterations,
+    constants_of,
 )
 from gauge_mc.quarks.vectors.spinors import SpinorField
 from tests.domain.conftest import GPUS, open_group
@@ -67,23 +68,33 @@ class Case:
         return found.iterations.tolist(), [one.to_numpy().tobytes() for one in vectors]
 
     def cg(self):
-        """The iterations, the true residuals on the way, and the bytes of the solutions."""
+        """The solutions by conjugate gradients."""
+        return self.solution("cg")
+
+    def bicgstab(self):
+        """The solutions by BiCGstab."""
+        return self.solution("bicgstab")
+
+    def solution(self, solver):
+        """The iterations, the number of true residuals, and the bytes of the solutions."""
         request = SolverParameters(1e-9, inner=self.inner)
-        found = solve(self.operator, self.source(), "cg", request)
+        found = solve(self.operator, self.source(), solver, request)
         bytes_ = [one.tobytes() for one in (found.x.to_numpy(), found.residual, found.iterated)]
         return found.iterations, found.updates, bytes_
 
     def repeated(self):
-        """The bytes of what some iterations of conjugate gradients and two more have found."""
-        system = System(self.operator, self.source(), True)
-        request = SolverParameters(inner=self.inner)
-        operator = system.reduced_operator(self.inner)
-        solver = cg.ConjugateGradients(Residual(system), operator, request)
-        solver.restart()
-        for times in (1, 4, 1, 1):
-            solver.repeat(times)
-        solver.settle()
-        return [one.to_numpy().tobytes() for one in (solver.x, solver.r, solver.p)]
+        """The bytes of what some iterations of every solver, and then some more, have found."""
+        found = []
+        for kind in SOLVERS.values():
+            system = System(self.operator, self.source(), kind.uses_adjoint)
+            request = SolverParameters(inner=self.inner)
+            solver = kind(Residual(system), system.reduced_operator(self.inner), request)
+            solver.restart()
+            for times in (1, 4, 1, 1):
+                solver.repeat(times)
+            solver.settle()
+            found += [one.to_numpy().tobytes() for one in (solver.x, solver.r, solver.p)]
+        return found
 
     def normal(self, precision="double"):
         """The product of the operator on the even sites and its adjoint."""
@@ -123,7 +134,7 @@ def by_host(monkeypatch):
 
     def call():
         asked = []
-        for module in (replica_solver, multishift, cg):
+        for module in (replica_solver, multishift, solvers):
             monkeypatch.setattr(module, "runs_ahead", lambda vectors: asked.append(vectors))
         return asked
 
@@ -139,32 +150,34 @@ def check(what, kind, by_host, divisions=DIVISIONS, **given):
 
 
 @pytest.mark.parametrize("kind", ["cpu-16", *GPUS])
-@pytest.mark.parametrize("what", ["force", "cg", "repeated", "shifts"])
+@pytest.mark.parametrize("what", ["force", "cg", "bicgstab", "repeated", "shifts"])
 def test_bytes_are_those_with_the_host_on_all_divisions(what, kind, by_host):
     check(what, kind, by_host, count=2)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["cpu-16", *GPUS])
-@pytest.mark.parametrize(("what", "inner"), [("force", "half"), ("cg", "half"), ("cg", "double")])
+@pytest.mark.parametrize(
+    ("what", "inner"), [("force", "half"), ("cg", "half"), ("bicgstab", "half"), ("cg", "double")]
+)
 def test_bytes_in_other_precisions_are_those_with_the_host(what, inner, kind, by_host):
     check(what, kind, by_host, inner=inner, count=2)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["cpu-16", *GPUS])
+@pytest.mark.parametrize("kind", ["cpu-1", "cpu-16", *GPUS])
 @pytest.mark.parametrize(
     ("what", "fifth", "count"),
-    [("force", 4, 1), ("cg", 6, 3), ("shifts", 4, 1), ("two_pass", 4, 1)],
+    [("force", 4, 1), ("cg", 6, 3), ("bicgstab", 6, 3), ("shifts", 4, 1), ("two_pass", 4, 1)],
 )
 def test_vectors_with_a_fifth_direction_have_the_same_bytes(what, fifth, count, kind, by_host):
-    """Also more of them than a launch treats."""
+    """Also more of them than a launch treats, and in several rows of sites (without lanes)."""
     check(what, kind, by_host, fifth=fifth, count=count)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["cpu-16", *GPUS])
-@pytest.mark.parametrize("what", ["force", "cg", "shifts", "two_pass"])
+@pytest.mark.parametrize("what", ["force", "cg", "bicgstab", "shifts", "two_pass"])
 def test_strict_bytes_are_those_with_the_host(what, kind, by_host):
     check(what, kind, by_host, DIVISIONS[:2], strict=True)
 
@@ -172,7 +185,7 @@ def test_strict_bytes_are_those_with_the_host(what, kind, by_host):
 @pytest.mark.parametrize("plateau", [1, 2, 3])
 def test_plateaus_of_all_vectors_are_those_with_the_host(plateau, by_host, monkeypatch):
     """Where residuals of some vectors fall, but those of others do not."""
-    monkeypatch.setattr(cg.ConjugateGradients, "plateau", plateau)
+    monkeypatch.setattr(SOLVERS["cg"], "plateau", plateau)
     monkeypatch.setattr("gauge_mc.quarks.solvers.SLOWEST", 0.2)
     check("cg", "cpu-16", by_host, DIVISIONS[:1], count=2, inner="double")
 
@@ -189,9 +202,10 @@ def test_a_plateau_of_one_vector_is_none_of_all():
         def run(self, **rows):
             """Take note of the limits."""
             runs.append((rows["SINCE"].tolist(), rows["MOST"].tolist(), rows["PLATEAU"].tolist()))
-            return CURVATURE
+            return False
 
     kept = {"HIGHEST": norms, "LOWEST": norms, "NORM2": norms}
+    Ahead.knows_residual = False
     ahead = Ahead(kept, SINCE=np.array([9.0, 3.0]), ITERATIONS=np.full(2, 29.0), SQUARES=4 * norms)
     iterations, now = np.full(2, 20), norms.copy()
     for _ in range(2):
@@ -227,7 +241,7 @@ def test_steps_for_several_shifts_end_where_memory_for_their_coefficients_does(
     lengths = []
     monkeypatch.setattr(StepsAhead, "run", noted(StepsAhead.run, lengths))
     check("shifts", "cpu-16", by_host, DIVISIONS[:1])
-    assert max(len(past.norm2) for _, past in lengths) == most - 1
+    assert max(len(past.norm2) for past in lengths) == most - 1
 
 
 def noted(method, results):
@@ -244,9 +258,9 @@ def noted(method, results):
 def test_the_host_is_asked_for_true_residuals_alone(what, monkeypatch):
     """One for every factor of a thousand, and the last one, or one for every solution."""
     halts = []
-    monkeypatch.setattr(GradientIterations, "run", noted(GradientIterations.run, halts))
+    monkeypatch.setattr(DeviceIterations, "run", noted(DeviceIterations.run, halts))
     found(what, "cpu-16", (8,))
-    assert halts == [RESIDUAL] * len(halts)
+    assert all(halts)
     assert 3 <= len(halts) <= 15
 
 
@@ -254,20 +268,28 @@ def test_several_processes_or_vectors_of_replicas_are_left_to_the_host(monkeypat
     case = Case("cpu-16", (8,))
     field = case.operator.field
     for count, fifth in ((1, None), (17, None), (2, 18)):
-        assert gradient_iterations.runs_ahead(SpinorField.empty(field, "double", count, 0, fifth))
+        assert device_iterations.runs_ahead(SpinorField.empty(field, "double", count, 0, fifth))
     replicas = field.repeated(2)
     for count, fifth, runs in ((1, None, True), (2, None, False), (1, 2, False)):
         vectors = SpinorField.empty(replicas, "double", count, 0, fifth)
-        assert gradient_iterations.runs_ahead(vectors) == runs
+        assert device_iterations.runs_ahead(vectors) == runs
     monkeypatch.setattr(case.devices.processes, "size", 2, raising=False)
-    assert not gradient_iterations.runs_ahead(case.source())
+    assert not device_iterations.runs_ahead(case.source())
 
 
-def test_rows_of_the_state_do_not_overlap():
-    names = ["NORM2", "HIGHEST", "LOWEST", "SINCE", "ITERATIONS"]
-    kept = [row(name) for name in names]
-    limits = ["LIVE", "TARGET", "GROWN", "REDUCTION", "SLOWEST", "PLATEAU", "MOST"]
-    others = [row(name) for name in [*limits, "CURVATURES", "SQUARES"]]
-    following = [row("NEXT") + one for one in kept]
-    assert sorted(kept + following + others) == list(range(row("ROWS")))
-    assert [row(name) for name in ("ALPHA", "STEP", "BETA")] == list(range(row("FACTORS")))
+@pytest.mark.parametrize("kernel", [GRADIENT_COEFFICIENTS, BICGSTAB_COEFFICIENTS])
+def test_rows_of_the_state_do_not_overlap(kernel):
+    rows = constants_of(kernel)
+    kept = [rows[name] for name in ("HIGHEST", "LOWEST", "SINCE", "ITERATIONS", "NORM2")]
+    kept.append(rows["IMAGINARY"])
+    names = ["LIVE", "TARGET", "GROWN", "REDUCTION", "SLOWEST", "PLATEAU", "MOST", "SQUARES"]
+    following = [rows["NEXT"] + one for one in kept]
+    common = kept + following + [rows[name] for name in names]
+    assert sorted(common) == list(range(rows["OWN"]))
+    own = ["CURVATURES"]
+    if kernel == BICGSTAB_COEFFICIENTS:
+        own = ["ALPHAS", "OMEGAS", "SHADOWS", "PRODUCTS_WITH_T", "T_NORM2", "RHOS"]
+    ends = [*(rows[name] for name in own), rows["ROWS"]]
+    widths = [1 if name in ("CURVATURES", "T_NORM2") else 2 for name in own]
+    assert ends[0] == rows["OWN"]
+    assert np.diff(ends).tolist() == widths
