@@ -7,9 +7,11 @@ struct Arguments {
     Work work;
     Spinors x, p, s;
     Factors a, b;
+    const int* halted;  // see is_idle
 };
 
 INLINE void advance_direction_site(const Arguments& a, const Site& site) {
+    if (is_idle(a.halted)) return;
     const Geometry& g = a.geometry;
     const Spinor p = load_vector(a.p, g, site);
     Spinor x = load_vector(a.x, g, site), next = load_vector(a.s, g, site);

@@ -1,135 +1,50 @@
-// A part of an iteration of conjugate gradients (Hestenes and Stiefel, 1952) for several vectors: add up the squared
-// norms of q or of the new residuals r', and from these compute
-//   CURVATURE  alpha = |r|^2 / <p, A p>, where |q|^2 = <p, A p>
-//   RESIDUAL   beta = |r'|^2 / |r|^2, and whether the true residual is due
-// so that iterations follow each other without the host. Once a vector needs more than that, because its true residual
-// is due or because it has broken down, the search halts: the state is that before this iteration, and the host goes on
-// with it. What is due is what ResidualWatch in gauge_mc/quarks/solvers says.
-//
-// The state is [row][vector]; rows from NEXT on are those that the next iteration begins with. With a fifth direction a
-// vector of the solver is several of the kernels, for each of which there are factors.
+// A part of an iteration of conjugate gradients (Hestenes and Stiefel, 1952); see lattice/iterations.h. It computes
+//   CURVATURE  alpha = g / <p, A p> with g = |r|^2, or the squared norm of what takes the place of r in directions
+//   RESIDUAL   whether the true residual is due
+//   DIRECTION  beta = g' / g
+// RESIDUAL and DIRECTION are one part if g' is |r'|^2.
 #include "arch/launch.h"
-#include "lattice/partial_sums.h"
+#include "lattice/iterations.h"
 
-constexpr int CURVATURE = 0, RESIDUAL = 1;  // parts of an iteration
-constexpr int SUMS = 1, COEFFICIENTS = 2;   // stages of a part, between which devices wait for each other
-
-constexpr int NORM2 = 0, HIGHEST = 1, LOWEST = 2, SINCE = 3, ITERATIONS = 4, KEPT = 5;  // what an iteration changes
-constexpr int NEXT = KEPT;
-constexpr int LIVE = 2 * KEPT, TARGET = LIVE + 1, GROWN = LIVE + 2, REDUCTION = LIVE + 3, SLOWEST = LIVE + 4;
-constexpr int PLATEAU = LIVE + 5, MOST = LIVE + 6;
-constexpr int CURVATURES = LIVE + 7, SQUARES = LIVE + 8;  // |q|^2 and |r'|^2
-constexpr int ROWS = LIVE + 9;
+constexpr int CURVATURE = 1, DIRECTION = 4;
+constexpr int CURVATURES = OWN, ROWS = OWN + 1;            // <p, A p>
 constexpr int ALPHA = 0, STEP = 1, BETA = 2, FACTORS = 3;  // alpha, -alpha and beta
 
-constexpr int HALTS = 2;  // why the search has halted before the step, and before the next direction, or 0
-constexpr int MOST_SLABS = 16;
-constexpr int HERE = 1, BEFORE = 2;
-
-struct Arguments {
-    Geometry geometry;
-    Work work;
-    PartialSums partial;  // of the products of every slice of every vector
-    double* by_slice[MOST_SLABS];  // [slice][vector][s], of all slices of the lattice, on the devices of all slabs
-    double* state;                 // [row][vector]
-    double* factors;               // [factor][vector][s][re, im]
-    int* halted;                   // [HALTS]
-    int part, stages, vectors, fifth;
-    int slab, slabs;                // the number of this slab, and that of all
-    int first, slices, all_slices;  // the slab's first slice, the number of its slices, and that of the lattice's
-    int product;                    // the number of the squared norm among the products
-    Shares shares;
+struct Real {
+    double re, im;
 };
 
-constexpr double LARGEST = 0x1.fffffffffffffp1023;
+struct Vector : WatchedVector<ROWS> {
+    static constexpr int FACTORS_OF_ALL = FACTORS;
+    static constexpr bool IS_COMPLEX = false;
+    Real factor[FACTORS];
 
-INLINE bool usable(double square) { return square > 0 && square <= LARGEST; }
-
-// The state of a vector, which is read and written as a whole, so that a thread waits for the memory once.
-struct Vector {
-    double row[ROWS], factor[FACTORS];
-
-    INLINE Vector(const double* state, int vectors, int vector) {
-        UNROLL for (int i = 0; i < ROWS; i++) row[i] = state[i * vectors + vector];
-        UNROLL for (int i = 0; i < FACTORS; i++) factor[i] = 0;
+    INLINE Vector(const Arguments& a, int vector) : WatchedVector(a.state, a.vectors, vector) {
+        UNROLL for (int i = 0; i < FACTORS; i++) factor[i] = {0, 0};
     }
-    INLINE void store(double* state, int vectors, int vector) const {
-        UNROLL for (int i = 0; i < ROWS; i++)
-            if (i < LIVE || i >= CURVATURES) state[i * vectors + vector] = row[i];
-    }
+    static INLINE int part_of(int factor) { return factor == BETA ? DIRECTION : CURVATURE; }
     static INLINE double ratio(double a, double b, bool where) { return where ? a / b : 0.0; }
 
-    // Whether the search halts.
     INLINE bool take_curvature(double curvature) {
-        UNROLL for (int i = 0; i < KEPT; i++) row[i] = row[NEXT + i];
-        const bool live = row[LIVE] != 0, stepping = live && usable(curvature);
+        begin();
+        const bool stepping = live() && usable(curvature);
         row[CURVATURES] = curvature;
-        factor[ALPHA] = ratio(row[NORM2], curvature, stepping);
-        factor[STEP] = -factor[ALPHA];
-        return stepping != live;
+        factor[ALPHA].re = ratio(row[NORM2], curvature, stepping);
+        factor[STEP].re = -factor[ALPHA].re;
+        return stepping != live();
     }
-    INLINE bool take_residual(double square) {
-        const bool live = row[LIVE] != 0, going = live && square <= LARGEST;
-        const double now = root((scalar)square);
-        const double highest = now > row[HIGHEST] ? now : row[HIGHEST], iterations = row[ITERATIONS] + live;
-        const bool slower = now < row[SLOWEST] * row[LOWEST];
-        const double since = slower && going ? 0.0 : row[SINCE] + 1;
-        const bool low = now < row[REDUCTION] * highest || now <= row[TARGET], grown = now > row[GROWN];
-        const bool ended = since >= row[PLATEAU] || iterations >= row[MOST];
-        const bool turning = usable(row[NORM2]) && going && !low && !grown && !ended;
-        row[SQUARES] = square;
-        factor[BETA] = ratio(square, row[NORM2], turning);
+    INLINE bool take_direction(double square) {
+        const bool turning = live() && usable(row[NORM2]) && square <= LARGEST;
+        factor[BETA].re = ratio(square, row[NORM2], turning);
         row[NEXT + NORM2] = turning ? square : row[NORM2];
-        row[NEXT + HIGHEST] = highest, row[NEXT + LOWEST] = slower ? now : row[LOWEST];
-        row[NEXT + SINCE] = since, row[NEXT + ITERATIONS] = iterations;
-        return turning != live;
+        return turning != live();
+    }
+    INLINE bool take(int part, const double (&sums)[MOST_SUMS]) {
+        bool halts = part & CURVATURE ? take_curvature(sums[0]) : false;
+        if (part & RESIDUAL) halts = take_residual(sums[0]);
+        if (part & DIRECTION) halts = take_direction(sums[0]) || halts;
+        return halts;
     }
 };
 
-// The halt on which a part depends is not the one that it sets, since its threads begin and end at different times.
-INLINE bool was_halted(const Arguments& a) { return a.halted[a.part == CURVATURE ? 1 : 0] != 0; }
-INLINE void halt(const Arguments& a, int why) {
-    int& own = a.halted[a.part == CURVATURE ? 0 : 1];
-    if (own == 0) own = why;
-}
-
-template <class Each> INLINE void each_vector(const Arguments& a, const Site& site, Each each) {
-    const int sites = a.geometry.half_x.divisor;
-    if (site.slot < sites)
-        for (int vector = site.slot; vector < a.vectors; vector += sites) each(vector);
-}
-
-INLINE void gradient_coefficients_site(const Arguments& a, const Site& site, int share, int shares) {
-    if (!(a.stages & SUMS) || was_halted(a)) return;
-    each_vector(a, site, [&](int vector) {
-        ROLLED for (int n = share; n < a.fifth * a.slices; n += shares) {
-            const int own = vector * a.fifth + n / a.slices, t = n % a.slices;
-            const double sum = sum_of_slice(a.partial, own * a.slices + t, a.product);
-            const int place = (a.first + t) * a.vectors * a.fifth + own;
-            for (int slab = 0; slab < a.slabs; slab++) a.by_slice[slab][place] = sum;
-        }
-    });
-}
-
-INLINE void gradient_coefficients_end(const Arguments& a, const Site& site, bool here, int share, int) {
-    if (!here || !(a.stages & COEFFICIENTS) || share > 0) return;
-    if (was_halted(a)) {
-        halt(a, BEFORE);
-        return;
-    }
-    each_vector(a, site, [&](int vector) {
-        const int numbers = a.vectors * a.fifth, first = vector * a.fifth;
-        Vector v(a.state, a.vectors, vector);
-        double square = 0;
-        ROLLED for (int s = 0; s < a.fifth; s++)
-            square += sum_of_parts(a.by_slice[a.slab], a.all_slices, numbers, first + s);
-        if (a.part == CURVATURE ? v.take_curvature(square) : v.take_residual(square)) halt(a, HERE);
-        v.store(a.state, a.vectors, vector);
-        UNROLL for (int i = 0; i < FACTORS; i++) {
-            if ((i == BETA) != (a.part == RESIDUAL)) continue;
-            for (int s = 0; s < a.fifth; s++) a.factors[2 * (i * numbers + first + s)] = v.factor[i];
-        }
-    });
-}
-
-SHARED_KERNEL_IN_TWO(gradient_coefficients, gradient_coefficients_site, true, gradient_coefficients_end)
+SHARED_KERNEL_IN_TWO(gradient_coefficients, add_products_up, true, end_part<Vector>)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import statistics
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self, cast
 
@@ -343,15 +343,6 @@ def _solver(
     return kind(Residual(system), system.reduced_operator(precision), request)
 
 
-def _iterations(solver: Solver) -> Iterator[None]:
-    """Begin anew, and carry out an iteration after the other."""
-    solver.restart()
-    while True:
-        solver.step()
-        solver.turn(replaced=False)
-        yield
-
-
 def _columns(operator: DiracOperator) -> SpinorField | None:
     """Return the sources of all columns of a propagator, if there is memory to solve for them."""
     field, devices = operator.field, operator.field.devices
@@ -381,15 +372,16 @@ def _iteration_seconds(
     """Return the median time of an iteration, in seconds, over groups of `ITERATIONS`."""
     devices = operator.field.devices
     solver = _solver(kind, operator, precision, source)
+    solver.restart()
+    solver.repeat(ITERATIONS)  # which loads kernels and records launches
     found: list[float] = []
     ended = time.perf_counter() + seconds
     while len(found) < 3 or devices.processes.broadcast(time.perf_counter() < ended):
-        iterating = _iterations(solver)
-        next(iterating)
+        solver.restart()
+        solver.repeat(1)
         devices.synchronize()
         began = time.perf_counter()
-        for _ in range(ITERATIONS):
-            next(iterating)
+        solver.repeat(ITERATIONS)
         devices.synchronize()
         found.append((time.perf_counter() - began) / ITERATIONS)
     return statistics.median(found)
@@ -415,6 +407,5 @@ def launches_per_iteration(
     solver = _solver(kind, operator, precision, source)
     solver.done[:] = True  # the residual is 0, by which nothing is divided then
     before = actors[0].launches
-    solver.step()
-    solver.turn(replaced=False)
+    Solver.repeat(solver, 1)
     return actors[0].launches - before

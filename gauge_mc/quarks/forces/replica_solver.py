@@ -15,11 +15,6 @@ from typing import TypeVar
 import numpy as np
 
 from gauge_mc.errors import ConvergenceError
-from gauge_mc.quarks.forces.gradient_iterations import (
-    RESIDUAL,
-    GradientIterations,
-    runs_ahead,
-)
 from gauge_mc.quarks.forces.history import SolutionHistory
 from gauge_mc.quarks.forces.normal import (
     EXACT,
@@ -46,6 +41,13 @@ from gauge_mc.quarks.solvers import (
     too_many,
 )
 from gauge_mc.quarks.vectors.algebra import Advance, Combine, Multiply
+from gauge_mc.quarks.vectors.device_iterations import (
+    CURVATURE,
+    DIRECTION,
+    RESIDUAL,
+    DeviceIterations,
+    runs_ahead,
+)
 from gauge_mc.quarks.vectors.spinors import SpinorField
 
 Launches = TypeVar("Launches")
@@ -355,7 +357,7 @@ class _GradientLaunches:
         r, x, p, q, t = (one.part(some) for one in vectors)
         operator = system.operator(some, r.storage.name)
         assert isinstance(operator, NormalOperator)
-        self._ahead = (operator.one, r, x, p, q, t)
+        self._vectors = r, x, p, t
         self.numbers, self._outer, self._x = slice(some.start, some.stop), system.residual(some), x
         self._apply_adjoint = operator.one.apply(q, p, dagger=True)
         self.apply_rest = operator.one.apply(t, q)
@@ -366,9 +368,29 @@ class _GradientLaunches:
         self._take_residual, self._clear_x = r.copying(self._outer.r), Combine(x, r)
 
     @cached_property
-    def ahead(self) -> GradientIterations | None:
+    def ahead(self) -> DeviceIterations | None:
         """Iterations that do not wait for the host, where there can be such."""
-        return GradientIterations(*self._ahead) if runs_ahead(self._x) else None
+        if not runs_ahead(self._x):
+            return None
+        r, x, p, t = self._vectors
+        made = DeviceIterations(r, (CURVATURE, RESIDUAL | DIRECTION))
+        step = Advance(r, t, x, p, found=made.factors(CURVATURE, a="ALPHA", c="STEP"))
+        turn = Combine(p, r, found=made.factors(RESIDUAL | DIRECTION, a="BETA"))
+        take_curvature = made.take(CURVATURE, self._q_q.sums)
+        take_residual = made.take(RESIDUAL | DIRECTION, step.sums)
+        apply_adjoint, apply_rest, q_q = self._apply_adjoint, self.apply_rest, self._q_q
+
+        def iterate() -> None:
+            apply_adjoint()
+            q_q.launch()
+            take_curvature()
+            apply_rest()
+            step(0)
+            take_residual()
+            turn(0, 1)
+
+        made.iterate = made.record(iterate)
+        return made
 
     def curvature(self, to: Norms) -> None:
         """Compute q, and store its squared norms."""
@@ -504,12 +526,14 @@ class _SolutionSearch:
     def iterate(self) -> None:
         """Carry out one iteration for all that go on, and those before it that need no decision."""
         live, whole = self.live, self._whole
-        done = self._run_ahead(whole.ahead) if whole.ahead else None
-        self._progress.iterations += live
-        if done is None:
+        ahead = whole.ahead
+        if ahead:
+            self._run_ahead(ahead)
+        else:
             whole.curvature(self._curvature)
+        self._progress.iterations += live
         stepping = live & usable(self._curvature)
-        if done != RESIDUAL:
+        if not (ahead and ahead.knows_residual):
             self._step(stepping)
         self._now = np.where(stepping, np.sqrt(self._next), self._now)
         going = stepping & np.isfinite(self._now)
@@ -528,21 +552,12 @@ class _SolutionSearch:
             self._whole = self._solver.on(span(self.live))
         self._whole.turn(beta)
 
-    def _run_ahead(self, ahead: GradientIterations) -> int:
-        """Iterate as long as nothing has to be decided; see `GradientIterations.run`."""
-        own, watch, size = self._whole.numbers, self._watch, self.live.size
-        given = {"LIVE": self.live, "NORM2": self._norm2, "ITERATIONS": self._progress.iterations}
-        rows = {
-            name: np.broadcast_to(values, size) for name, values in (watch.rows | given).items()
-        }
-        done = ahead.run(**{name: values[own] for name, values in rows.items()})
-        kept = {name: rows[name].astype(float) for name in ("HIGHEST", "LOWEST", "SINCE")}
-        for name, values in kept.items():
-            values[own] = ahead[name]
-        watch.resume(*kept.values())
-        self._norm2[own], self._curvature[own] = ahead["NORM2"], ahead["CURVATURES"]
-        self._next[own], self._progress.iterations[own] = ahead["SQUARES"], ahead["ITERATIONS"]
-        return done
+    def _run_ahead(self, ahead: DeviceIterations) -> None:
+        """Iterate as long as nothing has to be decided; see `ResidualWatch.run_ahead`."""
+        own = self._whole.numbers
+        given = self.live, self._norm2, self._now, self._progress.iterations
+        self._watch.run_ahead(ahead, own, *given)
+        self._curvature[own], self._next[own] = ahead["CURVATURES"], ahead["SQUARES"]
 
     def _step(self, stepping: Mask) -> None:
         """Go along the directions of some replicas, whose curvatures are known."""

@@ -20,16 +20,20 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gauge_mc.devices.base import Launch
 from gauge_mc.errors import ConvergenceError
 from gauge_mc.quarks.matrices.linear import InexactOperator, LinearOperator
 from gauge_mc.quarks.matrices.preconditioned import norms_of
 from gauge_mc.quarks.rational.lanczos import Lanczos
 from gauge_mc.quarks.rational.relaxation import Relaxation
+from gauge_mc.quarks.rational.shift_coefficients import PastSteps, ShiftCoefficients
+from gauge_mc.quarks.rational.steps_ahead import StepsAhead
 from gauge_mc.quarks.solvers import (
     ATTEMPTS,
     SMALLER,
@@ -39,7 +43,14 @@ from gauge_mc.quarks.solvers import (
     ReplicaProgress,
     SolverParameters,
 )
-from gauge_mc.quarks.vectors.algebra import Advance, AdvanceShifts, Combine, Multiply
+from gauge_mc.quarks.vectors.algebra import (
+    Advance,
+    AdvanceShifts,
+    Combine,
+    Multiply,
+    OnDevice,
+)
+from gauge_mc.quarks.vectors.device_iterations import runs_ahead
 from gauge_mc.quarks.vectors.spinors import SpinorField
 
 EXACT, LOWER = "double", "single"
@@ -93,6 +104,13 @@ class _Iteration(ABC):
         """Largest number of iterations of a replica in the last search."""
         return int(self.progress.iterations.max())
 
+    @cached_property
+    def _ahead(self) -> StepsAhead | None:
+        """Steps that do not wait for the host, where there can be such."""
+        if not runs_ahead(self.r):
+            return None
+        return StepsAhead(self.r, self._p, self._q, self._apply_shifted, self._number, self._found)
+
     @abstractmethod
     def _begin(self, shifts: int, count: int) -> None:
         """Set the solutions to 0, and the directions of all shifts to r."""
@@ -100,6 +118,23 @@ class _Iteration(ABC):
     @abstractmethod
     def _advance(self, a: Norms, b: Norms, c: Norms) -> None:
         """Carry out a step of `AdvanceShifts` for the first shifts."""
+
+    @property
+    def _number(self) -> int:
+        """Largest number of shifts whose coefficients devices compute."""
+        return 1
+
+    def _found(self, found: Sequence[OnDevice]) -> Launch:
+        """Return a call that carries out a step of `AdvanceShifts` with factors on the devices."""
+        return lambda: None
+
+    def _on_devices(self, own: ShiftCoefficients) -> ShiftCoefficients:
+        """Return the coefficients that devices compute."""
+        return own
+
+    def _repeat(self, own: ShiftCoefficients, past: PastSteps, targets: Norms) -> None:
+        """Do what devices have not done in steps that they have carried out; by default nothing."""
+        return
 
     def run(self, shifts: Sequence[float], targets: Norms, most: int, relaxed: float = 1.0) -> None:
         """Compute solutions whose iterated residuals are at most the targets.
@@ -142,12 +177,14 @@ class _Iteration(ABC):
         progress : ReplicaProgress
             Iterations, which are counted, and errors, which are added.
         """
-        self.progress, coefficients = progress, _Coefficients(shifts, self.r.count)
-        operator, relaxation = self._operator, None
-        if relaxed and isinstance(operator, InexactOperator):
+        self.progress, coefficients = progress, ShiftCoefficients(shifts, self.r.count)
+        operator, relaxation, ahead = self._operator, None, None
+        if not isinstance(operator, InexactOperator):
+            ahead = self._ahead
+        elif relaxed:
             relaxation = Relaxation(operator, targets, relaxed)
         try:
-            for norms in self._steps(coefficients, targets, most):
+            for norms in self._steps(coefficients, targets, most, ahead):
                 if relaxation:
                     relaxation.step(norms)
         finally:
@@ -160,10 +197,19 @@ class _Iteration(ABC):
         The iteration ends when they have nearly underflown.
         """
         self.progress = ReplicaProgress.begin(self.r.replicas)
-        return self._steps(_Coefficients(shifts, self.r.count), LEAST * norms_of(self.r))
+        return self._steps(ShiftCoefficients(shifts, self.r.count), LEAST * norms_of(self.r))
 
-    def _steps(self, own: _Coefficients, targets: Norms, most: float = math.inf) -> Iterator[Norms]:
-        """Yield the norms for the lowest shift before an iteration, until all shifts are done."""
+    def _steps(
+        self,
+        own: ShiftCoefficients,
+        targets: Norms,
+        most: float = math.inf,
+        ahead: StepsAhead | None = None,
+    ) -> Iterator[Norms]:
+        """Yield the norms for the lowest shift before an iteration, until all shifts are done.
+
+        With steps that may run ahead, these come without norms before the iteration.
+        """
         lowest, count, progress = own.lowest, self.r.count, self.progress
         each = count // self.r.replicas
         self.lanczos = [Lanczos(lowest) for _ in range(self.r.replicas)]
@@ -172,13 +218,19 @@ class _Iteration(ABC):
         norm2 = np.square(norms_of(self.r))
         while (going := self._going(own, np.sqrt(norm2), targets, most)).any():
             yield np.sqrt(norm2)
+            live, products, new = going.repeat(each) & (norm2 > 0), None, None
+            if ahead and own.ends_with_lowest(live):
+                norm2, products, new = self._run_ahead(
+                    ahead, own, going, live, norm2, targets, most
+                )
             progress.iterations[going] += 1
-            self._apply_shifted(lowest)
-            products = self._p_q().mixed.real
-            live = going.repeat(each) & (norm2 > 0)
+            if products is None:
+                self._apply_shifted(lowest)
+                products = self._p_q().mixed.real
             alpha = np.where(live, norm2 / _positive(products), 0)
-            self._step(-alpha)
-            new = self._step.products().norm2
+            if new is None:
+                self._step(-alpha)
+                new = self._step.products().norm2
             if not np.isfinite(new[going.repeat(each)]).all():
                 broken = going & self._any(~np.isfinite(new))
                 progress.fail(broken, "The iteration broke down; choose a smaller kappa.")
@@ -189,11 +241,51 @@ class _Iteration(ABC):
             beta = np.where(live, new / _positive(norm2), 0)
             self._advance(*own.advance(alpha, beta))
             self._first(beta, 1)
-            for n in np.flatnonzero(going).tolist():
-                self.lanczos[n].add(float(alpha[n * each]), float(beta[n * each]))
+            self._take_steps(going, PastSteps.of(norm2, alpha, beta))
             norm2 = new
 
-    def _going(self, own: _Coefficients, norms: Norms, targets: Norms, most: float) -> Mask:
+    def _run_ahead(
+        self,
+        ahead: StepsAhead,
+        own: ShiftCoefficients,
+        going: Mask,
+        live: Mask,
+        norm2: Norms,
+        targets: Norms,
+        most: float,
+    ) -> tuple[Norms, Norms, Norms | None]:
+        """Carry out steps, and begin the next one.
+
+        Returns
+        -------
+        ndarray of float64, shape (count,)
+            The squared norms of the residuals before the step that has begun.
+        ndarray of float64, shape (count,)
+            The products <p, q> of this step.
+        ndarray of float64, shape (count,), or None
+            The squared norms after it, if they are known.
+        """
+        iterations, gradient = self.progress.iterations, ahead.gradient
+        ends = np.where(own.active[0], targets, -1.0)
+        rows = {"LIVE": live, "NORM2": norm2, "TARGET": ends}
+        left = most - iterations[going].max()
+        past = ahead.run(self._on_devices(own), targets, left, **rows)
+        iterations[going] += len(past.norm2)
+        self._take_steps(going, past)
+        self._repeat(own, past, targets)
+        before, new = gradient["NORM2"].copy(), gradient["SQUARES"].copy()
+        own.unfinished(np.sqrt(before), targets)
+        return before, gradient["CURVATURES"].copy(), new if gradient.knows_residual else None
+
+    def _take_steps(self, going: Mask, past: PastSteps) -> None:
+        """Take note of the coefficients of some steps."""
+        each = self.r.count // self.r.replicas
+        for n in np.flatnonzero(going).tolist():
+            coefficients = past.alpha[:, n * each].tolist(), past.beta[:, n * each].tolist()
+            for alpha, beta in zip(*coefficients, strict=True):
+                self.lanczos[n].add(alpha, beta)
+
+    def _going(self, own: ShiftCoefficients, norms: Norms, targets: Norms, most: float) -> Mask:
         """Return the replicas on which a shift goes on; those that have had their turn fail."""
         progress, shifts = self.progress, len(own.shifts)
         going = progress.left(self._any(own.unfinished(norms, targets)))
@@ -241,6 +333,13 @@ class ShiftedSearch(_Iteration):
     def _advance(self, a: Norms, b: Norms, c: Norms) -> None:
         self._next(a, b, c)
 
+    @property
+    def _number(self) -> int:
+        return self.y.count // self.r.count
+
+    def _found(self, found: Sequence[OnDevice]) -> Launch:
+        return AdvanceShifts(self.y, self._directions, self.r, found).launch
+
 
 class TwoPassSum(_Iteration):
     """The sum over shifts of c_i (A + sigma_i)^-1 b, in memory that they do not enlarge.
@@ -275,6 +374,14 @@ class TwoPassSum(_Iteration):
 
     def _advance(self, a: Norms, b: Norms, c: Norms) -> None:
         self._taken.append((a, b, c))
+
+    def _on_devices(self, own: ShiftCoefficients) -> ShiftCoefficients:
+        return ShiftCoefficients((own.lowest,), self.r.count)
+
+    def _repeat(self, own: ShiftCoefficients, past: PastSteps, targets: Norms) -> None:
+        for norm2, alpha, beta in zip(past.norm2, past.alpha, past.beta, strict=True):
+            own.unfinished(np.sqrt(norm2), targets)
+            self._advance(*own.advance(alpha, beta))
 
     def __call__(self, shifts: Sequence[float], factors: Sequence[float], tolerance: float) -> None:
         """Add the sum to the target.
@@ -339,50 +446,6 @@ def _shifted(operator: LinearOperator, q: SpinorField, p: SpinorField) -> Callab
         add(1, shift)
 
     return call
-
-
-class _Coefficients:
-    """Coefficients of all shifts, which follow from those of the lowest one.
-
-    Parameters
-    ----------
-    shifts : sequence of float
-        Shifts in ascending order.
-    count : int
-        Number of vectors.
-    """
-
-    def __init__(self, shifts: Sequence[float], count: int) -> None:
-        self.shifts = np.array(shifts, np.float64)
-        self.lowest = float(shifts[0])
-        self._above = (self.shifts - self.lowest)[:, None]
-        shape = (len(shifts), count)
-        # Residuals for a shift are zeta times those for the lowest one.
-        self._zeta, self._older = np.ones(shape), np.ones(shape)
-        self._active = np.ones(shape, np.bool_)
-        self._alpha, self._beta = np.ones(count), np.zeros(count)
-
-    def unfinished(self, norms: Norms, targets: Norms) -> Mask:
-        """Return the vectors for which a shift goes on, given the norms for the lowest one."""
-        self._active &= np.abs(self._zeta) * norms > targets
-        return np.asarray(self._active.any(axis=0))
-
-    def advance(self, alpha: Norms, beta: Norms) -> tuple[Norms, Norms, Norms]:
-        """Return the factors of `AdvanceShifts` for shifts that go on, given those of a step."""
-        zeta, older = self._zeta, self._older
-        down = alpha * self._beta * (older - zeta)
-        down += older * self._alpha * (1 + alpha * self._above)
-        new = np.where(down == 0, 0, zeta * older * self._alpha / _nonzero(down))
-        ratio = np.where(zeta == 0, 0, new / _nonzero(zeta))
-        self._zeta, self._older = new, zeta
-        self._alpha, self._beta = alpha, beta
-        # Large shifts need fewest iterations, so that those that are done are the last ones.
-        shifts = 1 + int(np.flatnonzero(self._active.any(axis=1))[-1])
-        active = self._active[:shifts]
-        a, b = (
-            np.where(active, one[:shifts], 0) for one in (alpha * ratio, beta * np.square(ratio))
-        )
-        return a, b, np.where(active, new[:shifts], 0)
 
 
 class ShiftedSystem:
@@ -565,7 +628,3 @@ def _repeated(like: SpinorField, number: int) -> SpinorField:
 def _positive(numbers: Any) -> NDArray[np.float64]:
     """Return numbers, and 1 instead of those that are not positive."""
     return np.where(numbers > 0, numbers, 1.0)
-
-
-def _nonzero(numbers: Norms) -> Norms:
-    return np.where(numbers == 0, 1.0, numbers)

@@ -10,6 +10,7 @@ import math
 import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import islice
 from typing import Any, ClassVar, Protocol, Self
 
@@ -24,6 +25,7 @@ from gauge_mc.quarks.matrices.hopping import HoppingOperator
 from gauge_mc.quarks.matrices.linear import Apply, LinearOperator
 from gauge_mc.quarks.matrices.preconditioned import System
 from gauge_mc.quarks.vectors.algebra import Advance, Combine, Multiply
+from gauge_mc.quarks.vectors.device_iterations import UNWATCHED, DeviceIterations, runs_ahead
 from gauge_mc.quarks.vectors.spinors import SpinorField
 from gauge_mc.quarks.vectors.storage import STORAGES, storage_of
 from gauge_mc.registry import Registry, in_words
@@ -321,18 +323,62 @@ class ResidualWatch:
         grown = now > LARGEST_GROWTH * self._norms
         return self._of_all((low | grown) & going) | ended, ended
 
-    @property
-    def rows(self) -> dict[str, Any]:
-        """The numbers that `asks` needs, by the rows of the kernel ``gradient_coefficients``."""
+    def run_ahead(
+        self,
+        ahead: DeviceIterations,
+        own: slice,
+        live: Mask,
+        norm2: NDArray[Any],
+        now: Norms,
+        iterations: Counts,
+    ) -> bool:
+        """Iterate on some vectors as long as nothing has to be decided.
+
+        Parameters
+        ----------
+        ahead : DeviceIterations
+            The iterations.
+        own : slice
+            The vectors.
+        live : ndarray of bool, shape (count,)
+            The vectors that are not solved yet.
+        norm2 : ndarray of float64 or complex128, shape (count,)
+            The row NORM2 of the iterations, or two if it is complex, which goes on.
+        now, iterations
+            See `asks`; they go on.
+
+        Returns
+        -------
+        bool
+            See `DeviceIterations.run`.
+        """
+        given = {"LIVE": live, "NORM2": norm2, "SQUARES": np.square(now), "ITERATIONS": iterations}
+        rows = {
+            name: np.broadcast_to(values, live.size)
+            for name, values in (self._rows(iterations) | given).items()
+        }
+        has_begun = ahead.run(**{name: values[own] for name, values in rows.items()})
+        kept = [rows[name].astype(float) for name in ("HIGHEST", "LOWEST", "SINCE")]
+        for name, values in zip(("HIGHEST", "LOWEST", "SINCE"), kept, strict=True):
+            values[own] = ahead[name]
+        self._highest, self._lowest, since = kept
+        self._since = int(since.min()) if self._together else since
+        norm2[own] = ahead.complex("NORM2") if np.iscomplexobj(norm2) else ahead["NORM2"]
+        iterations[own] = ahead["ITERATIONS"]
+        if not ahead.knows_residual:
+            now[own] = np.sqrt(ahead["SQUARES"])
+        return has_begun
+
+    def _rows(self, iterations: Counts) -> dict[str, Any]:
+        """Return the numbers that `asks` needs, by the rows of the kernel."""
         kept = {"HIGHEST": self._highest, "LOWEST": self._lowest, "SINCE": self._since}
-        limits = {"SLOWEST": SLOWEST, "PLATEAU": self._plateau, "MOST": self._most}
         grown = LARGEST_GROWTH * self._norms
         falls = {"TARGET": self._targets, "GROWN": grown, "REDUCTION": self._reduction}
-        return {**kept, **limits, **falls}
-
-    def resume(self, highest: Norms, lowest: Norms, since: Norms) -> None:
-        """Go on after iterations that have changed this, for which true residuals were not due."""
-        self._highest, self._lowest, self._since = highest, lowest, since
+        limits = {"SLOWEST": SLOWEST, "PLATEAU": self._plateau, "MOST": self._most}
+        if self._together:  # no earlier than now is the plateau of all vectors reached
+            plateau = iterations + self._plateau - self._since
+            limits |= {"PLATEAU": np.inf, "MOST": np.minimum(self._most, plateau)}
+        return kept | falls | limits
 
     def usable(self, now: Norms) -> Mask:
         """Return whether corrections with these iterated residuals may be added."""
@@ -397,6 +443,11 @@ class Solver(ABC):
         The operator in the inner precision.
     request : SolverParameters
         Tolerance, limits and precision.
+
+    Attributes
+    ----------
+    rho : ndarray of float64 or complex128, shape (count,)
+        The numbers from which the next coefficients follow, besides scalar products.
     """
 
     name: ClassVar[str]
@@ -424,6 +475,8 @@ class Solver(ABC):
         self.clear_x = Combine(self.x, self.r)
         self._take_residual = self.r.copying(outer.r)
         self.done: NDArray[np.bool_] = np.zeros(outer.y.count, np.bool_)
+        self.rho: NDArray[Any] = np.zeros(outer.y.count)
+        self._begun: DeviceIterations | None = None
 
     @abstractmethod
     def begin(self) -> None:
@@ -457,6 +510,36 @@ class Solver(ABC):
             See `step`.
         """
 
+    @cached_property
+    def ahead(self) -> DeviceIterations | None:
+        """Iterations that do not wait for the host, where there are such."""
+        return self.prepare_ahead() if runs_ahead(self.r) else None
+
+    def prepare_ahead(self) -> DeviceIterations | None:
+        """Return iterations that do not wait for the host; by default there are none.
+
+        What has been computed of a step when they have halted, `step` finds in their rows.
+        """
+        return None
+
+    def run_ahead(self, watch: ResidualWatch, now: Norms, progress: SolverProgress) -> None:
+        """Carry out iterations that need no decision of the host, and perhaps begin a step.
+
+        Parameters
+        ----------
+        watch : ResidualWatch
+            Takes note of the residuals.
+        now : ndarray of float64, shape (count,)
+            The norms of `r`, which go on.
+        progress : SolverProgress
+            The iterations, which are counted.
+        """
+        if self.ahead:
+            iterations = np.full(self.r.count, progress.iterations)
+            given = self.ahead, slice(None), ~self.done, self.rho, now, iterations
+            self._begun = self.ahead if watch.run_ahead(*given) else None
+            progress.iterations = int(iterations.max())
+
     def settle(self) -> None:
         """Add to `x` what still waits to be added; by default nothing does."""
         return
@@ -479,6 +562,7 @@ class Solver(ABC):
         self._replace(now <= targets)
         self.begin()
         while not self.done.all():
+            self.run_ahead(watch, now, progress)
             progress.iterations += 1
             broken = ended = False
             try:
@@ -518,6 +602,18 @@ class Solver(ABC):
                 self.turn(replaced=True)
             except StagnationError:
                 self.begin()
+
+    def repeat(self, times: int) -> None:
+        """Carry out so many iterations, whatever the residuals are."""
+        if self.ahead:
+            rows = {"LIVE": ~self.done, "NORM2": self.rho, "MOST": times}
+            self._begun = self.ahead if self.ahead.run(**UNWATCHED | rows) else None
+            is_complex = np.iscomplexobj(self.rho)
+            self.rho = self.ahead.complex("NORM2") if is_complex else self.ahead["NORM2"]
+            times -= int(self.ahead["ITERATIONS"].max())
+        for _ in range(times):
+            self.step()
+            self.turn(replaced=False)
 
     def restart(self) -> None:
         """Begin with the true residual for all vectors, as if none had been solved."""

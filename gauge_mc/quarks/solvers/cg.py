@@ -14,6 +14,12 @@ from gauge_mc.quarks.solvers import (
     StagnationError,
 )
 from gauge_mc.quarks.vectors.algebra import Advance, AdvanceDirection, Combine, Multiply
+from gauge_mc.quarks.vectors.device_iterations import (
+    CURVATURE,
+    DIRECTION,
+    RESIDUAL,
+    DeviceIterations,
+)
 
 
 @SOLVERS.register
@@ -41,19 +47,23 @@ class ConjugateGradients(Solver):
         self._first_direction = Combine(self.p, self.s)
         self._advance_x = Combine(self.x, self.p)
         self._advance = AdvanceDirection(self.x, self.p, self.s)
-        self._gamma, self._alpha = np.zeros(self.r.count), np.zeros(self.r.count)
+        self._alpha = np.zeros(self.r.count)
 
     def begin(self) -> None:
         """Begin the iteration along the gradient."""
         self._apply_r()
-        self._gamma = self._s_s().norm2
+        self.rho = self._s_s().norm2
         self._first_direction(0, 1)
-        self._alpha = np.zeros_like(self._gamma)
+        self._alpha = np.zeros_like(self.rho)
 
     def step(self) -> Norms:
         """Carry out one step with one application of the operator; see `Solver.step`."""
-        self._apply_p()
-        self._alpha = self._ratio(self._gamma, self._q_q().norm2)
+        ahead, self._begun = self._begun, None
+        if not ahead:
+            self._apply_p()
+        self._alpha = self._ratio(self.rho, ahead["CURVATURES"] if ahead else self._q_q().norm2)
+        if ahead:
+            return ahead["SQUARES"]
         self._step(-self._alpha)
         return self._step.products().norm2
 
@@ -61,10 +71,35 @@ class ConjugateGradients(Solver):
         """Choose the next direction, with another application; see `Solver.turn`."""
         self._apply_r()
         gamma = self._s_s().norm2
-        beta = self._ratio(gamma, self._gamma)
-        self._gamma = np.where(self.done, self._gamma, gamma)
+        beta = self._ratio(gamma, self.rho)
+        self.rho = np.where(self.done, self.rho, gamma)
         self._advance(self._alpha, beta)
         self._alpha = np.zeros_like(beta)
+
+    def prepare_ahead(self) -> DeviceIterations:
+        """Return iterations that do not wait for the host; see `Solver.prepare_ahead`."""
+        made = DeviceIterations(self.r, (CURVATURE, RESIDUAL, DIRECTION))
+        step = Advance(self.r, self.q, found=made.factors(CURVATURE, c="STEP"))
+        found = made.factors(DIRECTION, a="ALPHA", b="BETA")
+        advance = AdvanceDirection(self.x, self.p, self.s, found=found)
+        take_curvature = made.take(CURVATURE, self._q_q.sums)
+        take_residual = made.take(RESIDUAL, step.sums)
+        take_direction = made.take(DIRECTION, self._s_s.sums)
+        apply_p, apply_r, q_q, s_s = self._apply_p, self._apply_r, self._q_q, self._s_s
+
+        def iterate() -> None:
+            apply_p()
+            q_q.launch()
+            take_curvature()
+            step(0)
+            take_residual()
+            apply_r()
+            s_s.launch()
+            take_direction()
+            advance()
+
+        made.iterate = made.record(iterate)
+        return made
 
     def settle(self) -> None:
         """Add the last step to `x`; see `Solver.settle`."""

@@ -17,7 +17,7 @@ from gauge_mc.devices.kernels import Kernel
 from gauge_mc.devices.source import constants, source_folder, structure, zero
 from gauge_mc.domain.layout import BOTH_PARITIES, Layout
 from gauge_mc.domain.slab import work
-from gauge_mc.fields.sums import SlabSums, add_slices
+from gauge_mc.fields.sums import SUM_BYTES, SlabSums, add_slices
 from gauge_mc.quarks.vectors.spinors import SpinorField
 
 ADVANCE_DIRECTION = Kernel("advance_direction")
@@ -72,6 +72,22 @@ class OnDevice:
     halted: int = 0
 
 
+@dataclass(frozen=True)
+class GroupSums:
+    """Sums of products of vectors that a launch treats together.
+
+    Attributes
+    ----------
+    first : int
+        The number of the first of these vectors.
+    sums : sequence of SlabSums
+        The sums on every slab.
+    """
+
+    first: int
+    sums: Sequence[SlabSums]
+
+
 class _LaunchSet:
     """The launches of a kernel for every slab and all vectors of some spinor fields of one kind.
 
@@ -119,10 +135,9 @@ class _LaunchSet:
             group.launch(factors)
 
     @property
-    def sums(self) -> list[SlabSums]:
-        """The sums on every slab of all vectors, which one launch treats together."""
-        (group,) = self._groups
-        return group.slab_sums
+    def sums(self) -> list[GroupSums]:
+        """The sums of all vectors, by those that a launch treats together."""
+        return [GroupSums(one.first, one.slab_sums) for one in self._groups]
 
     def fetch(self) -> Products:
         """Wait for the sums of the last launch."""
@@ -148,9 +163,9 @@ class _VectorGroup:
     """
 
     def __init__(self, numbers: NDArray[np.int64], fifth: int) -> None:
-        self._first, self._count = int(numbers[0]), len(numbers)
-        step = int(numbers[1]) - self._first if self._count > 1 else 1
-        self.numbers = slice(self._first, int(numbers[-1]) + 1, step)
+        self.first, self._count = int(numbers[0]), len(numbers)
+        step = int(numbers[1]) - self.first if self._count > 1 else 1
+        self.numbers = slice(self.first, int(numbers[-1]) + 1, step)
         """The vectors among all of them; a slice is faster than their numbers."""
         self._owners = self.numbers if fifth == 1 else numbers // fifth
         self._values: dict[str, list[NDArray[np.complex128]]] = {}
@@ -182,7 +197,7 @@ class _VectorGroup:
             geometry=_vectors_as_replicas(slab.layout, self._count).geometry,
             work=over,
             **{
-                name: one.by_vector(one.slabs[n], self._first) if one else zero(kind)
+                name: one.by_vector(one.slabs[n], self.first) if one else zero(kind)
                 for name, one in fields.items()
             },
             **{name: self._factors(found.factors.get(name)) for name in factors},
@@ -196,7 +211,7 @@ class _VectorGroup:
 
     def _factors(self, address: int | None) -> Any:
         """Return the structure ``Factors``, given the address of those of all vectors, if any."""
-        first = address + self._first * np.dtype(complex).itemsize if address else 0
+        first = address + self.first * np.dtype(complex).itemsize if address else 0
         made = structure("Factors", (PRODUCTS_HEADER,))
         return made(own=(0.0,) * 2 * MOST_VECTORS, found=first)
 
@@ -268,8 +283,8 @@ class Advance:
         return self._prepared.fetch()
 
     @property
-    def sums(self) -> list[SlabSums]:
-        """The sums of the products on every slab, of at most `MOST_VECTORS` vectors."""
+    def sums(self) -> list[GroupSums]:
+        """The sums of the products."""
         return self._prepared.sums
 
 
@@ -280,17 +295,22 @@ class AdvanceDirection:
     ----------
     x, p, s : SpinorField
         The vectors of the formula; x and p change.
-    parity : int, optional
+    parity, found
         See `Advance`.
     """
 
     def __init__(
-        self, x: SpinorField, p: SpinorField, s: SpinorField, parity: int | None = None
+        self,
+        x: SpinorField,
+        p: SpinorField,
+        s: SpinorField,
+        parity: int | None = None,
+        found: Sequence[OnDevice] = (),
     ) -> None:
         fields: dict[str, SpinorField | None] = {"x": x, "p": p, "s": s}
-        self._prepared = _LaunchSet(ADVANCE_DIRECTION, fields, ("a", "b"), parity)
+        self._prepared = _LaunchSet(ADVANCE_DIRECTION, fields, ("a", "b"), parity, found)
 
-    def __call__(self, a: Factors, b: Factors) -> None:
+    def __call__(self, a: Factors = 0, b: Factors = 0) -> None:
         """Carry out the step; the factors are those of every vector."""
         self._prepared.launch(a=a, b=b)
 
@@ -357,8 +377,8 @@ class Multiply:
         return self._prepared.fetch()
 
     @property
-    def sums(self) -> list[SlabSums]:
-        """The sums on every slab; see `Advance.sums`."""
+    def sums(self) -> list[GroupSums]:
+        """The sums of the products."""
         return self._prepared.sums
 
 
@@ -380,13 +400,18 @@ class AdvanceShifts:
     r : SpinorField
         The vectors r.
 
+    found : sequence of OnDevice, optional
+        For every slab, the factors of `launch`, as ``factors``.
+
     Raises
     ------
     ValueError
         If there are more than `MOST_SHIFTS` shifts.
     """
 
-    def __init__(self, y: SpinorField, p: SpinorField, r: SpinorField) -> None:
+    def __init__(
+        self, y: SpinorField, p: SpinorField, r: SpinorField, found: Sequence[OnDevice] = ()
+    ) -> None:
         self._fields = (y, p, r)  # which own the memory
         shifts = y.count // r.count
         if shifts > MOST_SHIFTS:
@@ -394,8 +419,11 @@ class AdvanceShifts:
         self._launches: list[tuple[int, Any, Launch]] = []
         for number, slab in enumerate(r.slabs):
             layout = _vectors_as_replicas(slab.layout, 1)
+            there = found[number] if found else OnDevice({"factors": 0})
             for vector in range(r.vectors):
                 replica, own = divmod(vector, r.per_site)
+                owner = vector // (r.fifth or 1)
+                factors = there.factors["factors"]
                 first = replica * y.per_site + own
                 arguments = ADVANCE_SHIFTS.arguments(
                     slab.variant(r.storage.choice),
@@ -405,12 +433,15 @@ class AdvanceShifts:
                     p=p.structure(p.slabs[number], first),
                     r=r.structure(slab, vector),
                     **{name: (0.0,) * MOST_SHIFTS for name in ("a", "b", "c")},
+                    found=factors + owner * SUM_BYTES if found else 0,
+                    halted=there.halted,
                     shifts=shifts,
                     stride=r.per_site,
+                    distance=r.count,
                 )
                 step = repeated([arguments], 1)
                 launch = slab.kernel(ADVANCE_SHIFTS, r.storage.choice).prepared(step)
-                self._launches.append((vector // (r.fifth or 1), step, launch))
+                self._launches.append((owner, step, launch))
 
     def __call__(
         self, a: NDArray[np.float64], b: NDArray[np.float64], c: NDArray[np.float64]
@@ -419,8 +450,13 @@ class AdvanceShifts:
 
         A vector whose factors are all 0 is left unchanged.
         """
-        for vector, step, launch in self._launches:
+        for vector, step, _ in self._launches:
             step[0].shifts = len(a)
             for name, values in (("a", a), ("b", b), ("c", c)):
                 getattr(step[0], name)[: len(a)] = values[:, vector].tolist()
+        self.launch()
+
+    def launch(self) -> None:
+        """Carry out the step for all shifts, with factors in the memory of the devices."""
+        for _, _, launch in self._launches:
             launch()

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -88,6 +90,59 @@ def _part(labels: str, array: NDArray[Any], fixed: dict[str, int], after: str) -
     order = sorted(range(len(left)), key=lambda axis: after.index(left[axis]))
     extents = dict(zip(left, part.shape, strict=True))
     return np.asarray(part.transpose(order).reshape([extents.get(name, 1) for name in after]))
+
+
+PLAIN, SMITH, SMITH_FUSED = "PLAIN", "SMITH", "SMITH_FUSED"
+"""Names of kinds of arithmetic in the kernel ``bicgstab_coefficients``."""
+
+SAMPLE = 64
+"""Number of pairs of numbers from which is found what NumPy does."""
+
+
+@cache
+def in_kernels(arithmetic: Arithmetic) -> str | None:
+    """Return the kind of arithmetic with which kernels find the same bits, None if there is none.
+
+    NumPy divides complex numbers by R. Smith's algorithm (Commun. ACM 5 (1962) 435).
+    """
+    if arithmetic is STRICT:
+        return PLAIN
+    if not _finds(arithmetic.divide, _smith):
+        return None
+    kinds = {SMITH_FUSED: _fused, SMITH: _not_fused}
+    return next((name for name, one in kinds.items() if _finds(arithmetic.multiply, one)), None)
+
+
+def _finds(
+    call: Callable[[Any, Any], Complex], rule: Callable[[complex, complex], complex]
+) -> bool:
+    """Return whether a function has the bits of a rule, for arrays of all small sizes."""
+    a, b = np.sin(np.arange(1.0, 4 * SAMPLE + 1)).view(complex).reshape(2, SAMPLE)
+    expected = [rule(x, y) for x, y in zip(a.tolist(), b.tolist(), strict=True)]
+    sizes = range(1, SAMPLE + 1)
+    return all(call(a[:n], b[:n]).tolist() == expected[:n] for n in sizes)
+
+
+def _not_fused(a: complex, b: complex) -> complex:
+    return complex(_multiplied(a, b))
+
+
+def _smith(a: complex, b: complex) -> complex:
+    if abs(b.real) >= abs(b.imag):
+        ratio = b.imag / b.real
+        scale = 1 / (b.real + b.imag * ratio)
+        return complex((a.real + a.imag * ratio) * scale, (a.imag - a.real * ratio) * scale)
+    ratio = b.real / b.imag
+    scale = 1 / (b.imag + b.real * ratio)
+    return complex((a.real * ratio + a.imag) * scale, (a.imag * ratio - a.real) * scale)
+
+
+def _fused(a: complex, b: complex) -> complex:
+    def rounded_once(x: float, y: float, z: float) -> float:
+        return float(Fraction(x) * Fraction(y) + Fraction(z))
+
+    first, second = a.imag * b.imag, a.imag * b.real
+    return complex(rounded_once(a.real, b.real, -first), rounded_once(a.real, b.imag, second))
 
 
 USUAL = Arithmetic(np.multiply, np.true_divide, np.einsum, np.matmul)
