@@ -215,7 +215,7 @@ def test_compilers_agree_on_trajectories(compiled_by, case):
 @pytest.mark.skipif(not qemu.AVAILABLE, reason="needs g++-aarch64-linux-gnu and qemu-user")
 @pytest.mark.parametrize("case", STORED)
 def test_arm_processors_agree_with_others(case):
-    device = qemu.ArmDevice()
+    device = qemu.EmulatedDevice()
     assert found(device, case) == STORED[case]
     device.close()
 
@@ -224,7 +224,7 @@ def test_arm_processors_agree_with_others(case):
 @pytest.mark.skipif(not qemu.AVAILABLE, reason="needs g++-aarch64-linux-gnu and qemu-user")
 @pytest.mark.parametrize("case", OF_TABLES)
 def test_arm_processors_agree_on_tables(case):
-    device = qemu.ArmDevice()
+    device = qemu.EmulatedDevice()
     assert table_digests(device, *case.split()) == OF_TABLES[case]
     device.close()
 
@@ -233,7 +233,7 @@ def test_arm_processors_agree_on_tables(case):
 @pytest.mark.skipif(not qemu.AVAILABLE, reason="needs g++-aarch64-linux-gnu and qemu-user")
 @pytest.mark.parametrize("case", OF_TRAJECTORIES)
 def test_arm_processors_agree_on_trajectories(case):
-    device = qemu.ArmDevice()
+    device = qemu.EmulatedDevice()
     assert trajectory_digests(device, *case.split()) == OF_TRAJECTORIES[case]
     device.close()
 
