@@ -1,6 +1,9 @@
 """ARM processors emulated by QEMU: kernels are compiled for ARM, and run by a process of QEMU.
 
-The process maps the memory of the device at the same addresses, loads kernels and runs them.
+The process maps the memory of the device at the same addresses, loads kernels and runs them. As a
+plugin of pytest it lets all CPUs of tests be such processors:
+``python -m pytest -p tests.qemu --arm sve256 tests/quarks/test_solvers.py``. The tests of this
+process are concerned, not programs that they start.
 """
 
 import ctypes
@@ -11,12 +14,16 @@ import os
 import shutil
 import subprocess
 import tempfile
+import threading
+from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from gauge_mc.devices.base import split_steps
+from gauge_mc.devices.cpu import device
 from gauge_mc.devices.cpu.compiler import Compiler, version
-from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.devices.kernels import REAL_BYTES
 
 COMPILER, QEMU, LIBRARIES = "aarch64-linux-gnu-g++", "qemu-aarch64", "/usr/aarch64-linux-gnu"
@@ -64,15 +71,20 @@ FIXED_SHARED = 0x11
 
 
 class SharedBuffer:
-    """A part of the memory that both processes see."""
+    """A part of the memory that both processes see, which is used again when it is not needed."""
 
-    def __init__(self, address, nbytes):
-        self.address, self.nbytes = address, nbytes
+    def __init__(self, address, nbytes, free, events):
+        self.address, self.nbytes, self._free, self._events = address, nbytes, free, events
+        ctypes.memset(address, 0, nbytes)
+
+    def __del__(self):
+        self._events().synchronize()
+        self._free.append(self.address)
 
 
 class EmulatedKernel:
-    def __init__(self, device, name):
-        self._device, self._name = device, name
+    def __init__(self, device, name, worker):
+        self._device, self._name, self._worker = device, name, worker
 
     def launches(self, steps, lengths, side=False):
         return (functools.partial(self, part) for part in split_steps(steps, lengths))
@@ -84,24 +96,28 @@ class EmulatedKernel:
         return None
 
     def __call__(self, steps):
-        self._device.run(self._name, type(steps).from_buffer_copy(steps))
+        run = functools.partial(self._device.run, self._name, type(steps).from_buffer_copy(steps))
+        self._worker.do(run) if self._worker else run()
 
 
-class EmulatedDevice(CpuDevice):
+class EmulatedDevice(device.CpuDevice):
     """One core of an emulated processor.
 
     Parameters
     ----------
     processor : Processor
         The processor.
+    lanes, worker
+        See `CpuDevice`.
     """
 
     in_host_memory = False
     libraries = ()
 
-    def __init__(self, processor=PROCESSORS["neon"]):
-        super().__init__(1)
+    def __init__(self, processor=PROCESSORS["neon"], lanes=None, worker=False):
+        super().__init__(1, lanes, worker)
         self.processor = processor
+        self._lock, self._free = threading.Lock(), defaultdict(list)
         self.compiler = Compiler(processor.compiler, version(processor.compiler))
         self._folder = tempfile.TemporaryDirectory()
         self._begin = self._next = next(places)
@@ -124,21 +140,24 @@ class EmulatedDevice(CpuDevice):
         assert has == processor.vector_bytes, f"Vectors have {has} bytes"
 
     def lanes(self, precision):
-        return self.processor.register_bytes // REAL_BYTES[precision]
+        most = self.processor.register_bytes // REAL_BYTES[precision]
+        return min(most, self._lanes or most)
 
     def kernel(self, kernel, variant):
         key = (kernel, kernel.narrowed(variant))
         if key not in self._kernels:
             name = f"{kernel.name}_{len(self._kernels)}"
             self._send(f"load {name} {kernel.name} {self._compiled_file(*key)}\n".encode())
-            self._kernels[key] = EmulatedKernel(self, name)
+            self._kernels[key] = EmulatedKernel(self, name, self._worker)
         return self._kernels[key]
 
     def allocate(self, nbytes):
-        buffer = SharedBuffer(self._next, nbytes)
-        self._next += -(-max(nbytes, 1) // 128) * 128
-        assert self._next <= self._begin + SIZE
-        return buffer
+        size = -(-max(nbytes, 1) // 128) * 128
+        if not self._free[size]:
+            self._free[size].append(self._next)
+            self._next += size
+            assert self._next <= self._begin + SIZE
+        return SharedBuffer(self._free[size].pop(), nbytes, self._free[size], self.event)
 
     def allocated_bytes(self):
         return self._next - self._begin
@@ -165,15 +184,41 @@ class EmulatedDevice(CpuDevice):
                 setattr(structure, name, self._tables[content].address)
 
     def _send(self, message):
-        self._server.stdin.write(message)
-        self._server.stdin.flush()
-        answer = self._server.stdout.readline()
+        with self._lock:
+            self._server.stdin.write(message)
+            self._server.stdin.flush()
+            answer = self._server.stdout.readline()
         assert answer == b"done\n", f"The process of QEMU has failed: {answer!r}"
 
     def close(self):
+        self.synchronize()
         self._server.stdin.close()
         self._server.wait()
         self._server.stdout.close()
         ctypes.CDLL(None).munmap(ctypes.c_void_p(self._begin), ctypes.c_size_t(SIZE))
         self._folder.cleanup()
         super().close()
+
+
+def pytest_addoption(parser):
+    """Add the option of this plugin."""
+    words = "let CPUs be an emulated ARM processor"
+    parser.addoption("--arm", choices=list(PROCESSORS), help=words)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config):
+    """Let CPUs be emulated before tests have their class."""
+    if name := early_config.known_args_namespace.arm:
+
+        class ArmDevice(EmulatedDevice):
+            def __init__(self, threads=None, lanes=None, worker=False):
+                super().__init__(PROCESSORS[name], lanes, worker)
+
+        device.CpuDevice = ArmDevice
+
+
+def pytest_report_header(config):
+    """Say which processor is emulated."""
+    name = config.getoption("--arm")
+    return f"CPUs are {name} of ARM, emulated by QEMU" if name else None

@@ -232,7 +232,7 @@ def vector_bytes() -> int:
     """
     if sys.platform != "linux":
         return 0
-    length = ctypes.CDLL(None).prctl(GET_LENGTH, 0, 0, 0, 0)
+    length: int = ctypes.CDLL(None).prctl(GET_LENGTH)
     return max(0, length) & LENGTH_MASK
 
 
