@@ -73,6 +73,16 @@ def test_vectors_of_sve_are_registers_if_kernels_have_such(length, size, monkeyp
         assert [one for one in flags if "vector-bits" in one] == expected
 
 
+def test_parts_of_vectors_of_sve_are_those_of_neon(monkeypatch):
+    monkeypatch.setattr(compiler, "vector_bytes", lambda: 64)
+    for options in ("", "-march=armv8.2-a+sve -msve-vector-bits=512"):
+        made = Compiler(f"g++ {options}", "1.0")
+        assert made.flags_for(64) == made.flags
+        assert made.flags_for(32) == [*made.flags, "-msve-vector-bits=scalable"]
+    named = Compiler("g++ -march=armv8-a", "1.0")
+    assert named.flags_for(32) == named.flags
+
+
 @pytest.mark.parametrize(
     ("length", "has"), [(0, "does not have them"), (32, "has 256"), (128, "has 1024")]
 )

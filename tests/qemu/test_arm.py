@@ -108,3 +108,15 @@ def test_operators_and_solvers(device, rng):
             x = Wilson(field, 0.1).solve(psi, 1e-9, solver, inner=inner)
             rest = psi - reference.wilson(links, x, 0.1, PHASES)
             assert np.linalg.norm(rest) < 1.01e-9 * np.linalg.norm(psi)
+
+
+@processors("sve512")
+def test_registers_that_are_parts_of_vectors(device, rng):
+    """Spinors in half precision have eight lanes on this lattice."""
+    lattice = Lattice(4, 4, 4, 4)
+    links = random_field(lattice.extents, "su2", rng)
+    psi = reference.random_spinor(lattice.extents, 2, rng)
+    field = Field.from_slices(lattice, "su2", links, "double", device)
+    found = PlainWilson(field, 0.1, PHASES).apply(psi, precision="half")
+    expected = reference.wilson(links, psi, 0.1, PHASES)
+    assert np.abs(found - expected).max() < 3e-3 * np.abs(expected).max()

@@ -108,6 +108,17 @@ class Compiler:
             flags.append(f"{VECTORS}{8 * vector_bytes()}")
         return flags
 
+    def flags_for(self, register: int) -> list[str]:
+        """Return the options for kernels whose registers have a size in bytes.
+
+        If that is not the length of vectors of SVE, they are put together from those of NEON: GCC
+        12 computes wrong choices among parts of vectors.
+        """
+        flags = self.flags
+        told = [word for word in (*self.words, *flags) if word.startswith(VECTORS)]
+        partial = told and told[-1] != f"{VECTORS}{8 * register}"
+        return [*flags, f"{VECTORS}scalable"] if partial else flags
+
     @property
     def identity(self) -> str:
         """Version, and the processor on which kernels depend besides the command and `flags`.
