@@ -372,15 +372,17 @@ def test_the_table_of_machines_is_what_is_tried(root):
             commands = re.findall("`([^`]+)`", cell)
             if cell.startswith("every change"):
                 named += commands
-            paths = (word for one in commands for word in one.split() if word.endswith(".py"))
+            words = (word for one in commands for word in one.split())
+            paths = [word for word in words if word.endswith((".py", ".sh"))]
             assert all((root / one).is_file() or one == "compile_cuda.py" for one in paths), cell
-        if "AMD" in machine:
-            text = (root / "README.md").read_text()
-            assert (run == "never") is ("never run on hardware" in text)
+        for name, words in (("AMD", "never run on hardware"), ("ARM", "only emulated")):
+            said = words in (root / "README.md").read_text()
+            assert name not in machine or (run == "never") is said
         assert f"\n## {since} " in (root / "CHANGELOG.md").read_text(), machine
     assert [one for one in named if one not in ci] == []
     assert {*re.findall(r"--emulate-\w+", ci)} == {one for one in named if "--emulate" in one}
     backends = {*re.findall(r"compile_cuda\.py(?: --backend \w+)?", ci)}
     assert backends == {one for one in named if "compile" in one}
+    assert ("under QEMU" in page) is ("qemu-user" in ci)
     for name, tools in TOOLCHAINS.items():
         assert f"{tools.architecture}, where" in page, name

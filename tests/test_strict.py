@@ -31,7 +31,6 @@ from gauge_mc.quarks.vectors.spinors import SpinorField
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.updates.monomials.gauge import GaugeMonomial
-from tests import qemu
 from tests.calls import call
 from tests.conftest import WARNING, gpus
 from tests.strictness import BETA, LATTICE, digest, measurements, table_digests, trajectory_digests
@@ -207,33 +206,6 @@ def test_compilers_agree_on_tables(compiled_by, case):
 @pytest.mark.parametrize("case", TRAJECTORY_CASES)
 def test_compilers_agree_on_trajectories(compiled_by, case):
     device = CpuDevice(2)
-    assert trajectory_digests(device, *case.split()) == OF_TRAJECTORIES[case]
-    device.close()
-
-
-@pytest.mark.every
-@pytest.mark.skipif(not qemu.AVAILABLE, reason="needs g++-aarch64-linux-gnu and qemu-user")
-@pytest.mark.parametrize("case", STORED)
-def test_arm_processors_agree_with_others(case):
-    device = qemu.ArmDevice()
-    assert found(device, case) == STORED[case]
-    device.close()
-
-
-@pytest.mark.every
-@pytest.mark.skipif(not qemu.AVAILABLE, reason="needs g++-aarch64-linux-gnu and qemu-user")
-@pytest.mark.parametrize("case", OF_TABLES)
-def test_arm_processors_agree_on_tables(case):
-    device = qemu.ArmDevice()
-    assert table_digests(device, *case.split()) == OF_TABLES[case]
-    device.close()
-
-
-@pytest.mark.every
-@pytest.mark.skipif(not qemu.AVAILABLE, reason="needs g++-aarch64-linux-gnu and qemu-user")
-@pytest.mark.parametrize("case", OF_TRAJECTORIES)
-def test_arm_processors_agree_on_trajectories(case):
-    device = qemu.ArmDevice()
     assert trajectory_digests(device, *case.split()) == OF_TRAJECTORIES[case]
     device.close()
 

@@ -46,6 +46,13 @@ typedef uint32_t word __attribute__((vector_size(LANES * 4)));
 typedef int32_t signed_word __attribute__((vector_size(LANES * 4)));
 typedef uint64_t wide __attribute__((vector_size(WIDE_BYTES)));
 
+#if LANES > 1 && defined(__aarch64__)
+#include "arch/arm.h"
+#endif
+#ifndef PREFETCHED
+#define PREFETCHED 1  // registers by a prefetch
+#endif
+
 // The masked intrinsics compile to the plain instructions. The headers of the plain intrinsics cause
 // warnings by GCC (bug 105593).
 #define ALL_LANES (-1)
@@ -65,6 +72,9 @@ template <class V> INLINE bool any_lane(V m) {
 #endif
 #if defined(__AVX__) && LANES > 1
     if constexpr (sizeof(V) == 32) return !_mm256_testz_si256((__m256i)m, (__m256i)m);
+#endif
+#ifdef SVE
+    if constexpr (sizeof(V) == sizeof(mask)) return sve_any((mask)m);
 #endif
     bool found = false;
     for (unsigned lane = 0; lane < sizeof(V) / sizeof(m[0]); lane++) found |= m[lane] != 0;
@@ -151,6 +161,8 @@ INLINE wide product32(wide a, uint32_t b) {
     return (wide)_mm256_mul_epu32((__m256i)a, _mm256_set1_epi64x((long long)b));
 #elif defined(__SSE2__) && WIDE_BYTES == 16
     return (wide)_mm_mul_epu32((__m128i)a, _mm_set1_epi64x((long long)b));
+#elif defined(__aarch64__) && WIDE_BYTES == 16
+    return neon_product32(a, b);
 #else
     return (a & (wide{} + 0xffffffffu)) * (uint64_t)b;
 #endif
@@ -210,6 +222,10 @@ INLINE real permute(real x, const lane_integer* order) {
     return (real)_mm512_maskz_permutexvar_pd(ALL_LANES, _mm512_loadu_si512(order), (__m512d)x);
 #elif defined(__AVX2__) && REGISTER_BYTES == 32 && REAL_BYTES == 4
     return (real)_mm256_permutevar8x32_ps((__m256)x, _mm256_loadu_si256((const __m256i*)order));
+#elif defined(SVE)
+    mask all;
+    memcpy(&all, order, sizeof all);
+    return sve_permute(x, all);
 #else
     real y;
     for (int lane = 0; lane < LANES; lane++) y[lane] = x[order[lane]];
@@ -242,7 +258,7 @@ template <int W> constexpr int WORDS_PER_PACKET = 1;
 template <int C> INLINE void load_packets(const packet* data, packet_index first, packet_index, real (&c)[C]) {
     UNROLL for (int i = 0; i < C; i++) c[i] = data[first + i];
     // The next slot reads the next link. Prefetching doubles the bandwidth of fields that exceed the cache.
-    UNROLL for (int i = 0; i < C; i++) __builtin_prefetch(&data[first + C + i]);
+    UNROLL for (int i = 0; i < C; i += PREFETCHED) __builtin_prefetch(&data[first + C + i]);
 }
 template <bool STREAMED, int C>
 INLINE void store_packets(packet* data, packet_index first, packet_index, const real (&c)[C]) {
@@ -251,7 +267,7 @@ INLINE void store_packets(packet* data, packet_index first, packet_index, const 
 template <int W> INLINE void load_words(const unsigned* data, packet_index first, packet_index, word (&w)[W]) {
     const word* all = (const word*)data;
     UNROLL for (int i = 0; i < W; i++) w[i] = all[first + i];
-    UNROLL for (int i = 0; i < W; i++) __builtin_prefetch(&all[first + W + i]);
+    UNROLL for (int i = 0; i < W; i += PREFETCHED) __builtin_prefetch(&all[first + W + i]);
 }
 template <int W> INLINE void store_words(unsigned* data, packet_index first, packet_index, const word (&w)[W]) {
     word* all = (word*)data;
@@ -270,11 +286,15 @@ template <class T, bool ONCE, int C> INLINE void load_numbers(const void* block,
     typedef typename LanesOf<T>::type Stored;
     const Stored* const data = (const Stored*)block + (size_t)slot * C;
     UNROLL for (int i = 0; i < C; i++) {
+#ifdef SVE
+        if constexpr (sizeof(T) < REAL_BYTES) c[i] = sve_reals((const T*)(data + i));
+        else
+#endif
         if constexpr (sizeof(T) == 2) c[i] = __builtin_convertvector(__builtin_convertvector(data[i], signed_word), real);
         else c[i] = __builtin_convertvector(data[i], real);
     }
     if constexpr (ONCE) {
-        UNROLL for (int i = 0; i < C; i++) __builtin_prefetch(&data[C + i]);
+        UNROLL for (int i = 0; i < C; i += PREFETCHED) __builtin_prefetch(&data[C + i]);
     }
 }
 // Numbers of 16 bits are rounded to the nearest: the last bit of a sum with 1.5 * 2^23 or 1.5 * 2^52 counts ones.
@@ -283,6 +303,11 @@ template <class T, int C> INLINE void store_numbers(void* block, unsigned, unsig
     Stored* const data = (Stored*)block + (size_t)slot * C;
     const scalar large = scalar(REAL_BYTES == 4 ? 12582912.0 : 6755399441055744.0);
     UNROLL for (int i = 0; i < C; i++) {
+#ifdef SVE
+        if constexpr (sizeof(T) == 2) sve_store((T*)(data + i), (c[i] + large) - large);
+        else if constexpr (sizeof(T) < REAL_BYTES) sve_store((T*)(data + i), c[i]);
+        else
+#endif
         if constexpr (sizeof(T) == 2)
             data[i] = __builtin_convertvector(__builtin_convertvector((c[i] + large) - large, signed_word), Stored);
         else data[i] = __builtin_convertvector(c[i], Stored);

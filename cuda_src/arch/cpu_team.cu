@@ -41,6 +41,8 @@ constexpr int MOST_ITEMS = 16;
 inline void pause_briefly() {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("isb" ::: "memory");  // takes about as long as PAUSE; YIELD takes no time on most processors
 #else
     std::atomic_signal_fence(std::memory_order_seq_cst);
 #endif

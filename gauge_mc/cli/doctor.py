@@ -128,6 +128,6 @@ def _shown(
                 mark, style = ("works", "green") if finding.works else (bad, "yellow")
                 console.print(f"{mark:7} ", style=style, end="")
                 console.print(f"{finding.subject}: {finding.detail}", soft_wrap=True)
-                if not finding.works:
+                if finding.remedy and not finding.works:
                     console.print(f"          {finding.remedy}", style="bold", soft_wrap=True)
             yield finding

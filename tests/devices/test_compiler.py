@@ -28,7 +28,8 @@ GCC = shutil.which("g++")
 def saying(folder, *macros, bits=64, code=0):
     """A compiler that defines macros."""
     path = folder / "a compiler"
-    lines = [f"#define __SIZEOF_POINTER__ {bits // 8}", *(f"#define {one} 1" for one in macros)]
+    values = (one if " " in one else f"{one} 1" for one in macros)
+    lines = [f"#define __SIZEOF_POINTER__ {bits // 8}", *(f"#define {one}" for one in values)]
     text = "\n".join(lines)
     path.write_text(f"#!/bin/sh\ncat <<'EOF'\n{text}\nEOF\nexit {code}\n")
     path.chmod(0o755)
@@ -57,6 +58,62 @@ def test_code_that_this_processor_cannot_run_is_refused(instructions, tmp_path):
     sentence = "compiles for avx512dq, avx512bw and avx512vl, which this processor does not have"
     with pytest.raises(NoKernelsError, match=sentence):
         _ = saying(tmp_path, *SETS[64]).register_bytes
+
+
+@pytest.mark.parametrize(("length", "size"), [(0, 16), (16, 16), (32, 32), (64, 64), (128, 16)])
+def test_vectors_of_sve_are_registers_if_kernels_have_such(length, size, monkeypatch, tmp_path):
+    """And compilers are told their length, unless the user tells them the processor or a length."""
+    monkeypatch.setattr(compiler, "vector_bytes", lambda: length)
+    macros = [f"__ARM_FEATURE_SVE_BITS {8 * length}"] if length else []
+    assert saying(tmp_path, *macros).register_bytes == size
+    told = [f"-msve-vector-bits={8 * length}"] if 0 < length <= 64 else []
+    named = "-march=armv8-a", "-mcpu=neoverse-v1", "-msve-vector-bits=128"
+    for options, expected in (("", told), *((one, []) for one in named)):
+        flags = Compiler(f"g++ {options}", "1.0").flags
+        assert [one for one in flags if "vector-bits" in one] == expected
+
+
+def test_parts_of_vectors_of_sve_are_those_of_neon(monkeypatch):
+    monkeypatch.setattr(compiler, "vector_bytes", lambda: 64)
+    for options in ("", "-march=armv8.2-a+sve -msve-vector-bits=512"):
+        made = Compiler(f"g++ {options}", "1.0")
+        assert made.flags_for(64) == made.flags
+        assert made.flags_for(32) == [*made.flags, "-msve-vector-bits=scalable"]
+    named = Compiler("g++ -march=armv8-a", "1.0")
+    assert named.flags_for(32) == named.flags
+
+
+@pytest.mark.parametrize(
+    ("length", "has"), [(0, "does not have them"), (32, "has 256"), (128, "has 1024")]
+)
+def test_vectors_of_sve_of_another_length_are_refused(length, has, monkeypatch, tmp_path):
+    monkeypatch.setattr(compiler, "vector_bytes", lambda: length)
+    sentence = f"compiles for vectors of SVE of 512 bits, but this processor {has}: name another"
+    with pytest.raises(NoKernelsError, match=sentence):
+        _ = saying(tmp_path, "__ARM_FEATURE_SVE_BITS 512").register_bytes
+
+
+def test_kernels_of_x86_and_arm_are_told_apart(monkeypatch):
+    """Also where the command names a processor by a word that both have, and nothing else does."""
+    monkeypatch.setattr(compiler, "processor", lambda: ("one", frozenset()))
+    for command in ("zig c++ -mcpu=baseline", "g++"):
+        identities = set()
+        for machine in ("x86_64", "aarch64"):
+            monkeypatch.setattr(compiler.platform, "machine", lambda machine=machine: machine)
+            identities.add(Compiler(command, "1.0").identity)
+        assert len(identities) == 2
+
+
+def test_arm_processors_are_known_by_their_numbers(monkeypatch, tmp_path):
+    cores = "\n".join(
+        f"processor\t: {n}\nFeatures\t: fp asimd sve\nCPU implementer\t: 0x41\nCPU part\t: 0xd40\n"
+        for n in range(2)
+    )
+    (tmp_path / "cpuinfo").write_text(cores)
+    monkeypatch.setattr(compiler, "CPUINFO", tmp_path / "cpuinfo")
+    monkeypatch.setattr(compiler.platform, "machine", lambda: "aarch64")
+    found = compiler.processor.__wrapped__()
+    assert found == ("aarch64, implementer 0x41, part 0xd40", frozenset({"fp", "asimd", "sve"}))
 
 
 def test_code_of_another_size_is_refused(tmp_path):

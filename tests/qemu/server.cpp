@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -21,6 +22,9 @@ int main(int, char** arguments) {
     const int file = open(arguments[1], O_RDWR);
     const size_t size = strtoull(arguments[3], nullptr, 10);
     if (mmap(address, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) != address) return 1;
+    const int vectors = prctl(PR_SVE_GET_VL);
+    printf("%d\n", vectors < 0 ? 0 : vectors & PR_SVE_VL_LEN_MASK);
+    fflush(stdout);
     Team team{one_after_the_other, 1};
     std::map<std::string, void (*)(const void*, int, Team*)> kernels;
     char word[8], name[128], function[128], path[4096];

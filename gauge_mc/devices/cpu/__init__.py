@@ -66,13 +66,14 @@ class Cpu(Backend):
 
     def _energy(self) -> Finding:
         """Check whether the energy of the processor can be read."""
+        from gauge_mc.devices.cpu.compiler import ARM
         from gauge_mc.devices.cpu.rapl import ALLOW, LOAD, POWERCAP, package_counters
 
         subject = f"energy of the {self.label}"
         try:
             names = ", ".join(one.name for one in package_counters())
         except GaugeError as error:
-            remedy = ALLOW if any(POWERCAP.glob("intel-rapl:*")) else LOAD
+            remedy = ALLOW if any(POWERCAP.glob("intel-rapl:*")) else "" if ARM else LOAD
             return Finding(subject, False, f"not available: {error}", remedy)
         return Finding(subject, True, f"RAPL, {names}")
 

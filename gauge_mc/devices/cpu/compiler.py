@@ -20,9 +20,9 @@ from gauge_mc.quoting import shortened
 from gauge_mc.registry import in_words
 
 ARM = platform.machine() in ("arm64", "aarch64")
-"""Whether this is an ARM processor, whose name clang takes in another option on macOS."""
+"""Whether this is an ARM processor, whose name all compilers take in another option."""
 
-NATIVE = "-mcpu=native" if sys.platform == "darwin" and ARM else "-march=native"
+NATIVE = "-mcpu=native" if ARM else "-march=native"
 """The member of `FLAGS` that another processor in the command replaces."""
 
 OPTIMISED = "-O3"
@@ -55,6 +55,18 @@ only where the source says so.
 
 INSTRUCTIONS = {64: ("avx512f", "avx512dq", "avx512bw", "avx512vl"), 32: ("avx2",)}
 """Instruction sets that kernels need for registers of a size in bytes; 16 need none."""
+
+CPUINFO = Path("/proc/cpuinfo")
+"""File in which Linux describes the processor."""
+
+SVE_BYTES = (16, 32, 64)
+"""Lengths of vectors of ARM's SVE that kernels use as registers; of others they use 16 bytes."""
+
+VECTORS, LENGTH = "-msve-vector-bits=", "__ARM_FEATURE_SVE_BITS"
+"""The option and the macro for the length of vectors of SVE in bits."""
+
+GET_LENGTH, LENGTH_MASK = 51, 0xFFFF
+"""Linux's PR_SVE_GET_VL, and the bits of its answer that are the length."""
 
 
 ZIG = str(Path(__file__).with_name("zig.py"))
@@ -90,16 +102,33 @@ class Compiler:
             for flag, beginnings in replacing.items()
             if any(word.startswith(beginnings) for word in self.words)
         }
-        return [flag for flag in FLAGS if flag not in replaced]
+        flags = [flag for flag in FLAGS if flag not in replaced]
+        named = any(word.startswith(VECTORS) for word in self.words)
+        if NATIVE in flags and not named and vector_bytes() in SVE_BYTES:
+            flags.append(f"{VECTORS}{8 * vector_bytes()}")
+        return flags
+
+    def flags_for(self, register: int) -> list[str]:
+        """Return the options for kernels whose registers have a size in bytes.
+
+        If that is not the length of vectors of SVE, they are put together from those of NEON: GCC
+        12 computes wrong choices among parts of vectors.
+        """
+        flags = self.flags
+        told = [word for word in (*self.words, *flags) if word.startswith(VECTORS)]
+        partial = told and told[-1] != f"{VECTORS}{8 * register}"
+        return [*flags, f"{VECTORS}scalable"] if partial else flags
 
     @property
     def identity(self) -> str:
         """Version, and the processor on which kernels depend besides the command and `flags`.
 
-        Kernels for a processor that the command names are the same wherever they are compiled.
+        Kernels for a processor that the command names are the same wherever they are compiled, but
+        x86 and ARM processors may have names in common.
         """
         native = NATIVE in self.flags or any(word.endswith("=native") for word in self.words)
-        return self.version + repr(sorted(processor()[1]) if native else [])
+        sets = sorted(processor()[1]) if native else []
+        return f"{self.version}{platform.machine()}{sets}"
 
     @functools.cached_property
     def register_bytes(self) -> int:
@@ -132,7 +161,14 @@ class Compiler:
                         f"does not have: {ANOTHER}"
                     )
                 return size
-        return 16
+        length = int(found.get(LENGTH, "0")) // 8
+        if length and length != vector_bytes():
+            has = f"has {8 * vector_bytes()}" if vector_bytes() else "does not have them"
+            raise NoKernelsError(
+                f"{shown} compiles for vectors of SVE of {8 * length} bits, but this processor "
+                f"{has}: {ANOTHER}"
+            )
+        return length if length in SVE_BYTES else 16
 
 
 def candidates() -> list[str]:
@@ -183,19 +219,32 @@ def find_compiler() -> Compiler:
 
 @functools.cache
 def processor() -> tuple[str, frozenset[str]]:
-    """Return the name of the processor and its instruction sets (Linux names)."""
-    name, flags = platform.machine(), frozenset[str]()
-    cpuinfo = Path("/proc/cpuinfo")
+    """Return the name of the processor and its instruction sets (Linux names).
+
+    Linux knows ARM processors by two numbers, the implementer and the part.
+    """
+    name = platform.machine()
     if sys.platform == "darwin":
         name = answer_of("sysctl", "-n", "machdep.cpu.brand_string")[1].strip() or name
-    if cpuinfo.exists():
-        for line in cpuinfo.read_text().splitlines():
-            key, _, value = line.partition(":")
-            if key.strip() == "model name":
-                name = value.strip()
-            elif key.strip() in ("flags", "Features"):
-                flags = frozenset(value.split())
-    return name, flags
+    lines = CPUINFO.read_text().splitlines() if CPUINFO.exists() else []
+    pairs = (line.partition(":") for line in lines)
+    found = {key.strip(): value.strip() for key, _, value in pairs}
+    if "CPU part" in found:
+        name += f", implementer {found.get('CPU implementer', 'unknown')}, part {found['CPU part']}"
+    sets = found.get("flags", found.get("Features", ""))
+    return found.get("model name", name), frozenset(sets.split())
+
+
+@functools.cache
+def vector_bytes() -> int:
+    """Return the length in bytes that vectors of SVE have in this process; 0 without SVE.
+
+    Linux may set a shorter one than the processor's, and processes may change it for themselves.
+    """
+    if sys.platform != "linux":
+        return 0
+    length: int = ctypes.CDLL(None).prctl(GET_LENGTH)
+    return max(0, length) & LENGTH_MASK
 
 
 def register_bytes() -> int:

@@ -174,7 +174,8 @@ class CpuDevice:
     def _compiled_file(self, kernel: Kernel, variant: Variant) -> str:
         key = (kernel, variant)
         if key not in self._files:
-            flags = [*self.compiler.flags, compiler.CONTRACTIONS[variant.strict]]
+            register = variant.lanes * REAL_BYTES[variant.precision]
+            flags = [*self.compiler.flags_for(register), compiler.CONTRACTIONS[variant.strict]]
             command = [*self.compiler.words, *flags, *variant.definitions]
             self._files[key] = str(compiled(*key, command, self.compiler.identity, ".so")[0])
         return self._files[key]
