@@ -36,9 +36,13 @@ NUMBERS = (
 )
 """The numbers that make quarks lighter or heavier, for operators with either."""
 
-ITERATIONS = 10
-"""Iterations of a solver that are timed together, from a new start. Links are random, so that after
-twice as many squares of the residual would be too small for single precision."""
+FEW, MANY = 5, 15
+"""Iterations of a solver that are timed together, from a new start. The difference of both is that
+of iterations alone, without what solvers do when they begin and halt. Links are random, so that
+after 20 squares of the residual would be too small for single precision."""
+
+LEAST_TIMES = 3
+"""Least number of times of which the median is taken."""
 
 SOLVER_FIELDS = 20
 """Fields in double precision on half of the sites for which there must be memory, to time a solver
@@ -369,21 +373,24 @@ def _iteration_seconds(
     source: SpinorField,
     seconds: float,
 ) -> float:
-    """Return the median time of an iteration, in seconds, over groups of `ITERATIONS`."""
+    """Return the median time of an iteration, in seconds, from those of `FEW` and `MANY`."""
     devices = operator.field.devices
     solver = _solver(kind, operator, precision, source)
-    solver.restart()
-    solver.repeat(ITERATIONS)  # which loads kernels and records launches
-    found: list[float] = []
-    ended = time.perf_counter() + seconds
-    while len(found) < 3 or devices.processes.broadcast(time.perf_counter() < ended):
+
+    def timed(times: int) -> float:
         solver.restart()
-        solver.repeat(1)
         devices.synchronize()
         began = time.perf_counter()
-        solver.repeat(ITERATIONS)
+        solver.repeat(times)
         devices.synchronize()
-        found.append((time.perf_counter() - began) / ITERATIONS)
+        return time.perf_counter() - began
+
+    timed(FEW), timed(MANY)  # which loads kernels and records launches
+    found: list[float] = []
+    ended = time.perf_counter() + seconds
+    while len(found) < LEAST_TIMES or devices.processes.broadcast(time.perf_counter() < ended):
+        few, many = timed(FEW), timed(MANY)
+        found.append((many - few) / (MANY - FEW))
     return statistics.median(found)
 
 

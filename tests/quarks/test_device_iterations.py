@@ -156,6 +156,20 @@ def test_bytes_are_those_with_the_host_on_all_divisions(what, kind, by_host):
     check(what, kind, by_host, inner=inner, count=2)
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize(("seconds", "number"), [(0.0, 1), (1e9, 2)])
+def test_bytes_do_not_depend_on_how_many_iterations_are_given(
+    seconds, number, by_host, monkeypatch
+):
+    """One where iterations take longer than the host does to launch, else two."""
+    given, at_once = [], DeviceIterations.given_at_once
+    monkeypatch.setattr(device_iterations, "LAUNCH_SECONDS", seconds)
+    noted = property(lambda ahead: given.append(at_once.fget(ahead)) or given[-1])
+    monkeypatch.setattr(DeviceIterations, "given_at_once", noted)
+    check("repeated", "cuda", by_host, DIVISIONS[:2])
+    assert given.count(number) > len(given) / 2
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["cpu-16", *GPUS])
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ has to decide something, such as what to do about a true residual that is due.
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -55,6 +56,9 @@ MOST_SHARES = 32
 AHEAD = 2
 """Number of iterations that GPUs have been given when the host looks whether the first has halted.
 """
+
+LAUNCH_SECONDS = 25e-6
+"""Time for which GPUs wait for the host in every iteration if they have been given one alone."""
 
 REAL, MIXED, NORM2, EVERY = (slice(*one) for one in ((0, 1), (0, 2), (2, 3), (0, PRODUCTS)))
 """Places of the real part of <w, r>, of this product, of <r, r> and of all among the sums."""
@@ -136,8 +140,8 @@ class DeviceIterations:
         shape = r.count, r.fifth or 1, r.field.lattice.t
         self.slabs = [SlabState(one, parts, kernel, arithmetic, *shape) for one in r.slabs]
         self._first = self.slabs[0].device
-        self._looks = 1 if self._first.in_host_memory else AHEAD
-        self._seen = self._first.pinned_memory(self._looks * HALTS * HALT_BYTES).view(np.int32)
+        self._seen = self._first.pinned_memory(AHEAD * HALTS * HALT_BYTES).view(np.int32)
+        self._last_run = 0.0, 1
 
     def factors(self, part: int, **names: str) -> list[OnDevice]:
         """Return factors on every slab after a part, given their names by those of a kernel."""
@@ -204,7 +208,8 @@ class DeviceIterations:
         for slab in self.slabs:
             slab.begin(self.state)
         self._devices.fence()
-        waiting = deque(map(self._begin, np.split(self._seen, self._looks)))
+        before, began = self["ITERATIONS"], time.perf_counter()
+        waiting = deque(map(self._begin, np.split(self._seen, AHEAD)[: self.given_at_once]))
         while True:
             event, seen = waiting.popleft()
             event.synchronize()
@@ -213,9 +218,22 @@ class DeviceIterations:
             waiting.append(self._begin(seen))
         halts = self.slabs[0].read(self.state)
         self._devices.synchronize()
+        count = 1 + int((self["ITERATIONS"] - before).max())
+        self._last_run = time.perf_counter() - began, count
         halted_in: int = halts.tolist().index(HERE)
         self.knows_residual = any(one & RESIDUAL for one in self._parts[: halted_in + 1])
         return halted_in > 0
+
+    @property
+    def given_at_once(self) -> int:
+        """Number of iterations that devices have been given when the host looks.
+
+        More than one saves the time in which the host looks and launches, in every iteration, but
+        when the search has halted, an iteration is carried out in vain.
+        """
+        seconds, count = self._last_run
+        is_long = seconds / count > count * LAUNCH_SECONDS
+        return 1 if self._first.in_host_memory or is_long else AHEAD
 
     def __getitem__(self, name: str) -> NDArray[np.float64]:
         """Return a row of the state after `run`."""
