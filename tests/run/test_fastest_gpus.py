@@ -9,6 +9,7 @@ from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import NoMemoryError
+from gauge_mc.quarks.forces.replica_solver import QuarkSystem
 from gauge_mc.run import conductor
 from gauge_mc.run import fastest_gpus as module
 from gauge_mc.run.fastest_gpus import fastest_gpus, solver_seconds
@@ -55,8 +56,8 @@ def test_the_fastest_number_is_taken(times):
     assert chosen.devices.devices == devices.devices[:2]
     assert times[1] == [1, 2, 4, 6]
     assert chosen.reason == (
-        "On this lattice quarks are fastest on 2 of the 6 GPUs: solutions for them take 1 ms "
-        "there, and 4 ms on all. The others are not used."
+        "On this lattice quarks are fastest on 2 of the 6 GPUs: 500 iterations for them take "
+        "1 ms there, and 4 ms on all. The others are not used."
     )
     times[0][6] = 1e-4
     assert fastest_gpus(devices, parameters((4, 4, 4, 12))) == module.ChosenGpus(devices)
@@ -104,8 +105,16 @@ def test_a_run_that_is_complete_tries_nothing(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("slices", [(8,), (4, 4)])
 def test_a_solution_is_timed(slices, monkeypatch):
-    clock = iter(np.cumsum([0, 9, 1, 7, 1, 2, 1, 3]).tolist())
+    """From the fastest of several with few iterations, and of several with more."""
+    clock = iter(np.cumsum([0, 9, 1, 7, 1, 2, 1, 3, 1, 9, 1, 12, 1, 5, 1, 6]).tolist())
     monkeypatch.setattr(module.time, "perf_counter", lambda: next(clock))
+    numbers, solve = [], QuarkSystem.solve
+    monkeypatch.setattr(
+        QuarkSystem, "solve", lambda *given: numbers.append(solve(*given)) or numbers[-1]
+    )
     devices = open_group("cpu-16", slices)
-    assert solver_seconds(devices, parameters()) == 2
+    found = solver_seconds(devices, parameters())
+    few, many = (one.iterations.max() for one in (numbers[0], numbers[-1]))
+    assert 10 < few + 10 < many < module.ITERATIONS
+    assert found == pytest.approx(5 + 3 / (many - few) * (module.ITERATIONS - many))
     devices.close()

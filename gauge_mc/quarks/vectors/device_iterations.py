@@ -208,7 +208,7 @@ class DeviceIterations:
         for slab in self.slabs:
             slab.begin(self.state)
         self._devices.fence()
-        before, began = self["ITERATIONS"], time.perf_counter()
+        before, began = self["ITERATIONS"], time.monotonic()
         waiting = deque(map(self._begin, np.split(self._seen, AHEAD)[: self.given_at_once]))
         while True:
             event, seen = waiting.popleft()
@@ -219,7 +219,7 @@ class DeviceIterations:
         halts = self.slabs[0].read(self.state)
         self._devices.synchronize()
         count = 1 + int((self["ITERATIONS"] - before).max())
-        self._last_run = time.perf_counter() - began, count
+        self._last_run = time.monotonic() - began, count
         halted_in: int = halts.tolist().index(HERE)
         self.knows_residual = any(one & RESIDUAL for one in self._parts[: halted_in + 1])
         return halted_in > 0
