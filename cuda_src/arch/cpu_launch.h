@@ -133,6 +133,7 @@ INLINE void run_slice_sums(const A* steps, int count, Team& team, Body body) {
 
 #define PAIRED_KERNEL SITE_KERNEL
 
+#define BLOCKS_HAVE_MEMORY 0
 #define SHARED_KERNEL(NAME, BODY) SHARED_KERNEL_IN_TWO(NAME, BODY, false, no_second_part)
 #define SHARED_KERNEL_IN_TWO(NAME, BODY, IN_TWO, SECOND)                                             \
     extern "C" void NAME(const Arguments* steps, int count, Team* team) {                            \

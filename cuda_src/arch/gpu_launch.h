@@ -214,7 +214,11 @@ template <class A> struct Steps {
         }                                                                                      \
     }
 
-// The sites of a block of a SHARED_KERNEL, and this thread's number among the threads with the same share.
+// What a block of a SHARED_KERNEL has in common: memory, a barrier, and sites, with this thread's number among the threads
+// with the same share.
+#define BLOCKS_HAVE_MEMORY 1
+#define BLOCK_MEMORY __shared__
+INLINE void wait_for_block() { __syncthreads(); }
 struct BlockSites {
     int count, mine;
     INLINE explicit BlockSites(int shares) : count(blockDim.x * blockDim.y * blockDim.z / shares) {

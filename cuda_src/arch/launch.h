@@ -9,7 +9,8 @@
 //   SHARED_KERNEL_IN_TWO(name, body, in_two, second)
 //                                the same, and if in_two, second(arguments, site, here, share, shares) once the threads of
 //                                a block have done their parts of `body`. All threads of the block call it, those without
-//                                a site with here = false; the work on a site must be that of one block
+//                                a site with here = false; the work on a site must be that of one block. On a GPU
+//                                BLOCKS_HAVE_MEMORY: threads of a block share BLOCK_MEMORY variables and wait_for_block()
 //   SWEEP_KERNEL(name, body)     the same for updates. body<true> also stores new links in the halos
 //                                of neighbouring slabs. On a GPU the macro also defines name_sweep,
 //                                which runs all steps of whole sweeps in one launch

@@ -142,11 +142,11 @@ struct Sweep {
     }
 };
 
-#if defined(__CUDACC__) || defined(__HIP__)
+#if BLOCKS_HAVE_MEMORY
 // The same where the storage COUNTS and psi is KEPT, so that the result may take its place: PARTS threads of a block find
 // the largest modulus of a site's numbers together. All threads of the block must call it, those without a site too.
 INLINE void multiply_together(const Fifth& a, const Geometry& g, const Site& site, bool here, int share, int shares) {
-    __shared__ unsigned memory[KEPT ? COLUMN * (MAX_THREADS / PARTS) : 1];
+    BLOCK_MEMORY unsigned memory[KEPT ? COLUMN * (MAX_THREADS / PARTS) : 1];
     const BlockSites sites(shares);
     const int groups = shares / PARTS, group = share / PARTS, part = share - group * PARTS;
     auto largest = [&](int s) { return &memory[(s * groups + group) * sites.count + sites.mine]; };
@@ -162,19 +162,19 @@ INLINE void multiply_together(const Fifth& a, const Geometry& g, const Site& sit
             sweep.first_pass(column, z);
             if (part == 0) all_steps(a, [&](int n) { *largest(n) = 0; });
         }
-        __syncthreads();
+        wait_for_block();
         if (working) {
             sweep.second_pass(column, z, [&](int s, const Part& y) {
                 max_atomically(largest(s), float_bits(STORAGE::largest_of(y.c)));
             });
         }
-        __syncthreads();
+        wait_for_block();
         if (working) {
             sweep.second_pass(column, z, [&](int s, const Part& y) {
                 sweep.store_within(sweep.block(a.target, s), from_double(double_of_float(*largest(s))), y);
             });
         }
-        __syncthreads();
+        wait_for_block();
     }
 }
 #else

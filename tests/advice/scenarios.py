@@ -51,8 +51,8 @@ LOOPED = (
 )
 
 TRACED = (
-    "generate --lattice 4x4x4x4 --thermalize 50 --configs 12 --separation 3 --format none --quiet "
-    "--beta 3 --measure condensate:3:kappa=0.05:noise=gaussian:sources="
+    "generate --lattice 4x4x4x4 --thermalize 2 --configs 24 --separation 1 --format none --quiet "
+    "--beta 1000 --measure condensate:1:kappa=0.05:noise=gaussian:sources="
 )
 
 PAPER = """

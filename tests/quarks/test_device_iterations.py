@@ -150,7 +150,7 @@ def check(what, kind, by_host, divisions=DIVISIONS, **given):
 
 
 @pytest.mark.parametrize("kind", ["cpu-16", *GPUS])
-@pytest.mark.parametrize("what", ["force", "cg", "bicgstab", "repeated", "shifts"])
+@pytest.mark.parametrize("what", ["force", "cg", "bicgstab", "shifts"])
 def test_bytes_are_those_with_the_host_on_all_divisions(what, kind, by_host):
     inner = "double" if what == "bicgstab" else "single"  # in which coefficients are not rounded
     check(what, kind, by_host, inner=inner, count=2)
@@ -173,7 +173,14 @@ def test_bytes_do_not_depend_on_how_many_iterations_are_given(
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["cpu-16", *GPUS])
 @pytest.mark.parametrize(
-    ("what", "inner"), [("force", "half"), ("cg", "half"), ("bicgstab", "half"), ("cg", "double")]
+    ("what", "inner"),
+    [
+        ("force", "half"),
+        ("cg", "half"),
+        ("bicgstab", "half"),
+        ("cg", "double"),
+        ("repeated", "single"),
+    ],
 )
 def test_bytes_in_other_precisions_are_those_with_the_host(what, inner, kind, by_host):
     check(what, kind, by_host, inner=inner, count=2)

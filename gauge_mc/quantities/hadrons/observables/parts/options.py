@@ -34,8 +34,8 @@ from gauge_mc.quarks.vectors.storage import STORAGES
 KAPPA = Option(
     "kappa",
     str,
-    "Hopping parameters of the quarks, such as 0.1530,0.1550.",
-    "the first dynamical quarks of the run, with all their numbers",
+    "Hopping parameters, such as 0.1530,0.1550.",
+    "those of the run",
     metavar="K[,K...]",
     least=1 / LARGEST,
     most=LARGEST,
