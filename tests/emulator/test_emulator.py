@@ -1,5 +1,6 @@
 """Test that the emulated GPU detects the mistakes for which it was made."""
 
+import gc
 import subprocess
 from pathlib import Path
 
@@ -161,3 +162,13 @@ def test_memory_of_another_gpu_is_out_of_reach_until_access_is_enabled(gpus):
             else:
                 with pytest.raises(driver.LaunchError, match="illegal memory access"):
                     driver.Context.synchronize()
+
+
+def test_no_memory_is_collected_while_an_operation_runs(gpus):
+    """It would be freed after a wait for all operations, this one included, which never ends."""
+    with gpus[0] as gpu:
+        collecting = []
+        gpu.stream._issue(lambda: collecting.append(gc.isenabled()))
+        gpu.stream.synchronize()
+    assert collecting == [False]
+    assert gc.isenabled()

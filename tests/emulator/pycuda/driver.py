@@ -14,6 +14,7 @@ import atexit
 import builtins
 import ctypes
 import enum
+import gc
 import math
 import os
 import random
@@ -119,9 +120,14 @@ class _Schedule:
         if operation not in self.ready:
             return  # already run, because memory was freed in this thread just now
         self.ready.remove(operation)
+        # Memory that is collected now would be freed after a wait for this very operation.
+        collects = gc.isenabled()
+        gc.disable()
         try:
             operation.run()
         finally:
+            if collects:
+                gc.enable()
             operation.done, operation.before = True, ()
             for follower in operation.followers:
                 follower.waits -= 1
