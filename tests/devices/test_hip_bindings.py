@@ -1,6 +1,7 @@
 """The calls of HIP's library, compared with its interface, and what is said if they fail."""
 
 import ctypes
+import gc
 import re
 import threading
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gauge_mc.devices.cuda.kernel import CudaBuffer
 from gauge_mc.devices.hip import bindings, driver
 from gauge_mc.devices.hip import library as loader
 from gauge_mc.devices.hip.device import HIP_NAMES
@@ -92,6 +94,21 @@ def test_gpus_copy_to_each_other(library):
     bindings.Context.enable_peer_access(contexts[1])
     with pytest.raises(bindings.LogicError, match="hipErrorPeerAccessAlreadyEnabled"):
         bindings.Context.enable_peer_access(contexts[1])
+
+
+def test_memory_of_a_cycle_is_freed_after_the_wait_for_it(library):
+    """Destructors of a cycle are called after weak references to what is in it."""
+
+    def wait():
+        library.calls.append("waited")
+
+    buffer = CudaBuffer(bindings.mem_alloc(64), 64, wait)
+    buffer.itself = buffer
+    library.calls.clear()
+    del buffer
+    gc.collect()
+    done = [name for name in library.calls if name in ("waited", "hipFree")]
+    assert done == ["waited", "hipFree"]
 
 
 @pytest.mark.parametrize("apart", [False, True])

@@ -90,7 +90,7 @@ def _pointer(address: Any) -> c_void_p:
     return c_void_p(int(address))
 
 
-def _released(owner: object, release: str, handle: int) -> None:
+def _released(owner: Any, release: str, handle: int) -> None:
     """Release a handle, on the GPU that is current now, with its owner."""
     ordinal = _made("hipGetDevice", kind=c_int)
 
@@ -101,7 +101,10 @@ def _released(owner: object, release: str, handle: int) -> None:
         getattr(library, release)(c_void_p(handle))
         library.hipSetDevice(before)
 
-    weakref.finalize(owner, finish).atexit = False  # the driver frees everything then
+    # Of a cycle, weak references to objects that the collector knows are called before destructors,
+    # such as those that wait for work before memory is freed. It does not know arrays.
+    owner.kept = np.empty(0)
+    weakref.finalize(owner.kept, finish).atexit = False  # the driver frees everything then
 
 
 def init() -> None:
