@@ -170,7 +170,7 @@ class OptionItem:
             texts = re.split(cls.between, value) if value.strip() else []
             return Items(map(cls.parse, texts))
         if isinstance(value, Mapping):
-            return Items([cls(**{_name(key): one for key, one in value.items()})])
+            return Items([cls(**{option_name(key): one for key, one in value.items()})])
         if isinstance(value, cls):
             return Items([value])
         if isinstance(value, Iterable):
@@ -229,7 +229,7 @@ def _in_lower_case(word: str) -> str:
     return re.sub(r"\w+(?==)", lambda name: name[0].lower(), word)
 
 
-def _name(key: object) -> str:
+def option_name(key: object) -> str:
     """Return the name of an option for a key of a table."""
     return str(key).replace("-", "_").lower()
 

@@ -95,7 +95,7 @@ def prospect(
     parameters : Parameters
         Parameters of the run.
     observables : mapping of Measurement to Observable
-        What it measures.
+        Its measurements.
     done : int
         Number of updates done.
     costs : tuple of float

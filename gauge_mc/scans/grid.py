@@ -126,8 +126,8 @@ def value_at(numbers: Mapping[str, float], name: str) -> float:
 def differing(points: Iterable[Mapping[str, float]]) -> list[str]:
     """Return the numbers of things in lists that differ between points, by name.
 
-    Of several that are always equal, such as one chemical potential of all quarks, the first one is
-    returned.
+    Numbers that are always equal, such as one chemical potential of all quarks, are represented by
+    the first of them.
     """
     points, actions = list(points), {one.name for one in couplings()}
     names = dict.fromkeys(name for one in points for name in one if name not in actions)

@@ -14,7 +14,7 @@ from itertools import product
 from typing import Any
 
 from gauge_mc.errors import UsageError
-from gauge_mc.option_items import Items, OptionItem
+from gauge_mc.option_items import Items, OptionItem, option_name
 from gauge_mc.options import Option
 from gauge_mc.quoting import shortened
 from gauge_mc.registry import in_words
@@ -100,10 +100,11 @@ def _of_text(kind: type[OptionItem], text: str) -> _Template:
     rest, axes, known = [], [], _axes_by_name(kind)
     for word in re.split(WITHIN, text):
         name, equals, numbers = word.partition("=")
-        option = known.get(_name(name))
+        own = option_name(name.strip())
+        option = known.get(own)
         if option and equals and re.search("[:,]", numbers):
             axes.append((option.name, _distinct(parse_numbers(numbers, option))))
-        elif equals and ":" in numbers and any(_name(name) == one.name for one in kind.options()):
+        elif equals and ":" in numbers and any(own == one.name for one in kind.options()):
             raise UsageError(
                 f"{name} of {kind.place({})} is '{shortened(numbers)}', but has one value in a "
                 f"scan; numbers that may vary are "
@@ -117,7 +118,7 @@ def _of_text(kind: type[OptionItem], text: str) -> _Template:
 def _of_table(kind: type[OptionItem], table: Mapping[str, object]) -> _Template:
     rest, axes, known = {}, [], _axes_by_name(kind)
     for key, value in table.items():
-        option = known.get(_name(key))
+        option = known.get(option_name(str(key).strip()))
         words = ",".join(map(str, value)) if isinstance(value, list | tuple) else value
         if option and isinstance(words, str):
             axes.append((option.name, _distinct(parse_numbers(words, option))))
@@ -129,10 +130,6 @@ def _of_table(kind: type[OptionItem], table: Mapping[str, object]) -> _Template:
 def _axes_by_name(kind: type[OptionItem]) -> dict[str, Option]:
     names = {one.name for one in kind.axes()}
     return {name: one for name, one in kind.placed({}).items() if name in names}
-
-
-def _name(key: object) -> str:
-    return str(key).strip().replace("-", "_").lower()
 
 
 def _distinct(values: Iterable[float]) -> tuple[float, ...]:

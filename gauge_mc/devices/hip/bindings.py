@@ -101,8 +101,8 @@ def _released(owner: Any, release: str, handle: int) -> None:
         getattr(library, release)(c_void_p(handle))
         library.hipSetDevice(before)
 
-    # Of a cycle, weak references to objects that the collector knows are called before destructors,
-    # such as those that wait for work before memory is freed. It does not know arrays.
+    # The collector calls weak references to objects of a cycle before destructors, such as those
+    # that wait for work before memory is freed. Arrays are objects that it does not know.
     owner.kept = np.empty(0)
     weakref.finalize(owner.kept, finish).atexit = False  # the driver frees everything then
 

@@ -518,7 +518,7 @@ class Solver(ABC):
     def prepare_ahead(self) -> DeviceIterations | None:
         """Return iterations that do not wait for the host; by default there are none.
 
-        What has been computed of a step when they have halted, `step` finds in their rows.
+        When they have halted, `step` finds in their rows what has been computed of a step.
         """
         return None
 

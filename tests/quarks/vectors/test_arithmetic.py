@@ -1,4 +1,4 @@
-"""What kernels must know of NumPy's arithmetic."""
+"""The kind of NumPy's arithmetic, which kernels repeat."""
 
 from dataclasses import replace
 
