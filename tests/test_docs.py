@@ -217,7 +217,7 @@ def test_the_python_reference_shows_values_instead_of_declarations():
     assert defaults["lattice"] == defaults["beta"] == "..."
     known = {one.name: str(one.default) for one in status.parameters if one.default}
     assert known["times"] == "{}"
-    assert {*known.values()} == {"0", "None", "{}"}
+    assert {*known.values()} == {"0", "None", "{}", "''"}
     assert "Age of the last checkpoint in seconds." in status.docstring.value
     observable = package["observables.parts.choices.ChoiceParts"]
     assert (

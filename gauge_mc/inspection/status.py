@@ -91,6 +91,7 @@ class RunStatus(Status, RunState):
             "chain": describe(p),
             "state": state,
             "updates": f"{self.sweep} of {self.sweeps}{phase}",
+            **({"now": self.physics} if self.physics else {}),
             "configurations": configs,
         }
         if self.checkpoint_seconds is not None:

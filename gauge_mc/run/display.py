@@ -18,10 +18,9 @@ from rich.text import Text
 
 from gauge_mc import defaults
 from gauge_mc.devices.cache import watching
-from gauge_mc.fields.field import Field
 from gauge_mc.notebook_bar import NotebookBar
 from gauge_mc.numbers import counted
-from gauge_mc.observables import live_observables
+from gauge_mc.observables import LivePhysics
 from gauge_mc.random import GENERATORS
 from gauge_mc.run.chain import Chain
 from gauge_mc.run.convert import warning_of
@@ -55,8 +54,6 @@ class View(RunState):
     configs: str
     """Number of configurations written and in total, such as ``3/10``; empty if the run keeps none.
     """
-    physics: str
-    """Values of observables on the current field, as text."""
 
     def pace(self) -> str:
         """Return the rate and the remaining time as text."""
@@ -148,17 +145,6 @@ def describe(parameters: Parameters) -> str:
     return ", ".join(words)
 
 
-class LivePhysics:
-    """Observables for the progress display, whether or not the run records them."""
-
-    def __init__(self, parameters: Parameters) -> None:
-        self._observables = live_observables(parameters.lattice)
-
-    def __call__(self, field: Field) -> str:
-        """Measure the observables, and return their values as text."""
-        return "  ".join(one.live(one.measure(field)) for one in self._observables)
-
-
 @contextmanager
 def show_progress(parameters: Parameters, clock: Clock, console: Console) -> Iterator[Report]:
     """Show the progress of a run.
@@ -178,7 +164,7 @@ def show_progress(parameters: Parameters, clock: Clock, console: Console) -> Ite
     Report
         Function to call after every update.
     """
-    physics = LivePhysics(parameters)
+    physics = LivePhysics(parameters.lattice)
     if console.quiet:
         yield partial(_report, clock, physics, None)
     elif console.is_jupyter:

@@ -51,6 +51,10 @@ class Holder:
         "available, or if several processes share the lattice.",
         None,
     )
+    physics: str = result_field(
+        "Observables on the present links, as text; empty if several processes share the lattice.",
+        "",
+    )
 
     def __post_init__(self) -> None:
         numbers = (self.process, self.sweep, self.rate, self.joules or 0, *self.times.values())

@@ -149,7 +149,9 @@ class RunOutput:
         for tables in self._secondary.values():
             yield from tables.values()
 
-    def record(self, rate: float, times: dict[str, float], joules: float | None) -> None:
+    def record(
+        self, rate: float, times: dict[str, float], joules: float | None, physics: str
+    ) -> None:
         """Record the progress in the lock file, where other processes can read it.
 
         Parameters
@@ -160,10 +162,12 @@ class RunOutput:
             Shares of the session's time in seconds.
         joules : float or None
             Energy of the run in this session; None if it is not available.
+        physics : str
+            Observables on the present links, as text.
         """
         lock = self.task.lock
         if lock:
-            holder = replace(lock.holder, sweep=self.chain.sweep, rate=rate)
+            holder = replace(lock.holder, sweep=self.chain.sweep, rate=rate, physics=physics)
             lock.record(replace(holder, times=times, joules=joules))
 
 

@@ -14,7 +14,7 @@ from dataclasses import asdict
 
 from gauge_mc.configurations.background import IN_FLIGHT, BackgroundWriter, prepare_writing
 from gauge_mc.errors import ChainError, GaugeError, UsageError
-from gauge_mc.observables import live_observables
+from gauge_mc.observables import LivePhysics
 from gauge_mc.run.batch import Batch
 from gauge_mc.run.chain import Chain
 from gauge_mc.run.checkpoint import ChainState
@@ -105,6 +105,7 @@ class Session:
         self._outputs = [RunOutput(task, chain) for task, chain in chains]
         self._first_sweep, self._first_at = self.batch.sweep + 1, math.inf
         self._sampler = Sampler(work, self.batch, self._outputs)
+        self._physics = LivePhysics(self.batch.field.lattice)
         self._prepare_others()
         if not self._resuming:
             self._save_first()
@@ -222,10 +223,7 @@ class Session:
         p, field = self._work.parameters, self.batch.field
         if p.keeps_configs:
             prepare_writing(field.replicas[0], p.format)
-        measured = {observable.name for observable in self._sampler.observables.values()}
-        for observable in live_observables(field.lattice):
-            if observable.name not in measured:
-                observable.measure(field.replicas[0])
+        self._physics(field.replicas[0])
 
     def _advance(self) -> None:
         """Do one update, and measure and write what is due after it."""
@@ -352,4 +350,5 @@ class Session:
         if joules is not None:  # that of other processes is not known here
             joules = round(joules / len(self._outputs), 3) if processes.size == 1 else None
         for output in self._outputs:
-            output.record(rate, times, joules)
+            physics = self._physics(output.chain.field) if processes.size == 1 else ""
+            output.record(rate, times, joules, physics)

@@ -45,6 +45,9 @@ class RunState:
     joules: float | None = result_field(
         "Energy that the devices used, in joules; None if it is unknown.", None
     )
+    physics: str = result_field(
+        "Observables on the present links, as text; empty if no process is at work.", ""
+    )
 
     @property
     def done(self) -> float:
@@ -115,4 +118,5 @@ def state_of(
         remaining_seconds=(sweeps - sweep) / holder.rate if holder.rate else None,
         times=holder.times,
         joules=holder.joules,
+        physics=holder.physics,
     )

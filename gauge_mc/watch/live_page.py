@@ -187,6 +187,7 @@ def _progress(run: RunSnapshot) -> dict[str, str]:
         "time per link update": "" if ns is None else _time(ns),
         "of the speed of the sweeps alone": f"{run.benched:.0%}" if run.benched else "",
         found.name if found else "": found.average.format() if found and found.average else "",
+        "now": run.physics,
         "configurations": run.configurations,
         "checkpoint": checkpoint,
         "energy": "" if run.joules is None else energy_text(run.joules),

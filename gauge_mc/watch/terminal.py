@@ -154,6 +154,8 @@ class _Page:
             number = one.average.samples if one.average else 0
             every = f" of {one.measurements}" * (number < one.measurements)
             facts.append(f"averages over {number}{every} measurements")
+        if run.physics:
+            facts.append(f"now {run.physics}")
         if run.configurations:
             facts.append(f"configurations {run.configurations}")
         if run.checkpoint_seconds is not None:

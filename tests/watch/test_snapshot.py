@@ -1,5 +1,6 @@
 """Snapshots: made of the files of runs alone, cheaply, and with everything that is measured."""
 
+import html
 import os
 import shutil
 from contextlib import ExitStack
@@ -9,16 +10,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gauge_mc import generate
 from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.errors import UsageError
 from gauge_mc.files.table import Table, read_table
 from gauge_mc.inspection.status import status
+from gauge_mc.observables import LivePhysics
+from gauge_mc.run import session
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.thermalisation import found_thermalisation
 from gauge_mc.scans.grid import Grid
 from gauge_mc.scans.scan import Scan
 from gauge_mc.watch import snapshot as module
+from gauge_mc.watch.live_page import parts_of
 from gauge_mc.watch.snapshot import POINTS, Watcher
 from tests.calls import make_run
 
@@ -112,6 +117,25 @@ def test_a_run_at_work_is_followed(run):
         assert one.ns_per_link == pytest.approx(1e9 / one.links_per_s)
         assert str(os.getpid()) in one.process
     assert watcher.snapshot().state == "stopped"
+
+
+def test_a_run_that_thermalises_shows_its_physics(tmp_path, monkeypatch):
+    """Nothing is recorded in tables then, and a quiet run shows nothing itself."""
+    monkeypatch.setattr(session, "RECORD_SECONDS", 0.0)
+    known, shown = [], []
+
+    def look(chain):
+        snapshot = Watcher(tmp_path).snapshot()
+        page = html.unescape(str(parts_of(snapshot)))
+        shown.append((snapshot.runs[0].physics, page, status(tmp_path).lines().get("now", "")))
+        known.append(LivePhysics(chain.field.lattice)(chain.field))
+
+    parameters = {"lattice": "4x4x4x4", "thermalize": 4, "configs": 1, "separation": 1}
+    generate(**parameters, output=tmp_path, progress=False, on_update=look)
+    assert len(set(known)) == 5
+    for words, texts in zip(known, shown[1:], strict=False):  # recorded after it was looked at
+        assert all(words in text for text in texts)
+    assert not status(tmp_path).physics
 
 
 @pytest.mark.parametrize("name", ["run.toml", "plaquette.csv", "checkpoint/latest"])
