@@ -20,6 +20,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import DamagedError, GaugeError, UsageError
 from gauge_mc.files.columns import SWEEP, TableColumns
 from gauge_mc.files.table import TableData, read_table
+from gauge_mc.numbers import counted
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ def series_of(
     sweeps, index, order = arranged(table[SWEEP][chosen], elements, source, what)
     if sweeps.size < fewest:
         raise GaugeError(
-            f"{source} has {sweeps.size} configurations, and at least {fewest} configurations are "
+            f"{source} has {counted(sweeps.size, 'configuration')}, and at least {fewest} are "
             f"needed; measure {what} on more."
         )
     for name, one in known.items():

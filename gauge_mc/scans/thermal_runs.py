@@ -19,6 +19,7 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.groups import GROUPS, Group
+from gauge_mc.numbers import counted
 from gauge_mc.observables import OBSERVABLES, Observable, observable_of_loops, table_name
 from gauge_mc.quantities.transition.analysis.volume import ThermalChain, ThermalVolume
 from gauge_mc.run.directory import Run
@@ -174,8 +175,8 @@ def read_thermal_chain(run: Path, skip: Skip = 0) -> ThermalChain:
     if updates.size < LEAST_MEASUREMENTS:
         raise GaugeError(
             f"{run} has measured the Polyakov loop and the loops of its action together at "
-            f"{updates.size} updates after update {skip}, and {LEAST_MEASUREMENTS} are needed; "
-            "continue the run, or measure all of them at the same updates."
+            f"{counted(updates.size, 'update')} after update {skip}, and {LEAST_MEASUREMENTS} are "
+            "needed; continue the run, or measure all of them at the same updates."
         )
     loop = _at(loops, updates, "re") + 1j * _at(loops, updates, "im")
     return ThermalChain(coupling.beta, updates, density * lattice.sites, loop, ladder_of(run))

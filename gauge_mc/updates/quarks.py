@@ -9,6 +9,7 @@ from typing import Any
 
 from gauge_mc import defaults
 from gauge_mc.errors import UsageError
+from gauge_mc.numbers import counted
 from gauge_mc.option_items import Items, OptionItem
 from gauge_mc.options import Option, merged
 from gauge_mc.quarks.diagonal import LARGEST, MU, TERMS
@@ -284,8 +285,8 @@ class DynamicalQuarks(OptionItem):
             )
         if self.level and len(self.level) not in (1, len(self.masses)):
             raise UsageError(
-                f"--level has {len(self.level)} levels, but --quarks has {len(self.masses)} "
-                "masses; give one level, or one for each mass."
+                f"--level has {counted(len(self.level), 'level')}; give one level, or one for "
+                f"each mass of --quarks, which are {len(self.masses)}."
             )
 
     def _check_operator(self) -> None:

@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 
 from gauge_mc import __version__
+from gauge_mc.numbers import counted
 from gauge_mc.reports.charts import Chart, ChartLine
 from gauge_mc.reports.markup import Markup, element, table
 from gauge_mc.reports.page import SCRIPTS, STYLES, asset
@@ -159,7 +160,11 @@ def _state(found: LiveSnapshot) -> Markup:
     return _part(
         "state",
         element("h1", found.path),
-        element("p", run.chain if run else f"scan of {len(found.members)} runs", class_="summary"),
+        element(
+            "p",
+            run.chain if run else f"scan of {counted(len(found.members), 'run')}",
+            class_="summary",
+        ),
         element(
             "p",
             element("strong", found.state, role="status"),

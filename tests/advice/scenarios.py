@@ -1346,10 +1346,7 @@ SCENARIOS += [
         ),
     ),
     Scenario(
-        (
-            "--level has {} levels, but --quarks has {} masses; give one level, or one for "
-            "each mass."
-        ),
+        ("--level has {}; give one level, or one for each mass of --quarks, which are {}."),
         (
             "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
             "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
@@ -1399,7 +1396,7 @@ SCENARIOS += [
     ),
     Scenario(
         (
-            "{} has {} trajectories after update {}; at least two are needed, so continue the"
+            "{} has {} trajectory after update {}; at least two are needed, so continue the"
             " run with more --configs."
         ),
         "fit hmc hmc --skip 10",

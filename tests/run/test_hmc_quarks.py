@@ -207,7 +207,10 @@ def test_all_terms_draw_different_numbers():
         ({"quarks": "kappa=0.1:flavours=1:range=a"}, "--range is 'a'; give numbers"),
         ({"quarks": "kappa=0.1:heavier=kappa=0.12"}, "--heavier is kappa=0.12, but one of its"),
         ({"quarks": "kappa=0.1:heavier=mu=0.2/mu=0.1"}, "--heavier is mu=0.2/mu=0.1, but one"),
-        ({"quarks": "kappa=0.1:level=0,1"}, "--level has 2 levels, but --quarks has 1 masses"),
+        (
+            {"quarks": "kappa=0.1:level=0,1"},
+            "--level has 2 levels; give one level, or one for each",
+        ),
         ({"quarks": "kappa=0.1:level=4"}, "--quarks asks for level 4, but the last one is 1"),
         (
             {"quarks": "kappa=0.1:level=1", "levels": "", "steps": 0, "thermalize": 9},

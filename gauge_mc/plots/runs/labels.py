@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.groups import GROUPS
@@ -59,7 +60,9 @@ def one_run(runs: Sequence[Path], what: str) -> Path:
         If there are several runs.
     """
     if len(runs) > 1:
-        raise UsageError(f"{what} is drawn for one run at a time; name only one run.")
+        raise UsageError(
+            f"{what} is drawn for one run at a time; name only one, such as {quote(str(runs[0]))}."
+        )
     return runs[0]
 
 

@@ -19,6 +19,7 @@ from gauge_mc.domain.layout import BOTH_PARITIES, Layout
 from gauge_mc.domain.slab import work
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field import Field
+from gauge_mc.numbers import counted
 from gauge_mc.quarks.vectors.storage import Storage, StoredSlab, elsewhere, empty_slabs, storage_of
 
 READ_SPINORS = Kernel("read_spinors")
@@ -275,8 +276,8 @@ class SpinorField:
         vectors = checked_vectors(self.field, array, self.fifth)
         if len(vectors) != self.count:
             raise GaugeError(
-                f"The array has {len(vectors)} vectors, but the field has {self.count}; give as "
-                "many."
+                f"The array has {counted(len(vectors), 'vector')}, but the field has "
+                f"{self.count}; give as many."
             )
         vectors = vectors.reshape(-1, *vectors.shape[-6:])
         slices = (vectors[:, t] for t in range(lattice.t))

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from gauge_mc.fits import FITS, Fit, FitResult
 from gauge_mc.fits.shared.quoted import QuotedNumber, quoted_field
 from gauge_mc.fits.shared.rows import table_of
+from gauge_mc.numbers import counted
 from gauge_mc.options import Option
 from gauge_mc.quantities.condensate.analysis.condensate import (
     ChiralSusceptibility,
@@ -72,8 +73,8 @@ class CondensateFitResult(FitResult):
             table_of("Condensates", CondensateResult, f.quarks, DIGITS),
             table_of("Susceptibilities", ChiralSusceptibility, f.susceptibilities, DIGITS),
             *([table_of(title, CondensateLine, f.lines, DIGITS)] if f.lines else []),
-            f"{f.configurations} configurations with {f.sources} sources each, χ of {f.flavours} "
-            "flavours.",
+            f"{counted(f.configurations, 'configuration')} with {counted(f.sources, 'source')} "
+            f"each, χ of {f.flavours} flavours.",
             *f.cautions,
         ]
 

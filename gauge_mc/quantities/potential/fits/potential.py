@@ -22,6 +22,7 @@ from gauge_mc.fits.shared.options import AVERAGE, LEVEL, T_MAX, T_MIN, tag_of_le
 from gauge_mc.fits.shared.quoted import QuotedNumber, quoted_field, quoted_number
 from gauge_mc.fits.shared.tables import find_table_by_columns, tables_with_columns
 from gauge_mc.libraries import load
+from gauge_mc.numbers import counted
 from gauge_mc.options import Option, flag_of
 from gauge_mc.quantities.polyakov.analysis.polyakov_correlators import (
     CORRELATOR_COLUMNS,
@@ -336,7 +337,9 @@ def parse_levels(text: str | tuple[int, ...]) -> list[int]:
     """
     levels = sorted({*text} if isinstance(text, tuple) else _levels_of(text))
     if not 2 <= len(levels) <= MOST_LEVELS:
-        raise UsageError(f"{LEVELS.flag} has {len(levels)} levels; give 2 to {MOST_LEVELS}.")
+        raise UsageError(
+            f"{LEVELS.flag} has {counted(len(levels), 'level')}; give 2 to {MOST_LEVELS}."
+        )
     return levels
 
 

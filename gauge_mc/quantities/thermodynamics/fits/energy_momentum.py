@@ -15,6 +15,7 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import read_table
 from gauge_mc.fits import FITS, Fit, FitResult
 from gauge_mc.fits.shared.quoted import QuotedNumber, quoted_field
+from gauge_mc.numbers import counted
 from gauge_mc.options import Option
 from gauge_mc.quantities.flow.analysis.records import ENERGIES, weights_of
 from gauge_mc.quantities.flow.fits.scale import ENERGY
@@ -214,7 +215,7 @@ def _energies(runs: Sequence[BulkRun], energy: str, skip: Skip) -> FlowedEnergie
     electric, magnetic = (np.concatenate(one) for one in parts.values())
     if len(electric) < LEAST_CONFIGURATIONS:
         raise GaugeError(
-            f"{paths[0]} has {len(electric)} configurations, and {LEAST_CONFIGURATIONS} are "
-            "needed; measure more."
+            f"{paths[0]} has {counted(len(electric), 'configuration')}, and "
+            f"{LEAST_CONFIGURATIONS} are needed; measure more."
         )
     return FlowedEnergies(times, electric, magnetic, np.concatenate(loops))

@@ -162,8 +162,8 @@ def read_trajectories(path: Path, skip: int = 0) -> TrajectoryTable:
     table = read_table(path).after(skip, str(path))
     if len(table) < 2:
         raise GaugeError(
-            f"{path} has {len(table)} trajectories after update {skip}; at least two are needed, "
-            "so continue the run with more --configs."
+            f"{path} has {len(table) or 'no'} trajectory after update {skip}; at least two are "
+            "needed, so continue the run with more --configs."
         )
     more = [name for name in table if name == FAILED or _is_of_term(name, OF_TERMS)]
     columns = {name: np.asarray(table[name], float) for name in (*TRAJECTORY_COLUMNS, *more)}

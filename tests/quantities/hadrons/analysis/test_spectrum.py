@@ -78,9 +78,7 @@ def test_tables_that_are_refused(tmp_path):
     rng = np.random.default_rng(3)
     label = (*QUARKS, POINT, "g5", "g5", 0, 0, 0)
     few = write_correlators(tmp_path / "few.csv", MESON_LABELS, {label: rng.normal(size=(9, 4))})
-    with pytest.raises(
-        GaugeError, match="has 9 configurations, and at least 10 configurations are needed"
-    ):
+    with pytest.raises(GaugeError, match="has 9 configurations, and at least 10 are needed"):
         read_hadron_correlators(few, MESONS)
     with pytest.raises(GaugeError, match="no column 'baryon': it is not a table of correlators"):
         read_hadron_correlators(few, BARYONS)

@@ -143,9 +143,7 @@ def test_too_few_and_incomplete(tmp_path, rng):
     lines = short.read_text().splitlines(keepends=True)
     begin = next(n for n, line in enumerate(lines) if line.startswith("sweep"))
     short.write_text("".join(lines[: begin + 1 + 5 * 2 * 2 * EXTENT]))
-    with pytest.raises(
-        GaugeError, match="has 5 configurations, and at least 10 configurations are needed"
-    ):
+    with pytest.raises(GaugeError, match="has 5 configurations, and at least 10 are needed"):
         gauge_mc.fit("residual-mass", short)
     torn = tmp_path / "torn.csv"
     torn.write_text("".join(lines[:-3]))

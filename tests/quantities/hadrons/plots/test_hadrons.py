@@ -84,7 +84,7 @@ def test_correlators_too_noisy_for_a_fit_are_drawn(run, rng):
 
 @pytest.mark.slow
 def test_what_is_refused(run, tmp_path, rng):
-    with pytest.raises(UsageError, match="drawn for one run at a time; name only one run"):
+    with pytest.raises(UsageError, match="drawn for one run at a time; name only one, such as"):
         find_plot("mesons").draw([run, run], tmp_path / "a.svg")
     write_mesons(run / "one.csv", rng, 20, (0.150,))
     (run / "mesons.csv").unlink()

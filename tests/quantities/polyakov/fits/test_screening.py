@@ -157,7 +157,7 @@ def test_the_errors_of_masses_are_those_of_repeated_ensembles(tmp_path):
         ({"r_min": 5, "r_max": 4}, UsageError, "from 5 to 4; choose --r-min below --r-max"),
         ({"r_min": 10}, GaugeError, "The fit needs 4 distances, and there are 3 from r = 10 to 12"),
         ({"phase": "x"}, UsageError, "--phase is 'x'; choose deconfined or confined"),
-        ({"skip": 1999}, GaugeError, "has 1 configurations, and"),
+        ({"skip": 1999}, GaugeError, "has 1 configuration, and"),
     ],
 )
 def test_what_cannot_be_fitted(tmp_path_factory, options, kind, sentence):

@@ -190,7 +190,7 @@ def test_what_a_variational_analysis_needs(tmp_path):
     with pytest.raises(GaugeError, match="needs the loops between all pairs of levels"):
         gauge_mc.fit("potential", tmp_path, levels="0,25")
     for options, message in (
-        ({"levels": "25"}, "has 1 levels; give 2 to 6"),
+        ({"levels": "25"}, "has 1 level; give 2 to 6"),
         ({"levels": "a,b"}, "give numbers, such as"),
         ({"levels": "0,25", "level": 25}, "exclude each other"),
         ({"t0": "3"}, "has no effect without --levels"),

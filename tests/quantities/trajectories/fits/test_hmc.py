@@ -121,7 +121,7 @@ def test_tables_with_too_little_are_refused(tmp_path):
     run = write_trajectories(tmp_path / "run", count=20)
     with pytest.raises(UsageError, match="--skip is -1"):
         gauge_mc.fit("hmc", run, skip=-1)
-    with pytest.raises(GaugeError, match="has 1 trajectories after update 29; at least two"):
+    with pytest.raises(GaugeError, match="has 1 trajectory after update 29; at least two"):
         gauge_mc.fit("hmc", run, skip=29)
     path = run / "hmc.csv"
     path.write_text(path.read_text().replace(",9.5\n", ",nan\n", 1))
