@@ -184,6 +184,11 @@ class Algorithm(Configurable, ABC):
             If it has not.
         """
 
+    @property
+    def usual_precision(self) -> str:
+        """Precision of links for which none is chosen."""
+        return defaults.PRECISION
+
     def caution(self, precision: str) -> str:
         """Return a caution for runs in a precision, in one sentence; or nothing."""
         return ""

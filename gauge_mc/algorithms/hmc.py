@@ -309,6 +309,11 @@ class HybridMonteCarlo(Algorithm):
                 "number of steps; give --steps."
             )
 
+    @property
+    def usual_precision(self) -> str:
+        """The precision that quarks need, if there are any."""
+        return PRECISION if self.values[QUARKS.name] else super().usual_precision
+
     def caution(self, precision: str) -> str:
         """Return a caution for single precision; see `Algorithm.caution`."""
         if precision == "double":

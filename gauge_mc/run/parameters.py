@@ -61,6 +61,9 @@ USUAL_LATTICE = Lattice.parse(defaults.LATTICE)
 USUAL_BETA = float("nan")
 """Placeholder for the default coupling of the group, until the group is known."""
 
+USUAL_PRECISION = ""
+"""Placeholder for the default precision of the algorithm, until that is known."""
+
 USUAL_MEASURE = tuple(map(Measurement, defaults.MEASURE))
 """Placeholder for the default measurements, until the action is known."""
 
@@ -131,7 +134,11 @@ class Parameters:
         choices=tuple(ACTIONS),
     )
     precision: str = setting(
-        defaults.PRECISION, PHYSICS, "Precision of the links.", choices=tuple(REALS)
+        USUAL_PRECISION,
+        PHYSICS,
+        "Precision of the links.",
+        default=f"{defaults.PRECISION}, or double for trajectories with quarks",
+        choices=tuple(REALS),
     )
     start: str = setting(
         defaults.START,
@@ -245,6 +252,8 @@ class Parameters:
         if self.beta is USUAL_BETA:
             object.__setattr__(self, "beta", GROUPS[self.group].beta)
         self.action.check().update_sets(self.lattice)
+        if self.precision == USUAL_PRECISION:
+            object.__setattr__(self, "precision", self.algorithm.usual_precision)
         _choose("precision", self.precision, tuple(REALS))
         self.algorithm.check().check_run(self.thermalize, self.precision)
         GENERATORS.check(self.rng, "rng")

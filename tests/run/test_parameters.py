@@ -115,6 +115,13 @@ def test_defaults_depend_on_the_group():
     assert Parameters.from_values({"group": "su3", "beta": 5}).beta == 5.0
 
 
+def test_the_default_precision_is_one_with_which_the_algorithm_works():
+    assert Parameters.from_values({"algorithm": "hmc"}).precision == "single"
+    with_quarks = Parameters.from_values({"algorithm": "hmc", "quarks": "kappa=0.1"})
+    assert with_quarks.precision == "double"
+    assert "_double_" in with_quarks.name
+
+
 def test_what_goes_on_keeps_its_parameters_and_may_have_more_configs():
     there = Parameters.from_values({"group": "su3", "seed": 7, "configs": 50})
     assert there.continued({}, "It") == there
