@@ -559,6 +559,7 @@ class Solver(ABC):
         watch = ResidualWatch(request, now, targets, self.plateau, together=True)
         best, best_at = math.inf, progress.iterations
         ended: Decision
+        _ = self.ahead  # a rehearsal, for which all is done, counts its memory
         self._replace(now <= targets)
         self.begin()
         while not self.done.all():
