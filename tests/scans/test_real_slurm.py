@@ -152,13 +152,14 @@ def test_a_job_that_is_stopped_goes_on_in_the_next_one(slurm, tmp_path, word):
 
 
 def test_a_job_that_puts_itself_back_into_the_queue(slurm, tmp_path):
-    """The script of the documentation, with a time limit that is too short for the run."""
+    """The script of the documentation, with a first time limit that is too short for the run."""
     chosen = {**LONG, "beta": 5.7}
     words = " ".join(f"--{name} {value}" for name, value in chosen.items())
     script = tmp_path / "job.sh"
     script.write_text(
         "#!/bin/bash\n#SBATCH --requeue\n#SBATCH --open-mode=append\n#SBATCH --output=log\n"
-        f"gauge-mc generate {words} --threads 1 --output run --time-limit 0:0:5\n"
+        "[ -n \"$SLURM_RESTART_COUNT\" ] && limit=1:0:0 || limit=0:0:2\n"
+        f"gauge-mc generate {words} --threads 1 --output run --time-limit $limit\n"
         "code=$?\necho ended with $code\n"
         'if [ $code -eq 75 ]; then scontrol requeue "$SLURM_JOB_ID"; fi\nexit $code\n'
     )
