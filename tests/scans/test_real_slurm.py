@@ -158,7 +158,7 @@ def test_a_job_that_puts_itself_back_into_the_queue(slurm, tmp_path):
     script = tmp_path / "job.sh"
     script.write_text(
         "#!/bin/bash\n#SBATCH --requeue\n#SBATCH --open-mode=append\n#SBATCH --output=log\n"
-        "[ -n \"$SLURM_RESTART_COUNT\" ] && limit=1:0:0 || limit=0:0:2\n"
+        '[ -n "$SLURM_RESTART_COUNT" ] && limit=1:0:0 || limit=0:0:2\n'
         f"gauge-mc generate {words} --threads 1 --output run --time-limit $limit\n"
         "code=$?\necho ended with $code\n"
         'if [ $code -eq 75 ]; then scontrol requeue "$SLURM_JOB_ID"; fi\nexit $code\n'

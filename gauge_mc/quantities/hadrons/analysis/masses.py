@@ -19,6 +19,9 @@ from gauge_mc.quantities.potential.analysis.effective_energies import EffectiveE
 from gauge_mc.quantities.potential.analysis.plateau_search import LOOP_PRECISION, find_plateaus
 from gauge_mc.results import documented, result_field
 
+LARGEST_DECAY = 600.0
+"""Largest product of the guess of a mass and the last t, beyond which exponentials vanish."""
+
 LEAST_POINTS = 3
 """Minimum number of t in a fit: one more than the number of parameters."""
 
@@ -152,7 +155,8 @@ def fit_mass(correlator: Correlator, ranges: Ranges) -> tuple[MassFit, Array]:
         first = min(_onset(effective, last), last + 1 - LEAST_POINTS)
     tau_int = float(np.mean([estimate(one).tau_int for one in used.T]))
     correlated = can_invert(used.shape[1], len(used) / (2 * tau_int))
-    guess = float(effective.series[:, 0].mean(axis=0)[last - 2])
+    # After the correction of the bias it may have any sign and size.
+    guess = min(abs(float(effective.series[:, 0].mean(axis=0)[last - 2])), LARGEST_DECAY / last)
     fitter = _Fitter(correlator, last, guess, tau_int, correlated)
     if ranges.t_min is None and not ranges.average:
         first = fitter.onset() or first
@@ -236,7 +240,12 @@ class _Fitter:
         unit = curve(np.array([0.0, self.guess]))[0]
         log = math.log(max(float(values.mean(axis=0)[-1] / unit[-1]), 1e-300))
         start = np.array([log, self.guess])
-        return fit_curve(curve, start, values, self.tau_int, self.correlated)
+        found = fit_curve(curve, start, values, self.tau_int, self.correlated)
+        log, mass = found.values
+        if self.correlator.periodic and mass < 0:  # with -mass the curve is the same
+            start = np.array([log - self.correlator.extent * mass, -mass])
+            found = fit_curve(curve, start, values, self.tau_int, self.correlated)
+        return found
 
     def two_states(self, first: int) -> CurveFit:
         """Fit two states from a time on, beginning with those of the late times."""

@@ -174,6 +174,18 @@ def test_noise_ends_the_range():
     assert (given.t_min, given.t_max, given.dof) == (2, 6, 3)
 
 
+def test_masses_of_noise_are_not_negative():
+    """The curve does not change with the sign of the mass, so that a fit finds either."""
+    found = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        values = cosh_correlator(rng, 60, 1.5, size=0.1, growth=1.2, extent=16)
+        with suppress(GaugeError):
+            found.append(fit_mass(correlator(values), Ranges(4, 7))[0])
+    assert len(found) > 5
+    assert all(one.mass.value > 0 and one.amplitude.value > 1e-12 for one in found)
+
+
 def test_averages_over_ranges():
     one = pion(excited=0.05, size=0.005)
     fit, series = fit_mass(one, Ranges(average=True))
