@@ -189,6 +189,10 @@ class Algorithm(Configurable, ABC):
         """Precision of links for which none is chosen."""
         return defaults.PRECISION
 
+    def live(self, record: tuple[Value, ...]) -> tuple[str, ...]:
+        """Return what progress displays show of the record of an update, in words."""
+        return ()
+
     def caution(self, precision: str) -> str:
         """Return a caution for runs in a precision, in one sentence; or nothing."""
         return ""

@@ -314,6 +314,13 @@ class HybridMonteCarlo(Algorithm):
         """The precision that quarks need, if there are any."""
         return PRECISION if self.values[QUARKS.name] else super().usual_precision
 
+    def live(self, record: tuple[Value, ...]) -> tuple[str, ...]:
+        """Return ΔH, and whether the trajectory was rejected."""
+        if not record:
+            return ()
+        delta, accepted = record[:2]
+        return (f"ΔH {delta:+.2g}{'' if accepted else ' (rejected)'}",)
+
     def caution(self, precision: str) -> str:
         """Return a caution for single precision; see `Algorithm.caution`."""
         if precision == "double":

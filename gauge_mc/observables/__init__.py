@@ -254,17 +254,6 @@ def live_observables(lattice: Lattice) -> list[Observable]:
     return [one.for_lattice(lattice) for one in OBSERVABLES.values() if one.is_live()]
 
 
-class LivePhysics:
-    """Values of `live_observables` as text, whether or not the run records them."""
-
-    def __init__(self, lattice: Lattice) -> None:
-        self._observables = live_observables(lattice)
-
-    def __call__(self, field: Field) -> str:
-        """Measure the observables, and return their values."""
-        return "  ".join(one.live(one.measure(field)) for one in self._observables)
-
-
 def observable_of_table(table: TableData) -> type[Observable] | None:
     """Return the observable that the header of a table names, or None if it is unknown."""
     name = table.header.get("observable", "").replace("_", "-")

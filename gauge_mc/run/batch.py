@@ -87,8 +87,9 @@ class Batch:
     def update(self) -> None:
         """Do one update of every chain."""
         self.records = self._update()
-        for chain in self.chains:
+        for n, chain in enumerate(self.chains):
             chain.sweep += 1
+            chain.record = self.records[n] if self.records else ()
         if self.tempering:
             self.tempering.after_update()
 

@@ -21,6 +21,8 @@ from gauge_mc.domain.layout import REALS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
+from gauge_mc.files.table import Value
+from gauge_mc.observables import live_observables
 from gauge_mc.registry import in_words
 from gauge_mc.run import checkpoint
 from gauge_mc.run.parameters import OF_SCANS, UNSTATED, Parameters
@@ -49,6 +51,8 @@ class Chain:
         With tempering, the number of the replica whose links the chain has.
     ladder : sequence of float
         The couplings of the chains with which it exchanges replicas, in ascending order.
+    record : tuple
+        What the algorithm records of the last update; see `Algorithm.columns`.
     """
 
     def __init__(
@@ -66,6 +70,16 @@ class Chain:
         self.sweep = sweep
         self.replica: int | None = None
         self.ladder: Sequence[float] = ()
+        self.record: tuple[Value, ...] = ()
+        self._live = live_observables(parameters.lattice)
+
+    def live(self) -> str:
+        """Measure what progress displays show of the links, and add what they show of the update.
+
+        All processes that share the lattice must call this method together.
+        """
+        of_links = [one.live(one.measure(self.field)) for one in self._live]
+        return "  ".join([*of_links, *self.parameters.algorithm.live(self.record)])
 
     @classmethod
     def begin(cls, parameters: Parameters, device: Device | DeviceGroup | None = None) -> Chain:

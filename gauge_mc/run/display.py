@@ -20,7 +20,6 @@ from gauge_mc import defaults
 from gauge_mc.devices.cache import watching
 from gauge_mc.notebook_bar import NotebookBar
 from gauge_mc.numbers import counted
-from gauge_mc.observables import LivePhysics
 from gauge_mc.random import GENERATORS
 from gauge_mc.run.chain import Chain
 from gauge_mc.run.convert import warning_of
@@ -164,17 +163,16 @@ def show_progress(parameters: Parameters, clock: Clock, console: Console) -> Ite
     Report
         Function to call after every update.
     """
-    physics = LivePhysics(parameters.lattice)
     if console.quiet:
-        yield partial(_report, clock, physics, None)
+        yield partial(_report, clock, None)
     elif console.is_jupyter:
-        yield partial(_report, clock, physics, _NotebookDisplay(parameters))
+        yield partial(_report, clock, _NotebookDisplay(parameters))
     elif console.is_terminal:
         with _Bar(parameters, console) as bar:
-            yield partial(_report, clock, physics, bar)
+            yield partial(_report, clock, bar)
     else:
         with announced_compilation(console):
-            yield partial(_report, clock, physics, _Lines(clock.began, console))
+            yield partial(_report, clock, _Lines(clock.began, console))
 
 
 @contextmanager
@@ -208,12 +206,12 @@ class _Display(Protocol):
         """Show the state of the chain."""
 
 
-def _report(clock: Clock, physics: LivePhysics, display: _Display | None, chain: Chain) -> None:
+def _report(clock: Clock, display: _Display | None, chain: Chain) -> None:
     """Show the chain if it is due. All processes measure, because each has a part of the field."""
     now = clock.tick()
     due = display is not None and display.due(chain, now)
     if chain.field.devices.processes.broadcast(due):
-        view = clock.view(chain, physics(chain.field))
+        view = clock.view(chain, chain.live())
         if display:
             display.show(view)
 

@@ -14,7 +14,6 @@ from dataclasses import asdict
 
 from gauge_mc.configurations.background import IN_FLIGHT, BackgroundWriter, prepare_writing
 from gauge_mc.errors import ChainError, GaugeError, UsageError
-from gauge_mc.observables import LivePhysics
 from gauge_mc.run.batch import Batch
 from gauge_mc.run.chain import Chain
 from gauge_mc.run.checkpoint import ChainState
@@ -105,7 +104,6 @@ class Session:
         self._outputs = [RunOutput(task, chain) for task, chain in chains]
         self._first_sweep, self._first_at = self.batch.sweep + 1, math.inf
         self._sampler = Sampler(work, self.batch, self._outputs)
-        self._physics = LivePhysics(self.batch.field.lattice)
         self._prepare_others()
         if not self._resuming:
             self._save_first()
@@ -223,7 +221,7 @@ class Session:
         p, field = self._work.parameters, self.batch.field
         if p.keeps_configs:
             prepare_writing(field.replicas[0], p.format)
-        self._physics(field.replicas[0])
+        self.batch.chains[0].live()
 
     def _advance(self) -> None:
         """Do one update, and measure and write what is due after it."""
@@ -350,5 +348,5 @@ class Session:
         if joules is not None:  # that of other processes is not known here
             joules = round(joules / len(self._outputs), 3) if processes.size == 1 else None
         for output in self._outputs:
-            physics = self._physics(output.chain.field) if processes.size == 1 else ""
+            physics = output.chain.live() if processes.size == 1 else ""
             output.record(rate, times, joules, physics)

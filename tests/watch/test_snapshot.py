@@ -2,6 +2,7 @@
 
 import html
 import os
+import re
 import shutil
 from contextlib import ExitStack
 from dataclasses import replace
@@ -15,7 +16,6 @@ from gauge_mc.analysis.timeseries.gamma_method import estimate
 from gauge_mc.errors import UsageError
 from gauge_mc.files.table import Table, read_table
 from gauge_mc.inspection.status import status
-from gauge_mc.observables import LivePhysics
 from gauge_mc.run import session
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
@@ -119,7 +119,8 @@ def test_a_run_at_work_is_followed(run):
     assert watcher.snapshot().state == "stopped"
 
 
-def test_a_run_that_thermalises_shows_its_physics(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("algorithm", "words"), [("heatbath", ""), ("hmc:steps=4", "  ΔH ")])
+def test_a_run_that_thermalises_shows_its_physics(algorithm, words, tmp_path, monkeypatch):
     """Nothing is recorded in tables then, and a quiet run shows nothing itself."""
     monkeypatch.setattr(session, "RECORD_SECONDS", 0.0)
     known, shown = [], []
@@ -128,13 +129,14 @@ def test_a_run_that_thermalises_shows_its_physics(tmp_path, monkeypatch):
         snapshot = Watcher(tmp_path).snapshot()
         page = html.unescape(str(parts_of(snapshot)))
         shown.append((snapshot.runs[0].physics, page, status(tmp_path).lines().get("now", "")))
-        known.append(LivePhysics(chain.field.lattice)(chain.field))
+        known.append(chain.live())
 
     parameters = {"lattice": "4x4x4x4", "thermalize": 4, "configs": 1, "separation": 1}
-    generate(**parameters, output=tmp_path, progress=False, on_update=look)
+    generate(**parameters, algorithm=algorithm, output=tmp_path, progress=False, on_update=look)
     assert len(set(known)) == 5
-    for words, texts in zip(known, shown[1:], strict=False):  # recorded after it was looked at
-        assert all(words in text for text in texts)
+    assert all(re.match(rf"plaquette 0\.\d+  Polyakov loop .*{words}", one) for one in known)
+    for one, texts in zip(known, shown[1:], strict=False):  # recorded after it was looked at
+        assert all(one in text for text in texts)
     assert not status(tmp_path).physics
 
 
