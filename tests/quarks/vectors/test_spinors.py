@@ -75,6 +75,6 @@ def test_what_is_refused(rng):
     with pytest.raises(UsageError, match="no precision 'singel' of spinors; did you mean 'single'"):
         SpinorField.empty(field, "singel")
     two = SpinorField.empty(field, count=2)
-    with pytest.raises(GaugeError, match="The array has 1 vectors, but the field has 2"):
+    with pytest.raises(GaugeError, match="The array has 1 vector, but the field has 2"):
         two.restore(np.zeros((4, 2, 2, 2, 4, 3)))
     assert repr(two) == "<SpinorField 2x2x2x4, 2 vectors on all sites, double>"
