@@ -285,8 +285,8 @@ class DynamicalQuarks(OptionItem):
             )
         if self.level and len(self.level) not in (1, len(self.masses)):
             raise UsageError(
-                f"--level has {counted(len(self.level), 'level')}; give one level, or one for "
-                f"each mass of --quarks, which are {len(self.masses)}."
+                f"--level has {counted(len(self.level), 'level')}, and the number of masses of "
+                f"--quarks is {len(self.masses)}; give one level, or one for each mass."
             )
 
     def _check_operator(self) -> None:

@@ -1346,7 +1346,10 @@ SCENARIOS += [
         ),
     ),
     Scenario(
-        ("--level has {}; give one level, or one for each mass of --quarks, which are {}."),
+        (
+            "--level has {}, and the number of masses of --quarks is {}; give one level, or one "
+            "for each mass."
+        ),
         (
             "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
             "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "

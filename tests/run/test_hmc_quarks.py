@@ -209,7 +209,7 @@ def test_all_terms_draw_different_numbers():
         ({"quarks": "kappa=0.1:heavier=mu=0.2/mu=0.1"}, "--heavier is mu=0.2/mu=0.1, but one"),
         (
             {"quarks": "kappa=0.1:level=0,1"},
-            "--level has 2 levels; give one level, or one for each",
+            "--level has 2 levels, and the number of masses of --quarks is 1; give one level, or",
         ),
         ({"quarks": "kappa=0.1:level=4"}, "--quarks asks for level 4, but the last one is 1"),
         (
