@@ -52,7 +52,7 @@ class Chain:
     ladder : sequence of float
         The couplings of the chains with which it exchanges replicas, in ascending order.
     record : tuple
-        What the algorithm records of the last update; see `Algorithm.columns`.
+        Record of the last update by the algorithm; see `Algorithm.columns`.
     """
 
     def __init__(

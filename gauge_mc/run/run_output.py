@@ -44,10 +44,15 @@ class RunOutput:
         The run, with its lock and its parameters.
     chain : Chain
         The chain of the run.
+
+    Attributes
+    ----------
+    physics : str
+        Observables on the links, as text, which are recorded with the progress.
     """
 
     def __init__(self, task: ChainTask, chain: Chain) -> None:
-        self.task, self.chain = task, chain
+        self.task, self.chain, self.physics = task, chain, ""
         self._tables: dict[Measurement, Table] = {}
         self._secondary: dict[Measurement, dict[str, Table]] = {}
 
@@ -149,9 +154,7 @@ class RunOutput:
         for tables in self._secondary.values():
             yield from tables.values()
 
-    def record(
-        self, rate: float, times: dict[str, float], joules: float | None, physics: str
-    ) -> None:
+    def record(self, rate: float, times: dict[str, float], joules: float | None) -> None:
         """Record the progress in the lock file, where other processes can read it.
 
         Parameters
@@ -162,12 +165,10 @@ class RunOutput:
             Shares of the session's time in seconds.
         joules : float or None
             Energy of the run in this session; None if it is not available.
-        physics : str
-            Observables on the present links, as text.
         """
         lock = self.task.lock
         if lock:
-            holder = replace(lock.holder, sweep=self.chain.sweep, rate=rate, physics=physics)
+            holder = replace(lock.holder, sweep=self.chain.sweep, rate=rate, physics=self.physics)
             lock.record(replace(holder, times=times, joules=joules))
 
 

@@ -41,6 +41,9 @@ FULL_DISK = "a full disk"
 RECORD_SECONDS = 1.0
 """Time in seconds between two records of the progress in the lock file."""
 
+LIVE_SHARE = 0.01
+"""Largest share of the time in which observables are measured for these records alone."""
+
 
 def carry_out(work: SessionPlan) -> tuple[tuple[Chain, ...], str | None]:
     """Carry out the remaining part of a run, or of all runs of a batch.
@@ -98,7 +101,7 @@ class Session:
         self._stopped_by_user = False
         self._update_time = self._last_write = 0.0
         self._writer = BackgroundWriter()
-        self._recorded_at = self._looked_at = -math.inf
+        self._recorded_at = self._looked_at = self._live_from = -math.inf
         self._set_up_chains()
         chains = zip(work.tasks, self.batch.chains, strict=True)
         self._outputs = [RunOutput(task, chain) for task, chain in chains]
@@ -347,6 +350,16 @@ class Session:
         joules = self._work.energy.read() if self._work.energy else None
         if joules is not None:  # that of other processes is not known here
             joules = round(joules / len(self._outputs), 3) if processes.size == 1 else None
+        if processes.size == 1 and now >= self._live_from:
+            self._measure_physics()
         for output in self._outputs:
-            physics = output.chain.live() if processes.size == 1 else ""
-            output.record(rate, times, joules, physics)
+            output.record(rate, times, joules)
+
+    def _measure_physics(self) -> None:
+        """Measure what is recorded with the progress, and let its share of the time be small."""
+        self._work.devices.synchronize()
+        began = time.monotonic()
+        for output in self._outputs:
+            output.physics = output.chain.live()
+        ended = time.monotonic()
+        self._live_from = ended + (ended - began) / LIVE_SHARE

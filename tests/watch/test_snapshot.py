@@ -1,6 +1,7 @@
 """Snapshots: made of the files of runs alone, cheaply, and with everything that is measured."""
 
 import html
+import math
 import os
 import re
 import shutil
@@ -123,6 +124,7 @@ def test_a_run_at_work_is_followed(run):
 def test_a_run_that_thermalises_shows_its_physics(algorithm, words, tmp_path, monkeypatch):
     """Nothing is recorded in tables then, and a quiet run shows nothing itself."""
     monkeypatch.setattr(session, "RECORD_SECONDS", 0.0)
+    monkeypatch.setattr(session, "LIVE_SHARE", math.inf)
     known, shown = [], []
 
     def look(chain):
