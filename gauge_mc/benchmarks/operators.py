@@ -7,6 +7,7 @@ import statistics
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self, cast
 
 from gauge_mc.benchmarks.quarks import KAPPA, flops_per_site
@@ -412,12 +413,9 @@ def launches_per_iteration(
     operator = TimedOperator(**{**timed.values, **rehearsed}).made(field)
     source = SpinorField.empty(field, fifth=operator.fifth)
     solver = _solver(kind, operator, precision, source)
-    if solver.ahead:
-        assert solver.ahead.iterate
-        before = actors[0].launches
-        solver.ahead.iterate()
-        return actors[0].launches - before
     solver.done[:] = True  # the residual is 0, by which nothing is divided then
+    iterate = solver.ahead.iterate if solver.ahead else partial(solver.repeat, 1)
+    assert iterate
     before = actors[0].launches
-    Solver.repeat(solver, 1)
+    iterate()
     return actors[0].launches - before
