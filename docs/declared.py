@@ -17,7 +17,7 @@ from typing import Any
 
 from griffe import Attribute, Class, Docstring, Extension
 
-from gauge_mc.results import documented, in_plain_words
+from gauge_mc.results import DECLARED, documented, in_plain_words
 
 
 class DeclaredFields(Extension):
@@ -57,6 +57,8 @@ def default_of(one: Field[Any]) -> str | None:
         return repr(one.default_factory())
     if one.default is MISSING:
         return None
+    if "default" in one.metadata.get(DECLARED, {}):  # words, such as those of one that depends
+        return "..."
     try:
         ast.literal_eval(shown := repr(one.default))
     except (ValueError, SyntaxError):

@@ -214,7 +214,7 @@ def test_the_python_reference_shows_values_instead_of_declarations():
     defaults = {one.name: str(one.default) for one in run.parameters}
     assert defaults["seed"] == "1"
     assert defaults["group"] == "'su2'"
-    assert defaults["lattice"] == defaults["beta"] == "..."
+    assert defaults["lattice"] == defaults["beta"] == defaults["precision"] == "..."
     known = {one.name: str(one.default) for one in status.parameters if one.default}
     assert known["times"] == "{}"
     assert {*known.values()} == {"0", "None", "{}", "''"}
