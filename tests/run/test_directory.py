@@ -79,7 +79,8 @@ def test_only_one_process_holds_a_run_and_a_dead_one_does_not(tmp_path, other):
     assert not run.holder()[1]
     begin(run)
     with run.locked() as lock:
-        lock.record(dataclasses.replace(lock.holder, sweep=12, rate=0.5, joules=8.5))
+        progress = {"sweep": 12, "rate": 0.5, "joules": 8.5, "physics": "plaquette 0.5"}
+        lock.record(dataclasses.replace(lock.holder, **progress))
     assert dataclasses.astuple(run.holder()[0])[1:] == (
         os.getpid(),
         lock.holder.since,
@@ -87,6 +88,7 @@ def test_only_one_process_holds_a_run_and_a_dead_one_does_not(tmp_path, other):
         0.5,
         {},
         8.5,
+        "plaquette 0.5",
     )
 
 
