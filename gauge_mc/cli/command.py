@@ -54,11 +54,12 @@ class DescribedCommand(typer.core.TyperCommand):
         show_help(self, ctx, self.lists())
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments, and refuse an unknown option in a sentence that says what to do."""
+        """Read the arguments, and refuse unknown ones in a sentence that says what to do."""
         if ctx.resilient_parsing:
             leave_values(self.get_params(ctx))
+        takes_more, ctx.allow_extra_args = ctx.allow_extra_args, True
         try:
-            return super().parse_args(ctx, args)
+            rest = super().parse_args(ctx, args)
         except Exception as error:
             # The classes of these exceptions depend on the version of Typer.
             if type(error).__name__ == "MissingParameter":
@@ -66,13 +67,24 @@ class DescribedCommand(typer.core.TyperCommand):
             if type(error).__name__ != "NoSuchOption":
                 raise
             flag = str(getattr(error, "option_name", ""))
-        raise UsageError(f"{flag} is not an option of {ctx.command_path}{self.advice(ctx, flag)}")
+            text = f"{flag} is not an option of {ctx.command_path}{self.advice(ctx, flag)}"
+            raise UsageError(text) from error
+        if rest and not (takes_more or ctx.resilient_parsing):
+            raise UsageError(self.excess(ctx, rest[0]))
+        return rest
 
     def missing(self, ctx: Any) -> str:
         """Return the message that words are missing which the command needs."""
         needed = in_words([*needed_words(one for one in self.get_params(ctx) if one.required)])
         example = f", as in gauge-mc {ctx.info_name} {self.example}" if self.example else ""
         return f"gauge-mc {ctx.info_name} needs {needed}{example}."
+
+    def excess(self, ctx: Any, word: str) -> str:
+        """Return the message that the command does not take a word."""
+        has_card = any("--card" in one.opts for one in self.get_params(ctx))
+        is_card = has_card and word.endswith(".toml")
+        advice = "a run card follows --card" if is_card else "--help shows what it takes"
+        return f"{word!r} is not an argument of {ctx.command_path}; {advice}."
 
     def advice(self, ctx: Any, flag: str) -> str:
         """Return the end of the message about an unknown option."""
@@ -242,6 +254,13 @@ class OneOfKind(DescribedCommand):
     """The subcommand of one thing, which has the options of that thing."""
 
     kind: Subcommands
+
+    def excess(self, ctx: Any, word: str) -> str:
+        """Return the message that the command does not take a word."""
+        has_card = any("--card" in one.opts for one in self.get_params(ctx))
+        is_card = has_card and word.endswith(".toml")
+        advice = "a run card follows --card" if is_card else "--help shows what it takes"
+        return f"{word!r} is not an argument of {ctx.command_path}; {advice}."
 
     def advice(self, ctx: Any, flag: str) -> str:
         """Return the end of the message about an unknown option."""

@@ -119,6 +119,9 @@ def test_flags_have_no_value():
         ("fit", "needs a name, as in gauge-mc fit anisotropy; choose anisotropy, baryons, "),
         ("measure --json", "needs a name, as in gauge-mc measure baryons; choose baryons, "),
         ("generate --group zu8", "There is no group 'zu8'; did you mean 'su8'?"),
+        ("generate card.toml", "not an argument of gauge-mc generate; a run card follows --card."),
+        ("generate --quiet yes", "'yes' is not an argument of gauge-mc generate; --help shows"),
+        ("watch a b.toml", "'b.toml' is not an argument of gauge-mc watch; --help shows what it"),
     ],
 )
 def test_misspelt_words_get_advice(words, sentence):
