@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from threading import RLock
+from threading import Lock, RLock
 from typing import Any, ClassVar, TypeVar
 
 from gauge_mc.errors import GaugeError
@@ -435,7 +435,14 @@ def _evaluate(text: str, known: dict[str, int]) -> int:
                 return int(OPERATORS[type(op)](value(left), value(right)))
         raise LookupError(text)
 
-    return value(ast.parse(text.replace("/", "//"), mode="eval").body)
+    with _PARSING:
+        parsed = ast.parse(text.replace("/", "//"), mode="eval")
+    return value(parsed.body)
+
+
+_PARSING = Lock()
+"""Held while an expression is parsed: before Python 3.11.8 two threads may not do so side by side
+(https://github.com/python/cpython/issues/106905)."""
 
 
 @cache
