@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -57,7 +57,8 @@ class CachedHash:
 
     @cached_property
     def _hash(self) -> int:
-        return hash(astuple(self))  # type: ignore[call-overload]
+        # Not `astuple`, which copies all that the values contain.
+        return hash(tuple(getattr(self, one.name) for one in fields(self)))  # type: ignore[arg-type]
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the hash, which differs between processes."""
