@@ -691,6 +691,22 @@ SCENARIOS += [
         ),
     ),
     Scenario(
+        "a run card follows --card",
+        "generate card.toml",
+        "a run card follows --card",
+        "generate --card card.toml --output from-card",
+        write=(
+            "card.toml",
+            'lattice = "4x4x4x4"\nbeta = 5.7\nthermalize = 0\nconfigs = 1\nseparation = 1\n',
+        ),
+    ),
+    Scenario(
+        "--help shows what it takes",
+        "status run run",
+        "--help shows what it takes",
+        "status --help",
+    ),
+    Scenario(
         "--card is for --hmc; add it, or leave out --card.",
         "bench --lattice 4x4x4x4 --seconds 0.05 --backend cpu --threads 1 --card x.toml",
         "leave out --card",
