@@ -9,19 +9,18 @@ struct PartialSums {
     int parts, values, levels;
 };
 
-constexpr int LOADS_AT_A_TIME = 16;
+constexpr int LOADS_AT_A_TIME = 32;
 
 // The sum of the numbers n of all parts of a slice, each of which has so many.
 INLINE double sum_of_parts(const double* slice, int parts, int numbers, int n) {
     const double* const first = slice + n;
     double sum = 0;
-    int i = 0;
-    for (; i + LOADS_AT_A_TIME <= parts; i += LOADS_AT_A_TIME) {
+    ROLLED for (int i = 0; i < parts; i += LOADS_AT_A_TIME) {
         double part[LOADS_AT_A_TIME];
-        UNROLL for (int j = 0; j < LOADS_AT_A_TIME; j++) part[j] = first[(long long)(i + j) * numbers];
-        UNROLL for (int j = 0; j < LOADS_AT_A_TIME; j++) sum += part[j];
+        UNROLL for (int j = 0; j < LOADS_AT_A_TIME; j++)
+            part[j] = i + j < parts ? first[(long long)(i + j) * numbers] : 0.0;
+        UNROLL for (int j = 0; j < LOADS_AT_A_TIME; j++) sum += part[j];  // never -0, so that + 0 changes nothing
     }
-    for (; i < parts; i++) sum += first[(long long)i * numbers];
     return sum;
 }
 
