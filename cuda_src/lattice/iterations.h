@@ -36,6 +36,7 @@ struct Arguments {
     double* state;                 // [row][vector]
     double* factors;               // [factor][vector][s][re, im]
     int* halted;                   // [HALTS]
+    int* seen;                     // the same in the memory of the host, unless null
     int part, stages, vectors, fifth;
     int own_halt, other_halt;       // the numbers of the halt that this part sets, and of that of the part before
     int first_summed, summed;       // the first vector of the kernels whose sums these are, and their number
@@ -84,8 +85,9 @@ template <int ROWS> struct WatchedVector {
 // The halt on which a part depends is not the one that it sets, since its threads begin and end at different times.
 INLINE bool was_halted(const Arguments& a) { return a.halted[a.other_halt] != 0; }
 INLINE void halt(const Arguments& a, int why) {
-    int& own = a.halted[a.own_halt];
-    if (own == 0) own = why;
+    if (a.halted[a.own_halt] != 0) return;
+    a.halted[a.own_halt] = why;
+    if (a.seen) a.seen[a.own_halt] = why;
 }
 
 template <class Each> INLINE void each_of(const Arguments& a, const Site& site, int vectors, Each each) {

@@ -293,6 +293,9 @@ class StreamedDevice(Device, Protocol):
     def join(self) -> None:
         """Make later work wait for all work issued on the side stream so far."""
 
+    def swap_streams(self) -> None:
+        """Issue later work on the side stream, or again on the other one."""
+
 
 @dataclass(frozen=True)
 class Offer:

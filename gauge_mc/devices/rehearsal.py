@@ -174,6 +174,9 @@ class RehearsalDevice:
     def join(self) -> None:
         """Do nothing."""
 
+    def swap_streams(self) -> None:
+        """Do nothing."""
+
     def prepare_copies(self, copies: Sequence[Copy], nbytes: int) -> Callable[[], NoEvent]:
         """Return a call that does nothing."""
         return partial(NoEvent)

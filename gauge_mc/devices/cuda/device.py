@@ -372,6 +372,10 @@ class CudaDevice:
         self.activate()
         self.stream.wait_for_event(self._joined.record(self.side_stream))
 
+    def swap_streams(self) -> None:
+        """Issue later work on the side stream, or again on the other one."""
+        self.stream, self.side_stream = self.side_stream, self.stream
+
     def prepare_copies(self, copies: Sequence[Copy], nbytes: int) -> Callable[[], Any]:
         """Return a call that issues copies to GPUs; see `Device.prepare_copies`.
 

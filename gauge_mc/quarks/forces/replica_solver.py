@@ -382,9 +382,7 @@ class _GradientLaunches:
 
         def iterate() -> None:
             apply_adjoint()
-            q_q.launch()
-            take_curvature()
-            apply_rest()
+            made.beside([q_q.launch, take_curvature], [apply_rest])
             step(0)
             take_residual()
             turn(0, 1)

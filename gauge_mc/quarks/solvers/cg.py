@@ -92,9 +92,7 @@ class ConjugateGradients(Solver):
             q_q.launch()
             take_curvature()
             step(0)
-            take_residual()
-            apply_r()
-            s_s.launch()
+            made.beside([take_residual], [apply_r, s_s.launch])
             take_direction()
             advance()
 

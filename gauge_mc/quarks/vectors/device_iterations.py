@@ -11,12 +11,12 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.devices.base import Event, Launch, repeated
+from gauge_mc.devices.base import Event, Launch, StreamedDevice, repeated
 from gauge_mc.devices.kernels import ANY_VARIANT, Kernel
 from gauge_mc.devices.source import constants, source_folder
 from gauge_mc.devices.structures import geometry_structure
@@ -140,7 +140,7 @@ class DeviceIterations:
         shape = r.count, r.fifth or 1, r.field.lattice.t
         self.slabs = [SlabState(one, parts, kernel, arithmetic, *shape) for one in r.slabs]
         self._first = self.slabs[0].device
-        self._seen = self._first.pinned_memory(AHEAD * HALTS * HALT_BYTES).view(np.int32)
+        self._seen = self._first.pinned_memory(HALTS * HALT_BYTES).view(np.int32)
         self._last_run = 0.0, 1
 
     def factors(self, part: int, **names: str) -> list[OnDevice]:
@@ -164,7 +164,7 @@ class DeviceIterations:
 
         def launches(stages: int, some: Sequence[GroupSums]) -> list[Launch]:
             return [
-                own.launch(part, stages, group.first, group.sums[n], slabs, n, products)
+                own.launch(part, stages, group.first, group.sums[n], slabs, n, products, self._seen)
                 for group in some
                 for n, own in enumerate(slabs)
             ]
@@ -181,6 +181,22 @@ class DeviceIterations:
                 launch()
 
         return call
+
+    def beside(self, some: Sequence[Launch], others: Sequence[Launch]) -> None:
+        """Launch some kernels that run at the same time as others, on devices that can do so."""
+        devices = [one.device for one in self.slabs if one.device.has_side_stream]
+        streamed = [cast(StreamedDevice, one) for one in devices]
+        for device in streamed:
+            device.fork()
+            device.swap_streams()
+        for launch in some:
+            launch()
+        for device in streamed:
+            device.swap_streams()
+        for launch in others:
+            launch()
+        for device in streamed:
+            device.join()
 
     def record(self, iterate: Callable[[], object]) -> Launch:
         """Return a call that repeats the launches of an iteration; see `Device.recorded`."""
@@ -207,15 +223,15 @@ class DeviceIterations:
         self.state[NEXT : NEXT + KEPT] = self.state[:KEPT]
         for slab in self.slabs:
             slab.begin(self.state)
+        self._seen[:] = 0
         self._devices.fence()
         before, began = self["ITERATIONS"], time.monotonic()
-        waiting = deque(map(self._begin, np.split(self._seen, AHEAD)[: self.given_at_once]))
+        waiting = deque(self._begin() for _ in range(self.given_at_once))
         while True:
-            event, seen = waiting.popleft()
-            event.synchronize()
-            if seen.any():
+            waiting.popleft().synchronize()
+            if self._seen.any():
                 break
-            waiting.append(self._begin(seen))
+            waiting.append(self._begin())
         halts = self.slabs[0].read(self.state)
         self._devices.synchronize()
         count = 1 + int((self["ITERATIONS"] - before).max())
@@ -245,11 +261,11 @@ class DeviceIterations:
         found.real, found.imag = self.state[n], self.state[n + 1]
         return found
 
-    def _begin(self, seen: NDArray[np.int32]) -> tuple[Event, NDArray[np.int32]]:
-        """Begin an iteration, and to look whether it has halted."""
+    def _begin(self) -> Event:
+        """Begin an iteration; return an event at its end."""
         assert self.iterate
         self.iterate()
-        return self.slabs[0].look(seen), seen
+        return self._first.event()
 
 
 class SlabState:
@@ -303,10 +319,6 @@ class SlabState:
         data = np.append(state.view(np.uint8), np.zeros(HALTS * HALT_BYTES, np.uint8))
         self.device.write(self._memory, 0, data)
 
-    def look(self, seen: NDArray[np.int32]) -> Event:
-        """Begin to fetch why the search has halted."""
-        return self.device.download(seen.view(np.uint8), self._halts)
-
     def read(self, state: NDArray[np.float64]) -> NDArray[np.int32]:
         """Wait for all work, read the state, and return why the search has halted."""
         found = self.device.read(self._memory, 0, self._state_bytes + HALTS * HALT_BYTES)
@@ -328,6 +340,7 @@ class SlabState:
         slabs: Sequence[SlabState],
         number: int,
         products: slice,
+        seen: NDArray[np.int32],
     ) -> Launch:
         """Return a call that carries out stages of a part.
 
@@ -345,6 +358,8 @@ class SlabState:
             The number of this one.
         products : slice
             The products whose sums are needed.
+        seen : ndarray of int32, shape (HALTS,)
+            Memory of the host in which the first slab notes why the search has halted.
         """
         (x, y, z), place = self.layout.extents, self._parts.index(part)
         own = len(self.layout.times)
@@ -359,6 +374,7 @@ class SlabState:
             state=self.state,
             factors=self._factors,
             halted=self._halts,
+            seen=seen.ctypes.data if number == 0 else 0,
             part=part,
             stages=stages,
             vectors=self._vectors,
