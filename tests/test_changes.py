@@ -157,6 +157,15 @@ def test_instructions_that_differ_between_machines_are_found():
     assert CUDA.loose(strict + others) == ["add.f32", "mul.f32", "rsqrt.approx.ftz.f32"]
 
 
+@pytest.mark.parametrize("early", ["ld.global.f32 %f1, [%rd1];", "@!%p1 st.shared.f64 [a], %fd1;"])
+def test_kernels_that_need_the_memory_before_they_wait_are_found(early):
+    wait = f"ld.param.u64 %rd1, [k_param_0];\n{CUDA.wait};\n{early}\n"
+    good = f".version 9.0\n.visible .entry one(\n.param .u64 a)\n{{\n{wait}}}\n"
+    assert CUDA.hasty(good + good.replace("one", "two")) == []
+    assert CUDA.hasty(good + good.replace("one", "two").replace(wait, early + wait)) == ["two"]
+    assert CUDA.hasty(good.replace(CUDA.wait, "")) == ["one"]
+
+
 def test_strict_variants_of_every_kernel_of_links_are_compiled():
     kernel = Kernel("flow_stage")
     found = cover([(kernel, one) for one in variants(kernel)])

@@ -189,6 +189,14 @@ INLINE void wait_for_grid(unsigned* arrived, unsigned target) {
     __syncthreads();
 }
 
+// Wait until the launches before this one have ended, and let the blocks of the next one begin as soon as there is room.
+// Blocks wait only if a graph has let them begin early; see gauge_mc/devices/cuda/early_starts.py.
+INLINE void wait_for_launches() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 constexpr int SWEEP = 8;            // steps of a sweep: four directions, two parities
 constexpr int SWEEP_THREADS = 256;  // maximum number of threads per block if whole sweeps run in one launch
 template <class A> struct Steps {
@@ -198,6 +206,7 @@ template <class A> struct Steps {
 #define SITE_KERNEL(NAME, BODY)                                                                \
     extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)                      \
         NAME(const Arguments a, const Tile tile) {                                             \
+        wait_for_launches();                                                                   \
         const Site site = my_site(a, tile);                                                    \
         if (in_work(a, site)) BODY(a, site);                                                   \
     }
@@ -205,6 +214,7 @@ template <class A> struct Steps {
 #define PAIRED_KERNEL(NAME, BODY)                                                              \
     extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)                      \
         NAME(const Arguments a, const Tile tile) {                                             \
+        wait_for_launches();                                                                   \
         Site site = site_in_tile<true>(a, tile, blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.z); \
         if (!in_work(a, site)) return;                                                         \
         ROLLED for (int parity = 0; parity < 2; parity++) {                                    \
@@ -214,7 +224,7 @@ template <class A> struct Steps {
         }                                                                                      \
     }
 
-// What a block of a SHARED_KERNEL has in common: memory, a barrier, and sites, with this thread's number among the threads
+// Memory, a barrier and sites that a block of a SHARED_KERNEL has in common, with this thread's number among the threads
 // with the same share.
 #define BLOCKS_HAVE_MEMORY 1
 #define BLOCK_MEMORY __shared__
@@ -231,6 +241,7 @@ struct BlockSites {
 #define SHARED_KERNEL_IN_TWO(NAME, BODY, IN_TWO, SECOND)                                       \
     extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)                      \
         NAME(const Arguments a, const Tile tile) {                                             \
+        wait_for_launches();                                                                   \
         const int thread = tile.threads.quotient(threadIdx.z), block = tile.blocks.quotient(blockIdx.z); \
         const int thread_z = threadIdx.z - thread * (int)tile.threads.divisor;                 \
         const int tile_z = blockIdx.z - block * (int)tile.blocks.divisor;                      \
@@ -250,6 +261,7 @@ struct BlockSites {
     extern "C" __global__ void __launch_bounds__(SWEEP_THREADS, 1) NAME##_sweep(               \
         const __grid_constant__ Steps<Arguments> steps, const Tile tile, unsigned* arrived,    \
         unsigned before, int times) {                                                          \
+        wait_for_launches();                                                                   \
         const unsigned blocks = gridDim.x * gridDim.y * gridDim.z;                             \
         ROLLED for (int i = 0; i < SWEEP * times; i++) {                                       \
             const Arguments& a = steps.step[i % SWEEP];                                        \
@@ -264,6 +276,7 @@ struct BlockSites {
 #define SUM_KERNEL_IN_PARTS(NAME, K, PARTS, BODY)                                              \
     extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)                      \
         NAME(const Arguments a, const Tile tile) {                                             \
+        wait_for_launches();                                                                   \
         real values[K] = {};                                                                   \
         BODY(a, my_site(a, tile), values);                                                     \
         store_block_sums<PARTS>(a.geometry, values, a.sums);                                   \
@@ -272,6 +285,7 @@ struct BlockSites {
 #define SLICES_SUM_KERNEL(NAME, SLICES, K, BLOCKS, BODY)                                       \
     extern "C" __global__ void __launch_bounds__(MAX_THREADS, BLOCKS)                          \
         NAME(const Arguments a, const Tile tile) {                                             \
+        wait_for_launches();                                                                   \
         __shared__ real memory[SLICES * K][MAX_THREADS];                                       \
         SliceValues<SLICES, K> values = {a.geometry, memory};                                  \
         const Columns columns = my_columns(a, tile);                                           \

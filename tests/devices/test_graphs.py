@@ -48,7 +48,7 @@ class Gpu:
         self.noted.append(f"{self.number} waits for {event}")
 
 
-def recorded(driver, noted, others=0, fails=False):
+def recorded(driver, noted, others=0, fails=False, early=None):
     """Launches that note whether they are recorded."""
 
     def launch():
@@ -59,7 +59,7 @@ def recorded(driver, noted, others=0, fails=False):
 
     gpus = [Gpu(n, noted) for n in range(1, others + 2)]
     functions = GraphFunctions.of(driver, CUDA_NAMES)
-    return RecordedLaunches(launch, gpus[0], gpus[1:], DriverError, functions)
+    return RecordedLaunches(launch, gpus[0], gpus[1:], DriverError, functions, early)
 
 
 def test_launches_are_recorded_by_the_second_call():
@@ -109,3 +109,26 @@ def test_launches_are_repeated_one_by_one_where_there_are_no_graphs(failing):
     assert noted.count("launched") == 3
     assert driver.calls.count("cuStreamBeginCapture_v2") == (failing != "the driver")
     assert not driver.records
+
+
+@pytest.mark.parametrize("refuses", ["nobody", "the graph", "the driver"])
+def test_a_graph_whose_launches_cannot_begin_early_is_recorded_again(refuses):
+    driver, noted = Driver(), []
+
+    def early(graph):
+        noted.append("early")
+        driver.failing = ("cuGraphInstantiateWithFlags",) if refuses == "the driver" else ()
+        return refuses != "the graph"
+
+    def destroyed(graph, destroy=driver.cuGraphDestroy):
+        driver.failing = ()
+        return destroy(graph)
+
+    driver.cuGraphDestroy = destroyed
+    call = recorded(driver, noted, early=early)
+    for _ in range(3):
+        call()
+    again = [] if refuses == "nobody" else ["event of 1", "recorded"]
+    assert noted == ["launched", "event of 1", "recorded", "early", *again]
+    assert driver.calls.count("cuGraphLaunch") == 2
+    assert driver.calls.count("cuGraphDestroy") == 1 + bool(again)

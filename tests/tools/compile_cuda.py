@@ -193,6 +193,9 @@ PTX = re.compile(
 0, and sums and products without a rounding, which the assembler may fuse.
 """
 
+MEMORY = re.compile(r"^\s*(?:@!?%p\d+\s+)?(?:ld|st|atom|red)\.(?!param)", re.MULTILINE)
+"""Instructions of PTX that need the memory, without those that read arguments."""
+
 LLVM = re.compile(
     r"""
     \b( f(?:add|sub|mul|div|neg|rem)\ (?:\w+\ )*?(?:fast|reassoc|arcp|contract|afn)
@@ -232,10 +235,18 @@ class Toolchain:
     """Further files on which variants depend."""
     others: Sequence[str]
     """Patterns of headers that are not read."""
+    wait: str = ""
+    """Instruction, if there is one, that kernels must have before any that needs the memory."""
 
     def loose(self, text: str) -> list[str]:
         """Return the instructions that are not the same on all machines, each once."""
         return sorted({"".join(found) for found in self.pattern.findall(text)})
+
+    def hasty(self, text: str) -> list[str]:
+        """Return the functions that need the memory before they wait for the launch before."""
+        functions = [one.partition("(") for one in text.split(".entry")[1:]]
+        before = [(name.strip(), body.partition(self.wait)) for name, _, body in functions]
+        return [name for name, (a, waits, _) in before if not waits or MEMORY.search(a)]
 
     def key(self, kernel: Kernel) -> str:
         """Return the name under which the digest of a kernel is recorded."""
@@ -254,6 +265,7 @@ TOOLCHAINS = {
         pattern=PTX,
         own=(),
         others=("arch/cpu*.h", "arch/hip.h"),
+        wait="griddepcontrol.wait",
     ),
     "hip": Toolchain(
         name="HIP",
@@ -348,6 +360,8 @@ def check_strict(
 ) -> None:
     """Compile a strict kernel to text, and refuse instructions that are not those of IEEE 754.
 
+    Refuse kernels, too, that need the memory too early.
+
     Raises
     ------
     GaugeError
@@ -356,7 +370,13 @@ def check_strict(
     output = folder / f"{kernel.name}.ptx"
     words = [new for one in command for new in tools.text.get(one, [one])]
     run_compiler(kernel.name, unit, words, output)
-    if found := tools.loose(output.read_text()):
+    text = output.read_text()
+    if tools.wait and (found := tools.hasty(text)):
+        raise GaugeError(
+            f"In the kernel {kernel.name}, {', '.join(found)} needs the memory before it waits for "
+            "the launch before it: call wait_for_launches first."
+        )
+    if found := tools.loose(text):
         raise GaugeError(
             f"The strict variant of the kernel {kernel.name} has {', '.join(found)}, whose results "
             "depend on the machine; compute them from operations of IEEE 754."

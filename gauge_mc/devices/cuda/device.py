@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 
 from gauge_mc.devices.base import Buffer, Copy, Device, Event, Launch, Offer
 from gauge_mc.devices.cache import compiled
+from gauge_mc.devices.cuda import early_starts
 from gauge_mc.devices.cuda.bounds import Bounds, TunedBounds, candidates, default_bounds
 from gauge_mc.devices.cuda.compiler import GpuCompiler, usable_compiler
 from gauge_mc.devices.cuda.driver import INSTALL, LEAST_CAPABILITY, driver_library, load_driver
+from gauge_mc.devices.cuda.early_starts import EarlyStarts
 from gauge_mc.devices.cuda.graphs import CUDA_NAMES, GraphFunctions, RecordedLaunches
 from gauge_mc.devices.cuda.kernel import (
     WARP,
@@ -165,6 +167,10 @@ class CudaDevice:
     @staticmethod
     def _graph_functions() -> GraphFunctions | None:
         return GraphFunctions.of(driver_library(), CUDA_NAMES)
+
+    def _early_starts(self) -> EarlyStarts | None:
+        able = self._device.compute_capability() >= early_starts.LEAST_CAPABILITY
+        return EarlyStarts.of(driver_library()) if able else None
 
     @staticmethod
     def _architecture_of(device: Any, ordinal: int) -> str:
@@ -354,8 +360,8 @@ class CudaDevice:
 
     def recorded(self, launches: Callable[[], object], others: Sequence[Device] = ()) -> Launch:
         """Return a call that repeats launches; see `Device.recorded`."""
-        functions = self._graph_functions()
-        return RecordedLaunches(launches, self, others, self._driver.Error, functions)
+        functions, early = self._graph_functions(), self._early_starts()
+        return RecordedLaunches(launches, self, others, self._driver.Error, functions, early)
 
     def wait(self, event: Event) -> None:
         """Delay all later work until an event of this or another GPU has been reached."""

@@ -88,6 +88,9 @@ class RecordedLaunches:
         The exception that the driver raises if it cannot record something.
     functions : GraphFunctions or None
         Functions of the driver, if it has graphs.
+    early : callable, optional
+        Lets launches in a graph begin before those that they follow have ended, and returns whether
+        the graph can be used.
     """
 
     def __init__(
@@ -97,10 +100,11 @@ class RecordedLaunches:
         others: Sequence[Device],
         error: type[Exception],
         functions: GraphFunctions | None,
+        early: Callable[[ctypes.c_void_p], bool] | None = None,
     ) -> None:
         self._launches, self._device, self._others = launches, device, others
         self._error = error
-        self._functions = functions
+        self._functions, self._early = functions, early
         self._graph: ctypes.c_void_p | None = None
         self._is_first = True
 
@@ -135,8 +139,13 @@ class RecordedLaunches:
             failed = driver.end(self._stream, ctypes.byref(graph))
         if failed:
             return None
-        failed = driver.instantiate(ctypes.byref(made), graph, ctypes.c_ulonglong(0))
+        usable = not self._early or self._early(graph)
+        none = ctypes.c_ulonglong(0)
+        failed = not usable or driver.instantiate(ctypes.byref(made), graph, none)
         driver.destroy(graph)
+        if failed and self._early:
+            self._early = None
+            return self._recorded(driver)
         if failed:
             return None
         weakref.finalize(self, driver.release, made).atexit = False

@@ -64,6 +64,9 @@ class HipDevice(CudaDevice):
     def _graph_functions() -> GraphFunctions | None:
         return GraphFunctions.of(library.hip_library(), HIP_NAMES)
 
+    def _early_starts(self) -> None:
+        return None
+
     @staticmethod
     def _architecture_of(device: Any, ordinal: int) -> str:
         return str(device.architecture())
