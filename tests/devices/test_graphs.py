@@ -67,7 +67,7 @@ def test_launches_are_recorded_by_the_second_call():
     call = recorded(driver, noted)
     for _ in range(4):
         call()
-    assert noted == ["launched", "event of 1", "recorded"]
+    assert noted == ["event of 1", "launched", "event of 1", "recorded"]
     assert driver.calls.count("cuGraphLaunch") == 3
     assert (
         driver.calls.count("cuStreamBeginCapture_v2") == driver.calls.count("cuGraphDestroy") == 1
@@ -79,12 +79,17 @@ def test_launches_are_recorded_by_the_second_call():
 def test_other_gpus_are_connected_with_the_first():
     driver, noted = Driver(), []
     call = recorded(driver, noted, others=2)
-    call()
-    noted.clear()
-    call()
     begin = ["event of 1", "2 waits for 1", "3 waits for 1"]
     end = ["event of 2", "1 waits for 2", "event of 3", "1 waits for 3"]
+    call()
+    assert noted == [*begin, "launched", *end]
+    noted.clear()
+    call()
     assert noted == [*begin, "recorded", *end]
+    noted.clear()
+    driver.failing = ("cuGraphLaunch",)
+    call()
+    assert noted == [*begin, "launched", *end]
 
 
 @pytest.mark.parametrize(
@@ -129,6 +134,6 @@ def test_a_graph_whose_launches_cannot_begin_early_is_recorded_again(refuses):
     for _ in range(3):
         call()
     again = [] if refuses == "nobody" else ["event of 1", "recorded"]
-    assert noted == ["launched", "event of 1", "recorded", "early", *again]
+    assert noted == ["event of 1", "launched", "event of 1", "recorded", "early", *again]
     assert driver.calls.count("cuGraphLaunch") == 2
     assert driver.calls.count("cuGraphDestroy") == 1 + bool(again)

@@ -381,7 +381,9 @@ class Library:
         launch = self._thing(function)._launch_kernel
         self._issue(launch, (x, y, z), (*block,), data, shared, self._thing(stream))
 
-    # Graphs: everything that the thread issues meanwhile is recorded, whichever the stream is
+    # Graphs: everything that the thread issues meanwhile is recorded, whichever the stream is. A
+    # graph waits for its own stream, and later work there for all of it; other streams neither
+    # delay it nor wait for it.
 
     @property
     def _graph(self) -> list[Callable[[], Any]] | None:
@@ -406,5 +408,14 @@ class Library:
     _hipGraphDestroy = _hipGraphExecDestroy = _hipStreamDestroy  # noqa: N815
 
     def _hipGraphLaunch(self, graph: Any, stream: Any) -> None:
+        own, streams = self._thing(stream), [one for gpu in driver._gpus for one in gpu.streams]
+        begun = own._issue(lambda: None)
+        before = [one._last for one in streams]
+        for one in streams:
+            one._last = begun
         for work in self._thing(graph):
             work()
+        ends = [one._last for one in streams]
+        for one, last in zip(streams, before, strict=True):
+            one._last = last
+        own._issue(lambda: None, *ends)

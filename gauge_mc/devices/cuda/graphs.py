@@ -112,14 +112,14 @@ class RecordedLaunches:
         """Repeat the launches."""
         if self._is_first or not self._functions:
             self._is_first = False
-            self._launches()
+            self._launch_on_all()
             return
         if self._graph is None:
             self._graph = self._recorded(self._functions)
         self._device.activate()
         if self._graph is None or self._functions.launch(self._graph, self._stream):
             self._functions = self._graph = None
-            self._launches()
+            self._launch_on_all()
 
     @property
     def _stream(self) -> ctypes.c_void_p:
@@ -152,7 +152,11 @@ class RecordedLaunches:
         return made
 
     def _launch_on_all(self) -> None:
-        """Launch between events that connect the streams of the other GPUs with the first one."""
+        """Launch between events that connect the streams of the other GPUs with the first one.
+
+        A graph is in the stream of the first GPU alone: what is launched before it has to end on
+        all of them, and what is launched after it must not begin on any.
+        """
         begun = self._device.event()
         for one in self._others:
             one.wait(begun)
