@@ -1,5 +1,7 @@
 """Iterations without the host against those in which it takes every decision."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -297,6 +299,29 @@ def test_several_processes_or_vectors_of_replicas_are_left_to_the_host(monkeypat
         assert device_iterations.runs_ahead(vectors) == runs
     monkeypatch.setattr(case.devices.processes, "size", 2, raising=False)
     assert not device_iterations.runs_ahead(case.source())
+
+
+def test_work_is_issued_where_it_was_before_after_a_launch_that_fails():
+    calls = []
+
+    class Streamed:
+        """A device that notes calls of its streams."""
+
+        has_side_stream = True
+
+        def __getattr__(self, name):
+            return lambda: calls.append(name)
+
+    def fail():
+        raise MemoryError
+
+    iterations = SimpleNamespace(slabs=[SimpleNamespace(device=Streamed())])
+    DeviceIterations.beside(iterations, [lambda: calls.append("some")], [])
+    assert calls == ["fork", "swap_streams", "some", "swap_streams", "join"]
+    calls.clear()
+    with pytest.raises(MemoryError):
+        DeviceIterations.beside(iterations, [fail], [])
+    assert calls == ["fork", "swap_streams", "swap_streams"]
 
 
 @pytest.mark.parametrize("kernel", [GRADIENT_COEFFICIENTS, BICGSTAB_COEFFICIENTS])

@@ -189,10 +189,12 @@ class DeviceIterations:
         for device in streamed:
             device.fork()
             device.swap_streams()
-        for launch in some:
-            launch()
-        for device in streamed:
-            device.swap_streams()
+        try:
+            for launch in some:
+                launch()
+        finally:
+            for device in streamed:
+                device.swap_streams()
         for launch in others:
             launch()
         for device in streamed:
