@@ -316,11 +316,11 @@ def test_work_is_issued_where_it_was_before_after_a_launch_that_fails():
         raise MemoryError
 
     iterations = SimpleNamespace(slabs=[SimpleNamespace(device=Streamed())])
-    DeviceIterations.beside(iterations, [lambda: calls.append("some")], [])
+    DeviceIterations.beside(iterations, [lambda: calls.append("some")], [])()
     assert calls == ["fork", "swap_streams", "some", "swap_streams", "join"]
     calls.clear()
     with pytest.raises(MemoryError):
-        DeviceIterations.beside(iterations, [fail], [])
+        DeviceIterations.beside(iterations, [fail], [])()
     assert calls == ["fork", "swap_streams", "swap_streams"]
 
 

@@ -378,11 +378,12 @@ class _GradientLaunches:
         turn = Combine(p, r, found=made.factors(RESIDUAL | DIRECTION, a="BETA"))
         take_curvature = made.take(CURVATURE, self._q_q.sums)
         take_residual = made.take(RESIDUAL | DIRECTION, step.sums)
-        apply_adjoint, apply_rest, q_q = self._apply_adjoint, self.apply_rest, self._q_q
+        apply_adjoint = self._apply_adjoint
+        apply_rest = made.beside([self._q_q.launch, take_curvature], [self.apply_rest])
 
         def iterate() -> None:
             apply_adjoint()
-            made.beside([q_q.launch, take_curvature], [apply_rest])
+            apply_rest()
             step(0)
             take_residual()
             turn(0, 1)

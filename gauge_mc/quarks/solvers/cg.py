@@ -85,14 +85,15 @@ class ConjugateGradients(Solver):
         take_curvature = made.take(CURVATURE, self._q_q.sums)
         take_residual = made.take(RESIDUAL, step.sums)
         take_direction = made.take(DIRECTION, self._s_s.sums)
-        apply_p, apply_r, q_q, s_s = self._apply_p, self._apply_r, self._q_q, self._s_s
+        apply_p, q_q = self._apply_p, self._q_q
+        apply_r = made.beside([take_residual], [self._apply_r, self._s_s.launch])
 
         def iterate() -> None:
             apply_p()
             q_q.launch()
             take_curvature()
             step(0)
-            made.beside([take_residual], [apply_r, s_s.launch])
+            apply_r()
             take_direction()
             advance()
 

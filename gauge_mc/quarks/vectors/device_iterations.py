@@ -182,23 +182,30 @@ class DeviceIterations:
 
         return call
 
-    def beside(self, some: Sequence[Launch], others: Sequence[Launch]) -> None:
-        """Launch some kernels that run at the same time as others, on devices that can do so."""
+    def beside(self, some: Sequence[Launch], others: Sequence[Launch]) -> Launch:
+        """Return a call that launches some kernels to run at the same time as others.
+
+        They do on devices that can do so.
+        """
         devices = [one.device for one in self.slabs if one.device.has_side_stream]
         streamed = [cast(StreamedDevice, one) for one in devices]
-        for device in streamed:
-            device.fork()
-            device.swap_streams()
-        try:
-            for launch in some:
-                launch()
-        finally:
+
+        def call() -> None:
             for device in streamed:
+                device.fork()
                 device.swap_streams()
-        for launch in others:
-            launch()
-        for device in streamed:
-            device.join()
+            try:
+                for launch in some:
+                    launch()
+            finally:
+                for device in streamed:
+                    device.swap_streams()
+            for launch in others:
+                launch()
+            for device in streamed:
+                device.join()
+
+        return call
 
     def record(self, iterate: Callable[[], object]) -> Launch:
         """Return a call that repeats the launches of an iteration; see `Device.recorded`."""
