@@ -255,13 +255,6 @@ class OneOfKind(DescribedCommand):
 
     kind: Subcommands
 
-    def excess(self, ctx: Any, word: str) -> str:
-        """Return the message that the command does not take a word."""
-        has_card = any("--card" in one.opts for one in self.get_params(ctx))
-        is_card = has_card and word.endswith(".toml")
-        advice = "a run card follows --card" if is_card else "--help shows what it takes"
-        return f"{word!r} is not an argument of {ctx.command_path}; {advice}."
-
     def advice(self, ctx: Any, flag: str) -> str:
         """Return the end of the message about an unknown option."""
         if others := self.kind.with_option(flag):
