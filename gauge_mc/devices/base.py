@@ -5,9 +5,9 @@ from __future__ import annotations
 import ctypes
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -295,6 +295,11 @@ class StreamedDevice(Device, Protocol):
 
     def swap_streams(self) -> None:
         """Issue later work on the side stream, or again on the other one."""
+
+
+def streamed(devices: Iterable[Device]) -> list[StreamedDevice]:
+    """Return the devices that have a side stream."""
+    return [cast(StreamedDevice, one) for one in devices if one.has_side_stream]
 
 
 @dataclass(frozen=True)

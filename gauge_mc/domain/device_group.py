@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import TypeVar, cast
+from typing import TypeVar
 
 from gauge_mc.arguments import checks_types
 from gauge_mc.devices import BACKENDS, Device, DeviceChoice, choose_devices, describe_devices
-from gauge_mc.devices.base import StreamedDevice
+from gauge_mc.devices.base import streamed
 from gauge_mc.devices.choice import AUTOMATIC, open_device
 from gauge_mc.devices.host import allowed_cores
 from gauge_mc.domain.lattice import Lattice
@@ -180,14 +180,14 @@ class DeviceGroup:
         Both begin after all work issued before. All later work, on every device, waits for both, so
         that an update does not change links that are still read. All processes must call this.
         """
-        streamed = [cast(StreamedDevice, one) for one in self.devices if one.has_side_stream]
-        for device in streamed:
+        devices = streamed(self.devices)
+        for device in devices:
             device.fork()
         try:
             with self.shared.links_stay():
                 yield
         finally:
-            for device in streamed:
+            for device in devices:
                 device.join()
         self.fence()
 

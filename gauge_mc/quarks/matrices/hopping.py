@@ -7,9 +7,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Protocol, cast
+from typing import Any, ClassVar, Protocol
 
-from gauge_mc.devices.base import Launch, Registers, StreamedDevice, repeated
+from gauge_mc.devices.base import Launch, Registers, repeated, streamed
 from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.devices.structures import geometry_structure
 from gauge_mc.domain.layout import BOTH_PARITIES
@@ -332,7 +332,7 @@ class Hop:
             self._first = [self._launch(n, source.slabs[n].whole(parity, some=some)) for n in slabs]
             return
         devices = [slab.device for slab in source.slabs]
-        self._streamed = [cast(StreamedDevice, one) for one in devices if one.has_side_stream]
+        self._streamed = streamed(devices)
         self._first = [
             self._launch(n, source.slabs[n].interior(parity, 0), devices[n].has_side_stream)
             for n in slabs

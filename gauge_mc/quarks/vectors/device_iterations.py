@@ -11,12 +11,12 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.devices.base import Event, Launch, StreamedDevice, repeated
+from gauge_mc.devices.base import Event, Launch, repeated, streamed
 from gauge_mc.devices.kernels import ANY_VARIANT, Kernel
 from gauge_mc.devices.source import constants, source_folder
 from gauge_mc.devices.structures import geometry_structure
@@ -187,22 +187,21 @@ class DeviceIterations:
 
         They do on devices that can do so.
         """
-        devices = [one.device for one in self.slabs if one.device.has_side_stream]
-        streamed = [cast(StreamedDevice, one) for one in devices]
+        devices = streamed(one.device for one in self.slabs)
 
         def call() -> None:
-            for device in streamed:
+            for device in devices:
                 device.fork()
                 device.swap_streams()
             try:
                 for launch in some:
                     launch()
             finally:
-                for device in streamed:
+                for device in devices:
                     device.swap_streams()
             for launch in others:
                 launch()
-            for device in streamed:
+            for device in devices:
                 device.join()
 
         return call
