@@ -82,7 +82,7 @@ def _kind(given):
 def early(nodes, edges, failing=""):
     """The edges for launches that begin early; a graph that is used has all of its edges."""
     driver = Driver(nodes, edges, failing)
-    used = EarlyStarts.of(driver)(ctypes.c_void_p(1))
+    used = EarlyStarts.of(driver, NAMES)(ctypes.c_void_p(1))
     assert used == (failing not in (*NAMES[3:], "an early start"))
     assert not used or sorted(driver.edges) == sorted(edges)
     return sorted(pair for pair, kind in driver.edges.items() if kind == EARLY)
@@ -109,8 +109,8 @@ def test_a_graph_without_edges_stays_as_it_is():
 
 
 def test_drivers_without_the_functions_have_no_early_starts():
-    assert EarlyStarts.of(None) is None
-    assert EarlyStarts.of(object()) is None
+    assert EarlyStarts.of(None, NAMES) is None
+    assert EarlyStarts.of(object(), NAMES) is None
 
 
 @pytest.mark.gpu

@@ -22,7 +22,6 @@ from gauge_mc.devices.cuda import early_starts
 from gauge_mc.devices.cuda.bounds import Bounds, TunedBounds, candidates, default_bounds
 from gauge_mc.devices.cuda.compiler import GpuCompiler, usable_compiler
 from gauge_mc.devices.cuda.driver import INSTALL, LEAST_CAPABILITY, driver_library, load_driver
-from gauge_mc.devices.cuda.early_starts import EarlyStarts
 from gauge_mc.devices.cuda.graphs import CUDA_NAMES, GraphFunctions, RecordedLaunches
 from gauge_mc.devices.cuda.kernel import (
     WARP,
@@ -168,9 +167,10 @@ class CudaDevice:
     def _graph_functions() -> GraphFunctions | None:
         return GraphFunctions.of(driver_library(), CUDA_NAMES)
 
-    def _early_starts(self) -> EarlyStarts | None:
+    def _early_starts(self) -> early_starts.EarlyStarts | None:
         able = self._device.compute_capability() >= early_starts.LEAST_CAPABILITY
-        return EarlyStarts.of(driver_library()) if able else None
+        found = early_starts.EarlyStarts.of(driver_library(), early_starts.NAMES)
+        return found if able else None
 
     @staticmethod
     def _architecture_of(device: Any, ordinal: int) -> str:

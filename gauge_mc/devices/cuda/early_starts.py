@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import ctypes
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+
+from gauge_mc.devices.cuda.graphs import DriverFunctions, Function
 
 LEAST_CAPABILITY = (9, 0)
 """Least compute capability of GPUs that can do this: Hopper, of 2022."""
@@ -30,8 +30,6 @@ NAMES = (
     "cuGraphAddDependencies_v2",
 )
 """Names of the functions of CUDA's driver, in the order of `EarlyStarts`."""
-
-Function = Callable[..., int]
 
 
 class Edge(ctypes.Structure):
@@ -58,7 +56,7 @@ class KernelNode(ctypes.Structure):
 
 
 @dataclass(frozen=True)
-class EarlyStarts:
+class EarlyStarts(DriverFunctions):
     """The functions of a driver with which blocks may begin early; they return 0 if they succeed.
 
     Call it with a graph whose nodes are to begin early where they are launches that follow one
@@ -75,14 +73,6 @@ class EarlyStarts:
     """Remove edges."""
     add: Function
     """Add edges."""
-
-    @classmethod
-    def of(cls, library: Any) -> EarlyStarts | None:
-        """Return the functions of a library, or None if it is missing or lacks any."""
-        try:
-            return cls(*(getattr(library, name) for name in NAMES))
-        except AttributeError:
-            return None
 
     def __call__(self, graph: ctypes.c_void_p) -> bool:
         """Let launches begin early; return whether the graph has still all of its edges."""

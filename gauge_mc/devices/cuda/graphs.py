@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from gauge_mc.devices.base import Device, Event
 
@@ -28,8 +28,20 @@ CUDA_NAMES = (
 Function = Callable[..., int]
 
 
+class DriverFunctions:
+    """Functions of a driver, which return 0 if they succeed; a subclass declares them in order."""
+
+    @classmethod
+    def of(cls, library: Any, names: Sequence[str]) -> Self | None:
+        """Return the functions of a library, or None if it is missing or lacks any."""
+        try:
+            return cls(*(getattr(library, name) for name in names))
+        except AttributeError:
+            return None
+
+
 @dataclass(frozen=True)
-class GraphFunctions:
+class GraphFunctions(DriverFunctions):
     """The functions of a driver with which launches are recorded; they return 0 if they succeed."""
 
     begin: Function
@@ -44,14 +56,6 @@ class GraphFunctions:
     """Launch an executable graph in a stream."""
     release: Function
     """Free an executable graph."""
-
-    @classmethod
-    def of(cls, library: Any, names: Sequence[str]) -> GraphFunctions | None:
-        """Return the functions of a library, or None if it is missing or lacks any."""
-        try:
-            return cls(*(getattr(library, name) for name in names))
-        except AttributeError:
-            return None
 
 
 class RecordingDevice(Protocol):
