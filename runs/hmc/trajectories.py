@@ -108,7 +108,8 @@ def preconditioned(algorithm: Algorithm, heavier: str, steps: int) -> Algorithm:
     """Return hybrid Monte Carlo of the same quarks with heavier masses on three levels."""
     (quarks,) = DynamicalQuarks.several(algorithm.values["quarks"])
     levels = [min(n, 1) for n in range(len(heavier.split("/")) + 1)]
-    own = DynamicalQuarks(**{**quarks.values, "heavier": heavier, "level": levels})
+    given = {name: quarks.values[name] for name in quarks.given}
+    own = DynamicalQuarks(**{**given, "heavier": heavier, "level": levels})
     return parse("hmc").with_options(quarks=own, levels=LEVELS, length=1.0, steps=steps)
 
 
