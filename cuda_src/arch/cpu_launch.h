@@ -131,7 +131,11 @@ INLINE void run_slice_sums(const A* steps, int count, Team& team, Body body) {
                                __attribute__((always_inline)) { BODY(a, site, values); });           \
     }
 
-#define PAIRED_KERNEL SITE_KERNEL
+#define LINK_KERNEL(NAME, BODY)                                                                      \
+    INLINE void NAME##_directions(const Arguments& a, const Site& site) {                            \
+        ROLLED for (int mu = 0; mu < DIRECTIONS; mu++) BODY(a, site, mu);                            \
+    }                                                                                                \
+    SITE_KERNEL(NAME, NAME##_directions)
 
 #define BLOCKS_HAVE_MEMORY 0
 #define SHARED_KERNEL(NAME, BODY) SHARED_KERNEL_IN_TWO(NAME, BODY, false, no_second_part)

@@ -211,14 +211,15 @@ template <class A> struct Steps {
         if (in_work(a, site)) BODY(a, site);                                                   \
     }
 
-#define PAIRED_KERNEL(NAME, BODY)                                                              \
+#define LINK_KERNEL(NAME, BODY)                                                                \
     extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)                      \
         NAME(const Arguments a, const Tile tile) {                                             \
         wait_for_launches();                                                                   \
-        Site site = site_in_tile<true>(a, tile, blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.z); \
+        const int mu = blockIdx.z % DIRECTIONS, tile_z = blockIdx.z / DIRECTIONS;              \
+        Site site = site_in_tile<true>(a, tile, blockIdx.x, blockIdx.y, tile_z, threadIdx.z);  \
         if (!in_work(a, site)) return;                                                         \
         ROLLED for (int parity = 0; parity < 2; parity++) {                                    \
-            BODY(a, site);                                                                     \
+            BODY(a, site, mu);                                                                 \
             site.parity = 1;                                                                   \
             site.x ^= 1; /* the sites of a slot are neighbours along x */                      \
         }                                                                                      \

@@ -1,8 +1,9 @@
 // Macros that turn the body of a kernel into a function that a device can launch.
 //
 //   SITE_KERNEL(name, body)      call body(arguments, site) for every site of the work
-//   PAIRED_KERNEL(name, body)    the same for work on both parities. On a GPU a thread works on an even site and then
-//                                on the odd site of the same slot, whose links it has in the cache
+//   LINK_KERNEL(name, body)      call body(arguments, site, mu) for every site of both parities and mu < DIRECTIONS. On a
+//                                GPU a block has one mu, and a thread works on an even site and then on the odd site of
+//                                the same slot, whose links it has in the cache
 //   SHARED_KERNEL(name, body)    body(arguments, site, share, shares) does part number `share` of the work on a site,
 //                                which is divided into so many shares. Arguments have `Shares shares`, which says how;
 //                                on a CPU there is one
@@ -40,6 +41,8 @@
 #pragma once
 
 #include "lattice/geometry.h"
+
+constexpr int DIRECTIONS = 4;
 
 template <class A> INLINE void no_second_part(const A&, const Site&, bool, int, int) {}
 

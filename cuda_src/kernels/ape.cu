@@ -14,7 +14,7 @@ struct Arguments {
     int unitary;  // 1: polar projection; 0: projection with the largest trace
 };
 
-INLINE void ape_site(const Arguments& a, const Site& site) {
+INLINE void ape_link(const Arguments& a, const Site& site, int mu) {
     typedef GROUP::Field Field;
     const Geometry& g = a.geometry;
     const int even = site.parity;
@@ -22,25 +22,22 @@ INLINE void ape_site(const Arguments& a, const Site& site) {
     auto link = [&](int parity, int mu, const Offset& o) {
         return GROUP::load(a.source, g, here + Field::direction(g, parity, mu) + o.packets, o.crossing);
     };
-    ROLLED
-    for (int mu = 0; mu < 4; mu++) {
-        const packet_index place = here + Field::direction(g, even, mu);
-        if (!(a.directions >> mu & 1)) {
-            GROUP::store(a.target, g, place, link(even, mu, {0, 0}));
-            continue;
-        }
-        const Offset ahead = Field::step(g, site, mu, true);
-        GROUP::Matrix sum = GROUP::zero();
-        ROLLED
-        for (int nu = 0; nu < 4; nu++) {
-            if (nu == mu || !(a.staples >> nu & 1)) continue;
-            add_staples(sum, link, g, site, nu, nu, mu, ahead);
-        }
-        sum = GROUP::scaled(sum, (scalar)a.weight);
-        GROUP::add(sum, GROUP::matrix(link(even, mu, {0, 0})));
-        const GROUP::Link u = a.unitary ? GROUP::polar(sum) : GROUP::maximal(sum);
-        GROUP::store(a.target, g, place, u);
+    const packet_index place = here + Field::direction(g, even, mu);
+    if (!(a.directions >> mu & 1)) {
+        GROUP::store(a.target, g, place, link(even, mu, {0, 0}));
+        return;
     }
+    const Offset ahead = Field::step(g, site, mu, true);
+    GROUP::Matrix sum = GROUP::zero();
+    ROLLED
+    for (int nu = 0; nu < 4; nu++) {
+        if (nu == mu || !(a.staples >> nu & 1)) continue;
+        add_staples(sum, link, g, site, nu, nu, mu, ahead);
+    }
+    sum = GROUP::scaled(sum, (scalar)a.weight);
+    GROUP::add(sum, GROUP::matrix(link(even, mu, {0, 0})));
+    const GROUP::Link u = a.unitary ? GROUP::polar(sum) : GROUP::maximal(sum);
+    GROUP::store(a.target, g, place, u);
 }
 
-SITE_KERNEL(ape, ape_site)
+LINK_KERNEL(ape, ape_link)

@@ -32,7 +32,7 @@ INLINE GROUP::Field one_of(const GROUP::Field& first, const GROUP::Field& second
     return field;
 }
 
-INLINE void decorate_site(const Arguments& a, const Site& site) {
+INLINE void decorate_links(const Arguments& a, const Site& site, int share) {
     typedef GROUP::Field Field;
     const Geometry& g = a.geometry;
     const int even = site.parity;
@@ -42,7 +42,7 @@ INLINE void decorate_site(const Arguments& a, const Site& site) {
         return GROUP::load(field, g, here + Field::direction(g, parity, place & 3) + o.packets, o.crossing);
     };
     ROLLED
-    for (int n = 0; n < a.count; n++) {
+    for (int n = share; n < a.count; n += DIRECTIONS) {
         const int mu = a.mu[n], set = a.set[n];
         GROUP::Link u = GROUP::load(a.links, g, here + Field::direction(g, even, mu));
         if (set) {
@@ -63,4 +63,4 @@ INLINE void decorate_site(const Arguments& a, const Site& site) {
     }
 }
 
-SITE_KERNEL(decorate, decorate_site)
+LINK_KERNEL(decorate, decorate_links)

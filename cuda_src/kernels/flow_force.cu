@@ -11,17 +11,14 @@ struct Arguments {
     ACTION::Coefficients action;
 };
 
-INLINE void flow_force_site(const Arguments& a, const Site& site) {
+INLINE void flow_force_link(const Arguments& a, const Site& site, int mu) {
     typedef GROUP::Field Field;
     typedef GROUP::AlgebraField AlgebraField;
     const Geometry& g = a.geometry;
-    ROLLED
-    for (int mu = 0; mu < 4; mu++) {
-        const GROUP::Matrix s = ACTION::template staples<GROUP, false>(a.links, g, site, mu, a.action);
-        const GROUP::Link u = GROUP::load(a.links, g, Field::place(g, site) + Field::direction(g, site.parity, mu));
-        const packet_index here = AlgebraField::place(g, site) + AlgebraField::direction(g, site.parity, mu);
-        a.force.store(g, here, GROUP::traceless(GROUP::multiply_adjoint(s, u)));
-    }
+    const GROUP::Matrix s = ACTION::template staples<GROUP, false>(a.links, g, site, mu, a.action);
+    const GROUP::Link u = GROUP::load(a.links, g, Field::place(g, site) + Field::direction(g, site.parity, mu));
+    const packet_index here = AlgebraField::place(g, site) + AlgebraField::direction(g, site.parity, mu);
+    a.force.store(g, here, GROUP::traceless(GROUP::multiply_adjoint(s, u)));
 }
 
-SITE_KERNEL(flow_force, flow_force_site)
+LINK_KERNEL(flow_force, flow_force_link)

@@ -13,14 +13,12 @@ struct Arguments {
     ACTION::Coefficients action;
 };
 
-INLINE void flow_stage_site(const Arguments& a, const Site& site) {
+INLINE void flow_stage_link(const Arguments& a, const Site& site, int mu) {
     typedef GROUP::Field Field;
     const Geometry& g = a.geometry;
-    UNROLL_IF(GROUP::N == 2) for (int mu = 0; mu < 4; mu++) {
-        const GROUP::Matrix s = ACTION::template staples<GROUP, false>(a.fields.source, g, site, mu, a.action);
-        const GROUP::Link u = GROUP::load(a.fields.source, g, Field::place(g, site) + Field::direction(g, site.parity, mu));
-        advance(a.fields, a.stage, g, site, mu, u, GROUP::traceless(GROUP::multiply_adjoint(s, u)));
-    }
+    const GROUP::Matrix s = ACTION::template staples<GROUP, false>(a.fields.source, g, site, mu, a.action);
+    const GROUP::Link u = GROUP::load(a.fields.source, g, Field::place(g, site) + Field::direction(g, site.parity, mu));
+    advance(a.fields, a.stage, g, site, mu, u, GROUP::traceless(GROUP::multiply_adjoint(s, u)));
 }
 
-PAIRED_KERNEL(flow_stage, flow_stage_site)
+LINK_KERNEL(flow_stage, flow_stage_link)

@@ -18,23 +18,21 @@ struct Arguments {
     const ACTION::Coefficients* actions;
 };
 
-INLINE void kick_and_drift_site(const Arguments& a, const Site& launched) {
+INLINE void kick_and_drift_link(const Arguments& a, const Site& launched, int mu) {
     typedef GROUP::Field Field;
     typedef GROUP::AlgebraField AlgebraField;
     const Geometry& g = a.geometry;
     const Site& site = REPLICAS::moving(a, launched);
     const ACTION::Coefficients& action = REPLICAS::action(a, site);
     const scalar kick = (scalar)REPLICAS::kick(a, launched) * (scalar(0.5) * ACTION::weight(action));
-    UNROLL_IF(GROUP::N == 2) for (int mu = 0; mu < 4; mu++) {
-        const GROUP::Matrix s = ACTION::template staples<GROUP, false>(a.source, g, site, mu, action);
-        const packet_index here = Field::place(g, site) + Field::direction(g, site.parity, mu);
-        const packet_index there = AlgebraField::place(g, site) + AlgebraField::direction(g, site.parity, mu);
-        const GROUP::Link u = GROUP::load(a.source, g, here);
-        const GROUP::Algebra p = a.momenta.load(g, there) + kick * GROUP::traceless(GROUP::multiply_adjoint(s, u));
-        a.momenta.store(g, there, p);
-        const GROUP::Link moved = GROUP::exponential_times((scalar)REPLICAS::drift(a, launched) * p, u);
-        GROUP::store<true>(a.target, g, here, GROUP::reunitarised(moved));
-    }
+    const GROUP::Matrix s = ACTION::template staples<GROUP, false>(a.source, g, site, mu, action);
+    const packet_index here = Field::place(g, site) + Field::direction(g, site.parity, mu);
+    const packet_index there = AlgebraField::place(g, site) + AlgebraField::direction(g, site.parity, mu);
+    const GROUP::Link u = GROUP::load(a.source, g, here);
+    const GROUP::Algebra p = a.momenta.load(g, there) + kick * GROUP::traceless(GROUP::multiply_adjoint(s, u));
+    a.momenta.store(g, there, p);
+    const GROUP::Link moved = GROUP::exponential_times((scalar)REPLICAS::drift(a, launched) * p, u);
+    GROUP::store<true>(a.target, g, here, GROUP::reunitarised(moved));
 }
 
-PAIRED_KERNEL(kick_and_drift, kick_and_drift_site)
+LINK_KERNEL(kick_and_drift, kick_and_drift_link)

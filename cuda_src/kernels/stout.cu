@@ -14,7 +14,7 @@ struct Arguments {
     int factors;     // the exponential is the product of so many equal factors, each of a small matrix
 };
 
-INLINE void stout_site(const Arguments& a, const Site& site) {
+INLINE void stout_link(const Arguments& a, const Site& site, int mu) {
     typedef GROUP::Field Field;
     const Geometry& g = a.geometry;
     const int even = site.parity;
@@ -22,25 +22,22 @@ INLINE void stout_site(const Arguments& a, const Site& site) {
     auto link = [&](int parity, int mu, const Offset& o) {
         return GROUP::load(a.source, g, here + Field::direction(g, parity, mu) + o.packets, o.crossing);
     };
-    ROLLED
-    for (int mu = 0; mu < 4; mu++) {
-        GROUP::Link u = link(even, mu, {0, 0});
-        if (a.directions >> mu & 1) {
-            const Offset ahead = Field::step(g, site, mu, true);
-            GROUP::Matrix sum = GROUP::zero();
-            ROLLED
-            for (int nu = 0; nu < 4; nu++) {
-                if (nu == mu || !(a.directions >> nu & 1)) continue;
-                add_staples(sum, link, g, site, nu, nu, mu, ahead);
-            }
-            const scalar factor = (scalar)(a.rho / a.factors);
-            const GROUP::Algebra x = factor * GROUP::traceless(GROUP::multiply_adjoint(sum, u));
-            ROLLED
-            for (int n = 0; n < a.factors; n++) u = GROUP::exponential_times(x, u);
-            u = GROUP::normalised(u);
+    GROUP::Link u = link(even, mu, {0, 0});
+    if (a.directions >> mu & 1) {
+        const Offset ahead = Field::step(g, site, mu, true);
+        GROUP::Matrix sum = GROUP::zero();
+        ROLLED
+        for (int nu = 0; nu < 4; nu++) {
+            if (nu == mu || !(a.directions >> nu & 1)) continue;
+            add_staples(sum, link, g, site, nu, nu, mu, ahead);
         }
-        GROUP::store(a.target, g, here + Field::direction(g, even, mu), u);
+        const scalar factor = (scalar)(a.rho / a.factors);
+        const GROUP::Algebra x = factor * GROUP::traceless(GROUP::multiply_adjoint(sum, u));
+        ROLLED
+        for (int n = 0; n < a.factors; n++) u = GROUP::exponential_times(x, u);
+        u = GROUP::normalised(u);
     }
+    GROUP::store(a.target, g, here + Field::direction(g, even, mu), u);
 }
 
-SITE_KERNEL(stout, stout_site)
+LINK_KERNEL(stout, stout_link)

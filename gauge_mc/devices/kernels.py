@@ -199,9 +199,9 @@ class Kernel(CachedHash):
         return "WIDE_SUM_KERNEL(" in self.source.read_text(encoding="utf-8")
 
     @cached_property
-    def paired(self) -> bool:
-        """Whether a thread of a GPU works on both sites of a slot."""
-        return "PAIRED_KERNEL(" in self.source.read_text(encoding="utf-8")
+    def of_links(self) -> bool:
+        """Whether a thread of a GPU works on links in one direction of both sites of a slot."""
+        return "LINK_KERNEL(" in self.source.read_text(encoding="utf-8")
 
     @cached_property
     def shared(self) -> bool:

@@ -269,7 +269,7 @@ class CudaDevice:
             bounds.threads,
             registers_of(report, kernel.name),
             kernel.sums,
-            kernel.paired,
+            kernel.of_links,
             kernel.shared,
             self.warp,
         )

@@ -27,6 +27,9 @@ SWEEP = constants(LAUNCH)["SWEEP"]
 SWEEP_THREADS = constants(LAUNCH)["SWEEP_THREADS"]
 """Maximum number of threads per block if whole sweeps run in one launch."""
 
+DIRECTIONS = constants(LAUNCH.with_name("launch.h"))["DIRECTIONS"]
+"""Number of blocks that work on links in different directions of the same sites."""
+
 WARP = 32
 """Number of threads that execute together on NVIDIA GPUs."""
 
@@ -227,8 +230,8 @@ class CudaKernel:
     sums : bool
         Whether this is a sum kernel. Its tiles lie in one slice, so that the sums do not depend on
         the division into slabs.
-    paired : bool
-        Whether a thread works on both sites of a slot.
+    of_links : bool
+        Whether a thread works on links in one direction of both sites of a slot.
     shared : bool
         Whether threads share the work on a site, as the argument ``shares`` says.
     warp : int
@@ -243,7 +246,7 @@ class CudaKernel:
         threads: int,
         registers: Registers | None,
         sums: bool,
-        paired: bool = False,
+        of_links: bool = False,
         shared: bool = False,
         warp: int = WARP,
     ):
@@ -253,7 +256,7 @@ class CudaKernel:
         self._threads = threads
         self._registers = registers
         self._sums = sums
-        self._paired = paired
+        self._of_links = of_links
         self._shared = shared
         self._warp = warp
 
@@ -342,9 +345,11 @@ class CudaKernel:
         work = steps[0].work
         x, y, z = steps[0].geometry.extent
         extents = x, y // work.rows_y, z // work.rows_z
-        each, times = (steps[0].shares.threads, steps[0].shares.blocks) if self._shared else (1, 1)
+        each, times = 1, DIRECTIONS if self._of_links else 1
+        if self._shared:
+            each, times = steps[0].shares.threads, steps[0].shares.blocks
         tile = best_tile(extents, 1 if self._sums else work.slices, threads, each, self._warp)
-        parities = 1 if work.parity < 2 or self._paired else 2
+        parities = 1 if work.parity < 2 or self._of_links else 2
         blocks = extents[2] // tile.z * parities * -(-work.slices // tile.t)
         grid = (extents[0] // 2 // tile.half_x, extents[1] // tile.y, blocks * times)
         if max(grid[1:]) > MOST_BLOCKS_Z:

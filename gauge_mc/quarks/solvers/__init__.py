@@ -353,15 +353,15 @@ class ResidualWatch:
             See `DeviceIterations.run`.
         """
         given = {"LIVE": live, "NORM2": norm2, "SQUARES": np.square(now), "ITERATIONS": iterations}
-        rows = {
-            name: np.broadcast_to(values, live.size)
-            for name, values in (self._rows(iterations) | given).items()
-        }
-        has_begun = ahead.run(**{name: values[own] for name, values in rows.items()})
-        kept = [rows[name].astype(float) for name in ("HIGHEST", "LOWEST", "SINCE")]
+        rows = self._rows(iterations) | given
+        has_begun = ahead.run(
+            **{name: values[own] if np.ndim(values) else values for name, values in rows.items()}
+        )
+        since = np.broadcast_to(self._since, live.size).astype(float)
+        kept = self._highest.copy(), self._lowest.copy(), since
         for name, values in zip(("HIGHEST", "LOWEST", "SINCE"), kept, strict=True):
             values[own] = ahead[name]
-        self._highest, self._lowest, since = kept
+        self._highest, self._lowest, _ = kept
         self._since = int(since.min()) if self._together else since
         norm2[own] = ahead.complex("NORM2") if np.iscomplexobj(norm2) else ahead["NORM2"]
         iterations[own] = ahead["ITERATIONS"]
