@@ -59,7 +59,9 @@ SETTINGS = (
 
 CHANGES: Mapping[str, Mapping[str, Any]] = {
     "lattice": {
-        "default": ", ".join(f"{one.bench_extent}⁴ on a {one.label}" for one in BACKENDS.values())
+        "default": ", ".join(
+            dict.fromkeys(f"{one.bench_extent}⁴ on a {one.label}" for one in BACKENDS.values())
+        )
     },
     "action": {
         "help": f"Another action, whose updates are timed beside those of {defaults.ACTION}.",
