@@ -219,7 +219,11 @@ template <class A> struct Steps {
         Site site = site_in_tile<true>(a, tile, blockIdx.x, blockIdx.y, tile_z, threadIdx.z);  \
         if (!in_work(a, site)) return;                                                         \
         ROLLED for (int parity = 0; parity < 2; parity++) {                                    \
-            BODY(a, site, mu);                                                                 \
+            if (GROUP::N == 2) { /* each mu has code of its own: addresses take much of the time */ \
+                UNROLL for (int n = 0; n < DIRECTIONS; n++) if (n == mu) BODY(a, site, n);     \
+            } else {                                                                           \
+                BODY(a, site, mu);                                                             \
+            }                                                                                  \
             site.parity = 1;                                                                   \
             site.x ^= 1; /* the sites of a slot are neighbours along x */                      \
         }                                                                                      \

@@ -414,8 +414,8 @@ def launches_per_iteration(
     source = SpinorField.empty(field, fifth=operator.fifth)
     solver = _solver(kind, operator, precision, source)
     solver.done[:] = True  # the residual is 0, by which nothing is divided then
-    ahead = solver.ahead
-    iterate = ahead.iterate.once if ahead and ahead.iterate else partial(solver.repeat, 1)
+    iterate = solver.ahead.iterate if solver.ahead else partial(solver.repeat, 1)
+    assert iterate
     before = actors[0].launches
     iterate()
     return actors[0].launches - before

@@ -163,7 +163,7 @@ def test_bytes_are_those_with_the_host_on_all_divisions(what, kind, by_host):
 def test_bytes_do_not_depend_on_how_many_iterations_are_given(
     seconds, number, by_host, monkeypatch
 ):
-    """One where iterations take longer than the host does to launch, else two and two more."""
+    """One where iterations take longer than the host does to launch, else two."""
     given, at_once = [], DeviceIterations.given_at_once
     monkeypatch.setattr(device_iterations, "LAUNCH_SECONDS", seconds)
     noted = property(lambda ahead: given.append(at_once.fget(ahead)) or given[-1])

@@ -21,7 +21,6 @@ from gauge_mc.quarks.vectors.device_iterations import (
     RESIDUAL,
     UNWATCHED,
     DeviceIterations,
-    Iteration,
 )
 from gauge_mc.quarks.vectors.spinors import SpinorField
 
@@ -69,7 +68,7 @@ class StepsAhead:
         self._take_residual = gradient.take(END, self._step.sums)
         self._advance = advancing(self._coefficients.factors)
         self._turn = Combine(p, r, found=gradient.factors(END, a="BETA"))
-        self._recorded: dict[float, Iteration] = {}
+        self._recorded: dict[float, Launch] = {}
 
     def run(self, own: ShiftCoefficients, targets: Numbers, most: float, **rows: Any) -> PastSteps:
         """Carry out steps until a vector has reached its target for the lowest shift.
@@ -95,15 +94,15 @@ class StepsAhead:
         self.gradient.run(**UNWATCHED | rows | {"MOST": min(most, MOST_STEPS)})
         return self._coefficients.read(own)
 
-    def _iterating(self, lowest: float) -> Iteration:
-        """Return the launches of a step for a lowest shift."""
+    def _iterating(self, lowest: float) -> Launch:
+        """Return a call that carries out a step for a lowest shift."""
         if lowest not in self._recorded:
             if len(self._recorded) >= MOST_PREPARED:
                 self._recorded.clear()
             self._recorded[lowest] = self._iteration(lowest)
         return self._recorded[lowest]
 
-    def _iteration(self, lowest: float) -> Iteration:
+    def _iteration(self, lowest: float) -> Launch:
         apply_shifted, multiply, step, turn = (
             self._apply_shifted,
             self._multiply,

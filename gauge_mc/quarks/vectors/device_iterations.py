@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -54,8 +54,8 @@ MOST_SHARES = 32
 """Largest number of threads that share the sums over the slices of a vector."""
 
 AHEAD = 2
-"""Number of launches of two iterations each that GPUs have been given when the host looks whether
-the search has halted in the first."""
+"""Number of iterations that GPUs have been given when the host looks whether the first has halted.
+"""
 
 LAUNCH_SECONDS = 25e-6
 """Time for which GPUs wait for the host in every iteration if they have been given one alone."""
@@ -93,16 +93,6 @@ def runs_ahead(vectors: SpinorField) -> bool:
     return connected and len(devices) <= MOST_SLABS
 
 
-@dataclass(frozen=True)
-class Iteration:
-    """The launches of an iteration."""
-
-    once: Launch
-    """Carries out one."""
-    twice: Launch
-    """Carries out two, one after the other."""
-
-
 class DeviceIterations:
     """Iterations whose coefficients are in the memory of the devices; see `runs_ahead`.
 
@@ -123,8 +113,8 @@ class DeviceIterations:
 
     Attributes
     ----------
-    iterate : Iteration
-        Launches iterations.
+    iterate : callable
+        Launches an iteration.
     state : ndarray of float64, shape (ROWS, vectors)
         The numbers that were last written to the devices or read from the first of them; the kernel
         declares the rows.
@@ -142,7 +132,7 @@ class DeviceIterations:
         kernel: Kernel = GRADIENT_COEFFICIENTS,
         arithmetic: int | None = None,
     ) -> None:
-        self.iterate: Iteration | None = None
+        self.iterate: Launch | None = None
         self.knows_residual = False
         self._rows = constants_of(kernel)
         self.state = np.zeros((self._rows["ROWS"], r.count))
@@ -216,15 +206,9 @@ class DeviceIterations:
 
         return call
 
-    def record(self, iterate: Callable[[], object]) -> Iteration:
-        """Return calls that repeat the launches of an iteration; see `Device.recorded`."""
-
-        def twice() -> None:
-            iterate()
-            iterate()
-
-        others = [one.device for one in self.slabs[1:]]
-        return Iteration(*(self._first.recorded(one, others) for one in (iterate, twice)))
+    def record(self, iterate: Callable[[], object]) -> Launch:
+        """Return a call that repeats the launches of an iteration; see `Device.recorded`."""
+        return self._first.recorded(iterate, [one.device for one in self.slabs[1:]])
 
     def run(self, **rows: Any) -> bool:
         """Iterate until the search halts, given rows of the state by their names.
@@ -250,15 +234,12 @@ class DeviceIterations:
         self._seen[:] = 0
         self._devices.fence()
         before, began = self["ITERATIONS"], time.monotonic()
-        assert self.iterate
-        many = self.given_at_once
-        launch = self.iterate.once if many == 1 else self.iterate.twice
-        waiting = deque(self._begin(launch) for _ in range(many))
+        waiting = deque(self._begin() for _ in range(self.given_at_once))
         while True:
             waiting.popleft().synchronize()
             if self._seen.any():
                 break
-            waiting.append(self._begin(launch))
+            waiting.append(self._begin())
         halts = self.slabs[0].read(self.state)
         self._devices.synchronize()
         count = 1 + int((self["ITERATIONS"] - before).max())
@@ -269,10 +250,10 @@ class DeviceIterations:
 
     @property
     def given_at_once(self) -> int:
-        """Number of launches that devices have been given when the host looks.
+        """Number of iterations that devices have been given when the host looks.
 
-        More than one, of two iterations each, saves the time in which the host looks and launches,
-        in every iteration, but when the search has halted, iterations are carried out in vain.
+        More than one saves the time in which the host looks and launches, in every iteration, but
+        when the search has halted, an iteration is carried out in vain.
         """
         seconds, count = self._last_run
         is_long = seconds / count > count * LAUNCH_SECONDS
@@ -288,9 +269,10 @@ class DeviceIterations:
         found.real, found.imag = self.state[n], self.state[n + 1]
         return found
 
-    def _begin(self, launch: Launch) -> Event:
-        """Begin iterations; return an event at their end."""
-        launch()
+    def _begin(self) -> Event:
+        """Begin an iteration; return an event at its end."""
+        assert self.iterate
+        self.iterate()
         return self._first.event()
 
 
