@@ -134,8 +134,9 @@ def test_domain_wall_quarks(weights, best_device, rng):
 
 @pytest.mark.slow
 def test_overlap_quarks_and_their_ward_identity(best_device, rng):
+    """Errors of the sign function may be 2 rho / m times as large in propagators."""
     field, links = field_of(rng, best_device)
-    options = {"quark": "overlap:rho=1.5,m=0.1,0.4", "sources": 2}
+    options = {"quark": "overlap:rho=1.5,accuracy=1e-10,m=0.1,0.4", "sources": 2}
     found = {(1 / (8 - 3), 0.0, m): overlap_quark(links, m) for m in (0.1, 0.4)}
     check(options, found, field)
     observable = Condensate.for_lattice(LATTICE, **options).for_group("su2")
