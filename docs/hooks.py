@@ -47,6 +47,14 @@ from gauge_mc.cli.help import (
 )
 from gauge_mc.devices import BACKENDS
 from gauge_mc.exports import EXPORTS
+from gauge_mc.extensions.publishing.papers.cards import PaperCard, known_cards, read_paper
+from gauge_mc.extensions.publishing.papers.comparison import (
+    UNREAD,
+    ComparedEntry,
+    Comparison,
+    read_comparison,
+)
+from gauge_mc.extensions.publishing.papers.reproduce import compare_kept
 from gauge_mc.files.columns import SWEEP
 from gauge_mc.fits import FITS
 from gauge_mc.flows import FLOWS
@@ -54,17 +62,14 @@ from gauge_mc.formats import FORMATS
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES, Observable, table_name
 from gauge_mc.options import Option
-from gauge_mc.papers.cards import PaperCard, read_paper
-from gauge_mc.papers.comparison import UNREAD, ComparedEntry, Comparison, read_comparison
-from gauge_mc.papers.reproduce import compare_kept
-from gauge_mc.plots.runs.drawing import find_plot, plot_names
+from gauge_mc.plots.drawing import find_plot, plot_names
 from gauge_mc.random import GENERATORS, Generator
 from gauge_mc.registry import Registry
 from gauge_mc.run.averages import Average
 from gauge_mc.run.chain import provenance
-from gauge_mc.run.execution import Execution
-from gauge_mc.run.options import known_options
-from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.directory import Run
+from gauge_mc.run.parameters import Parameters, known_options
+from gauge_mc.run.settings import Execution
 from gauge_mc.run.settings import options_of as settings_of
 from gauge_mc.scans.averages import NUMBERS, column_of
 from gauge_mc.scans.batch_systems import BATCH_SYSTEMS
@@ -251,7 +256,7 @@ def call(words: str, parameters: Iterable[Any]) -> str:
 def command_section(name: str) -> str:
     """Return the description of a command, and of those of the things that it chooses from."""
     command = cli.load_command(name)
-    function = getattr(importlib.import_module(f"gauge_mc.cli.{name}"), name)
+    function = cli.load_command(name).function
     first, *rest = paragraphs(function.__doc__)
     rows = [
         (code(placeholder(one)), *default_and_meaning(one))
@@ -344,9 +349,10 @@ def paper_results() -> str:
         for one, entry in zip(found.entries, card.entries, strict=True):
             if entry.fit and one.pull is not None:
                 ensemble = settings_of_ensemble(found, one.ensemble)
+                own = (code(found.card), ensemble, cost(found, one.ensemble))
                 by = paper_link(found.paper)
-                rows.append((plain(one.name), ensemble, *compared(one), by, plain(one.note)))
-    heads = ("quantity", "ensemble", "here", "published", "pull", "by", "remark")
+                rows.append((plain(one.name), *own, *compared(one), by, plain(one.note)))
+    heads = ("quantity", "card", "ensemble", "took", "here", "published", "pull", "by", "remark")
     return table(heads, rows)
 
 
@@ -370,7 +376,7 @@ def paper_totals() -> str:
 def paper_sources() -> str:
     """Say of every card where its published numbers were read."""
     rows = []
-    for card in map(read_paper, sorted((ROOT / "runs" / "papers").glob("*.toml"))):
+    for card in map(read_paper, known_cards().values()):
         ours = "none: ensembles of ours are compared with each other"
         sources = dict.fromkeys(ours if one.against else one.read or UNREAD for one in card.entries)
         words = map(plain, (card.title, card.where, "; ".join(sources)))
@@ -382,7 +388,7 @@ def paper_sources() -> str:
 def comparisons() -> list[tuple[Comparison, PaperCard]]:
     """Return the comparisons that are kept, or that follow from kept results, with their cards."""
     found = []
-    for path in sorted((ROOT / "runs" / "papers").glob("*.toml")):
+    for path in known_cards().values():
         card = read_paper(path)
         made = ROOT / "runs" / "results" / "papers" / f"{card.name}.json"
         if made.exists():
@@ -410,6 +416,21 @@ def settings_of_ensemble(found: Comparison, name: str) -> str:
     words += [values["lattice"], parameters.algorithm.name]
     updates = "" if used.updates is None else f"{used.updates} updates"
     return plain(", ".join([*words, *([updates] if updates else [])]))
+
+
+def cost(found: Comparison, name: str) -> str:
+    """Return the device, the minutes and the energy of a kept run, as far as they are known."""
+    (used,) = [one for one in found.ensembles if one.name == name]
+    run = Run(ROOT / "runs" / used.path)
+    sessions = run.read()[1] if used.kept and run.exists() else []
+    if not sessions:
+        return ""
+    words = [sessions[0].device.partition(" (")[0]]
+    if all(one.seconds for one in sessions):
+        words.append(f"{sum(one.seconds or 0.0 for one in sessions) / 60:.1f} min")
+    if joules := sum(one.joules or 0.0 for one in sessions):
+        words.append(f"{joules / 1000:.3g} kJ")
+    return plain(", ".join(words))
 
 
 def paper_link(paper: str) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from html import escape
+from importlib import import_module
 from typing import Any
 
 import rich.console
 from rich.segment import Segment
+from rich.table import Column, Table
 
 from gauge_mc.quoting import printable
 
@@ -25,3 +28,39 @@ class Console(rich.console.Console):
         for segment in super().render(*arguments, **options):
             text, style, control = segment
             yield segment if control or text == "\n" else Segment(printable(text), style)
+
+
+def plain_table(left: Iterable[str], right: Iterable[str] = (), **more: Any) -> Table:
+    """Return a table without lines and rows, given the headings of its columns by alignment."""
+    columns = [*(Column(one) for one in left), *(Column(one, justify="right") for one in right)]
+    return Table(*columns, box=None, pad_edge=False, header_style="bold", **more)
+
+
+class NotebookBar:
+    """A progress bar in a notebook, which stays there in its last state.
+
+    Parameters
+    ----------
+    total : int
+        Amount of work, in the units of `show`.
+    unit : str
+        Unit in the plural, such as ``updates``.
+    words : str
+        Words that are shown before the first call of `show`.
+    """
+
+    def __init__(self, total: int, unit: str, words: str = "") -> None:
+        display: Any = import_module("IPython.display")
+        self._total, self._unit, self._html = total, unit, display.HTML
+        self._handle = display.display(self._html(self._bar(0, words)), display_id=True)
+
+    def show(self, done: int, words: str) -> None:
+        """Show how much is done, with words beside it."""
+        self._handle.update(self._html(self._bar(done, words)))
+
+    def _bar(self, done: int, words: str) -> str:
+        return (
+            f'<progress value="{done}" max="{self._total}" style="width: 20em"></progress> '
+            f'<span style="font-family: monospace; white-space: pre-wrap">{done}/{self._total} '
+            f"{escape(self._unit)}  {escape(words)}</span>"
+        )

@@ -28,7 +28,7 @@ INTEGRATOR = "omf2"
 """Integrator of hybrid Monte Carlo."""
 
 CHAIN_VERSION = 1
-"""Version of the Markov chain, as in `gauge_mc.updates.chain_versions`: a seed has given the same
+"""Version of the Markov chain, as in `gauge_mc.updates.sweep`: a seed has given the same
 configurations in all versions of gauge-mc so far."""
 
 THERMALIZE = 200

@@ -3,18 +3,16 @@
 # A package that is installed beside gauge-mc may have more options, which are not here.
 
 from collections.abc import Mapping, Sequence
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from gauge_mc.actions import Action
 from gauge_mc.algorithms import Algorithm
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.quantities.hadrons.observables.parts.quark_masses import QuarkMasses
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.smearing import Smearing
 from gauge_mc.updates.levels import TrajectoryLevel
-from gauge_mc.updates.quarks import DynamicalQuarks
-from gauge_mc.updates.run_monomials import NamedMonomial
+from gauge_mc.updates.terms import NamedMonomial
 
 class ParameterKeywords(TypedDict, total=False):
     lattice: Lattice | str | Sequence[int]
@@ -48,22 +46,69 @@ class BenchKeywords(TypedDict, total=False):
     seconds: float
     observables: bool | Sequence[str] | str
     updates: Sequence[str] | str
-    quarks: bool
-    operator: str
-    chiral: bool
     end_to_end: bool
     hmc: bool | Parameters | str
     chains: int
     anisotropy: float | None
     c1: float | None
+    chiral: bool | None
+    operator: str | None
+    quarks: bool | None
     u0: float | None
+
+class DetermineKeywords(TypedDict, total=False):
+    lattice: Lattice | str | Sequence[int]
+    group: str
+    beta: float | None
+    action: Action | str
+    precision: str
+    start: str
+    seed: int
+    rng: str
+    luxury: int
+    algorithm: Algorithm | str
+    chain_version: int
+    strict: bool
+    thermalize: int
+    backend: str
+    devices: str | None
+    threads: int | None
+    share_gpus: bool
+    checkpoint_every: float
+    quiet: bool
+    acceptance: float | None
+    anisotropy: float | None
+    c1: float | None
+    failures: int | None
+    heatbath: int | None
+    integrator: str | None
+    length: float | None
+    levels: (
+        str
+        | TrajectoryLevel
+        | Mapping[str, object]
+        | list[str | TrajectoryLevel | Mapping[str, object]]
+        | None
+    )
+    monomials: (
+        str
+        | NamedMonomial
+        | Mapping[str, object]
+        | list[str | NamedMonomial | Mapping[str, object]]
+        | None
+    )
+    overrelax: int | None
+    quarks: str | Any | Mapping[str, object] | list[str | Any | Mapping[str, object]] | None
+    steps: int | None
+    u0: float | None
+    nt: int | None
+    target: float | None
 
 class FitKeywords(TypedDict, total=False):
     average: bool | None
     bootstrap: int | None
     charge: str | None
     cold: str | None
-    coulomb: str | None
     critical: str | None
     energy: str | None
     flavours: int | None
@@ -72,6 +117,7 @@ class FitKeywords(TypedDict, total=False):
     level: int | None
     levels: str | int | list[int] | None
     nt: int | None
+    of: str | None
     over: str | None
     phase: str | None
     r_max: int | None
@@ -81,13 +127,11 @@ class FitKeywords(TypedDict, total=False):
     round: bool | None
     samples: bool | None
     scale: str | None
-    single: bool | None
     skip: int | str | None
     source: str | None
     sqrt_t0: float | None
     sqrt_t0_error: float | None
     t: float | None
-    t0: str | int | list[int] | None
     t_max: int | None
     t_min: int | None
     target: float | None
@@ -144,13 +188,7 @@ class GenerateKeywords(TypedDict, total=False):
         | None
     )
     overrelax: int | None
-    quarks: (
-        str
-        | DynamicalQuarks
-        | Mapping[str, object]
-        | list[str | DynamicalQuarks | Mapping[str, object]]
-        | None
-    )
+    quarks: str | Any | Mapping[str, object] | list[str | Any | Mapping[str, object]] | None
     steps: int | None
     u0: float | None
 
@@ -195,13 +233,7 @@ class MeasureKeywords(TypedDict, total=False):
     p2_max: int | None
     projection: str | None
     propagators: str | None
-    quark: (
-        str
-        | QuarkMasses
-        | Mapping[str, object]
-        | list[str | QuarkMasses | Mapping[str, object]]
-        | None
-    )
+    quark: str | Any | Mapping[str, object] | list[str | Any | Mapping[str, object]] | None
     r_max: int | None
     reduction: float | None
     rho: float | None
@@ -237,6 +269,7 @@ class PlotKeywords(TypedDict, total=False):
     level: int | None
     levels: str | int | list[int] | None
     nt: int | None
+    of: str | None
     over: str | None
     path: str | None
     phase: str | None
@@ -246,11 +279,9 @@ class PlotKeywords(TypedDict, total=False):
     radius_min: float | None
     result: str | None
     round: bool | None
-    samples: int | None
     scale: str | None
     skip: int | str | None
     t: float | None
-    t0: str | int | list[int] | None
     t_max: int | None
     t_min: int | None
     target: float | None
@@ -303,12 +334,7 @@ class ScanKeywords(TypedDict, total=False):
         | None
     )
     overrelax: int | None
-    quarks: (
-        str
-        | DynamicalQuarks
-        | Mapping[str, object]
-        | list[str | DynamicalQuarks | Mapping[str, object]]
-        | None
-    )
+    quarks: str | Any | Mapping[str, object] | list[str | Any | Mapping[str, object]] | None
+    refine: bool | None
     steps: int | None
     u0: float | list[float] | None

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import sys
 import warnings
 from typing import Any, NamedTuple
 
 from gauge_mc.errors import GaugeError
+
+PYTHON = (sys.executable, "-P")
+"""Words that begin the command of another Python, which must not execute files of the folder that
+it is started in."""
 
 
 class OptionalPackage(NamedTuple):

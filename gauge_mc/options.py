@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.numbers import N, listed, number, whole_number
-from gauge_mc.quoting import quoted, shortened
+from gauge_mc.quoting import N, listed, number, quoted, shortened, whole_number
 from gauge_mc.registry import nearest, words_in_any_case
 
 LONGEST_NAME = 80
@@ -166,6 +165,12 @@ class Option(Number):
             words = " or ".join((self._kind_in_words, *self.instead))
             raise ValueError(f"'{shortened(text)}' is not {words}.") from error
 
+    def same_meaning(self, other: Option) -> bool:
+        """Return whether another option differs from this one in its default at most."""
+        return self == other or replace(self, usual=None, default=OWN_DEFAULT) == replace(
+            other, usual=None, default=OWN_DEFAULT
+        )
+
     @property
     def flag(self) -> str:
         """Name on the command line, such as ``--r-max``."""
@@ -205,7 +210,7 @@ class Option(Number):
         text : str or tuple
             A tuple has been checked, and is returned as it is.
         read : callable
-            `gauge_mc.numbers.number` or `gauge_mc.numbers.whole_number`.
+            `gauge_mc.quoting.number` or `gauge_mc.quoting.whole_number`.
 
         Raises
         ------
@@ -298,9 +303,8 @@ def merged(owners: Owners) -> tuple[Option, ...]:
             there, first = found.setdefault(option.name, (option, owner))
             if there == option:
                 continue
-            shared = replace(there, usual=None, default=OWN_DEFAULT)
-            if shared == replace(option, usual=None, default=OWN_DEFAULT):
-                found[option.name] = shared, first
+            if there.same_meaning(option):
+                found[option.name] = replace(there, usual=None, default=OWN_DEFAULT), first
             else:
                 both = f"{first} and {owner}" if first != owner else f"{owner}, twice,"
                 raise GaugeError(
@@ -308,6 +312,18 @@ def merged(owners: Owners) -> tuple[Option, ...]:
                     "rename one of them."
                 )
     return tuple(option for option, _ in found.values())
+
+
+def check_named(name: str, option: Option) -> None:
+    """Check that a plug-in has the name of the option that chooses it.
+
+    Raises
+    ------
+    ValueError
+        If not.
+    """
+    if name != option.name:
+        raise ValueError(f"has the option {option.name}; give both the same name")
 
 
 def check_options(

@@ -1,4 +1,8 @@
-"""Plug-ins of installed packages: their entry points, and where their code fails."""
+"""Entry points of all packages, and where the code of others fails.
+
+This package and each folder of ``extensions`` have a file ``entry_points.txt``, in the format that
+installed packages have. A folder that is removed takes its entry points along.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
-from importlib.metadata import EntryPoints
+from importlib.metadata import EntryPoint, EntryPoints, PathDistribution
+from pathlib import Path
 from types import CodeType
 from typing import Any, cast
 
@@ -23,6 +28,23 @@ WHOLE = "GAUGE_MC_TRACEBACK"
 """Environment variable that lets whole tracebacks of such failures be printed."""
 
 
+HERE = Path(__file__).resolve().parent
+"""The folder of this package."""
+
+
+class FolderDistribution(PathDistribution):
+    """The package or one of its extensions, by the folder that has its entry points."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.title = "gauge-mc" if folder == HERE else f"gauge-mc ({folder.name})"
+
+    @property
+    def name(self) -> str:
+        """Name of the package in messages."""
+        return self.title
+
+
 @cache
 def installed() -> EntryPoints:
     """Return the entry points of all installed packages, whose files are read by the first call."""
@@ -30,9 +52,23 @@ def installed() -> EntryPoints:
     return cast(EntryPoints, metadata.entry_points())
 
 
-def entry_points(group: str) -> EntryPoints:
-    """Return the entry points of a group."""
-    return installed().select(group=group)
+@cache
+def ours() -> EntryPoints:
+    """Return the entry points of this package and its extensions."""
+    folders = [HERE, *sorted(path.parent for path in HERE.glob("extensions/*/entry_points.txt"))]
+    return EntryPoints(
+        entry for folder in folders for entry in FolderDistribution(folder).entry_points
+    )
+
+
+def entry_points(group: str) -> list[EntryPoint]:
+    """Return the entry points of a group, those of other packages before those of this one."""
+    return [*installed().select(group=group), *ours().select(group=group)]
+
+
+def is_ours(entry: EntryPoint) -> bool:
+    """Return whether an entry point belongs to this package or one of its extensions."""
+    return isinstance(entry.dist, FolderDistribution)
 
 
 @dataclass(frozen=True)
@@ -73,7 +109,7 @@ def plugin_failure(error: BaseException) -> PluginFailure | None:
 def _packages() -> dict[str, str]:
     """Return the top-level packages of all plug-ins, with the names of their distributions."""
     groups = [group for group in installed().groups if group.startswith(GROUPS)]
-    entries = [entry for group in groups for entry in entry_points(group)]
+    entries = [entry for group in groups for entry in installed().select(group=group)]
     tops = {entry: re.split("[.:]", entry.value)[0] for entry in entries}
     return {top: entry.dist.name if entry.dist else top for entry, top in tops.items()}
 

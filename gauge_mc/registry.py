@@ -1,25 +1,29 @@
 """Registries of plug-ins: observables, file formats, fits and all other kinds.
 
-There is one registry for each kind. A plug-in is declared in a module of its name in the package of
-the kind, ``history`` in ``plots/history.py``, or in a folder of results, ``wilson-loops`` in
-``quantities/potential/observables/wilson_loops.py``. Other installed packages can add plug-ins by
-entry points. The group of an entry point is the package of the kind, and its name is that of the
-plug-in. A program can also register its own plug-ins.
+There is one registry for each kind. What belongs to it is declared by entry points: those of this
+package, of its extensions and of other installed packages, see `gauge_mc.plugins`. The group of an
+entry point is the package of the kind, its name is that of the plug-in, and its value is an object,
+or a module that registers one. A program can also register its own plug-ins.
 """
 
 from __future__ import annotations
 
 import difflib
 import inspect
-import pkgutil
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, cached_property
 from importlib import import_module
 from importlib.metadata import EntryPoint
-from typing import Generic, Protocol, TypeVar
+from types import ModuleType
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from gauge_mc.errors import GaugeError, UnknownNameError
-from gauge_mc.plugins import entry_points, plugin_failure
+from gauge_mc.plugins import entry_points, is_ours, plugin_failure
+
+
+class PluginWarning(UserWarning):
+    """A plug-in of another package is left out."""
 
 
 class Plugin(Protocol):
@@ -30,10 +34,26 @@ class Plugin(Protocol):
         """Name by which the user chooses the object."""
 
 
+class PluginOption(Plugin, Protocol):
+    """An option of a plug-in, such as `gauge_mc.options.Option`."""
+
+    @property
+    def flag(self) -> str:
+        """The option on the command line."""
+
+    def same_meaning(self, other: Any) -> bool:
+        """Return whether another option of this name means the same."""
+
+
 T = TypeVar("T", bound=Plugin)
 
-QUANTITIES = f"{__name__.partition('.')[0]}.quantities"
-"""Package of the folders of results, for observables, fits and plots."""
+MEETING = tuple(
+    f"gauge_mc.{kind}"
+    for kind in ("actions", "algorithms", "smearing", "observables", "updates.terms")
+)
+"""Modules of the kinds whose options are given together, of which others are told when they are
+imported. In this order plug-ins of other packages are compared, and by name.
+"""
 
 
 class Registry(Mapping[str, T], Generic[T]):
@@ -43,35 +63,50 @@ class Registry(Mapping[str, T], Generic[T]):
     ----------
     kind : str
         Name of the kind in messages, such as ``observable``.
-    package : str
-        Package whose modules declare the plug-ins, such as ``gauge_mc.observables``.
+    group : str
+        Group of the entry points, which is the package of the kind, such as
+        ``gauge_mc.observables``.
     base : type, optional
         Class of the plug-ins, or of which they are subclasses. They must have every attribute that
         it or its bases annotate without a value, and define all of its abstract methods.
     check : callable, optional
         Function of a plug-in that raises a `ValueError` with a reason for refusing it.
-    folders : bool
-        True if the plug-ins are subpackages and the modules of the package are helpers.
-    rooms : str, optional
-        Package whose subpackages may each have a package of the same last name as `package`, which
-        declares further plug-ins.
+    options : callable, optional
+        Function that returns the options of a plug-in which a user gives together with those of the
+        other kinds that have such a function. A plug-in of another package is left out, with a
+        warning, if an option of it has the name of a different one of this kind, or of one of
+        another kind or of the program itself.
+    alone : bool
+        Whether only one plug-in of this kind is chosen at a time, so that several may give one name
+        different meanings.
     """
+
+    meeting: ClassVar[list[Registry[Any]]] = []
+    """The registries whose options are given together."""
+
+    reserved: ClassVar[frozenset[str]] = frozenset()
+    """Names of the program's own options."""
+
+    checked: ClassVar[bool] = False
+    """Whether the plug-ins of other packages have been compared, or are being compared."""
 
     def __init__(
         self,
         kind: str,
-        package: str,
+        group: str,
         base: type | None = None,
         check: Callable[[T], object] | None = None,
-        folders: bool = False,
-        rooms: str | None = None,
+        options: Callable[[T], Iterable[PluginOption]] | None = None,
+        alone: bool = False,
     ) -> None:
         self.kind = kind
-        self._package = package
+        self._options, self._alone = options, alone
+        if options:
+            Registry.meeting.append(self)
+            Registry.checked = False
+        self._group = group
         self._base = base
         self._check = check
-        self._folders = folders
-        self._rooms = rooms
         self._registered: dict[str, T] = {}
 
     def register(self, thing: T) -> T:
@@ -83,8 +118,8 @@ class Registry(Mapping[str, T], Generic[T]):
             If another plug-in of this kind has the same name, or the declaration is incomplete.
         """
         self._check_declaration(thing)
-        home = self._modules.get(thing.name, "")
-        stranger = not thing.__module__.startswith(home)
+        entry = self._entries.get(thing.name)
+        stranger = entry and package_of(entry.module) != package_of(thing.__module__)
         if stranger or self._registered.setdefault(thing.name, thing) is not thing:
             raise GaugeError(f"There are two {self.kind}s named '{thing.name}'; rename one.")
         return thing
@@ -122,7 +157,16 @@ class Registry(Mapping[str, T], Generic[T]):
     @property
     def names(self) -> tuple[str, ...]:
         """All names, in alphabetical order."""
-        return tuple(sorted({*self._modules, *self._entries, *self._registered}))
+        if self._options and not Registry.checked:
+            Registry._check_newcomers()
+        return tuple(sorted({*self._entries, *self._registered}))
+
+    def package(self, name: str) -> str:
+        """Return name and version of the other package that brings a plug-in; empty for ours."""
+        entry = self._entries.get(name)
+        if entry is None or entry.dist is None or is_ours(entry):
+            return ""
+        return f"{entry.dist.name} {entry.dist.version}"
 
     def check(self, name: str, option: str | None = None) -> None:
         """Refuse an unknown name.
@@ -158,13 +202,14 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def _load(self, name: str) -> None:
         self.check(name)
-        if name in self._modules:
-            self._import(name, self._modules[name])
-            return
         entry = self._entries[name]
         try:
             thing = entry.load()
         except Exception as error:
+            if is_ours(entry):
+                if isinstance(error, GaugeError) and entry.module not in str(error):
+                    raise GaugeError(f"In the module {entry.module}: {error}") from error
+                raise
             package = entry.dist.name if entry.dist else entry.value
             failure = plugin_failure(error)
             where = f" in {failure.place}" if failure else ""
@@ -172,47 +217,89 @@ class Registry(Mapping[str, T], Generic[T]):
                 f"The {self.kind} '{name}' of the package {package} cannot be imported "
                 f"({error}{where}); repair or uninstall that package."
             ) from error
-        self._check_declaration(thing)
-        self._registered.setdefault(name, thing)
-
-    def _import(self, name: str, module: str) -> None:
-        """Import the module that declares a plug-in."""
-        try:
-            import_module(module)
-        except GaugeError as error:
-            if module in str(error):
-                raise
-            raise GaugeError(f"In the module {module}: {error}") from error
+        if not isinstance(thing, ModuleType):
+            self._check_declaration(thing)
+            self._registered.setdefault(name, thing)
         if name not in self._registered:
             raise GaugeError(
-                f"The module {module} registers no {self.kind} named '{name}'; register it under "
-                f"the name of the module, as the other modules of {self._package} do."
+                f"The module {entry.module} registers no {self.kind} named '{name}'; register it "
+                "under the name of its entry point."
             )
 
-    @cached_property
-    def _modules(self) -> dict[str, str]:
-        """Names of the plug-ins of this package, and the modules that declare them."""
-        return {
-            one.name.replace("_", "-"): f"{package}.{one.name}"
-            for package, path in self._homes()
-            for one in pkgutil.iter_modules(path)
-            if one.ispkg == self._folders
-        }
+    @staticmethod
+    def _check_newcomers() -> None:
+        """Leave out plug-ins of other packages whose options clash with those before them."""
+        newcomers = not all(is_ours(e) for kind in Registry.meeting for e in kind._entries.values())
+        for module in MEETING if newcomers else ():
+            import_module(module)
+        Registry.checked = True
+        kinds = sorted(Registry.meeting, key=lambda one: [*MEETING, one._group].index(one._group))
+        # Modules of later kinds merge the options of actions when they are imported.
+        steps = [*([kind] for kind in kinds), kinds] if newcomers else []
+        complete = [Registry._compare(step) for step in steps]
+        Registry.checked = all(complete) and len(kinds) == len(Registry.meeting)
 
-    def _homes(self) -> Iterator[tuple[str, Iterable[str]]]:
-        """Yield the packages with plug-ins of this kind, and their folders."""
-        yield self._package, import_module(self._package).__path__
-        last = self._package.rpartition(".")[2]
-        rooms = import_module(self._rooms).__path__ if self._rooms else ()
-        for room in pkgutil.iter_modules(rooms):
-            yield (
-                f"{self._rooms}.{room.name}.{last}",
-                [f"{one}/{room.name}/{last}" for one in rooms],
-            )
+    @staticmethod
+    def _compare(kinds: list[Registry[Any]]) -> bool:
+        """Compare the plug-ins of kinds, ours first; return whether all could be imported."""
+        before: list[tuple[Registry[Any], str, PluginOption]] = []
+        plugins = [(kind, name) for kind in kinds for name in sorted(kind._entries)]
+        plugins.sort(key=lambda plugin: not is_ours(plugin[0]._entries[plugin[1]]))
+        complete = True
+        for kind, name in plugins:
+            assert kind._options
+            try:
+                options = [*kind._options(kind[name])]
+            except (GaugeError, ImportError):  # as within its module
+                complete = False
+                continue
+            newcomer = not is_ours(kind._entries[name])
+            if newcomer and (clash := next(kind._clashes(options, before), None)):
+                warnings.warn(
+                    f"The {kind.kind} '{name}' of the package {kind.package_name(name)} is left "
+                    f"out, because its option {clash}; rename it there.",
+                    PluginWarning,
+                    stacklevel=4,
+                )
+                del kind._entries[name]
+                kind._registered.pop(name, None)
+            else:
+                before += [(kind, name, option) for option in options]
+        return complete
+
+    def _clashes(
+        self, options: Iterable[PluginOption], before: list[tuple[Registry[Any], str, PluginOption]]
+    ) -> Iterator[str]:
+        """Yield how options of a plug-in of this kind clash with the program or what is before it.
+
+        A kind shares options, as those that are chosen `alone` do with others. A value of any other
+        shared option could not tell for which of two kinds it is.
+        """
+        for option in options:
+            met = [(k, n, option.same_meaning(o)) for k, n, o in before if o.name == option.name]
+            shared = any(kind is self and same for kind, _, same in met)
+            if option.name in Registry.reserved and not (shared or self._alone):
+                yield f"{option.flag} has the name of an option of the program itself"
+            for kind, name, same in met:
+                own = kind is self
+                if not ((same and (own or self._alone)) or (self._alone if own else shared)):
+                    meaning = "is also one" if same else "has another meaning than that"
+                    owner = f"{kind.kind} {name} of the package {kind.package_name(name)}"
+                    yield f"{option.flag} {meaning} of the {owner}"
+
+    def package_name(self, name: str) -> str:
+        """Return the name of the package that brings a plug-in."""
+        entry = self._entries.get(name)
+        return entry.dist.name if entry and entry.dist else "of this program"
 
     @cached_property
     def _entries(self) -> dict[str, EntryPoint]:
-        return {entry.name: entry for entry in entry_points(group=self._package)}
+        return {entry.name: entry for entry in entry_points(group=self._group)}
+
+
+def package_of(module: str) -> str:
+    """Return the top-level package of a module."""
+    return module.partition(".")[0]
 
 
 def check_attributes(thing: object, base: type) -> None:

@@ -11,7 +11,7 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import UnionType
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from gauge_mc.options import Option, Owners
 from gauge_mc.results import DECLARED
@@ -84,7 +84,10 @@ def with_fields(
         Function that returns further options.
     """
     return with_keywords(
-        lambda: [*(one for kind in kinds for one in field_keywords(kind)), *_keywords(options())]
+        lambda: [
+            *(one for kind in kinds for one in field_keywords(kind)),
+            *option_keywords(options()),
+        ]
     )
 
 
@@ -92,6 +95,10 @@ def field_keywords(kind: type[Any]) -> Iterator[inspect.Parameter]:
     """Yield the fields of a data class as keyword arguments."""
     hints = get_type_hints(kind)
     for one in dataclasses.fields(kind):
+        if any(
+            get_origin(kind) is Mapping for kind in (hints[one.name], *get_args(hints[one.name]))
+        ):
+            continue  # options of several things, which have names of their own
         accepted = _accepted(hints[one.name], one)
         # NaN stands for a default that depends on other parameters.
         unknown = isinstance(one.default, float) and math.isnan(one.default)
@@ -119,10 +126,10 @@ def with_options(owners: Callable[[], Owners]) -> Callable[[F], F]:
     owners : callable
         Function that returns the things with their options, which are None if they are not given.
     """
-    return with_keywords(lambda: _keywords(one for _, options in owners() for one in options))
+    return with_keywords(lambda: option_keywords(one for _, options in owners() for one in options))
 
 
-def _keywords(options: Iterable[Option]) -> Iterator[inspect.Parameter]:
+def option_keywords(options: Iterable[Option]) -> Iterator[inspect.Parameter]:
     """Yield options as keyword arguments, in alphabetical order."""
     for name, option in sorted({one.name: one for one in options}.items()):
         yield _keyword(name, _type(option) | None, None)

@@ -12,7 +12,7 @@ import pytest
 from gauge_mc.analysis.timeseries.estimates import MIN_TAUS
 from gauge_mc.cli import main
 from gauge_mc.errors import INTERRUPTED
-from gauge_mc.run.generate import generate_from
+from gauge_mc.run.generate import generate_together
 
 TINY = {"lattice": "4x4x4x6", "thermalize": 2, "configs": 3, "separation": 3, "backend": "cpu"}
 
@@ -54,7 +54,8 @@ def call(*words):
 
 def make_run(path: Path, **values):
     """Carry out a tiny run."""
-    generate_from({**TINY, "threads": 1, "quiet": True, "output": str(path), **values})
+    request = {**TINY, "threads": 1, "quiet": True, "output": str(path), **values}
+    generate_together([request])
     return path
 
 

@@ -2,38 +2,48 @@
 
 import shutil
 import subprocess
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
 
 import pytest
 
 from gauge_mc.devices.cuda import compiler
 from gauge_mc.devices.kernels import Kernel
+from gauge_mc.plugins import ours
 from tests.tools import changes, checked, compile_cuda
 from tests.tools.changes import CHECKOUT, changed_files, files_with_tests
 from tests.tools.compile_cuda import CUDA, TOOLCHAINS, cover, variants
-from tests.toys.installed import REGISTRIES
 
 
 @pytest.mark.parametrize(
     ("changed", "expected"),
     [
-        ("gauge_mc/quantities/flow/fits/scale.py", {"tests/quantities/flow/fits/test_scale.py"}),
+        ("gauge_mc/quantities/flow/scales.py", {"tests/quantities/flow/analysis/test_scales.py"}),
         ("tests/test_quoting.py", {"tests/test_quoting.py"}),
-        ("gauge_mc/updates/integrators/omf4.py", {"tests/updates/test_integrators.py"}),
-        ("gauge_mc/updates/overrelaxation.py", {"tests/updates/test_overrelaxation.py"}),
-        ("cuda_src/kernels/overrelaxation.cu", {"tests/updates/test_overrelaxation.py"}),
+        ("gauge_mc/updates/integrators.py", {"tests/updates/test_integrators.py"}),
+        ("gauge_mc/updates/heatbath.py", {"tests/updates/test_heatbath.py"}),
+        ("cuda_src/kernels/overrelaxation.cu", {"tests/updates/test_heatbath.py"}),
         ("cuda_src/arch/maths.h", {*changes.TESTS_OF_SOURCES}),
         (
             "cuda_src/group/su3.h",
             {*changes.TESTS_OF_SOURCES, *changes.TESTS_OF_FOLDERS["group"]},
+        ),
+        (
+            "gauge_mc/extensions/quarks/cuda_src/dirac/transport.h",
+            {*changes.TESTS_OF_SOURCES, *changes.TESTS_OF_FOLDERS["dirac"]},
         ),
         ("README.md", set()),
     ],
 )
 def test_files_with_tests_of_a_change(changed, expected):
     found = files_with_tests([CHECKOUT / changed])
-    assert {path.relative_to(CHECKOUT).as_posix() for path in found} == expected
+    there = {one for one in expected if is_here(one)}
+    assert {path.relative_to(CHECKOUT).as_posix() for path in found} == there
+
+
+def is_here(name):
+    """Whether a file is there, or must be, because it does not belong to an extension."""
+    return (CHECKOUT / name).is_file() or "extensions/" not in name
 
 
 def test_a_module_without_tests_of_its_name_is_tested_by_those_that_import_it():
@@ -45,17 +55,19 @@ def test_a_module_without_tests_of_its_name_is_tested_by_those_that_import_it():
 
 @pytest.mark.slow
 def test_tests_of_headers_are_there():
-    headers = {path.name for path in (CHECKOUT / "cuda_src").iterdir() if path.is_dir()}
-    assert {*changes.TESTS_OF_FOLDERS} | {"arch", "kernels"} == headers
-    every = sum(changes.TESTS_OF_FOLDERS.values(), changes.TESTS_OF_SOURCES)
+    sources = [CHECKOUT / "cuda_src", *CHECKOUT.glob("gauge_mc/extensions/*/cuda_src")]
+    headers = {path.name for folder in sources for path in folder.iterdir() if path.is_dir()}
+    tests = {name: [*filter(is_here, one)] for name, one in changes.TESTS_OF_FOLDERS.items()}
+    assert {name for name in tests if tests[name]} | {"arch", "kernels"} == headers
+    every = [*chain.from_iterable(tests.values()), *changes.TESTS_OF_SOURCES]
     assert [one for one in every if not (CHECKOUT / one).is_file()] == []
 
 
-@pytest.mark.parametrize("things", REGISTRIES, ids=lambda one: one.kind)
-def test_modules_that_a_registry_imports_have_tests(things):
+@pytest.mark.parametrize("group", sorted(ours().groups))
+def test_modules_of_entry_points_have_tests(group):
     """Though no test imports them."""
-    for module in things._modules.values():
-        place = CHECKOUT.joinpath(*module.split("."))
+    for entry in ours().select(group=group):
+        place = CHECKOUT.joinpath(*entry.module.split("."))
         path = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
         assert files_with_tests([path]), path
 
@@ -91,9 +103,9 @@ def test_files_that_differ_from_main(tmp_path, monkeypatch):
         ("cuda_src/kernels/overrelaxation.cu", True),
         ("cuda_src/arch/gpu.h", True),
         ("cuda_src/arch/cpu.h", False),
-        ("cuda_src/dirac/transport.h", False),
+        ("gauge_mc/extensions/quarks/cuda_src/dirac/transport.h", False),
         ("cuda_src/arch/hip.h", False),
-        ("gauge_mc/devices/cuda/bounds.py", True),
+        ("gauge_mc/devices/cuda/kernel.py", True),
         ("README.md", False),
     ],
 )

@@ -1,11 +1,16 @@
 """Mistakes in declarations end in one sentence that names the module, or both owners."""
 
+import os
+import sys
 from dataclasses import dataclass
+from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
 from gauge_mc import registry
+from gauge_mc.benchmarks import BENCH_KINDS
 from gauge_mc.cli.command import OptionGroup, Subcommands, command_of
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.devices.kernels import Kernel
@@ -16,14 +21,15 @@ from gauge_mc.files.columns import Column
 from gauge_mc.fits import Fit
 from gauge_mc.observables import Observable, check_observable
 from gauge_mc.options import Option, merged
-from gauge_mc.quarks.operators import OPERATORS, DiracOperator, operator_with
-from gauge_mc.quarks.operators.wilson import PlainWilson as Wilson
 from gauge_mc.registry import Registry
 from gauge_mc.run.generate import generate
 from gauge_mc.run.measure import measure
+from gauge_mc.scans.additions import ADDITIONS
 from gauge_mc.smearing import SMEARINGS
 from gauge_mc.smearing.ape import Ape
-from tests.calls import call
+from gauge_mc.updates.terms import ACTION_TERMS
+from tests.calls import make_run
+from tests.children import run
 
 HERE = __name__
 
@@ -100,10 +106,16 @@ def test_a_module_that_registers_nothing_is_named(tmp_path, monkeypatch):
     (package / "one.py").write_text("class One:\n    name = 'one'\n")
     (package / "two.py").write_text("from gauge_mc.devices.kernels import Kernel\nKernel('hopp')\n")
     monkeypatch.syspath_prepend(tmp_path)
+    entries = [EntryPoint(name, f"halves.{name}", "halves") for name in ("one", "two")]
+    monkeypatch.setattr(registry, "entry_points", lambda group: entries)
     halves = Registry("half", "halves")
     with pytest.raises(GaugeError, match=r"The module halves.one registers no half named 'one'"):
         halves["one"]
-    with pytest.raises(GaugeError, match=r"In the module halves.two: There is no kernel 'hopp'"):
+    said = r"half 'two' of the package halves.two cannot be imported \(There is no kernel 'hopp'"
+    with pytest.raises(GaugeError, match=said):
+        halves["two"]
+    monkeypatch.setattr(registry, "is_ours", lambda entry: True)
+    with pytest.raises(GaugeError, match=r"^In the module halves.two: There is no kernel 'hopp'"):
         halves["two"]
 
 
@@ -142,76 +154,149 @@ def test_records_that_are_not_as_declared_are_refused(tmp_path, length, count):
     assert [*tmp_path.iterdir()] == []
 
 
-class Two(Wilson):
-    """An operator with two parameters without defaults."""
+CLASHING = """
+from gauge_mc.actions.wilson import Wilson
+from gauge_mc.options import Option
 
-    name = "two"
-    parameters: ClassVar[tuple[Option, ...]] = (
-        Option("one", float, "One.", "0"),
-        Option("other", float, "Other.", "0"),
+
+class Weighted(Wilson):
+    name = "weighted"
+    options = (Option("weight", float, "Another weight.", usual=1.0),)
+
+
+class Loud(Wilson):
+    name = "loud"
+    options = (Option("loudness", float, "Another number.", usual=1.0),)
+
+
+WEIGHTED, LOUD = Weighted(), Loud()
+"""
+
+
+@pytest.mark.kernels
+def test_an_installed_action_whose_option_means_something_else_is_left_out(tmp_path, monkeypatch):
+    """Commands work without it, and a warning names both packages."""
+    monkeypatch.chdir(tmp_path)
+    make_run(Path("run"), group="su2", precision="single", configs=2)
+    (tmp_path / "clashing.py").write_text(CLASHING)
+    about = tmp_path / "clashing-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: clashing\nVersion: 1.0\n")
+    names = "weighted = clashing:WEIGHTED\nloud = clashing:LOUD\n"
+    (about / "entry_points.txt").write_text(f"[gauge_mc.actions]\n{names}")
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    words = ("wilson-loops", "run", "--weight", "0.3", "--output", "loops.csv", "--quiet")
+    done = run("measure", *words, PYTHONPATH=path)
+    assert done.returncode == 0, done.stderr
+    assert "smearing: APE, U -> P[U + w sum of staples], w = 0.3" in Path("loops.csv").read_text()
+    assert done.stderr == (
+        "gauge-mc: The action 'weighted' of the package clashing is left out, because its option "
+        "--weight has another meaning than that of the smearing ape of the package gauge-mc; "
+        "rename it there.\n"
     )
-
-    def __init__(self, field, kappa, one, other, boundary=-1):
-        super().__init__(field, kappa, boundary)
-        self.values = one, other
-
-
-@pytest.fixture
-def two():
-    """Register an operator for a while."""
-    OPERATORS.register(Two)
-    yield Two
-    OPERATORS.remove("two")
+    done = run("generate", "--action", "weighted", "--output", "other", PYTHONPATH=path)
+    assert done.returncode == 2
+    known = "dbw2, iwasaki, loud, luscher-weisz, rectangle, symanzik or wilson"
+    assert f"There is no action 'weighted'; choose {known}." in done.stderr
 
 
-def test_parameters_of_operators_that_are_not_given_are_zero(two):
-    field = Field.cold(Lattice(4, 4, 4, 4), "su2", "double", CpuDevice(1))
-    made = operator_with(field, 0.1, other=2.0)
-    assert isinstance(made, Two)
-    assert made.values == (0.0, 2.0)
+SEVERAL = """
+from gauge_mc.actions.wilson import Wilson
+from gauge_mc.option_items import Items
+from gauge_mc.options import Option
+from gauge_mc.smearing.ape import Ape
+from gauge_mc.updates.terms import ActionTerms, NamedMonomial
 
 
-def test_an_operator_must_take_the_parameters_that_it_declares():
-    class Deaf(DiracOperator):
-        name = "deaf"
-        parameters: ClassVar[tuple[Option, ...]] = (Option("volume", float, "Volume.", "0"),)
-        diagonal = Wilson.diagonal
-
-        def terms(self, prepared, slab):
-            return None
-
-    with pytest.raises(GaugeError, match=rf"Deaf in the module {HERE} declares .* volume, but"):
-        OPERATORS.register(Deaf)
+def action(name, *options):
+    return type(name, (Wilson,), {"name": name, "options": options})()
 
 
-def test_options_of_one_name_are_refused_and_both_owners_are_named(monkeypatch):
-    """`alpha` of an operator changed what `--alpha` of APE smearing meant."""
-    alpha = Option("alpha", float, "Something else.", "0")
+def terms(name):
+    option = Option(name, str, "Further terms.", usual=Items(), items=NamedMonomial)
+    values = {"name": name, "option": option, "items": NamedMonomial, "terms": lambda *_: []}
+    return type(name, (ActionTerms,), values)()
 
-    class Loud(Two):
-        name = "loud"
-        parameters = (alpha,)
 
-        def __init__(self, field, kappa, alpha, boundary=-1):
-            DiracOperator.__init__(self, field, kappa, boundary)
+WEIGHT, LENGTH, OVERRELAX, LATTICE, FINE = map(
+    terms, ("weight", "length", "overrelax", "lattice", "fine")
+)
+FOO = Option("foo", float, "A number.", usual=1.0)
+FIRST, SHARING = action("first", FOO), action("sharing", FOO)
+SECOND = action("second", Option("foo", float, "Another number.", usual=1.0))
+BETAS = action("betas", Option("beta", float, "Another coupling.", usual=1.0))
+THREADED = action("threaded", Option("threads", int, "Of something else.", usual=1))
+APELIKE = action("apelike", *Ape.options)
+REFINED = action("refined", Option("refine", bool, "Something else."))
+"""
 
-    OPERATORS.register(Loud)
-    try:
-        said, code = call(
-            *[
-                "generate",
-                "--lattice",
-                "4",
-                "--measure",
-                "mesons:1:kappa=0.12:alpha=1",
-                "--output",
-                "nowhere",
-            ]
-        )
-    finally:
-        OPERATORS.remove("loud")
-    assert "Both the Dirac operator loud and the smearing ape declare an option --alpha" in said
-    assert code == 1
+REASONS = {
+    "second": "foo has another meaning than that of the action first of the package several",
+    "betas": "beta has another meaning than that of the observable polyakov-correlators of the "
+    "package gauge-mc",
+    "threaded": "threads has the name of an option of the program itself",
+    "apelike": "weight is also one of the smearing ape of the package gauge-mc",
+    "refined": "refine has another meaning than that of the addition to scans refine of the "
+    "package gauge-mc",
+}
+TERMS = {
+    "weight": "weight has another meaning than that of the smearing ape of the package gauge-mc",
+    "length": "length has another meaning than that of the algorithm hmc of the package gauge-mc",
+    "overrelax": "overrelax has another meaning than that of the algorithm heatbath of the package "
+    "gauge-mc",
+    "lattice": "lattice has the name of an option of the program itself",
+}
+
+
+@pytest.mark.parametrize("name", REASONS)
+def test_installed_actions_that_clash_are_left_out(tmp_path, name):
+    """The first of two stays, an option may be shared, and help texts are there."""
+    path = install_several(tmp_path, "actions", name, "sharing", "first")
+    said = (
+        f"gauge-mc: The action '{name}' of the package several is left out, because its option "
+        f"--{REASONS[name]}; rename it there.\n"
+    )
+    scan = name == "refined"
+    for words in [("scan",)] if scan else [("generate",), ("measure", "wilson-loops")]:
+        done = run(*words, "-h", PYTHONPATH=path)
+        assert (done.returncode, done.stderr) == (0, said)
+        assert "--foo" in done.stdout
+        assert name not in done.stdout
+
+
+def install_several(folder, kinds, *names):
+    """Install the package `several` with things of a kind; return the path of modules."""
+    (folder / "several.py").write_text(SEVERAL)
+    about = folder / "several-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: several\nVersion: 1.0\n")
+    entries = "".join(f"{name} = several:{name.upper()}\n" for name in names)
+    (about / "entry_points.txt").write_text(f"[gauge_mc.{kinds}]\n{entries}")
+    return os.pathsep.join([str(folder), *sys.path])
+
+
+@pytest.mark.parametrize("name", TERMS)
+def test_installed_terms_that_clash_are_left_out(tmp_path, name):
+    path = install_several(tmp_path, "updates.terms", name, "fine")
+    said = (
+        f"gauge-mc: The kind of terms '{name}' of the package several is left out, because its "
+        f"option --{TERMS[name]}; rename it there.\n"
+    )
+    for words in [("generate",), ("measure", "wilson-loops")]:
+        done = run(*words, "-h", PYTHONPATH=path)
+        assert (done.returncode, done.stderr) == (0, said)
+        assert done.stdout.count("Further terms.") == (words == ("generate",))
+
+
+@pytest.mark.parametrize("kinds", [ACTION_TERMS, ADDITIONS, BENCH_KINDS], ids=lambda it: it.kind)
+def test_a_thing_that_an_option_chooses_has_its_name(kinds):
+    option = Option("charge", bool, "Charges.")
+    values = {"name": "charges", "option": option, "options": (option,), "items": object}
+    values |= {"results": ("a:A",), **dict.fromkeys(kinds._base.__abstractmethods__, several)}
+    thing = type("Charges", (kinds._base,), {"__module__": HERE, **values})
+    said = f"The {kinds.kind} Charges in the module {HERE} has the option charge; give both the "
+    with pytest.raises(GaugeError, match=said):
+        kinds.register(thing())
 
 
 def test_one_option_may_be_shared_but_not_redefined():

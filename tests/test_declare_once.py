@@ -5,12 +5,14 @@ see it as they see any package that is installed: by its entry points.
 """
 
 import ast
+import hashlib
 import importlib
 import json
 import os
 import shutil
 import subprocess
 import sys
+import xml.etree.ElementTree as ET
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -25,7 +27,8 @@ from gauge_mc.fields.random_field import Random
 from gauge_mc.files.columns import Column, TableColumns
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.plots.runs.drawing import find_plot
+from gauge_mc.plots.drawing import find_plot
+from gauge_mc.plugins import ours
 from gauge_mc.run.generate import generate
 from gauge_mc.scans import averages as scan_averages
 from gauge_mc.scans.averages import average
@@ -33,8 +36,24 @@ from gauge_mc.updates.heatbath import heatbath
 from tests.calls import call
 from tests.observables.loops import staple
 from tests.reference import fields as reference
-from tests.test_docs import hooks
-from tests.toys.installed import REGISTRIES, TOYS
+from tests.toys.installed import TOYS, all_registries
+
+KINDS = sorted(ours().groups - {"gauge_mc", "gauge_mc.extensions.publishing.papers"})
+"""Groups of the entry points of all kinds; public names and packages with cards are none."""
+
+UNNAMED = {"gauge_mc.reports.sections"}
+"""Kinds whose names nobody gives."""
+
+OPTIONS = {
+    "gauge_mc.benchmarks",
+    "gauge_mc.cli",
+    "gauge_mc.extensions.publishing.qcdml",
+    "gauge_mc.inspection.verify",
+    "gauge_mc.run.convert",
+    "gauge_mc.scans.additions",
+    "gauge_mc.updates.terms",
+}
+"""Kinds of commands and options, which the whole extension that brings them may name."""
 
 ROOT = Path(__file__).resolve().parents[1]
 GENERATE = {
@@ -264,16 +283,21 @@ def test_stored_configurations_are_measured(program, run):
     text = (program.folder / "chain.csv").read_text()
     assert "# smearing: 2 x (forward staples, w = 0.1), then 1 x (APE" in text
     assert "# iterations: 3\n# temporal: six staples, projected\n" in text
+    program("measure", "flow", "run", "--flow", "iwasaki", "--to", "0.2", "--quiet")
+    text = (run / "flow.csv").read_text()
+    assert "# force: force of the Iwasaki action, c0 = 3.648, c1 = -0.331\n" in text
+    shutil.move(run / "flow.csv", program.folder / "flow.csv")  # other tests list the tables
+
+
+@pytest.mark.slow
+def test_quarks_are_measured(program, run):
+    pytest.importorskip("gauge_mc.extensions.quarks.operators")
     quarks = ["--kappa", "0.1", "--source", "row:1,2,3", "--solver", "minimal-residual"]
     program("measure", "mesons", "run", *quarks, "--output", "mesons.csv", "--quiet")
     assert ",row@1;2;3," in (program.folder / "mesons.csv").read_text()
     quarks = ["--kappa", "0.1", "--noise", "z3", "--sources", "1"]
     program("measure", "condensate", "run", *quarks, "--output", "condensate.csv", "--quiet")
     assert "# sources: 1 of z3 noise," in (program.folder / "condensate.csv").read_text()
-    program("measure", "flow", "run", "--flow", "iwasaki", "--to", "0.2", "--quiet")
-    text = (run / "flow.csv").read_text()
-    assert "# force: force of the Iwasaki action, c0 = 3.648, c1 = -0.331\n" in text
-    shutil.move(run / "flow.csv", program.folder / "flow.csv")  # other tests list the tables
 
 
 @pytest.mark.slow
@@ -303,6 +327,89 @@ def test_a_scan_has_their_averages(program):
     assert {"link_trace_trace", "link_trace_trace_error"} <= {*heading.split(",")}
 
 
+def test_an_option_of_trajectories_has_terms_of_the_action_as_values(program):
+    """In headers, over a stop and in cards, as the same terms by their names."""
+    words = {**GENERATE, "action": "wilson", "rng": "philox", "backend": "cpu", "format": "ildg"}
+    words |= {"algorithm": "hmc", "steps": "8", "precision": "double", "measure": "polyakov"}
+    own = {"adjoint": "strength=0.4,strength=-0.1"}
+    program("generate", *options(**words, **own), "--output", "adjoint", "--quiet")
+    table = (program.folder / "adjoint" / "hmc.csv").read_text()
+    assert "# adjoint: strength=0.4,strength=-0.1\n" in table
+    heading = next(line for line in table.splitlines() if line.startswith("sweep,"))
+    ending = "force_adjoint1,largest_force_adjoint1,force_adjoint2,largest_force_adjoint2"
+    assert heading.endswith(f",largest_force,{ending}")
+    named = {"monomials": "adjoint-plaquette:beta=0.4,adjoint-plaquette:beta=-0.1"}
+    program("generate", *options(**words, **named), "--output", "named", "--quiet")
+    rows = [line for line in table.splitlines() if line[0] in "123456789"]
+    assert len(rows) == 9
+    assert rows == [
+        line
+        for line in (program.folder / "named" / "hmc.csv").read_text().splitlines()
+        if line[0] in "123456789"
+    ]
+    few = {**words, **own, "configs": "2"}
+    program("generate", *options(**few), "--output", "halted", "--quiet")
+    program("generate", "--output", "halted", "--configs", "3", "--quiet")
+    (program.folder / "adjoint.toml").write_text(
+        "[[adjoint]]\nstrength = 0.4\n[[adjoint]]\nstrength = -0.1\n"
+    )
+    program("generate", *options(**words, card="adjoint.toml"), "--output", "told", "--quiet")
+    for name in ("halted", "told"):
+        assert (program.folder / name / "hmc.csv").read_text() == table
+    assert "adjoint plaquettes strength=0.4, adjoint plaquettes strength=-0.1," in program(
+        "status", "adjoint"
+    )
+    assert "adjoint2" in program("fit", "hmc", "adjoint")
+    said = program("generate", *options(**words, adjoint="strength=20"), code=2)
+    assert said == ""
+
+
+@pytest.mark.slow
+def test_qcdml_has_a_part_for_terms_of_an_option(program):
+    pytest.importorskip("gauge_mc.extensions.publishing.qcdml")
+    words = {**GENERATE, "action": "wilson", "rng": "philox", "backend": "cpu", "format": "ildg"}
+    words |= {"algorithm": "hmc", "steps": "8", "precision": "double", "measure": "plaquette"}
+    program("generate", *options(**words, adjoint="strength=0.4"), "--output", "own", "--quiet")
+    program("publish", "own", "published", "--author", "Doe, Jane")
+    document = ET.parse(program.folder / "published" / "ensemble.xml")
+    (gluon,) = document.iterfind(".//{*}action/{*}gluon")
+    assert [one.text for one in gluon.iterfind("{*}plaquetteGluonAction/{*}beta")] == ["2.9", "0.4"]
+
+
+@pytest.mark.slow
+def test_points_are_added_to_a_scan_and_jobs_submitted(program):
+    words = {**GENERATE, "beta": "2.9,3.0", "backend": "cpu", "configs": "1", "format": "none"}
+    program("scan", *options(**words), "--output", "grid", "--quiet")
+    program("scan", "--output", "grid", "--midpoints", "--quiet")
+    found = sorted(one.name.partition("_")[0] for one in (program.folder / "grid").glob("b*_*"))
+    assert found == ["b2.9", "b2.95", "b3"]
+    words = [*options(**words), "--submit", "grid-engine", "--submit-option", "time=12:00:00"]
+    script = program("scan", *words, "--output", "jobs", "--dry-run")
+    assert "\n#$ -t 1-2\n#$ -l h_rt=12:00:00\n" in script
+
+
+@pytest.mark.slow
+def test_files_are_read_converted_and_verified(program, run):
+    copy = program.folder / "copy"
+    shutil.copytree(run, copy)
+    assert program("column-means", "copy/link_trace.csv").startswith("sweep 7\ntrace ")
+    (program.folder / "history").write_text("trajectory plaquette\n10 0.5\n20 0.625\n")
+    assert program("column-means", "history") == "sweep 15\nplaquette 0.5625\n"
+    line = program("convert", "copy/plaquette.csv", "two.csv", "--columns", "sweep,plaquette")
+    assert line == "two.csv: 9 rows\n"
+    assert "\nsweep,plaquette\n" in (program.folder / "two.csv").read_text()
+    report = program("convert", "copy/plaquette.csv", "one.csv", "--columns", "sweep", "--json")
+    assert json.loads(report)["file"] == "one.csv"
+    program("convert", "two.csv", "no.csv", "--columns", "sweep", "--to", "nersc", code=2)
+    program("report", "copy", "--output", "page.html")
+    assert "link_trace.csv: 9 rows</p>" in (program.folder / "page.html").read_text()
+    digest = hashlib.sha256((copy / "run.toml").read_bytes()).hexdigest()
+    (copy / "SHA256SUMS").write_text(f"{digest}  run.toml\n")
+    assert program("verify", "copy").startswith("good  copy/run.toml  as listed\n")
+    (copy / "run.toml").write_text("")
+    program("verify", "copy", code=1)
+
+
 @pytest.mark.slow
 def test_they_are_timed(program):
     words = ["--lattice", "4x4x4x4", "--backend", "one-core", "--seconds", "0.05"]
@@ -315,13 +422,19 @@ def test_they_are_timed(program):
     assert "forward" in found["smearings"]
     assert "six-staples" in found["temporal_links"]
     assert "iwasaki" in found["flows"]
+    starts = ["bench", "--starts", *words]
+    assert json.loads(program(*starts, "--json"))["start_s"] > 0
+    assert program(*starts).startswith("hot start on ")
+    program(*starts, "--hmc", code=2)
 
 
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("generate", ["link-trace", "splitmix", "npy", "double-wilson", "one-core"]),
-        ("scan", ["link-trace", "splitmix", "npy", "double-wilson"]),
+        ("", ["column-means Print the means of the columns of a table."]),
+        ("column-means", ["TABLE", "Print the means of the columns of a table that have numbers."]),
+        ("generate", ["link-trace", "splitmix", "npy", "double-wilson", "one-core", "--adjoint"]),
+        ("scan", ["link-trace", "splitmix", "npy", "double-wilson", "--midpoints", "grid-engine"]),
         ("measure", ["link-trace"]),
         ("measure link-trace", ["the average link trace"]),
         ("measure wilson-loops", ["forward", "--forward-weight", "six-staples"]),
@@ -331,11 +444,13 @@ def test_they_are_timed(program):
         ("fit", ["mean-trace"]),
         ("plot", ["steps", "link-trace", "NAME-beta"]),
         ("export", [".txt"]),
-        ("convert", ["npy"]),
-        ("bench", ["splitmix", "one-core"]),
+        ("convert", ["npy", "--columns"]),
+        ("bench", ["splitmix", "one-core", "--starts"]),
     ],
 )
 def test_help_names_them(program, command, words):
+    if command in ("measure mesons", "measure condensate"):
+        pytest.importorskip("gauge_mc.extensions.quarks.operators")
     text = " ".join(program(*command.split(), "--help").replace("│", " ").split())
     for word in words:
         assert word in text
@@ -376,10 +491,6 @@ def test_a_column_is_declared_once(toys, tmp_path, monkeypatch):
         assert "link trace, squared" in json.dumps(status)
         assert "link trace, squared" in call("status", run.path)[0]
         assert call("verify", run.path)[1] == 0
-        assert "| `square` | square of the average |" in hooks.PARTS["observable_tables"]()
-        scanned = hooks.PARTS["scan_columns"]()
-        assert "`link_trace_squared_square`" in scanned
-        assert "square of the average" in scanned
         path = run.path / "link_trace_squared.csv"
         averages = average(Squared, [table], [path], 1, Lattice(4, 4, 4, 4))
         assert averages["link_trace_squared_square"] == pytest.approx(table["square"].mean())
@@ -391,6 +502,11 @@ def test_a_column_is_declared_once(toys, tmp_path, monkeypatch):
         monkeypatch.setattr(Squared, "columns", main)
         panels = {one.column: one for one in scan_averages.panels()}
         assert panels["link_trace_squared_square"].label == "L²"
+        hooks = pytest.importorskip("tests.test_docs").hooks
+        assert "| `square` | square of the average |" in hooks.PARTS["observable_tables"]()
+        scanned = hooks.PARTS["scan_columns"]()
+        assert "`link_trace_squared_square`" in scanned
+        assert "square of the average" in scanned
     finally:
         OBSERVABLES.remove(Squared.name)
 
@@ -444,12 +560,10 @@ ALLOWED = {
     # The average that headers of configuration files state.
     ("plaquette", "storage/header.py"),
     # The number that says how far histograms overlap.
-    ("overlap", "quantities/transition/analysis/results.py"),
+    ("overlap", "quantities/transition/results.py"),
     # The key of the header with the kind of the flow, and the energy from the plaquette.
-    ("flow", "quantities/flow/analysis/records.py"),
-    ("plaquette", "quantities/flow/analysis/records.py"),
-    # V(R) in the file of its samples.
-    ("potential", "quantities/potential/exports/samples.py"),
+    ("flow", "quantities/flow/curves.py"),
+    ("plaquette", "quantities/flow/curves.py"),
     # Names of the timed sweeps.
     ("heatbath", "benchmarks/observables.py"),
     # The flow whose stage is the unit of forces.
@@ -464,30 +578,39 @@ ALLOWED = {
     ("scan", "scans/display.py"),
     # Kinds of fields and of actions in headers and in QCDml, and the name of the gauge action among
     # the terms of all runs.
-    ("gauge", "quantities/trajectories/analysis/trajectories.py"),
+    ("gauge", "quantities/trajectories/fit.py"),
     ("gauge", "formats/ildg.py"),
-    ("gauge", "publication/qcdml.py"),
+    ("gauge", "extensions/publishing/qcdml.py"),
     ("gauge", "updates/monomials/__init__.py"),
+    # The fit of runs with different quarks, to which a message refers.
+    ("crossover", "extensions/quarks/dynamical/flavours.py"),
     # Columns with ratios of other things.
     ("ratio", "cli/bench.py"),
-    ("ratio", "quantities/overlap/fits/overlap_spectrum.py"),
-    ("ratio", "quantities/thermodynamics/fits/thermodynamics.py"),
-    ("ratio", "quantities/thermodynamics/plots/thermodynamics.py"),
+    ("ratio", "extensions/quarks/benchmarks/kinds.py"),
+    ("ratio", "extensions/quarks/overlap_spectrum/analysis.py"),
+    ("ratio", "quantities/thermodynamics/fits.py"),
+    ("ratio", "quantities/thermodynamics/plots.py"),
 }
 """Names in modules that are not their own, and why."""
 
 FRIENDS = (
     "quantities/",
     "observables/",
-    "flows/",
+    "flows",
     "analysis/",
     "fits/",
     "plots/",
     "exports/",
-    "quarks/operators/",
+    "reports/",
+    "extensions/quarks/condensate/",
+    "extensions/quarks/crossover",
+    "extensions/quarks/dynamical/",
+    "extensions/quarks/operators/",
+    "extensions/quarks/overlap_spectrum/",
+    "extensions/quarks/spectroscopy/",
     # Hybrid Monte Carlo has the gauge action and the monomials of its quarks, whatever else it has.
     "algorithms/hmc.py",
-    "run/tempering.py",
+    "run/batch.py",
     "updates/",
 )
 """Packages whose modules may import from each other. Dirac operators are composed of terms."""
@@ -506,12 +629,12 @@ def sources():
 DECLARING = {"Kernel", "Registry", "Column", "Option", "Number", "load"}
 """What is called with a name of another kind: of a kernel, a kind, a number, a Python package."""
 
-LISTS = {"COMMANDS", "_HOMES", "__all__", "LIBRARIES"}
+LISTS = {"OWN", "_HOMES", "__all__", "LIBRARIES"}
 """Names of commands, public functions and optional packages."""
 
 
 def declares(node):
-    """The constants of an expression that are names of another kind than `REGISTRIES` have."""
+    """The constants of an expression that are names of another kind than `KINDS`."""
     if isinstance(node, ast.Call) and getattr(node.func, "id", "") in DECLARING:
         return node.args[:1]
     if isinstance(node, ast.Assign | ast.AnnAssign):
@@ -534,18 +657,21 @@ def read(path):
             if node.body and isinstance(node.body[0], ast.Expr):
                 documentation.add(id(node.body[0].value))
         elif isinstance(node, ast.ImportFrom):
-            imported.add(node.module)
+            imported |= {node.module, *(f"{node.module}:{one.name}" for one in node.names)}
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             strings.append(node)
     return {node.value for node in strings if id(node) not in documentation} - own, imported
 
 
-def homes(things):
-    """The modules in which things are declared, by name."""
-    return {
-        name: Path(sys.modules[type_of(thing).__module__].__file__)
-        for name, thing in things.items()
-    }
+def homes(group):
+    """The modules in which things of a kind are declared, by name."""
+    return {entry.name: entry.module for entry in ours().select(group=group)}
+
+
+def path_of(module):
+    """The file of a module."""
+    place = PACKAGE.parent.joinpath(*module.split("."))
+    return place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
 
 
 def declared():
@@ -554,9 +680,14 @@ def declared():
     A plot may be called like the fit that it draws, a flow like the action whose gradient it is.
     """
     names = {}
-    for things in REGISTRIES:
-        for name, home in homes(things).items():
-            names.setdefault(name, set()).add(home)
+    for group in sorted({*KINDS} - UNNAMED):
+        for name, module in homes(group).items():
+            home = path_of(module)
+            own = names.setdefault(name, {home})
+            own.add(home)
+            place = home.relative_to(PACKAGE)
+            if group in OPTIONS and place.parts[0] == "extensions":
+                own |= {*PACKAGE.joinpath(*place.parts[:2]).rglob("*.py")}
     return names
 
 
@@ -577,18 +708,21 @@ def test_no_name_occurs_outside_its_own_module():
         for place, strings, _ in others(own)
         if {name, name.replace("-", "_")} & strings
     }
-    assert found == ALLOWED
+    known = declared()
+    assert found == {
+        (name, place) for name, place in ALLOWED if name in known and (PACKAGE / place).exists()
+    }
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("things", REGISTRIES, ids=lambda one: one.kind)
-def test_modules_of_things_are_imported_by_nobody(things):
-    for name, home in homes(things).items():
-        module = things._modules[name]
-        for place, _, imported in others({home}):
+@pytest.mark.parametrize("group", KINDS)
+def test_modules_of_things_are_imported_by_nobody(group):
+    """Nor are their classes, if they stand beside the base class of their kind."""
+    (kind,) = (one for one in all_registries() if one._group == group)
+    for name, module in homes(group).items():
+        thing = kind[name]
+        own = (thing if isinstance(thing, type) else type(thing)).__name__
+        named = module if module != group else f"{module}:{own}"
+        for place, _, imported in others({path_of(module)}):
             if place != "__init__.py" and not place.startswith(FRIENDS):
-                assert module not in imported, place
-
-
-def type_of(thing):
-    return thing if isinstance(thing, type) else type(thing)
+                assert named not in imported, place

@@ -12,19 +12,15 @@ from gauge_mc.actions import ACTIONS
 from gauge_mc.algorithms import ALGORITHMS
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
-from gauge_mc.fields.field import Field
 from gauge_mc.flows import FLOWS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import Option
-from gauge_mc.quantities.hadrons.observables.parts.options import ITERATION_LIMIT, TOLERANCE
-from gauge_mc.quarks.diagonal import LARGEST, TERMS
-from gauge_mc.quarks.operators import OPERATORS
-from gauge_mc.quarks.solvers import REDUCTION, SolverParameters
 from gauge_mc.random import GENERATORS
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.settings import options_of
 from gauge_mc.smearing import SMEARINGS
 from gauge_mc.updates.integrators import INTEGRATORS
+from tests.samples import all_of
 
 LATTICE = Lattice(4, 4, 4, 4)
 
@@ -39,17 +35,20 @@ class Owner:
     accept: Callable[..., object]
 
 
-COMPANIONS: Mapping[tuple[str, str], Mapping[str, Any]] = {
-    ("domain-wall", "c"): {"b": LARGEST},
+COMPANIONS: dict[tuple[str, str], Mapping[str, Any]] = {
     ("Parameters", "exchange_every"): {"tempering": True, "separation": 10**12},
 }
 """Values of other options without which the end of an option is refused, as c above b."""
 
-ELSEWHERE = {
-    ("domain-wall", "b", 0): "b is 0 and c is 0; give b above 0",
-    ("SolverParameters", "tolerance", 1): "from 2.2e-16 to below 1",
-}
+ELSEWHERE: dict[tuple[str, str, float], str] = {}
 """Ends that a thing refuses although the option allows them, and how."""
+
+COMPARED = {"rectangle", "hmc", "ape", "measure flow", "Parameters"}
+"""Some of the things that are compared."""
+
+for found, name in ((COMPANIONS, "COMPANIONS"), (ELSEWHERE, "ELSEWHERE"), (COMPARED, "COMPARED")):
+    for one in all_of(name, "bounds"):
+        found.update(one)
 
 OF_OTHERS = (
     r"^--step is .*, with which the flow \w+ is not stable",
@@ -66,15 +65,11 @@ def _owners() -> Iterator[Owner]:
             yield Owner(name, thing.options, thing.with_options, thing.with_options)
     for name, kind in SMEARINGS.items():
         yield Owner(name, kind.options, _smearing(kind), _smearing(kind))
-    for name, kind in TERMS.items():
-        yield Owner(name, kind.parameters, _term(kind), _term(kind))
-    for name, kind in OPERATORS.items():
-        yield Owner(name, kind.parameters, _operator(kind), kind.check_parameters)
     for name, kind in OBSERVABLES.items():
         made = _observable(kind)
         yield Owner(f"measure {name}", kind.options, made, made)
-    solver = (TOLERANCE, ITERATION_LIMIT, REDUCTION)
-    yield Owner("SolverParameters", solver, _solver, _solver)
+    for owners in all_of("owners", "bounds"):
+        yield from (Owner(*one) for one in owners())
     yield Owner("Parameters", [*options_of(Parameters).values()], Parameters, _no_matter)
 
 
@@ -82,26 +77,8 @@ def _smearing(kind: Any) -> Callable[..., object]:
     return lambda **values: kind.from_options(values)
 
 
-def _term(kind: Any) -> Callable[..., object]:
-    return lambda **values: kind(0.1, **values)
-
-
-def _operator(kind: Any) -> Callable[..., object]:
-    """Return what makes an operator, which refuses values before it looks at the links."""
-    needed = {one.name: 0.0 for one in kind.parameters if one.usual is None and one.kind is float}
-
-    def make(**values: Any) -> object:
-        return kind(Field.cold(LATTICE, "su3", precision="double"), 0.1, **{**needed, **values})
-
-    return make
-
-
 def _observable(kind: Any) -> Callable[..., object]:
     return lambda **values: kind.for_lattice(LATTICE, **values)
-
-
-def _solver(tolerance: float = 0.1, limit: int = 1, reduction: float | None = None) -> object:
-    return SolverParameters(tolerance, limit, reduction=reduction)
 
 
 def _no_matter(**values: Any) -> None:
@@ -173,9 +150,7 @@ def test_a_thing_without_declared_bounds_of_a_number_has_none(owner):
 
 
 def test_every_kind_that_declares_bounds_is_compared():
-    names = {owner.name for owner, _ in CASES}
-    assert {"rectangle", "hmc", "ape", "clover-term", "domain-wall", "overlap"} <= names
-    assert {"measure flow", "measure mesons", "SolverParameters", "Parameters"} <= names
+    assert {owner.name for owner, _ in CASES} >= COMPARED
     for kinds in (INTEGRATORS, FLOWS):  # which have no numbers of their own
         assert not any(hasattr(kind, "options") for kind in kinds.values())
     for name, generator in GENERATORS.items():

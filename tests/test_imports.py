@@ -17,21 +17,30 @@ UPWARDS = {
     "fields/field.py": {"configurations"},
     "files/table.py": {"reports"},
     "fits/__init__.py": {"reports"},
-    # A workflow repeats commands, with the fits and figures of a run.
-    "publication/workflow.py": {"cli", "fits", "plots"},
-    "quantities/potential/fits/potential.py": {"reports"},
+    "quantities/potential/fit.py": {"reports"},
     "run/view.py": {"fits", "inspection", "plots", "reports"},
     # A scan ends with its figure.
     "scans/carry_out.py": {"plots"},
 }
 """Modules that may import from above, within functions only."""
 
-LEAVES = {"console", "defaults", "errors", "interruption", "libraries", "notebook_bar", "numbers"}
-LEAVES |= {"quoting", "rounded"}
+LEAVES = {
+    "console",
+    "contexts",
+    "defaults",
+    "errors",
+    "interruption",
+    "libraries",
+    "quoting",
+    "rounded",
+}
 """Modules below the tree, which import nothing but each other."""
 
-ROOMS = "quantities"
-"""Package of the folders of results, whose packages belong to the parts of their names."""
+EXTENSIONS = "extensions"
+"""Package of the extensions."""
+
+BETWEEN_EXTENSIONS = {"extensions/quarks/dynamical/qcdml.py"}
+"""Modules of extensions that may import from another extension."""
 
 
 def drawn() -> list[str]:
@@ -43,21 +52,15 @@ def drawn() -> list[str]:
 
 
 def part_of(module: str) -> str | None:
-    """The part of the package to which a module belongs; None if it is not of the package.
-
-    ``quantities.flow.fits.scale`` belongs to ``fits``.
-    """
+    """The part of the package to which a module belongs; None if it is not of the package."""
     first, *words = module.split(".")
-    if words[:1] == [ROOMS] and len(words) > 2:
-        words = words[2:]
     return words[0] if first == "gauge_mc" and words else None
 
 
+@functools.cache
 def modules_of(part: str) -> list[Path]:
-    """The modules of a part of the package, those in folders of results as well."""
-    folders = [PACKAGE / part, *(PACKAGE / ROOMS).glob(f"*/{part}")]
-    found = [path for folder in folders for path in folder.rglob("*.py")]
-    return found or [(PACKAGE / part).with_suffix(".py")]
+    """The modules of a part of the package."""
+    return [path for name, path in modules().items() if part_of(name) == part]
 
 
 @functools.cache
@@ -88,20 +91,16 @@ def imports(path: Path) -> list[tuple[str, bool]]:
     return found
 
 
+@functools.cache
 def parts() -> set[str]:
     folders = {one.name for one in PACKAGE.iterdir() if (one / "__init__.py").exists()}
-    return (folders | {one.stem for one in PACKAGE.glob("[a-z]*.py")}) - {ROOMS}
+    return folders | {one.stem for one in PACKAGE.glob("[a-z]*.py")}
 
 
 def test_the_tree_has_every_part_once():
     names = drawn()
     assert len(names) == len({*names})
-    assert {*names} | LEAVES == parts() | {ROOMS}
-
-
-def test_packages_of_results_belong_to_parts():
-    folders = {path.name for path in (PACKAGE / ROOMS).glob("*/*/")} - {"__pycache__"}
-    assert folders <= parts()
+    assert {*names} | LEAVES == parts() | ({EXTENSIONS} & {*names})
 
 
 @pytest.mark.parametrize("part", sorted(parts()))
@@ -136,6 +135,8 @@ def arrows() -> list[tuple[str, str]]:
 def test_arrows_of_the_diagram_are_imports(above, below):
     if below == "kernels":  # the C++ sources, which are compiled
         return
+    if above == EXTENSIONS and EXTENSIONS not in parts():
+        pytest.skip("there are no extensions")
     assert below in {part for path in modules_of(above) for part, _ in imports(path)}
 
 
@@ -148,14 +149,72 @@ def reached(above: str) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("package", sorted(one for one in parts() if (PACKAGE / one).is_dir()))
+def packages() -> set[str]:
+    """The packages, and the modules that the diagram has."""
+    nodes = {one for arrow in arrows() for one in arrow}
+    return {one for one in parts() if one in nodes or (PACKAGE / one).is_dir()}
+
+
+@pytest.mark.parametrize("package", sorted(packages()))
 def test_a_package_imports_from_packages_to_which_arrows_lead(package):
     known = reached(package)
     for path in modules_of(package):
         place = path.relative_to(PACKAGE).as_posix()
-        others = {other for other, _ in imports(path) if (PACKAGE / other).is_dir()}
+        others = {other for other, _ in imports(path)} & packages()
         found = others - {package} - UPWARDS.get(place, set())
         assert found <= known, f"{place} imports from {found - known}, to which no arrow leads"
+
+
+def extension_of(place: str) -> str | None:
+    """The extension to which a module belongs, by its place; None if it is of the core."""
+    first, *names = Path(place).with_suffix("").parts
+    return names[0] if first == EXTENSIONS and names else None
+
+
+def other_extensions(place: str, text: str) -> set[str]:
+    """The extensions that a module at some place names, besides its own.
+
+    It may name one in an import, or in text with which it imports one or looks for its files.
+    """
+    found, sentences = set(), set()
+    for node in ast.walk(ast.parse(text)):
+        words = []
+        if isinstance(node, ast.Expr):
+            sentences.add(id(node.value))  # docstrings may tell of extensions
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            words = [node.module, *(f"{node.module}.{one.name}" for one in node.names)]
+        elif isinstance(node, ast.Import):
+            words = [one.name for one in node.names]
+        elif isinstance(node, ast.Constant) and id(node) not in sentences:
+            words = [str(node.value)]
+        for word in words:
+            found |= {*re.findall(rf"\bgauge_mc[./]{EXTENSIONS}[./](\w+)", word)}
+    return found - {extension_of(place)}
+
+
+def test_extensions_are_imported_neither_by_the_core_nor_by_each_other():
+    """But for modules in which one adds to a kind of another, which are imported last."""
+    texts = {path.relative_to(PACKAGE).as_posix(): path.read_text() for path in sources()}
+    found = {place for place, text in texts.items() if other_extensions(place, text)}
+    assert found == {place for place in BETWEEN_EXTENSIONS if place in texts}
+    assert EXTENSIONS not in (PACKAGE / "entry_points.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    ("place", "text", "found"),
+    [
+        ("run/chain.py", "import gauge_mc.extensions.quarks.noise", {"quarks"}),
+        ("run/chain.py", "def f():\n    from gauge_mc.extensions.quarks import noise", {"quarks"}),
+        ("run/chain.py", "from gauge_mc.extensions import publishing", {"publishing"}),
+        ("run/chain.py", "load(f'gauge_mc.extensions.quarks.{name}')", {"quarks"}),
+        ("run/chain.py", '"""See `gauge_mc.extensions.quarks`."""\nimport gauge_mc.run', set()),
+        ("extensions/quarks/noise/z2.py", "import gauge_mc.extensions.quarks.noise", set()),
+        ("extensions/quarks/card.py", "import gauge_mc.extensions.publishing", {"publishing"}),
+        ("extensions/__init__.py", "from gauge_mc.extensions import quarks", {"quarks"}),
+    ],
+)
+def test_imports_from_other_extensions_are_found(place, text, found):
+    assert other_extensions(place, text) == found
 
 
 @pytest.mark.parametrize("library", ["h5py", "matplotlib"])
@@ -182,13 +241,18 @@ def needed(path: Path, known: Collection[str]) -> set[str]:
     """The modules from which a module imports, within functions and for types as well.
 
     What is listed in `UPWARDS` is left out, and so are the public functions of the package, which
-    it looks up when they are first used.
+    it looks up when they are first used. Modules of one part may know each other's types.
     """
     place = path.relative_to(PACKAGE).as_posix()
     if place == "__init__.py":
         return set()
-    found = set()
+    found, types = set(), set()
     for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
+            types |= {*ast.walk(node)}
+        part = part_of(getattr(node, "module", None) or "")
+        if node in types and part == part_of(f"gauge_mc.{place.replace('/', '.')}"):
+            continue
         if isinstance(node, ast.ImportFrom) and node.module:
             deeper = {f"{node.module}.{one.name}" for one in node.names}
             found |= deeper & known if deeper <= known else deeper | {node.module}

@@ -112,7 +112,7 @@ def test_what_is_changed_in_kernels():
 TEST = """
 from pathlib import Path
 import gauge_mc
-from gauge_mc.numbers import listed
+from gauge_mc.quoting import listed
 
 def test_small():
     assert Path(gauge_mc.__file__).parents[1] == Path(__file__).parents[1]
@@ -133,7 +133,7 @@ def test_tests_run_with_the_sources_of_the_copy(tmp_path, monkeypatch, capsys):
     source = tmp_path / "checkout"
     for name, text in (
         ("gauge_mc/__init__.py", ""),
-        ("gauge_mc/numbers.py", "def listed():\n    return 1\n"),
+        ("gauge_mc/quoting.py", "def listed():\n    return 1\n"),
         ("gauge_mc/unused.py", "NUMBER = 1\n"),
         ("tests/test_numbers.py", TEST.format("listed()")),
         ("gauge_mc/kernel.py", "NUMBER = 1\n"),
@@ -146,7 +146,7 @@ def test_tests_run_with_the_sources_of_the_copy(tmp_path, monkeypatch, capsys):
     subprocess.run(["git", "add", "."], cwd=source, check=True)
     for module in (mutations, changes):
         monkeypatch.setattr(module, "CHECKOUT", source)
-    names = ("gauge_mc/numbers.py", "gauge_mc/unused.py", "gauge_mc/kernel.py")
+    names = ("gauge_mc/quoting.py", "gauge_mc/unused.py", "gauge_mc/kernel.py")
     every = [one for name in names for one in of_file(name, (source / name).read_text())]
     monkeypatch.setattr(mutations, "mutations", lambda seed: every)
     results = tmp_path / "results.csv"

@@ -22,6 +22,7 @@ NOUNS = {
     "Thinning",
     "Timing",
     "Tuning",
+    "Warning",
 }
 """Words in -ing that are nouns."""
 

@@ -10,24 +10,20 @@ from pathlib import Path
 
 import pytest
 
-from gauge_mc.registry import QUANTITIES
 from tests.tools import new
-from tests.toys.installed import PROJECT, REGISTRIES
+from tests.toys.installed import PROJECT, all_registries
 
-NAMES = {kind: f"new-{kind}" for kind in new.PACKAGES} | {"group": "su10"}
+NAMES = {kind: f"new-{kind}" for kind in new.PACKAGES}
+NAMES |= {kind: NAMES[kind].replace("-", "") for kind in new.OPTIONS & NAMES.keys()}
+NAMES["group"] = "su10"
 PARTS = ("gauge_mc", "cuda_src", "tests", "docs/hooks.py", "pyproject.toml")
 
 REGISTERED = """
-import importlib, json, sys
-from gauge_mc.registry import Registry
-found = {}
-for package, name in json.loads(sys.argv[1]):
-    home = importlib.import_module(package)
-    things = next(
-        one for one in vars(home).values()
-        if isinstance(one, Registry) and one._package == package
-    )
-    found[package] = [things[name].name, sys.modules[things[name].__module__].__name__]
+import json, sys
+from tests.toys.installed import all_registries
+known, found = {one._group: one for one in all_registries()}, {}
+for group, name in json.loads(sys.argv[1]):
+    found[group] = [known[group][name].name, known[group]._entries[name].module]
 print(json.dumps(found))
 """
 
@@ -59,7 +55,8 @@ def python(folder: Path, *words: str) -> str:
 
 def test_there_is_a_template_of_every_kind():
     packages = {f"gauge_mc.{package}" for package in new.PACKAGES.values()}
-    assert packages == {one._package for one in REGISTRIES} == {*PROJECT["entry-points"]}
+    assert packages == {one._group for one in all_registries()}
+    assert {*PROJECT["entry-points"]} == {f"gauge_mc.{one}" for one in new.GROUPS.values()}
 
 
 @pytest.mark.slow
@@ -67,14 +64,31 @@ def test_new_things_are_registered(copy):
     pairs = [(f"gauge_mc.{new.PACKAGES[kind]}", name) for kind, name in NAMES.items()]
     found = json.loads(python(copy[0], "-c", REGISTERED, json.dumps(pairs)))
     assert {package: name for package, (name, _) in found.items()} == dict(pairs)
-    assert all(
-        module.startswith((package, f"{QUANTITIES}.")) for package, (_, module) in found.items()
-    )
+    for package, (_, module) in found.items():
+        inside = copy[0].joinpath(*package.split(".")).is_dir()
+        home = package if inside else package.rpartition(".")[0]
+        assert module == package or module.startswith((f"{home}.", "gauge_mc.quantities."))
+
+
+def test_entry_points_are_in_alphabetical_order(tmp_path):
+    (tmp_path / "gauge_mc" / "extensions" / "quarks").mkdir(parents=True)
+    core = tmp_path / "gauge_mc" / "entry_points.txt"
+    core.write_text("[gauge_mc.fits]\nc = m.c\ne = m.e\n\n[gauge_mc.plots]\nx = m.x\n")
+    for name in ("d", "f", "a"):
+        assert new.declare("fits", name, f"m.{name}", tmp_path) == core
+    new.declare("flows", "b", "m.b", tmp_path)
+    fits = "".join(f"{name} = m.{name}\n" for name in "acdef")
+    plots = "[gauge_mc.plots]\nx = m.x\n"
+    assert core.read_text() == f"[gauge_mc.fits]\n{fits}\n{plots}\n[gauge_mc.flows]\nb = m.b\n"
+    other = tmp_path / "gauge_mc" / "extensions" / "quarks" / "entry_points.txt"
+    other.write_text("[gauge_mc.fits]\n")
+    new.declare("extensions.quarks.noise", "b", "m.b", tmp_path)
+    assert other.read_text() == "[gauge_mc.fits]\n\n[gauge_mc.extensions.quarks.noise]\nb = m.b\n"
 
 
 @pytest.mark.parametrize("kind", NAMES)
 def test_nothing_in_the_code_has_the_name_of_the_toy(kind):
-    toy = new.toy_of(new.PACKAGES[kind])
+    toy, _ = new.toy_of(new.PACKAGES[kind])
     forms = {toy, new.module_name(toy), new.class_name(toy), new.module_name(toy).upper()}
     for place, text in new.files_of(kind, NAMES[kind]):
         if place.suffix == ".py":
@@ -83,7 +97,8 @@ def test_nothing_in_the_code_has_the_name_of_the_toy(kind):
             words |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
             words |= {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
             assert not words & forms, place
-        assert new.module_name(NAMES[kind]) in str(place)
+        declared = place.parts[0] == "gauge_mc" and place.suffix == ".py"
+        assert new.module_name(NAMES[kind]) in str(place) or (declared and new.together(kind))
 
 
 @pytest.mark.slow
@@ -112,8 +127,10 @@ def test_types_of_new_things_agree(copy):
     [
         ("obserable", "some", "no template of a 'obserable'; choose one of action, "),
         ("fit", "Some", "'Some' is not a name"),
-        ("fit", "potential", "quantities/potential/fits/potential.py is there already"),
+        ("fit", "potential", "quantities/potential/fit.py is there already"),
+        ("flow", "wilson", "There is a flow 'wilson' already"),
         ("group", "e8", "no template of the group 'e8', only of SU"),
+        ("benchmark", "new-one", "'new-one' is not a name of an option; write small letters"),
     ],
 )
 def test_what_is_refused(kind, name, sentence, root):

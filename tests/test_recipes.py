@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("gauge_mc.extensions.publishing")  # as in `tests.test_docs`
+
 from tests.test_docs import complaint_about
 
 DECLARED = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())

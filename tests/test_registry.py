@@ -6,33 +6,17 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from gauge_mc import registry
-from gauge_mc.actions import ACTIONS
-from gauge_mc.devices import BACKENDS
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.exports import EXPORTS
-from gauge_mc.fits import FITS
-from gauge_mc.flows import FLOWS
-from gauge_mc.formats import FORMATS
-from gauge_mc.groups import GROUPS
-from gauge_mc.observables import OBSERVABLES
-from gauge_mc.plots import PLOTS
-from gauge_mc.quarks.diagonal import TERMS
-from gauge_mc.quarks.operators import OPERATORS
-from gauge_mc.quarks.solvers import SOLVERS
-from gauge_mc.quarks.sources import SOURCES
-from gauge_mc.random import GENERATORS
+from gauge_mc.plugins import ours
 from gauge_mc.registry import Registry, in_any_case, in_words, nearest
-from gauge_mc.smearing import SMEARINGS
-from gauge_mc.temporal_links import TEMPORAL_LINKS
+from tests.toys.installed import all_registries
 
-REGISTRIES = [
-    *(ACTIONS, BACKENDS, EXPORTS, FITS, FLOWS, FORMATS),
-    *(GENERATORS, GROUPS, OBSERVABLES, OPERATORS, PLOTS),
-    *(SMEARINGS, SOLVERS, SOURCES, TEMPORAL_LINKS, TERMS),
-]
+REGISTRIES = all_registries()
 
+WITHOUT_REGISTRY = {"gauge_mc", "gauge_mc.extensions.publishing.papers"}
+"""Groups of entry points that are no kinds of things: public names, and packages with cards."""
 
-SUN = sorted(GROUPS._modules)
+SUN = sorted(ours().select(group="gauge_mc.groups").names)
 """The groups of this package."""
 
 
@@ -41,10 +25,18 @@ class Thing:
     name: str
 
 
+def test_every_group_of_entry_points_is_that_of_a_kind():
+    """Which is the package of the kind."""
+    groups = [one._group for one in REGISTRIES]
+    assert len({*groups}) == len(groups) == len({one.kind for one in REGISTRIES})
+    assert {*groups} >= ours().groups - WITHOUT_REGISTRY
+
+
 @pytest.mark.parametrize("things", REGISTRIES, ids=lambda things: things.kind)
 def test_every_module_declares_the_plug_in_of_its_name(things):
     assert list(things) == sorted(things) == list(things.names)
-    assert len(things) == len(set(things)) > 0
+    assert len(things) == len(set(things))
+    assert things or things._group not in ours().groups
     for name in things:
         assert things[name].name == name
         assert name in things
@@ -55,7 +47,7 @@ def test_every_module_declares_the_plug_in_of_its_name(things):
 @pytest.fixture
 def groups(monkeypatch):
     """A second registry of groups, which does not see other installed packages."""
-    monkeypatch.setattr(registry, "entry_points", lambda group: ())
+    monkeypatch.setattr(registry, "entry_points", lambda group: ours().select(group=group))
     return Registry("group", "gauge_mc.groups")
 
 
@@ -73,7 +65,8 @@ def test_a_program_can_register_a_plug_in(groups):
 def test_other_packages_can_declare_plug_ins(groups, monkeypatch):
     good = EntryPoint("good", "tests.test_registry:GOOD", "gauge_mc.groups")
     bad = EntryPoint("bad", "no_such_package:THING", "gauge_mc.groups")
-    monkeypatch.setattr(registry, "entry_points", lambda group: (good, bad))
+    own = ours().select(group="gauge_mc.groups")
+    monkeypatch.setattr(registry, "entry_points", lambda group: (good, bad, *own))
     assert list(groups) == ["bad", "good", *SUN]
     assert groups["good"] is GOOD
     with pytest.raises(GaugeError, match=r"group 'bad' of the package .* cannot be imported"):

@@ -4,18 +4,18 @@ import json
 from dataclasses import asdict, dataclass, is_dataclass, replace
 from typing import get_args, get_type_hints
 
+import pytest
+
 from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.benchmarks.kernels import KernelTime
 from gauge_mc.cli import COMMANDS
 from gauge_mc.cli.document import LEAVES, Heading, documents, keys_of, vocabulary
 from gauge_mc.files.structured import typed
 from gauge_mc.inspection.contents import RunInfo
-from gauge_mc.quantities.flow.analysis.scales import FlowScales
-from gauge_mc.quantities.flow.analysis.topology import TopologicalCharge
-from gauge_mc.quantities.flow.fits.topology import TopologyResult
-from gauge_mc.quantities.potential.analysis.window_fits import WindowFit
+from gauge_mc.quantities.flow.scales import FlowScales
+from gauge_mc.quantities.flow.topology import TopologicalCharge, TopologyResult
+from gauge_mc.quantities.potential.forms import FormFit
 from gauge_mc.results import documented, headings, numbers_of, result_field
-from tests.test_docs import hooks
 
 NUMBER = Estimate(1.5, 0.25, 0.5, 0.1, 20)
 
@@ -55,8 +55,7 @@ def test_a_new_field_is_described_shown_and_read(monkeypatch):
     assert keys_of(Larger)["sixth"] == ("Estimate", "<Q^6>.")
     assert keys_of(Larger)["shifts"][0] == "dict of str to tuple of float or None"
     assert "<Q^6>." in vocabulary([Larger])["sixth"].meanings
-    assert "| `sixth` | Estimate |" in hooks.key_table(Larger)
-    monkeypatch.setattr("gauge_mc.quantities.flow.fits.topology.TopologicalCharge", Larger)
+    monkeypatch.setattr("gauge_mc.quantities.flow.topology.TopologicalCharge", Larger)
     found = replace(charge(Larger), shifts={"a": (1.0, 2.0)})
     (table,) = TopologyResult(found).report()
     assert list(table.columns[0].cells)[-1] == "<Q⁶> (fm)"
@@ -68,6 +67,12 @@ def test_a_new_field_is_described_shown_and_read(monkeypatch):
     assert typed(values, Larger) == found
     older = {key: one for key, one in values.items() if key not in ("sixth", "shifts")}
     assert typed(older, Larger) == charge(Larger)
+
+
+def test_a_new_field_is_in_the_reference():
+    pytest.importorskip("gauge_mc.extensions.publishing")  # as in `tests.test_docs`
+    hooks = pytest.importorskip("tests.test_docs").hooks
+    assert "| `sixth` | Estimate |" in hooks.key_table(Larger)
 
 
 def printed() -> set[type]:
@@ -87,7 +92,7 @@ def printed() -> set[type]:
 
 def test_all_fields_are_declared():
     kinds = printed()
-    assert {FlowScales, TopologicalCharge, WindowFit, RunInfo, Estimate, KernelTime} <= kinds
+    assert {FlowScales, TopologicalCharge, FormFit, RunInfo, Estimate, KernelTime} <= kinds
     for kind in kinds:
         assert all(one.help for one in numbers_of(kind).values())
         assert list(keys_of(kind)) == list(numbers_of(kind)) == list(kind.__dataclass_fields__)

@@ -11,12 +11,13 @@ import pytest
 import gauge_mc
 from gauge_mc.actions import couplings
 from gauge_mc.algorithms import algorithm_options
-from gauge_mc.benchmarks import BenchPlan
+from gauge_mc.benchmarks import BenchPlan, kind_options
 from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import UsageError
 from gauge_mc.fits import FITS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.plots import PLOTS
-from gauge_mc.run.execution import Execution
+from gauge_mc.run.settings import Execution
 from gauge_mc.smearing import Smearing
 from tests.tools.keywords import STUB, stub
 
@@ -72,13 +73,25 @@ def test_help_shows_a_signature_and_a_changed_one_is_ordinary():
 
 def test_the_signature_of_bench_lists_what_can_be_timed():
     shown = inspect.signature(gauge_mc.bench).parameters
-    named = {one.name for one in (*dataclasses.fields(BenchPlan), *couplings())}
+    fields = [one for one in dataclasses.fields(BenchPlan) if one.name != "others"]
+    named = {one.name for one in (*fields, *couplings(), *kind_options())}
     assert {*named, "backend", "devices", "threads", "over", "weak"} == shown.keys()
     assert shown["seconds"].default == BenchPlan().seconds
 
 
+def test_options_of_other_benchmarks_are_checked():
+    kinds = {one.name: one for one in kind_options()}
+    for name, one in kinds.items():
+        wrong = 3 if one.kind is str else "yes"
+        with pytest.raises(UsageError, match=f"^--{name} is '?{wrong}"):
+            gauge_mc.bench(**{name: wrong})
+    with pytest.raises(UsageError, match="no parameter 'others'"):
+        gauge_mc.bench(others=kinds)
+
+
 def test_type_checkers_see_the_keywords_that_are_declared():
     """`tests/typed_uses.py` has uses that they must accept, and others that they must refuse."""
+    pytest.importorskip("gauge_mc.extensions.quarks.operators")  # some are those of quarks
     written, declared = (ast.dump(ast.parse(text)) for text in (STUB.read_text(), stub()))
     assert written == declared, "run python tests/tools/keywords.py, and ruff format"
 

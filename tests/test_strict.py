@@ -5,9 +5,9 @@ with all others.
 """
 
 import json
-import math
 import random as shuffling
 import shutil
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -17,30 +17,36 @@ from gauge_mc import Field, Lattice, Random, heatbath, measure, overrelax
 from gauge_mc.actions import Coupling
 from gauge_mc.devices.cpu import compiler
 from gauge_mc.devices.cpu.device import CpuDevice
+from gauge_mc.devices.host import GEOMETRY
 from gauge_mc.devices.source import constants
-from gauge_mc.devices.structures import GEOMETRY
-from gauge_mc.domain.layout import sum_shift
 from gauge_mc.domain.loops import PLAQUETTES
+from gauge_mc.domain.slab import sum_shift
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.algebra_field import AlgebraField
-from gauge_mc.fields.field_strength import field_strength
+from gauge_mc.fields.gradient_flow import field_strength
 from gauge_mc.fields.sums import lattice_sums
 from gauge_mc.files.table import read_table
-from gauge_mc.quarks.vectors.algebra import Multiply
-from gauge_mc.quarks.vectors.spinors import SpinorField
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.updates.monomials.gauge import GaugeMonomial
 from tests.calls import call
 from tests.conftest import WARNING, gpus
+from tests.samples import all_of
 from tests.strictness import BETA, LATTICE, digest, measurements, table_digests, trajectory_digests
 from tests.updates.moving import gauge_kick
 
 PINS = json.loads((Path(__file__).parent / "pins" / "strict.json").read_text())
+OF_EXTENSIONS = all_of("PINS", "strictness")
 STORED = PINS["sweeps"]
 """Digests by group, precision, action and generator; see `found`."""
 
-OF_TABLES, OF_TRAJECTORIES = PINS["tables"], PINS["trajectories"]
+OF_TABLES = {
+    case: {key: one for pins in (PINS, *OF_EXTENSIONS) for key, one in pins["tables"][case].items()}
+    for case in PINS["tables"]
+}
+OF_TRAJECTORIES = {
+    case: one for pins in (PINS, *OF_EXTENSIONS) for case, one in pins["trajectories"].items()
+}
 """Digests of `table_digests` by group, precision and option, and of `trajectory_digests` by group,
 precision, action and generator.
 """
@@ -64,9 +70,7 @@ SMALL_CASES = [
 ]
 TRAJECTORY_MARKS = {
     f"{SMALL} wilson philox": (),
-    "su2 double wilson philox clover": pytest.mark.slow,
-    "su2 double wilson philox doublet": pytest.mark.slow,
-    "su2 double wilson philox flavour": pytest.mark.slow,
+    **dict.fromkeys(chain(*all_of("SLOW", "strictness")), pytest.mark.slow),
 }
 TRAJECTORY_CASES = [
     pytest.param(case, marks=TRAJECTORY_MARKS.get(case, pytest.mark.every))
@@ -91,12 +95,6 @@ def found(device, case):
         assert np.isfinite(numbers).all()
         result[name] = digest(np.concatenate(numbers))
     return result
-
-
-def with_option(option):
-    """Stored digests of the links and of tables with an option, for the smallest group."""
-    tables = OF_TABLES[SMALL]
-    return {name: tables[name] for name in tables if name == "links" or f" {option}=" in name}
 
 
 @pytest.fixture(params=["g++", "clang++", pytest.param("zig.py", marks=pytest.mark.every)])
@@ -160,14 +158,6 @@ def test_tables_are_those_of_all_machines(case, lanes, threads):
     """The stored digests are those of all observables that declare themselves strict."""
     device = CpuDevice(threads, lanes)
     assert table_digests(device, *case.split()) == OF_TABLES[case]
-    device.close()
-
-
-@pytest.mark.slow
-def test_hadrons_are_those_of_all_machines():
-    """Those of clover quarks; all others are among the tables."""
-    device = CpuDevice(2, 4)
-    assert table_digests(device, *SMALL.split(), "csw") == with_option("csw")
     device.close()
 
 
@@ -292,28 +282,6 @@ def test_strict_links_differ_from_usual_ones(tmp_path):
     assert not np.array_equal(*(one.columns["plaquette"] for one in tables))
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (
-            ["--measure=mesons:10:quark=overlap;rho=1.4;m=0.5"],
-            "--strict does not hold for mesons with --quark overlap yet; leave that out",
-        ),
-        (
-            ["--measure=overlap-spectrum:1"],
-            "--strict does not hold for 'overlap-spectrum' yet, but for baryons, ",
-        ),
-    ],
-)
-def test_what_is_not_the_same_everywhere_is_refused(words, message, tmp_path):
-    out, code = call(
-        "generate", "--strict", "--lattice=4", *words, *CPU, "--output", tmp_path / "run"
-    )
-    assert code == 2
-    assert message in out
-    assert not (tmp_path / "run").exists()
-
-
 def test_names_of_directories_and_earlier_runs():
     assert Parameters(strict=True).name.endswith("_strict")
     stated = Parameters().fixed()
@@ -322,26 +290,6 @@ def test_names_of_directories_and_earlier_runs():
     assert not Parameters(strict=True).is_of(stated)
     with pytest.raises(UsageError, match="strict must be true or false"):
         Parameters.from_values({"strict": "yes"})
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("lanes", [1, 16])
-def test_sums_of_values_of_any_size_are_exact(lanes):
-    """Squares from 1e-30 to 1e12, of which each order of magnitude is a vector of its own."""
-    device = CpuDevice(1, lanes)
-    device.strict = True
-    field = Field.cold(LATTICE, "su2", "double", device)
-    random = np.random.default_rng(1)
-    sizes = 10.0 ** np.arange(-15, 9, 3)
-    shape = (len(sizes), *LATTICE.extents[::-1], 4, 2)
-    numbers = random.uniform(0.5, 1, shape) * sizes.reshape(-1, *[1] * 6)
-    found = Multiply(SpinorField.from_numpy(field, numbers + 0j))().norm2
-    per_site = np.zeros(shape[:-2])
-    for colour, spin in np.ndindex(2, 4):  # in the order of the kernel
-        per_site += numbers[..., spin, colour] * numbers[..., spin, colour]
-    exact = [math.fsum(one.ravel().tolist()) for one in per_site]
-    assert np.abs(found / exact - 1).max() <= 4 * 2.0**-53  # 4 slices, added one after the other
-    device.close()
 
 
 @pytest.mark.slow

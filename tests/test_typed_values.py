@@ -14,10 +14,7 @@ from gauge_mc.fits import FITS
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import check_options
-from gauge_mc.quantities.potential.analysis.gevp import reference_time
-from gauge_mc.quantities.potential.fits.potential import parse_levels
-from gauge_mc.quarks.operators import OPERATORS
-from gauge_mc.run.cards import _property
+from gauge_mc.quantities.potential.fit import parse_levels
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.smearing import SmearingSequence as Smeared
 from gauge_mc.smearing.ape import Ape
@@ -41,13 +38,6 @@ MATRICES = Lattice(4, 4, 4, 8)
             {"smear": ["ape:0.3x2", "stout:0.1", "ape:0.3x3"]},
             {"smear": [Smeared(((Ape(0.3), 2),)), Stout(0.1), "ape:0.3x3"]},
         ),
-        ("mesons", {"kappa": "0.11,0.12"}, {"kappa": [0.12, 0.11]}),
-        ("mesons", {"kappa": "0.1", "mu": "1"}, {"kappa": 0.1, "mu": 1}),
-        (
-            "mesons",
-            {"kappa": "0.1", "boundary": "0,0.5,0,1"},
-            {"kappa": 0.1, "boundary": (0, 0.5, 0, 1)},
-        ),
     ],
 )
 def test_options_take_numbers_and_objects_as_well_as_text(observable, text, typed):
@@ -55,7 +45,7 @@ def test_options_take_numbers_and_objects_as_well_as_text(observable, text, type
     first, second = (kind.for_lattice(MATRICES, **one) for one in (text, typed))
     assert first.header == second.header
     assert first.records == second.records
-    usual = kind.for_lattice(MATRICES, **({"kappa": 0.1} if observable == "mesons" else {}))
+    usual = kind.for_lattice(MATRICES)
     assert (usual.header, usual.records) != (second.header, second.records)
 
 
@@ -73,9 +63,6 @@ def test_options_take_numbers_and_objects_as_well_as_text(observable, text, type
         ("wilson-loops", {"smear": [0.3]}, "give text, or several texts"),
         ("wilson-loops", {"smear": Ape(), "rho": 0.1}, "--rho is not for --smear ape"),
         ("wilson-loops", {"temporal": 3}, "give text"),
-        ("mesons", {"kappa": [0.1, float("nan")]}, "--kappa is nan; give a number"),
-        ("mesons", {"kappa": -0.1}, "--kappa is -0.1; give a number"),
-        ("mesons", {"kappa": 0.1, "boundary": (0, 1)}, "give antiperiodic or periodic, or four"),
     ],
 )
 def test_other_values_are_refused(observable, options, sentence):
@@ -83,43 +70,14 @@ def test_other_values_are_refused(observable, options, sentence):
         OBSERVABLES[observable].for_lattice(MATRICES, **options)
 
 
-def test_ranges_state_whether_their_ends_are_allowed():
-    """A Dirac operator accepts the ends of a parameter if the declaration of it does."""
-    open_ended = []
-    for operator in OPERATORS.values():
-        for one in operator.parameters:
-            for end in (one.least, one.most):
-                if one.kind is float and end in (0, 2):
-                    refused = [_refusal(one.checked, end)]
-                    refused.append(_refusal(operator.check_parameters, **{one.name: end}))
-                    if one.inside:
-                        assert all("which are not allowed themselves" in said for said in refused)
-                        open_ended.append(one.name)
-                    elif one.name != "b":  # one of b and c at least is above 0
-                        assert refused == ["", ""]
-    assert set(open_ended) == {"m5", "rho"}
-    schema = _property(next(one for one in OPERATORS["overlap"].parameters if one.name == "rho"))
-    assert (schema["exclusiveMinimum"], schema["exclusiveMaximum"]) == (0, 2)
-
-
-def _refusal(check, *values, **named):
-    try:
-        check(*values, **named)
-    except UsageError as error:
-        return str(error)
-    return ""
-
-
 def test_fits_take_numbers():
-    given = {"levels": [25, 0, 5], "t0": 2}
+    given = {"levels": [25, 0, 5], "t_min": 2}
     found = check_options(FITS["potential"].options, given, "fit potential")
     assert parse_levels(found["levels"]) == parse_levels("0,5,25") == [0, 5, 25]
-    assert reference_time(found["t0"]) == reference_time("2") == 2
-    for wrong in ({"levels": [-1, 2]}, {"t0": 0}, {"t0": 2.0}):
+    assert found["t_min"] == 2
+    for wrong in ({"levels": [-1, 2]}, {"t_min": 2.5}):
         with pytest.raises(UsageError, match="number"):
             check_options(FITS["potential"].options, wrong, "fit potential")
-    with pytest.raises(UsageError, match="--t0 has 2 numbers; give one, or half"):
-        reference_time((1, 2))
 
 
 def test_a_lattice_is_also_given_by_its_extents():
@@ -143,11 +101,8 @@ def test_names_are_taken_in_any_case():
     values = {"group": "SU3", "action": "Iwasaki", "measure": "Plaquette,Wilson-Loops:20"}
     values |= {"precision": "Double", "rng": "PHILOX", "format": "NERSC", "start": "Hot"}
     values |= {"algorithm": "HMC", "levels": "OMF2:4,Leapfrog:2"}
-    quarks = "kappa=0.1:boundary=Periodic:solver=CG"
-    found = Parameters.from_values({**values, "quarks": quarks})
-    assert found == Parameters.from_values(
-        {key: one.lower() for key, one in values.items()} | {"quarks": quarks.lower()}
-    )
+    found = Parameters.from_values(values)
+    assert found == Parameters.from_values({key: one.lower() for key, one in values.items()})
     assert (found.group, found.measure[1].observable) == ("su3", "wilson-loops")
     assert Field.hot(MATRICES, "SU3").group is GROUPS["su3"]
     assert FITS["Potential"] is FITS["potential"]

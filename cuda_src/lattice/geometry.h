@@ -87,7 +87,7 @@ constexpr int LARGEST_SUMMAND = 1024;
 
 // Return what a value of a site adds to a sum over a slice. With STRICT it is rounded to a multiple of a unit, which is so
 // large that sums of a slice's values are exact in double precision, whatever their order: sum_shift is 1.5 * 2^52 units
-// (gauge_mc/domain/layout.py). A value above LARGEST_SUMMAND, for which that is not so, becomes NaN.
+// (gauge_mc/domain/slab.py). A value above LARGEST_SUMMAND, for which that is not so, becomes NaN.
 INLINE double summand(const Geometry& g, double value) {
 #if STRICT
     const bool small = value <= LARGEST_SUMMAND && value >= -LARGEST_SUMMAND;

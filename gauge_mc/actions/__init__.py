@@ -1,8 +1,14 @@
 """Gauge actions.
 
-Each action has a module of its name, with an instance of `Action` that is registered in `ACTIONS`,
-and a C++ header in ``cuda_src/action`` that sums the staples around a link. Heatbath and
-overrelaxation work with every action.
+Each action is an instance of `Action` that is registered in `ACTIONS`, and a C++ header in
+``cuda_src/action`` that sums the staples around a link. Heatbath and overrelaxation work with every
+action.
+
+Colourings: which links of one direction are updated simultaneously.
+
+A colouring is a class in a C++ header, which declares its numbers (``cuda_src/update/colours.h``).
+The loops of an action choose one; everything else that an update needs to know about them follows
+from it.
 """
 
 from __future__ import annotations
@@ -19,16 +25,66 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc import defaults
-from gauge_mc.configurable import Configurable, chosen
 from gauge_mc.devices.kernels import Choice
-from gauge_mc.domain.colouring import COLOURINGS, Colouring
+from gauge_mc.devices.source import constants
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.layout import BOTH_PARITIES
-from gauge_mc.domain.loops import PLAQUETTES, RECTANGLES, Loops
+from gauge_mc.domain.loops import PARALLELOGRAMS, PLAQUETTES, RECTANGLES, Loops
+from gauge_mc.domain.slab import BOTH_PARITIES
 from gauge_mc.errors import UsageError
 from gauge_mc.groups import Group
+from gauge_mc.option_items import Configurable, chosen
 from gauge_mc.options import Option, merged
 from gauge_mc.registry import Registry
+
+
+@dataclass(frozen=True)
+class Colouring:
+    """A colouring of the sites, for actions whose loops reach at most `depth` links."""
+
+    cpp: str
+    """Name of the class in C++."""
+    header: str | Path
+    """C++ header of the class, relative to ``cuda_src`` or absolute."""
+    loops: tuple[Loops, ...] = ()
+    """Loops of which none contains two links that are updated simultaneously."""
+
+    @cached_property
+    def choice(self) -> Choice:
+        """The compile-time selection of the colouring."""
+        return Choice.of("colouring", "", self.header, self.cpp)
+
+    @property
+    def depth(self) -> int:
+        """Largest distance between two links of a loop that the colouring allows, in links."""
+        return self._number("DEPTH")
+
+    @property
+    def rows(self) -> tuple[int, int] | None:
+        """Distances along y and z between the rows of sites that a launch visits.
+
+        None if a launch visits every site and tests its colour.
+        """
+        y, z = self._number("ROWS_Y"), self._number("ROWS_Z")
+        return (y, z) if y and z else None
+
+    def colours(self, lattice: Lattice) -> int:
+        """Return the number of colours on a lattice; 0 if parities are enough."""
+        others = any(n % 4 for n in lattice.extents)
+        return self._number("OTHER_COLOURS" if others else "COLOURS")
+
+    def _number(self, name: str) -> int:
+        return constants(self.choice.header)[name]
+
+
+PARITIES = Colouring("Parities", "update/parities.h", (PLAQUETTES,))
+"""The colouring for which even and odd sites are enough."""
+
+ROWS = Colouring("Rows", "update/rows.h", (PLAQUETTES, RECTANGLES))
+CUBES = Colouring("Cubes", "update/cubes.h", (PLAQUETTES, RECTANGLES, PARALLELOGRAMS))
+
+COLOURINGS = (PARITIES, ROWS, CUBES)
+"""The colourings, those with the fewest colours first."""
+
 
 BETA = Option(
     "beta",
@@ -130,6 +186,8 @@ class Action(Configurable, ABC):
     """Name of the class in the header."""
     beta_is: str = "2 N / g^2"
     """Meaning of the coupling beta for this action, such as 2 N / g^2."""
+    artefacts: tuple[int, ...] = (2,)
+    """Powers of a that may be the leading one of lattice artefacts, apart from logarithms."""
     rectangle: float | None = None
     """Coefficient c1 of rectangles in units of c0 + 8 c1, where c0 is the coefficient of
     plaquettes, for perturbation theory at tree level; None if the action is of another kind.
@@ -143,7 +201,7 @@ class Action(Configurable, ABC):
     """Elements of ILDG's QCDml for the action, each with its children for numbers in their order,
     and what they state: `BETA`, options of the action, and those of `SIX_LINKS`. The first one
     that states all options that are not usual describes the action; that of another action, from
-    which this one is derived, does not. See `gauge_mc.publication.qcdml`.
+    which this one is derived, does not. See `gauge_mc.extensions.publishing.qcdml`.
     """
     kind = "action"
     scales: tuple[LengthScale, ...] = ()
@@ -425,7 +483,7 @@ class RectangleAction(Action):
 NAME, BETA_IS = "action", "beta_is"
 """Keys in headers of tables: the name of the action, and what beta is."""
 
-ACTIONS: Registry[Action] = Registry("action", __name__, Action)
+ACTIONS: Registry[Action] = Registry("action", __name__, Action, options=lambda one: one.options)
 
 
 def parse(text: str | Action) -> Action:

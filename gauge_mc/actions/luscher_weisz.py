@@ -48,6 +48,7 @@ class LuscherWeisz(Action):
     isotropic = KERNELS
     beta_is = "the factor of the plaquettes"
     options = (U0,)
+    artefacts = (2, 4)  # g^4 a^2 and a^4
 
     @property
     def u0(self) -> float:

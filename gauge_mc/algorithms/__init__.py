@@ -1,9 +1,9 @@
 """Algorithms, by which Markov chains advance.
 
-Each algorithm has a module of its name, with an instance of `Algorithm` that is registered in
-`ALGORITHMS`. A run uses only what is declared here: the options of an algorithm, the kernels to
-compile, and how fields are updated. An update may also return a record, for example whether a
-proposal was accepted. The records are the rows of a table that is named after the algorithm.
+Each algorithm is an instance of `Algorithm` that is registered in `ALGORITHMS`. A run uses only
+what is declared here: the options of an algorithm, the kernels to compile, and how fields are
+updated. An update may also return a record, for example whether a proposal was accepted. The
+records are the rows of a table that is named after the algorithm.
 """
 
 from __future__ import annotations
@@ -11,19 +11,24 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from gauge_mc import defaults
 from gauge_mc.actions import Action, Coupling
-from gauge_mc.configurable import Configurable, chosen
 from gauge_mc.devices.base import Registers
 from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.files.columns import TableColumns
 from gauge_mc.files.table import Value
+from gauge_mc.option_items import Configurable, chosen
 from gauge_mc.options import Option, merged
 from gauge_mc.registry import Registry
+from gauge_mc.updates.terms import ACTION_TERMS
 from gauge_mc.updates.update_parts import UpdatePart
+
+if TYPE_CHECKING:
+    from gauge_mc.domain.device_group import DeviceGroup
 
 Records = Sequence[tuple[Value, ...]]
 """A record for every replica; empty if the algorithm has none."""
@@ -57,7 +62,7 @@ class ChainSpec:
     random: Choice
     """Compile-time selection of the random number generator."""
     norms: Choice
-    """How links are reunitarised; see `gauge_mc.updates.chain_versions`."""
+    """How links are reunitarised; see `gauge_mc.updates.sweep`."""
     several: bool
     """Whether the field has several replicas."""
 
@@ -114,6 +119,18 @@ class Algorithm(Configurable, ABC):
     def labels(self) -> list[str]:
         """Descriptions of the quarks in the weight, for figures; none if there are no quarks."""
         return []
+
+    def fastest_devices(self, devices: DeviceGroup, parameters: Any) -> tuple[DeviceGroup, str]:
+        """Return those of some devices on which a run is fastest, and why if not all.
+
+        Parameters
+        ----------
+        devices : DeviceGroup
+            The devices.
+        parameters : Parameters
+            Parameters of the run.
+        """
+        return devices, ""
 
     def chains_at_once(self, count: int, sites: int, busy_sites: int) -> int:
         """Return the largest number of chains that move together.
@@ -228,7 +245,12 @@ class Algorithm(Configurable, ABC):
         return iter(())
 
 
-ALGORITHMS: Registry[Algorithm] = Registry("algorithm", __name__, Algorithm)
+def _own_options(algorithm: Algorithm) -> list[Option]:
+    terms = [kind.option for kind in ACTION_TERMS.values()]
+    return [option for option in algorithm.options if not any(option is term for term in terms)]
+
+
+ALGORITHMS: Registry[Algorithm] = Registry("algorithm", __name__, Algorithm, options=_own_options)
 
 
 def parse(text: str | Algorithm) -> Algorithm:

@@ -19,9 +19,8 @@ from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.options import Option
-from gauge_mc.updates.heatbath import HEATBATH, heatbath_sweep
-from gauge_mc.updates.overrelaxation import OVERRELAXATION, overrelaxation_sweep
-from gauge_mc.updates.replicas import MANY_REPLICAS, ONE_REPLICA
+from gauge_mc.updates.heatbath import HEATBATH, OVERRELAXATION, heatbath_sweep, overrelaxation_sweep
+from gauge_mc.updates.sweep import MANY_REPLICAS, ONE_REPLICA
 
 MOST_SWEEPS = 10**6
 """Largest number of sweeps of a kind in one update, to catch typing errors."""

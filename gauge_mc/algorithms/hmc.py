@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
-from typing import cast
+from functools import cached_property, partial
+from itertools import accumulate, groupby, pairwise
+from typing import TYPE_CHECKING, Any, cast
 
 from gauge_mc import defaults
 from gauge_mc.actions import Coupling
-from gauge_mc.algorithms import (
-    ALGORITHMS,
-    Algorithm,
-    ChainSpec,
-    Records,
-    Tuning,
-    Update,
-)
+from gauge_mc.algorithms import ALGORITHMS, Algorithm, ChainSpec, Records, Tuning, Update
 from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
@@ -27,9 +21,10 @@ from gauge_mc.files.table import Value
 from gauge_mc.option_items import Items
 from gauge_mc.options import Option
 from gauge_mc.updates.force_check import check_force, check_term
-from gauge_mc.updates.integrators import INTEGRATORS
+from gauge_mc.updates.integrators import INTEGRATORS, Drift, Kick, Move
 from gauge_mc.updates.levels import (
     MOST_STEPS,
+    StepTuner,
     TimeScales,
     TrajectoryLevel,
     check_levels,
@@ -39,19 +34,157 @@ from gauge_mc.updates.molecular_dynamics import (
     COPY_REPLICAS,
     DRIFT,
     MolecularDynamics,
+    MovingChains,
+    Outcome,
     bytes_of_trajectory,
+    divided,
 )
 from gauge_mc.updates.momenta import MOMENTA
-from gauge_mc.updates.monomials import GAUGE
+from gauge_mc.updates.monomials import GAUGE, Failures
 from gauge_mc.updates.monomials.gauge import KICK, KICK_AND_DRIFT
-from gauge_mc.updates.moving_chains import MovingChains, Outcome, divided
-from gauge_mc.updates.quarks import DynamicalQuarks, quark_terms
-from gauge_mc.updates.replicas import MANY_REPLICAS, ONE_REPLICA
-from gauge_mc.updates.run_monomials import NamedMonomial, RunMonomial, monomial_terms
-from gauge_mc.updates.steps import StepTuner
-from gauge_mc.updates.term_links import PRECISION, inexact
-from gauge_mc.updates.trajectory_parts import trajectory_parts
+from gauge_mc.updates.sweep import MANY_REPLICAS, ONE_REPLICA
+from gauge_mc.updates.terms import (
+    ACTION_TERMS,
+    PRECISION,
+    ActionTerms,
+    NamedMonomial,
+    RunMonomial,
+    check_precision,
+    terms_of_action,
+)
 from gauge_mc.updates.update_parts import UpdatePart
+
+if TYPE_CHECKING:
+    from gauge_mc.domain.device_group import DeviceGroup
+
+SIZE = 1e-3
+"""Size of the kicks and drifts that are timed, after which links are still thermal."""
+
+
+def trajectory_parts(
+    randoms: Sequence[Random],
+    moves: Sequence[Move],
+    gauge_level: int,
+    groups: Sequence[MolecularDynamics],
+    terms: Sequence[RunMonomial],
+) -> Iterator[UpdatePart]:
+    """Yield the parts of trajectories of one chain or several, whose links are not changed.
+
+    Parameters
+    ----------
+    randoms : sequence of Random
+        The random numbers of every chain.
+    moves : sequence of Kick or Drift
+        The trajectory, which is the same for all chains.
+    gauge_level : int
+        Level of the gauge action.
+    groups : sequence of MolecularDynamics
+        Chains that move together.
+    terms : sequence of RunMonomial
+        The terms besides the gauge action.
+    """
+
+    def draw() -> None:
+        for one in groups:
+            one.begin_momenta()()
+
+    def actions() -> None:
+        for one in groups:
+            one.begin_actions(one.start)()
+
+    for one in groups:
+        one.update_halos()
+    draw()
+    kicks, chains = _kicks(moves, {gauge_level}), len(randoms)
+    force = GaugeSteps(groups)
+    yield UpdatePart("gauge force and drift", force, kicks, essential=True, chains=chains)
+    yield UpdatePart.of("momenta", draw, chains=chains)
+    yield UpdatePart.of("gauge action", actions, chains=chains)
+    if terms:
+        yield from _term_parts(groups, randoms, moves, terms)
+
+
+def _term_parts(
+    groups: Sequence[MolecularDynamics],
+    randoms: Sequence[Random],
+    moves: Sequence[Move],
+    terms: Sequence[RunMonomial],
+) -> Iterator[UpdatePart]:
+    """Yield pseudofermions, action and force of every other term, and the links that they see."""
+    firsts = [*accumulate((one.chains for one in groups), initial=0)]
+    parts = [slice(*pair) for pair in pairwise(firsts)]
+
+    def links() -> None:
+        for one in groups:
+            one.update_halos()
+            one.show(one.start)
+
+    def drawn(number: int) -> None:
+        for one, some in zip(groups, parts, strict=True):
+            one.terms[number].draw(randoms[some], Failures())
+
+    def force(number: int) -> None:
+        for one in groups:
+            one.kick_all(one.terms[number], SIZE)
+
+    def action(number: int) -> None:
+        links()
+        for one in groups:
+            one.terms[number].actions(Failures())
+
+    links()
+    for number, term in enumerate(terms):
+        for name, call, calls in (
+            ("drawn", partial(drawn, number), 1),
+            ("force", partial(force, number), _kicks(moves, {term.level})),
+            ("action", partial(action, number), 1),
+        ):
+            for one in groups:
+                one.terms[number].iterations[:] = 0
+            call()
+            count = max(int(one.terms[number].iterations.max()) for one in groups)
+            essential = bool(count) or name != "drawn"
+            given = f"{term.title} {name}", call, calls, essential, count
+            yield UpdatePart.of(*given, chains=len(randoms))
+    taken = _kicks(moves, {one.level for one in terms}) + 2
+    yield UpdatePart.of("links of quarks", links, taken, chains=len(randoms))
+
+
+def _kicks(moves: Iterable[Move], levels: Collection[int]) -> int:
+    """Return the number of forces of some of the levels, which share those at one time."""
+    times = groupby(moves, lambda one: isinstance(one, Kick))
+    return sum(
+        max(
+            (one.forces for one in group if isinstance(one, Kick) and one.level in levels),
+            default=0,
+        )
+        for _, group in times
+    )
+
+
+class GaugeSteps:
+    """Kicks and drifts of links and momenta back and forth between two fields.
+
+    Parameters
+    ----------
+    groups : sequence of MolecularDynamics
+        Chains that move together, with their links and momenta.
+    """
+
+    def __init__(self, groups: Sequence[MolecularDynamics]) -> None:
+        away: list[Move] = [Kick(SIZE), Drift(SIZE)]
+        way = [*away, *away, *away, Kick(SIZE)]
+        self._plans = [one.plan([[GAUGE]], [way] * one.chains) for one in groups]
+        for one, plan in zip(groups, self._plans, strict=True):
+            one.begin(plan, Failures())()
+
+    def __call__(self, times: int) -> None:
+        """Do so many of them, without halo exchanges."""
+        for n in range(times):
+            for plan in self._plans:
+                for launch in plan.stages[1 + n % 2].moves:
+                    launch()
+
 
 LARGEST_DRIFT = 0.5
 """Largest drift of a step. Momenta have eigenvalues of up to about 4, and the exponential of a
@@ -109,25 +242,14 @@ LEVELS = Option(
 )
 
 
-QUARKS = Option(
-    "quarks",
-    str,
-    "Dynamical quarks, such as wilson:kappa=0.1575:flavours=2:heavier=kappa=0.15 or "
-    "domain-wall:LS=16:M5=1.8:m=0.02:heavier=m=0.2, several with commas between them.",
-    "none",
-    "NAME:kappa=K|m=M[:OPTION=VALUE...],...",
-    usual=Items(),
-    items=DynamicalQuarks,
-    tag="",
-)
-BUSY_WITH_QUARKS = 0.5
-"""Share of the `busy_sites` of a device that chains with quarks have together, whose vectors are to
-stay in the caches of a CPU."""
+BUSY_WITH_TERMS = 0.5
+"""Share of the `busy_sites` of a device that chains with further terms of the action have together,
+whose vectors are to stay in the caches of a CPU."""
 
-MOST_WITH_QUARKS = 32
-"""Largest number of chains with quarks that move together. The more there are, the fewer of them
-have true residuals due at a time, each time with launches of their own: on an H200 a trajectory of
-each of 256 chains on 4^4 took five times as long as of each of 32."""
+MOST_WITH_TERMS = 32
+"""Largest number of chains with further terms that move together. The more there are with solvers,
+the fewer of them have true residuals due at a time, each time with launches of their own: on an
+H200 a trajectory of each of 256 chains on 4^4 took five times as long as of each of 32."""
 
 MONOMIALS = Option(
     NamedMonomial.option,
@@ -195,12 +317,21 @@ class HybridMonteCarlo(Algorithm):
     name = "hmc"
     has_parts = True
     summary = "hybrid Monte Carlo, one trajectory per update"
-    options = (INTEGRATOR, LENGTH, STEPS, ACCEPTANCE, LEVELS, QUARKS, MONOMIALS, FAILURES)
-    later = (LEVELS.name, QUARKS.name, MONOMIALS.name, FAILURES.name)
     unstated = (MONOMIALS.name,)
     normalisation = (
         "dU/dt = P U, H = -sum of Tr P^2 + S(U), |F|^2 = -2 Tr F^2, one trajectory per row"
     )
+
+    @property
+    def options(self) -> tuple[Option, ...]:  # type: ignore[override]
+        """The options, among them those whose values are terms of the action, such as quarks."""
+        terms = (kind.option for kind in ACTION_TERMS.values())
+        return (INTEGRATOR, LENGTH, STEPS, ACCEPTANCE, LEVELS, *terms, MONOMIALS, FAILURES)
+
+    @property
+    def later(self) -> tuple[str, ...]:  # type: ignore[override]
+        """See `Algorithm.later`."""
+        return (LEVELS.name, *ACTION_TERMS, MONOMIALS.name, FAILURES.name)
 
     @property
     def sweeps(self) -> int:
@@ -220,19 +351,22 @@ class HybridMonteCarlo(Algorithm):
 
     @property
     def labels(self) -> list[str]:
-        """The quarks; see `Algorithm.labels`."""
-        return [one.label for one in self.quarks]
+        """The quarks and other such terms; see `Algorithm.labels`."""
+        return [
+            getattr(one, "label", f"{kind.words or kind.name} {one}")
+            for kind in self._acting
+            for one in self.values[kind.name]
+        ]
 
     @property
-    def quarks(self) -> tuple[DynamicalQuarks, ...]:
-        """The dynamical quarks."""
-        return cast(tuple[DynamicalQuarks, ...], self.values[QUARKS.name])
+    def _acting(self) -> list[ActionTerms]:
+        """The kinds of terms of which there are some."""
+        return [one for one in ACTION_TERMS.values() if self.values.get(one.name)]
 
     @cached_property
     def terms(self) -> list[RunMonomial]:
         """The terms of the action besides the gauge action."""
-        count, named = max(len(self.levels), 1), self.values[MONOMIALS.name]
-        return [*quark_terms(self.quarks, count), *monomial_terms(named, count)]
+        return terms_of_action(self.values, max(len(self.levels), 1))
 
     @property
     def _solves(self) -> bool:
@@ -266,7 +400,7 @@ class HybridMonteCarlo(Algorithm):
     @property
     def _group_limits(self) -> tuple[float, float]:
         """The share of a device's busy sites, and the number of chains, of a group at most."""
-        return (BUSY_WITH_QUARKS, MOST_WITH_QUARKS) if self.terms else (1.0, math.inf)
+        return (BUSY_WITH_TERMS, MOST_WITH_TERMS) if self.terms else (1.0, math.inf)
 
     @property
     def least_steps(self) -> int:
@@ -285,7 +419,7 @@ class HybridMonteCarlo(Algorithm):
         INTEGRATORS.check(self.values[INTEGRATOR.name], INTEGRATOR.name)
         levels, steps = self.levels, self.values[STEPS.name]
         check_levels(levels)
-        _ = self.terms  # which refuses levels of quarks that do not exist
+        _ = self.terms  # which refuses levels that do not exist
         if steps and levels and levels[0].steps not in (0, steps):
             raise UsageError(
                 f"--steps is {steps}, but --levels says {levels[0].steps} for the outermost level; "
@@ -300,9 +434,10 @@ class HybridMonteCarlo(Algorithm):
         return super().check()
 
     def check_run(self, thermalize: int, precision: str) -> None:
-        """Refuse to find steps without a thermalisation, and quarks on inexact links."""
-        if self.values[QUARKS.name] and precision != PRECISION:
-            raise UsageError(inexact(precision))
+        """Refuse to find steps without a thermalisation, and terms on inexact links."""
+        for kind in self._acting:
+            if kind.needs_double:
+                check_precision(kind.name, precision)
         if not (self.steps or thermalize):
             raise UsageError(
                 "--thermalize is 0, so that there are no trajectories from which to find the "
@@ -311,8 +446,17 @@ class HybridMonteCarlo(Algorithm):
 
     @property
     def usual_precision(self) -> str:
-        """The precision that quarks need, if there are any."""
-        return PRECISION if self.values[QUARKS.name] else super().usual_precision
+        """Double precision if a term needs it."""
+        exact = any(kind.needs_double for kind in self._acting)
+        return PRECISION if exact else super().usual_precision
+
+    def fastest_devices(self, devices: DeviceGroup, parameters: Any) -> tuple[DeviceGroup, str]:
+        """Return the devices on which the terms of the action are fastest; see the base class."""
+        reasons = []
+        for kind in self._acting:
+            devices, reason = kind.fastest_devices(devices, parameters)
+            reasons += [reason] if reason else []
+        return devices, " ".join(reasons)
 
     def live(self, record: tuple[Value, ...]) -> tuple[str, ...]:
         """Return ΔH, and whether the trajectory was rejected."""

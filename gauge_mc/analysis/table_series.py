@@ -6,26 +6,36 @@ reader, with one set of checks, serves all tables.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.timeseries.gamma_method import MIN_CONFIGURATIONS
+from gauge_mc.analysis.timeseries.estimates import MIN_CONFIGURATIONS
+from gauge_mc.analysis.timeseries.replicas import Replicas
 from gauge_mc.arrays import Array, Integers
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import DamagedError, GaugeError, UsageError
 from gauge_mc.files.columns import SWEEP, TableColumns
 from gauge_mc.files.table import TableData, read_table
-from gauge_mc.numbers import counted
+from gauge_mc.quoting import counted
+
+OF_A_CHAIN = ("seed", "start", "measured in", "version")
+"""Keys of headers in which tables of chains of one ensemble may differ."""
+
+Tables = Path | Sequence[Path]
+"""The file of a table, or those of several chains of one ensemble."""
+
+Skips = int | Sequence[int]
+"""Last update that is left out: of all chains, or of each."""
 
 
 @dataclass(frozen=True)
 class TableSeries:
-    """The columns of a table as arrays.
+    """The columns of a table as arrays, or of the tables of several chains of one ensemble.
 
     Attributes
     ----------
@@ -34,7 +44,9 @@ class TableSeries:
     header : mapping of str to str
         Contents of its header.
     sweeps : ndarray of int64, shape (configurations,)
-        Numbers (updates) of the configurations, ascending.
+        Numbers (updates) of the configurations, ascending in every chain.
+    replicas : Replicas
+        Division of the configurations into chains.
     index : dict of str to ndarray, shape (elements,)
         The declared index columns, in the order of the file.
     values : dict of str to ndarray, shape (configurations, elements)
@@ -45,8 +57,14 @@ class TableSeries:
     what: str
     header: Mapping[str, str]
     sweeps: Integers
+    replicas: Replicas
     index: dict[str, NDArray[Any]]
     values: dict[str, Array]
+
+    @property
+    def columns(self) -> Mapping[str, NDArray[Any]]:
+        """All columns by name."""
+        return {**self.index, **self.values}
 
     def stated(self, keys: Sequence[str]) -> dict[str, str]:
         """Return what the header states of some keys."""
@@ -70,24 +88,136 @@ class TableSeries:
 
 
 def read_series(
-    path: Path,
+    tables: Tables,
     columns: TableColumns,
     what: str,
-    skip: int = 0,
+    skip: Skips = 0,
     fewest: int = MIN_CONFIGURATIONS,
     rows: Callable[[TableData], NDArray[np.bool_]] | None = None,
 ) -> TableSeries:
-    """Read a table whose configurations all have the same elements; see `series_of`.
+    """Read a table whose configurations all have the same elements, or those of several chains.
+
+    Parameters
+    ----------
+    tables : path or sequence of Path
+        The file, or those of chains of one ensemble, whose configurations follow each other.
+    columns, what, rows
+        See `series_of`.
+    skip : int or sequence of int
+        Last update that is left out, of all chains or of each.
+    fewest : int
+        Minimum number of configurations of all chains together.
 
     Raises
     ------
     GaugeError
-        If the file is damaged, or as in `series_of`.
+        If a file is damaged, or as in `series_of` and `joined_series`.
     UsageError
         If nothing was measured after the update `skip`.
     """
-    table = read_table(path, columns.words)
-    return series_of(table, str(path), columns, what, skip, fewest, rows)
+    chains = [
+        series_of(read_table(path, columns.words), str(path), columns, what, last, rows)
+        for path, last in _each(tables, skip)
+    ]
+    return joined_series(chains, fewest)
+
+
+def read_rows(
+    tables: Tables, skip: Skips = 0, words: Collection[str] = ("path",)
+) -> tuple[TableData, Replicas]:
+    """Read a table, or those of chains of one ensemble, whose rows then follow each other.
+
+    Parameters
+    ----------
+    tables, skip
+        See `read_series`.
+    words : collection of str
+        Names of the columns that contain text; see `read_table`.
+
+    Returns
+    -------
+    TableData
+        The rows, with the header of the first table.
+    Replicas
+        Division of the configurations, one after the other, into chains.
+
+    Raises
+    ------
+    GaugeError
+        If a file is damaged, or the chains have other parameters than `OF_A_CHAIN`, or other
+        columns, in common.
+    UsageError
+        If nothing was measured after the update `skip`.
+    """
+    pairs = _each(tables, skip)
+    chains = [read_table(path, words).after(last, str(path)) for path, last in pairs]
+    first = chains[0]
+    for (path, _), other in zip(pairs[1:], chains[1:], strict=True):
+        _check_alike(pairs[0][0], path, _difference(first, other))
+    columns = {name: np.concatenate([chain[name] for chain in chains]) for name in first}
+    sweeps = (np.unique(next(iter(chain.columns.values()))) for chain in chains)
+    return TableData(first.header, columns), Replicas.of(*sweeps)
+
+
+def _each(tables: Tables, skip: Skips) -> list[tuple[Path, int]]:
+    """Return the files of tables, each with the last update that is left out."""
+    paths = [tables] if isinstance(tables, Path) else tables
+    skips = [skip] * len(paths) if isinstance(skip, int) else skip
+    return [*zip(paths, skips, strict=True)]
+
+
+def joined_series(chains: Sequence[TableSeries], fewest: int = 1) -> TableSeries:
+    """Return the series of chains of one ensemble, one after the other.
+
+    Raises
+    ------
+    GaugeError
+        If the chains have other parameters than `OF_A_CHAIN`, or other columns or elements in
+        common, or there are too few configurations.
+    """
+    first = chains[0]
+    for other in chains[1:]:
+        difference = _difference(first, other) or _other_rows(first, other)
+        _check_alike(first.source, other.source, difference)
+    sweeps = [chain.sweeps for chain in chains]
+    joined = replace(
+        first,
+        source=", ".join(chain.source for chain in chains),
+        sweeps=np.concatenate(sweeps),
+        replicas=Replicas.of(*sweeps),
+        values={
+            name: np.concatenate([chain.values[name] for chain in chains]) for name in first.values
+        },
+    )
+    if joined.sweeps.size < fewest:
+        raise GaugeError(
+            f"{joined.source} has {counted(joined.sweeps.size, 'configuration')}, and at least "
+            f"{fewest} are needed; measure {joined.what} on more."
+        )
+    return joined
+
+
+def _check_alike(first: str | Path, other: str | Path, difference: str) -> None:
+    if difference:
+        raise GaugeError(
+            f"{first} and {other} differ in {difference}, so that they are not chains of one "
+            "ensemble; name those that are, or fit them with --separate."
+        )
+
+
+def _difference(first: TableSeries | TableData, other: TableSeries | TableData) -> str:
+    """Return in which entry of the header or columns tables differ, if they must not."""
+    for key in sorted((first.header.keys() | other.header.keys()).difference(OF_A_CHAIN)):
+        stated = [table.header.get(key, "none") for table in (first, other)]
+        if stated[0] != stated[1]:
+            return f"'{key}' ({' and '.join(stated)})"
+    names = [{*table.columns} for table in (first, other)]
+    return f"the columns {', '.join(sorted(names[0] ^ names[1]))}" if names[0] != names[1] else ""
+
+
+def _other_rows(first: TableSeries, other: TableSeries) -> str:
+    same = (np.array_equal(column, other.index[name]) for name, column in first.index.items())
+    return "" if all(same) else f"the rows of {first.what} of every configuration"
 
 
 def series_of(
@@ -96,7 +226,6 @@ def series_of(
     columns: TableColumns,
     what: str,
     skip: int = 0,
-    fewest: int = 1,
     rows: Callable[[TableData], NDArray[np.bool_]] | None = None,
 ) -> TableSeries:
     """Return the columns of a table whose configurations all have the same elements.
@@ -113,16 +242,14 @@ def series_of(
         Content of the table, for messages, such as ``Wilson loops``.
     skip : int
         Last update that is left out.
-    fewest : int
-        Smallest number of configurations.
     rows : callable, optional
         Function of the table that returns which rows are read, if not all.
 
     Raises
     ------
     GaugeError
-        If it is damaged or another table, some configuration does not have every element exactly
-        once, or there are too few configurations.
+        If it is damaged or another table, or some configuration does not have every element
+        exactly once.
     UsageError
         If nothing was measured after the update `skip`.
     """
@@ -131,20 +258,15 @@ def series_of(
     chosen = rows(table) if rows else np.ones(len(table), bool)
     if not chosen.any():
         raise GaugeError(f"{source} has no rows of {what}; measure {what} first.")
-    known = {
-        one.name: table[one.name][chosen].astype(one.kind, copy=False)
-        for one in columns
-        if one.name in table.columns
+    kept = {
+        column.name: table[column.name][chosen].astype(column.kind, copy=False)
+        for column in columns
+        if column.name in table.columns
     }
-    elements = [known.pop(name) for name in columns.indices if name in known]
+    elements = [kept.pop(name) for name in columns.indices if name in kept]
     sweeps, index, order = arranged(table[SWEEP][chosen], elements, source, what)
-    if sweeps.size < fewest:
-        raise GaugeError(
-            f"{source} has {counted(sweeps.size, 'configuration')}, and at least {fewest} are "
-            f"needed; measure {what} on more."
-        )
-    for name, one in known.items():
-        if one.dtype.kind == "f" and not np.isfinite(one).all():
+    for name, values in kept.items():
+        if values.dtype.kind == "f" and not np.isfinite(values).all():
             raise DamagedError(
                 f"{source} is damaged: its column '{name}' contains a value that is not a number."
             )
@@ -154,8 +276,9 @@ def series_of(
         what,
         table.header,
         sweeps,
+        Replicas.of(sweeps),
         dict(zip(names, index, strict=True)),
-        {name: one[order] for name, one in known.items()},
+        {name: values[order] for name, values in kept.items()},
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -15,17 +16,18 @@ from gauge_mc.arguments import checks_types
 from gauge_mc.devices.choice import AUTOMATIC, BACKENDS, choose_devices
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
-from gauge_mc.registry import in_words, nearest
+from gauge_mc.options import Option, check_named, check_options, merged
+from gauge_mc.registry import Registry, in_words, nearest
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.generate import MAX_CHAINS
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.signatures import with_fields
 
 if TYPE_CHECKING:
-    from gauge_mc.benchmarks.over import BenchAxis, BenchSeries, Result
-    from gauge_mc.benchmarks.timing import BenchProgress
+    from gauge_mc.benchmarks.over import BenchAxis, BenchSeries
+    from gauge_mc.benchmarks.timing import Bench, BenchProgress, BenchResult
     from gauge_mc.domain.device_group import DeviceGroup
-    from gauge_mc.domain.processes import Processes
+    from gauge_mc.domain.mpi import Processes
     from gauge_mc.keywords import BenchKeywords
 
 SECONDS = 0.05, 3600.0
@@ -33,6 +35,49 @@ SECONDS = 0.05, 3600.0
 
 RUN_EXTENT = 32
 """Largest extent of the lattice of whole runs, unless one is given."""
+
+
+class BenchKind(ABC):
+    """A kind of benchmark that an extension or another package declares."""
+
+    name: str
+    """Name of the option that chooses it."""
+    options: tuple[Option, ...]
+    """Its options; the first one chooses it."""
+    results: tuple[str, ...]
+    """Modules and names of the classes of its results, which derive from `BenchResult`."""
+
+    def check(self, values: Mapping[str, Any]) -> None:
+        """Refuse values of its options, or options without the one that chooses it.
+
+        Raises
+        ------
+        UsageError
+            If a value is invalid.
+        """
+        for one in self.options[1:]:
+            if values.get(one.name) and not values.get(self.name):
+                raise UsageError(
+                    f"{one.flag} is for {self.options[0].flag}; add it, or leave out {one.flag}."
+                )
+
+    @abstractmethod
+    def carry_out(self, bench: Bench, values: Mapping[str, Any]) -> BenchResult:
+        """Return the times."""
+
+    @abstractmethod
+    def report(self, found: Any) -> list[Any]:
+        """Return lines and tables that show a result."""
+
+
+BENCH_KINDS: Registry[BenchKind] = Registry(
+    "kind of benchmark", __name__, BenchKind, lambda one: check_named(one.name, one.options[0])
+)
+
+
+def kind_options() -> tuple[Option, ...]:
+    """Return the options of the kinds of benchmarks of extensions."""
+    return merged((f"the benchmark {name}", one.options) for name, one in BENCH_KINDS.items())
 
 
 @documented
@@ -69,20 +114,14 @@ class BenchPlan:
     updates: Sequence[str] = result_field(
         "Names of updates of the usual algorithm and of observables, which are timed alone.", ()
     )
-    quarks: bool = result_field("Time the hopping term instead of updates.", False)
-    operator: str = result_field(
-        "With `quarks`, time this Dirac operator, its parts and conjugate gradients, such as "
-        "``domain-wall:LS=16,M5=1.8,m=0.04``.",
-        "",
-    )
-    chiral: bool = result_field(
-        "Time the sign function of overlap quarks instead of updates.", False
-    )
     end_to_end: bool = result_field("Time whole runs instead of updates.", False)
     hmc: bool | Parameters = result_field(
         "Time trajectories of hybrid Monte Carlo instead: usual ones, or those of a run.", False
     )
     chains: int = result_field("Number of chains whose trajectories are timed with `hmc`.", 1)
+    others: Mapping[str, Any] = result_field(
+        "Values of the options of kinds of benchmarks that extensions declare, by name.", dict
+    )
 
     def __post_init__(self) -> None:
         least, most = SECONDS
@@ -90,33 +129,25 @@ class BenchPlan:
             raise UsageError(
                 f"--seconds must lie between {least} and {most:g}, not {self.seconds:g}."
             )
-        kinds = {
-            "--observables": self.observables,
-            "--quarks": self.quarks,
-            "--chiral": self.chiral,
-            "--end-to-end": self.end_to_end,
-            "--hmc": self.hmc,
-        }
+        others = {kind.options[0].flag: self.others.get(n) for n, kind in BENCH_KINDS.items()}
+        kinds = {"--observables": self.observables, **others}
+        kinds |= {"--end-to-end": self.end_to_end, "--hmc": self.hmc}
         chosen = [flag for flag, wanted in kinds.items() if wanted]
         if len(chosen) > 1:
             raise UsageError(
                 f"A benchmark times one of {in_words(chosen)} at a time; give only one of them."
             )
-        if self.action and (self.observables or self.quarks or self.chiral or self.end_to_end):
+        if self.action and chosen and not self.hmc:
             raise UsageError(
                 "--action and its options are for the times of updates; leave them out, or leave "
-                "out --observables, --quarks, --chiral and --end-to-end."
+                f"out {in_words(flag for flag in kinds if flag != '--hmc')}."
             )
         if not 1 <= self.chains <= MAX_CHAINS:
             raise UsageError(f"--chains must lie between 1 and {MAX_CHAINS}, not {self.chains}.")
         if self.chains > 1 and not self.hmc:
             raise UsageError("--chains is for --hmc; add it, or leave out --chains.")
-        if self.operator:
-            from gauge_mc.benchmarks.operators import TimedOperator
-
-            if not self.quarks:
-                raise UsageError("--operator is for --quarks; add it, or leave out --operator.")
-            TimedOperator.parse(self.operator)
+        for kind in BENCH_KINDS.values():
+            kind.check(self.others)
         if self.updates and chosen:
             raise UsageError(
                 f"Names are for the times of updates and of --observables; leave out {chosen[0]}, "
@@ -151,14 +182,17 @@ class BenchPlan:
         UsageError
             If a name is unknown, or a value is invalid.
         """
-        given = {name: value for name, value in values.items() if value is not None}
-        own = {one.name for one in dataclasses.fields(cls)}
-        options = {one.name for one in couplings()}
-        for name in given:
-            if name not in own | options:
-                raise UsageError(f"There is no parameter '{name}'{nearest(name, own | options)}")
-        acting = {name: value for name, value in given.items() if name in options}
-        named = {name: value for name, value in given.items() if name in own}
+        named = {name: value for name, value in values.items() if value is not None}
+        acting, others = (
+            {one.name: named.pop(one.name) for one in options if one.name in named}
+            for options in (couplings(), kind_options())
+        )
+        fields = {one.name for one in dataclasses.fields(cls)} - {"others"}
+        if unknown := named.keys() - fields:
+            known = {*fields, *(option.name for option in (*couplings(), *kind_options()))}
+            name = min(unknown)
+            raise UsageError(f"There is no parameter '{name}'{nearest(name, known)}")
+        named["others"] = check_options(kind_options(), others, "benchmarks")
         if "action" in named or acting:
             action = named.get("action", defaults.ACTION)
             action = action if isinstance(action, Action) else parse(action)
@@ -169,7 +203,7 @@ class BenchPlan:
 
     def lattice_on(self, backend: str) -> Lattice:
         """Return the lattice, by default one that suits a backend."""
-        if self.hmc and not isinstance(self.hmc, bool):
+        if isinstance(self.hmc, Parameters):
             return self.hmc.lattice
         extent = BACKENDS[backend].bench_extent
         extent = min(extent, RUN_EXTENT) if self.end_to_end else extent
@@ -180,7 +214,7 @@ class BenchPlan:
         devices: DeviceGroup,
         lattice: Lattice,
         progress: BenchProgress = lambda name, total: None,
-    ) -> Result:
+    ) -> BenchResult:
         """Return the times on devices.
 
         Raises
@@ -188,13 +222,10 @@ class BenchPlan:
         UsageError
             If there are several devices or processes for whole runs or for several chains.
         """
-        from gauge_mc.benchmarks.chiral import chiral_time
         from gauge_mc.benchmarks.end_to_end import end_to_end
         from gauge_mc.benchmarks.hmc import hmc_time, usual_trajectory
         from gauge_mc.benchmarks.kernels import benchmark
         from gauge_mc.benchmarks.observables import observables_time
-        from gauge_mc.benchmarks.operators import TimedOperator, operator_time
-        from gauge_mc.benchmarks.quarks import quarks_time
         from gauge_mc.benchmarks.timing import Bench
 
         devices.compute(self.strict)
@@ -214,22 +245,16 @@ class BenchPlan:
             return end_to_end(where, self.precision, Path.cwd())
         if self.observables:
             return observables_time(where, self.precision, self.names)
-        if self.operator:
-            return operator_time(where, TimedOperator.parse(self.operator))
-        if self.quarks:
-            return quarks_time(where)
-        if self.chiral:
-            return chiral_time(where)
+        for name, kind in BENCH_KINDS.items():
+            if self.others.get(name):
+                return kind.carry_out(where, self.others)
         if self.hmc:
-            kind = self.group, lattice, self.precision, self.action
-            usual = usual_trajectory(*kind, self.rng, self.luxury)
-            timed = usual if isinstance(self.hmc, bool) else self.hmc
-            return hmc_time(replace(where, group=timed.group), timed, self.chains)
-        updating = self.precision, self.rng, self.luxury, self.action
-        return benchmark(where, *updating, self.updates)
+            run = self.hmc if isinstance(self.hmc, Parameters) else usual_trajectory(self, lattice)
+            return hmc_time(replace(where, group=run.group), run, self.chains)
+        return benchmark(where, self)
 
 
-@with_fields(BenchPlan, options=couplings)
+@with_fields(BenchPlan, options=lambda: (*couplings(), *kind_options()))
 @checks_types
 def bench(
     *,
@@ -239,7 +264,7 @@ def bench(
     over: str = "",
     weak: bool = False,
     **options: Unpack[BenchKeywords],
-) -> Result | BenchSeries:
+) -> BenchResult | BenchSeries:
     """Time the kernels on this machine, and compare the times with the memory bandwidth.
 
     Parameters
@@ -256,8 +281,7 @@ def bench(
 
     Returns
     -------
-    Benchmark, ObservablesTime, QuarksTime, OperatorTime, ChiralTime, EndToEnd, HmcTime or \
-BenchSeries
+    Benchmark, ObservablesTime, EndToEnd, HmcTime, another BenchResult, or BenchSeries
         What ``gauge-mc bench --json`` prints.
 
     Raises
@@ -284,9 +308,9 @@ def bench_on(
     plan_of: Callable[[Mapping[str, Any]], BenchPlan],
     axis: BenchAxis | None,
     processes: Processes,
-    carry_out: Callable[[BenchPlan, DeviceGroup, Lattice], Result] = BenchPlan.carry_out,
+    carry_out: Callable[[BenchPlan, DeviceGroup, Lattice], BenchResult] = BenchPlan.carry_out,
     share_gpus: bool = False,
-) -> Result | BenchSeries:
+) -> BenchResult | BenchSeries:
     """Carry out a plan, or one for every value of an axis, on devices that are opened for it.
 
     Parameters
@@ -310,7 +334,7 @@ def bench_on(
     def suited(plan: BenchPlan, where: Mapping[str, Any]) -> Lattice:
         return plan.lattice_on(choose_devices(**where)[0].backend)
 
-    def once(changes: Mapping[str, Any]) -> Result:
+    def once(changes: Mapping[str, Any]) -> BenchResult:
         values = {**place, **changes}
         where = {name: values.pop(name) for name in place}
         plan = plan_of(values)

@@ -10,9 +10,9 @@ import datetime
 import os
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
+import timeit
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from itertools import count
 from pathlib import Path
 
 from gauge_mc import __version__, defaults
-from gauge_mc.benchmarks.timing import Bench, RatedResult, copy_bandwidth, seconds_of
+from gauge_mc.benchmarks.timing import Bench, BenchResult, copy_bandwidth, seconds_of
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.configurations.writing import stored_by
 from gauge_mc.devices import BACKENDS
@@ -29,6 +29,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.formats import FORMATS
 from gauge_mc.groups import GROUPS
+from gauge_mc.libraries import PYTHON
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.batch import Batch
 from gauge_mc.run.chain import Chain
@@ -37,9 +38,8 @@ from gauge_mc.run.directory import Run
 from gauge_mc.run.functions import Catalogue
 from gauge_mc.run.measurement import NO_MEASUREMENT
 from gauge_mc.run.parameters import NO_FORMAT, Parameters
-from gauge_mc.run.run_output import ChainTask
+from gauge_mc.run.request import ChainTask, SessionPlan
 from gauge_mc.run.session import carry_out
-from gauge_mc.run.session_plan import SessionPlan
 
 WARM_UP = 20
 """Updates before the timing of a run."""
@@ -78,22 +78,18 @@ class Line:
     value: float = result_field("The rate or the time.")
     unit: str = result_field("Its unit.")
     share: float | None = result_field(
-        "The value divided by its bound; None for a bound itself, or if there is none.",
-        None,
+        "The value divided by its bound; None for a bound itself, or if there is none.", None
     )
     bound: str = result_field("Name of the bound.", "")
 
 
 @documented
 @dataclass(frozen=True)
-class EndToEnd(RatedResult):
+class EndToEnd(BenchResult):
     """All results of the benchmark."""
 
     date: str = result_field("Date in ISO 8601.")
     version: str = result_field("Version of gauge-mc.")
-    device: str = result_field("Names of the devices.")
-    group: str = result_field("Gauge group.")
-    lattice: str = result_field("Extents of the lattice.")
     precision: str = result_field("Precision of the links.")
     config_bytes: int = result_field("Bytes of the links in a configuration file.")
     lines: list[Line] = result_field("The results.")
@@ -117,10 +113,9 @@ def end_to_end(bench: Bench, precision: str, folder: Path) -> EndToEnd:
     GaugeError
         If there is too little memory or disk space.
     """
-    device, group, lattice = bench.heading
-    shared = {"group": group, "precision": precision, "start": "hot", "format": NO_FORMAT}
+    shared = {"group": bench.group, "precision": precision, "start": "hot", "format": NO_FORMAT}
     large = Parameters.from_values(
-        {**shared, "lattice": lattice, "measure": NO_MEASUREMENT, "thermalize": WARM_UP}
+        {**shared, "lattice": str(bench.lattice), "measure": NO_MEASUREMENT, "thermalize": WARM_UP}
     )
     with tempfile.TemporaryDirectory(dir=folder, prefix="gauge-mc-bench-") as name:
         timing = _Timing(bench.devices, large, Path(name))
@@ -129,16 +124,9 @@ def end_to_end(bench: Bench, precision: str, folder: Path) -> EndToEnd:
         for part in parts:
             bench.begin(part.__name__)
             lines += list(part())
-    return EndToEnd(
-        datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
-        __version__,
-        device,
-        group,
-        lattice,
-        precision,
-        timing.config_bytes,
-        lines,
-    )
+    date = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
+    heading = *bench.heading, date, __version__, precision
+    return EndToEnd(*heading, timing.config_bytes, lines)
 
 
 class _Timing:
@@ -159,8 +147,7 @@ class _Timing:
         yield Line("copy in memory", copy / GIGA, "GB/s")
         update = self._update_seconds(p)
         yield self._bound("sweeps", "sweeps alone", p.links_per_update / update)
-        updates = max(20, round(SECONDS / update))
-        empty = replace(p, configs=1, separation=updates)
+        empty = replace(p, configs=1, separation=max(20, round(SECONDS / update)))
         yield self._line("run without measurements", self._rate([empty]), "sweeps")
         usual = Parameters.from_values({**empty.values(), "measure": ",".join(defaults.MEASURE)})
         yield self._line("run that measures every update", self._rate([usual]), "sweeps")
@@ -257,7 +244,7 @@ class _Timing:
         """Return the time until a new run has done its first update."""
         run = self._new_run()
         program = "from gauge_mc.cli import main; main()"
-        command = [sys.executable, "-c", program, "generate", *words.split(), "--quiet"]
+        command = [*PYTHON, "-c", program, "generate", *words.split(), "--quiet"]
         began = time.monotonic()
         child = subprocess.Popen(
             [*command, "--output", str(run.path)],
@@ -327,23 +314,19 @@ class _Timing:
     def _write_bandwidth(self) -> float:
         """Return the median rate in bytes/s at which single files are written and synced."""
         path, data = self._folder / "disk", os.urandom(CHUNK)
-        times = []
-        for _ in range(WRITE_REPETITIONS):
-            began = time.monotonic()
+        chunks = -(-self.config_bytes // CHUNK)
+
+        def write() -> None:
             with path.open("wb", buffering=0) as file:
-                for _ in range(-(-self.config_bytes // CHUNK)):
+                for _ in range(chunks):
                     file.write(data)
                 os.fsync(file.fileno())
-            times.append(time.monotonic() - began)
+
+        times = timeit.repeat(write, number=1, repeat=WRITE_REPETITIONS)
         path.unlink()
-        return -(-self.config_bytes // CHUNK) * CHUNK / statistics.median(times)
+        return chunks * CHUNK / statistics.median(times)
 
 
 def _fastest(call: Callable[[], object]) -> float:
     """Return the least time in seconds of three calls."""
-    times = []
-    for _ in range(3):
-        began = time.monotonic()
-        call()
-        times.append(time.monotonic() - began)
-    return min(times)
+    return min(timeit.repeat(call, number=1, repeat=3))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from gauge_mc import defaults
 from gauge_mc.actions import Action
 from gauge_mc.algorithms import ALGORITHMS, Tuning
-from gauge_mc.benchmarks.energy import energy_of
 from gauge_mc.benchmarks.kernels import THERMALISATION
-from gauge_mc.benchmarks.timing import Bench, BenchResult, Rate
+from gauge_mc.benchmarks.timing import Bench, BenchResult, Rate, energy_of
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
@@ -25,6 +25,9 @@ from gauge_mc.run.chain import Chain
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.updates.heatbath import heatbath
 from gauge_mc.updates.update_parts import UpdatePart
+
+if TYPE_CHECKING:
+    from gauge_mc.benchmarks import BenchPlan
 
 FLOW, FLOW_STEP = "wilson", 0.01
 """The flow whose stage is timed, unless one has the staples of the action, and the size of its
@@ -82,7 +85,7 @@ class HmcTime(BenchResult):
 
     @property
     def rates(self) -> dict[str, Rate]:
-        """The links per second of whole trajectories, in 10^9; see `RatedResult`."""
+        """The links per second of whole trajectories, in 10^9; see `BenchResult`."""
         return {"trajectory": Rate(1 / self.ns_per_link(self.trajectory_s, self.chains))}
 
     @property
@@ -110,24 +113,17 @@ class HmcTime(BenchResult):
         return seconds / (chains * self.links) * 1e9
 
 
-def usual_trajectory(
-    group: str,
-    lattice: Lattice,
-    precision: str,
-    action: Action | None,
-    rng: str,
-    luxury: int | None,
-) -> Parameters:
+def usual_trajectory(plan: BenchPlan, lattice: Lattice) -> Parameters:
     """Return the parameters of a run with the usual options of hybrid Monte Carlo."""
     values = {
-        "group": group,
-        "beta": GROUPS[group].beta,
+        "group": plan.group,
+        "beta": GROUPS[plan.group].beta,
         "lattice": str(lattice),
-        "precision": precision,
-        "action": action,
+        "precision": plan.precision,
+        "action": plan.action,
         "algorithm": next(name for name, one in ALGORITHMS.items() if one.has_parts),
-        "rng": rng,
-        "luxury": luxury,
+        "rng": plan.rng,
+        "luxury": plan.luxury,
     }
     return Parameters.from_values({name: one for name, one in values.items() if one is not None})
 
@@ -173,31 +169,14 @@ def hmc_time(bench: Bench, parameters: Parameters, chains: int = 1) -> HmcTime:
     trajectory = UpdatePart.of("trajectory", update)
     whole = timed(trajectory)
     used = energy_of(devices, trajectory.call, bench.seconds, whole)
-    return HmcTime(
-        *bench.heading,
-        p.precision,
-        p.action.said,
-        str(algorithm),
-        p.lattice.links,
-        chains,
-        flow.name,
-        stage,
-        whole,
-        [
-            PartTime(
-                one.name,
-                one.calls,
-                time,
-                one.calls * time / whole,
-                one.essential,
-                one.iterations,
-                one.chains,
-            )
-            for one, time in parts
-        ],
-        used.joules,
-        used.source,
-    )
+
+    def part_time(part: UpdatePart, seconds: float) -> PartTime:
+        share, solving = part.calls * seconds / whole, (part.essential, part.iterations)
+        return PartTime(part.name, part.calls, seconds, share, *solving, part.chains)
+
+    what = *bench.heading, p.precision, p.action.said, str(algorithm), p.lattice.links, chains
+    times = [part_time(*pair) for pair in parts]
+    return HmcTime(*what, flow.name, stage, whole, times, used.joules, used.source)
 
 
 def thermal(p: Parameters, devices: DeviceGroup, chains: int) -> Batch:

@@ -7,24 +7,27 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from gauge_mc import __version__, defaults
-from gauge_mc.actions import ACTIONS, Action, Coupling
+from gauge_mc.actions import ACTIONS, Coupling
 from gauge_mc.algorithms import ALGORITHMS, Algorithm
-from gauge_mc.benchmarks.energy import energy_of
 from gauge_mc.benchmarks.timing import (
     COPY_SECONDS,
     Bench,
+    BenchResult,
     Rate,
-    RatedResult,
     copy_bandwidth,
+    energy_of,
     neighbour_bandwidth,
     seconds_of,
 )
-from gauge_mc.devices.base import Registers
+from gauge_mc.devices.base import Registers, TunableDevice
+from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.domain.energy import EnergyUse
 from gauge_mc.domain.halo import HaloExchange
-from gauge_mc.domain.layout import WORD_BYTES
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.domain.slab import WORD_BYTES
 from gauge_mc.errors import NoMemoryError, UnknownNameError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
@@ -34,8 +37,11 @@ from gauge_mc.quoting import shortened
 from gauge_mc.random import GENERATORS
 from gauge_mc.registry import nearest
 from gauge_mc.results import documented, result_field
-from gauge_mc.updates.heatbath import heatbath
-from gauge_mc.updates.overrelaxation import overrelax
+from gauge_mc.updates.heatbath import HEATBATH, OVERRELAXATION, heatbath, overrelax
+from gauge_mc.updates.sweep import ONE_REPLICA, norms_of
+
+if TYPE_CHECKING:
+    from gauge_mc.benchmarks import BenchPlan
 
 WITHOUT_EXCHANGE = f"{defaults.ALGORITHM}, no exchange"
 EXCHANGE = "exchange"
@@ -78,15 +84,12 @@ class KernelTime:
 
 @documented
 @dataclass(frozen=True)
-class Benchmark(RatedResult):
+class Benchmark(BenchResult):
     """The times of all kernels."""
 
     date: str = result_field("Date in ISO 8601.")
     version: str = result_field("Version of gauge-mc.")
-    device: str = result_field("Names of the devices.")
     compiler: str = result_field("Name of the compiler of their kernels.")
-    group: str = result_field("Gauge group.")
-    lattice: str = result_field("Extents of the lattice.")
     precision: str = result_field("Precision of the links.")
     random: str = result_field("Name of the random number generator.")
     slabs: int = result_field("Number of devices that share the lattice.")
@@ -106,7 +109,7 @@ class Benchmark(RatedResult):
 
     @property
     def rates(self) -> dict[str, Rate]:
-        """The links per second, in 10^9; see `RatedResult`."""
+        """The links per second, in 10^9; see `BenchResult`."""
         return {
             one.name: Rate(
                 one.links_per_s / 1e9, one.roofline and one.links_per_s / one.roofline / 1e9
@@ -160,14 +163,7 @@ class KernelTimer:
     registers: Callable[[], Registers | None] = lambda: None
 
 
-def benchmark(
-    bench: Bench,
-    precision: str = defaults.PRECISION,
-    random: str = defaults.RNG,
-    luxury: int | None = None,
-    action: Action | None = None,
-    names: Sequence[str] = (),
-) -> Benchmark:
+def benchmark(bench: Bench, plan: BenchPlan) -> Benchmark:
     """Time all kernels on a thermal field.
 
     Parameters
@@ -175,15 +171,10 @@ def benchmark(
     bench : Bench
         Where they are timed, and for how long. If it is at least a second and the devices have
         energy counters, the energy is measured for as long again.
-    precision, random
-        Precision of the links, and random number generator.
-    luxury : int, optional
-        Quality level of the generator.
-    action : Action, optional
-        Another action, whose updates are timed as well.
-    names : sequence of str
-        Names of what is timed, which `check_update_names` accepts; by default all updates and
-        observables, and the updates with other generators and algorithms.
+    plan : BenchPlan
+        Precision, random number generator with its level, another action, and names of what is
+        timed; without names these are all updates and observables, and the updates with other
+        generators and algorithms.
 
     Raises
     ------
@@ -191,8 +182,9 @@ def benchmark(
         See `Field.hot`, `Random.for_field` and `Action.check`.
     """
     devices, group, lattice = bench.devices, bench.group, bench.lattice
+    precision, names = plan.precision, plan.updates
     field = Field.hot(lattice, group, precision, devices)
-    generator = Random.for_field(field, random, luxury=luxury)
+    generator = Random.for_field(field, plan.rng, luxury=plan.luxury)
     bench.begin("copy")
     bandwidth = copy_bandwidth(devices, group, precision, min(bench.seconds, COPY_SECONDS))
     beside = neighbour_bandwidth(devices, group, precision)
@@ -201,13 +193,13 @@ def benchmark(
     overrelax(field, THERMALISATION // 2)
     left_out: list[str] = []
     usual = Coupling.of(beta)
-    another = Coupling.of(beta, action) if action else usual
+    another = Coupling.of(beta, plan.action) if plan.action else usual
     first = ALGORITHMS[defaults.ALGORITHM]
     items = [*_updates(field, usual, generator, first)]
     if another != usual:
         items += _updates(field, another, generator, first)
     items += _observables(field, names)
-    others = [name for name in GENERATORS if name != random]
+    others = [name for name in GENERATORS if name != plan.rng]
     rest = _other_algorithms(field, usual, generator, left_out)
     count = len(items) + len(others) + len(ALGORITHMS) - 1
     if names:
@@ -216,7 +208,8 @@ def benchmark(
     link_bytes = field.group.components * field.layouts[0].real.itemsize
     kernels, energies = [], list[EnergyUse]()
     bench = bench.of(count)
-    for item in chain(items, _other_generators(field, beta, others, luxury, left_out), rest):
+    by_generator = _other_generators(field, beta, others, plan.luxury, left_out)
+    for item in chain(items, by_generator, rest):
         bench.begin(item.name)
         median, spread = seconds_of(devices, item.call, bench.seconds)
         energies.append(energy_of(devices, item.call, bench.seconds, median))
@@ -237,13 +230,12 @@ def benchmark(
         )
         del item  # frees the memory of its generator
     return Benchmark(
+        *bench.heading,
         datetime.date.today().isoformat(),
         __version__,
-        devices.name,
         devices.devices[0].compiler_name,
-        *bench.heading[1:],
         precision,
-        random,
+        plan.rng,
         len(field.layouts),
         field.layouts[0].lanes,
         bandwidth / 1e9,
@@ -389,3 +381,77 @@ def _exchange(field: Field, sweeps: int) -> None:
         for one in ACTIONS[defaults.ACTION].update_sets(field.lattice):
             field.halo().post(field.window(one.mu, one.parity))
             field.halo().wait()
+
+
+WORTHWHILE = 0.99
+"""Ratio of times below which a new choice is kept; a smaller gain may be chance."""
+
+
+@dataclass(frozen=True)
+class BoundsTiming:
+    """One choice of launch bounds for one kernel."""
+
+    kernel: str
+    """Name of the kernel."""
+    choice: str
+    """Launch bounds, as text."""
+    registers: Registers | None
+    """Register usage of the compiled kernel; None if unknown."""
+    ns_per_link: float
+    """Time of a sweep in ns per link."""
+    kept: bool
+    """Whether this is the fastest choice so far."""
+
+
+def tune(
+    device: TunableDevice, plan: BenchPlan, lattice: Lattice, seconds: float = 0.2
+) -> Iterator[BoundsTiming]:
+    """Find the fastest launch bounds of heatbath and overrelaxation, and keep them for the device.
+
+    Parameters
+    ----------
+    device : TunableDevice
+        The GPU for which the bounds are stored.
+    plan : BenchPlan
+        Gauge group, precision of the links, random number generator with its level, and action of
+        the updates.
+    lattice : Lattice
+        Extents of the lattice.
+    seconds : float
+        Approximate time for each choice in seconds.
+
+    Yields
+    ------
+    BoundsTiming
+        Result of each choice. The first one of each kernel is the choice used before.
+    """
+    field = Field.hot(lattice, plan.group, plan.precision, device)
+    generator = Random.for_field(field, plan.rng, luxury=plan.luxury)
+    beta, action = GROUPS[plan.group].beta, plan.action or defaults.ACTION
+    heatbath(field, beta, generator, sweeps=5)
+    slab = field.slabs[0]
+    acting = (*Coupling.of(beta, action).action.choices, norms_of(plan.precision))
+    calls: list[tuple[Kernel, Variant, Callable[[int], object]]] = [
+        (
+            HEATBATH,
+            slab.variant(*acting, generator.choice, ONE_REPLICA),
+            partial(heatbath, field, beta, generator, action=action),
+        ),
+        (OVERRELAXATION, slab.variant(*acting), partial(overrelax, field, action=action)),
+    ]
+    for kernel, variant, call in calls:
+        choices = device.tuning_choices(kernel, variant)
+        best, least = choices[0], float("inf")
+        try:
+            for choice in choices:
+                device.use(kernel, variant, choice)
+                field.prepared.clear()
+                time = seconds_of(field.devices, call, seconds)[0] / lattice.links
+                kept = time < WORTHWHILE * least
+                if kept:
+                    best, least = choice, time
+                registers = device.kernel(kernel, variant).registers()
+                yield BoundsTiming(kernel.name, str(choice), registers, time * 1e9, kept)
+        finally:
+            device.keep(kernel, variant, best)
+            field.prepared.clear()

@@ -22,8 +22,7 @@ from gauge_mc.registry import nearest
 from gauge_mc.results import documented, result_field
 from gauge_mc.smearing import NO_SMEARING, SMEARINGS
 from gauge_mc.temporal_links import TEMPORAL_LINKS
-from gauge_mc.updates.heatbath import heatbath
-from gauge_mc.updates.overrelaxation import overrelax
+from gauge_mc.updates.heatbath import heatbath, overrelax
 
 STEP = 0.02
 """Size of the steps of gradient flows, on which their time does not depend."""
@@ -60,7 +59,7 @@ class ObservablesTime(BenchResult):
 
     @property
     def rates(self) -> dict[str, Rate]:
-        """The links per second, in 10^9; see `RatedResult`."""
+        """The links per second, in 10^9; see `BenchResult`."""
         kinds = (self.observables, self.smearings, self.temporal_links, self.flows)
         return {
             name: Rate(1 / self.ns_per_link(sweeps))

@@ -2,24 +2,92 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from gauge_mc.benchmarks.chiral import ChiralTime
-from gauge_mc.benchmarks.end_to_end import EndToEnd
-from gauge_mc.benchmarks.hmc import HmcTime
-from gauge_mc.benchmarks.kernels import Benchmark
-from gauge_mc.benchmarks.observables import ObservablesTime
-from gauge_mc.benchmarks.operators import OperatorTime
-from gauge_mc.benchmarks.quarks import QuarksTime
-from gauge_mc.benchmarks.timing import Rate
+from gauge_mc import defaults
+from gauge_mc.benchmarks.timing import BenchResult, Rate
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import UsageError
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.files.input import read_text
+from gauge_mc.files.structured import parse_json
 from gauge_mc.registry import in_words
 from gauge_mc.results import documented, result_field
+from gauge_mc.run.parameters import Parameters
+
+MAX_SAVED = 2**20
+"""Maximum size of a saved result in bytes."""
+
+
+NAMES = ("device", "group", "lattice", "precision", "random")
+"""Keys of the file that are words."""
+
+
+@dataclass(frozen=True)
+class SavedBenchmark:
+    """Times of kernels that were measured before."""
+
+    device: str
+    """Names of the devices."""
+    group: str
+    """Gauge group."""
+    lattice: str
+    """Extents of the lattice."""
+    precision: str
+    """Precision of the links."""
+    random: str
+    """Name of the random number generator."""
+    times: Mapping[str, float]
+    """Times in ns per link, by kernel."""
+
+    @classmethod
+    def read(cls, path: Path) -> SavedBenchmark:
+        """Read a file that ``gauge-mc bench --save`` has written.
+
+        Raises
+        ------
+        UsageError
+            If the file is not one.
+        """
+        try:
+            found = parse_json(read_text(path, MAX_SAVED))
+            times = {str(one["name"]): float(one["ns_per_link"]) for one in found["kernels"]}
+            if not all(0 < time < math.inf for time in times.values()):
+                raise ValueError
+            return cls(**{name: str(found[name]) for name in NAMES}, times=times)
+        except (GaugeError, ValueError, KeyError, TypeError, OverflowError) as error:
+            raise UsageError(
+                f"{path} is not a result of gauge-mc bench; write one with --save."
+            ) from error
+
+    def ns_per_link(self, parameters: Parameters, device: str) -> float | None:
+        """Return the time of a link update in ns if a run did nothing but its sweeps.
+
+        It is None if the benchmark has another group, precision, generator or device, or the time
+        of an update does not follow from those of sweeps.
+
+        Parameters
+        ----------
+        parameters : Parameters
+            Parameters of the run.
+        device : str
+            Names of its devices.
+        """
+        p = parameters
+        own = (p.group, p.precision, p.rng, device)
+        if own != (self.group, self.precision, self.random, self.device):
+            return None
+        action = f", {p.action.said}" if p.action.tags(defaults.ACTION) else ""
+        counts = {f"{name}{action}": n for name, n in p.algorithm.timed_sweeps.items() if n}
+        if not counts or not counts.keys() <= self.times.keys():
+            return None
+        return sum(n * self.times[name] for name, n in counts.items()) / p.algorithm.sweeps
+
 
 AXES: Mapping[str, str] = {
     "lattice": "number of sites",
@@ -34,8 +102,6 @@ SHARED = ("devices", "threads")
 
 MOST = 32
 """Largest number of values."""
-
-Result = Benchmark | ObservablesTime | QuarksTime | OperatorTime | ChiralTime | EndToEnd | HmcTime
 
 
 class BenchAxis(NamedTuple):
@@ -124,11 +190,11 @@ class BenchSeries:
     unit: str = result_field("Unit of the rates.")
     series: list[RateSeries] = result_field("Rates by thing.")
     title: str = result_field("What is compared.")
-    results: list[Result] = result_field("The benchmarks.")
+    results: list[BenchResult] = result_field("The benchmarks.")
 
 
 def bench_over(
-    axis: BenchAxis, lattice: Lattice, once: Callable[[Mapping[str, Any]], Result]
+    axis: BenchAxis, lattice: Lattice, once: Callable[[Mapping[str, Any]], BenchResult]
 ) -> BenchSeries:
     """Carry out a benchmark for every value of an axis.
 
@@ -150,7 +216,7 @@ def bench_over(
     rates = [one.rates for one in results]
     if not all(rates):
         raise UsageError(
-            "--over compares rates, which --chiral and --end-to-end do not have; leave it out."
+            "--over compares rates, which --end-to-end and others do not have; leave it out."
         )
     names = dict.fromkeys(name for one in rates for name in one)
     series = [_series(name, [one.get(name) for one in rates], axis) for name in names]

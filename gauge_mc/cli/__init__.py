@@ -1,32 +1,35 @@
 """The command line, with one module per command.
 
-A command is an entry in `COMMANDS` and a module of its name, which contains a function of the same
-name, annotated for Typer. The module is imported only when the command is called, so that
-``gauge-mc --help`` is fast.
+A command is an entry in `OWN` and a module of its name, which contains a function of the same name,
+annotated for Typer. The module is imported only when the command is called, so that
+``gauge-mc --help`` is fast. Extensions and other packages declare commands by entry points.
 """
 
 from __future__ import annotations
 
 import contextlib
-import importlib
+import errno
 import io
 import os
+import select
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pkgutil import resolve_name
 from types import FrameType
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, TextIO
 
 import typer
 import typer.core
 
 from gauge_mc import __version__
-from gauge_mc.cli.streams import Streams
 from gauge_mc.errors import REMEDIES, GaugeError, UsageError
 from gauge_mc.interruption import note
 from gauge_mc.quoting import printable, sentence, shortened
+from gauge_mc.registry import PluginWarning, Registry, in_any_case, nearest
 
 GENERATE, ANALYSE, FILES, MACHINE = "Generate", "Analyse", "Files", "This machine"
 """Panels of the help text."""
@@ -42,70 +45,59 @@ class Command:
     """Short description of the command."""
     example: str = ""
     """Words after the name of the command, if it cannot be called without any."""
-    reads: bool = False
-    """Whether it only reads files, except for what the options in `by_hand` and `scratch` say."""
-    by_hand: tuple[str, ...] = ()
-    """Options that programs are not offered: they wait for somebody, or change the machine."""
-    scratch: str = ""
-    """Option that names the only file that it writes, if it is no loss when that file is not kept.
+    function: str = ""
+    """Module and name of the function, such as ``my_package.command:average``; by default the
+    function of the name of the command in the module of that name here.
     """
+    name: str = ""
+    """Name of a command of an extension or another package."""
 
 
-COMMANDS = {
+OWN = {
     "generate": Command(GENERATE, "Generate an ensemble of configurations, or continue one."),
     "scan": Command(GENERATE, "Carry out independent runs on a grid of couplings and lattices."),
-    "paper": Command(GENERATE, "Reproduce published tables and figures, and compare with them."),
-    "status": Command(
-        GENERATE, "Show the progress of a run or a scan.", reads=True, by_hand=("follow",)
+    "determine": Command(
+        GENERATE, "Determine a number, such as r0, with a wanted error.", "r0 --error 1%"
     ),
-    "watch": Command(
-        GENERATE,
-        "Follow a run or a scan, in the terminal or in a browser.",
-        reads=True,
-        by_hand=("serve", "port", "wait"),
-    ),
+    "status": Command(GENERATE, "Show the progress of a run or a scan."),
+    "watch": Command(GENERATE, "Follow a run or a scan, in the terminal or in a browser."),
     "measure": Command(ANALYSE, "Measure an observable on stored configurations."),
-    "fit": Command(
-        ANALYSE,
-        "Determine physical quantities from the tables of runs.",
-        reads=True,
-        scratch="output",
-    ),
+    "fit": Command(ANALYSE, "Determine physical quantities from the tables of runs."),
     "plot": Command(ANALYSE, "Draw figures of the results of runs."),
     "report": Command(ANALYSE, "Write a page that shows everything about runs."),
     "export": Command(
         ANALYSE, "Write the tables of a run to one file for other tools.", "RUN tables.h5"
     ),
-    "card": Command(
-        GENERATE, "Write a run card with comments, or check one.", reads=True, by_hand=("out",)
-    ),
-    "info": Command(
-        FILES, "Show the contents of a configuration file, a run or a scan.", reads=True
-    ),
-    "verify": Command(
-        FILES, "Check runs, scans, configurations and tables for damage.", reads=True
-    ),
+    "card": Command(GENERATE, "Write a run card with comments, or check one."),
+    "info": Command(FILES, "Show the contents of a configuration file, a run or a scan."),
+    "verify": Command(FILES, "Check runs, scans, configurations and tables for damage."),
     "regenerate": Command(
         FILES, "Make configurations again that a run has not kept.", "RUN --at 250,300:400:10"
     ),
     "thin": Command(FILES, "Remove configurations of a run, except every Nth one.", "RUN --keep 2"),
-    "publish": Command(
-        FILES,
-        "Write a run into a folder for a data repository.",
-        "RUN FOLDER --author 'Family, Given'",
-    ),
     "convert": Command(FILES, "Write a configuration in another format.", "CONFIG OUT"),
     "bench": Command(MACHINE, "Time the kernels on this machine."),
-    "doctor": Command(
-        MACHINE,
-        "Show what works on this machine, and how to fix the rest.",
-        reads=True,
-        by_hand=("install", "clear_cache"),
-    ),
-    "mcp": Command(
-        MACHINE, "Serve the other commands to assistants, by the Model Context Protocol."
-    ),
+    "doctor": Command(MACHINE, "Show what works on this machine, and how to fix the rest."),
 }
+
+OTHERS: Registry[Command] = Registry("command", "gauge_mc.cli", Command)
+"""The commands of extensions and other packages."""
+
+
+class Commands(Mapping[str, Command]):
+    """All commands by name: those of this package in their order, then the others."""
+
+    def __getitem__(self, name: str) -> Command:
+        return OWN[name] if name in OWN else OTHERS[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*OWN, *(name for name in OTHERS if name not in OWN)))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)  # a list would ask for the length
+
+
+COMMANDS = Commands()
 
 COMPLETING = "_GAUGE_MC_COMPLETE"
 """Environment variable with which a shell asks for completions."""
@@ -139,7 +131,7 @@ class LazyGroup(typer.core.TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments; Click calls this."""
         if ctx.resilient_parsing:
-            from gauge_mc.cli.completion import leave_values
+            from gauge_mc.cli.help import leave_values
 
             leave_values(self.get_params(ctx))
         return super().parse_args(ctx, args)
@@ -147,8 +139,6 @@ class LazyGroup(typer.core.TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """Return name, command and arguments; a name may be written in any case."""
         if args[0] not in COMMANDS and not ctx.resilient_parsing:
-            from gauge_mc.registry import in_any_case, nearest
-
             name, *rest = args
             args = [in_any_case(name, COMMANDS), *rest]
             if args[0] not in COMMANDS:
@@ -158,7 +148,7 @@ class LazyGroup(typer.core.TyperGroup):
         return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of the commands, in the order of `COMMANDS`."""
+        """Return the names of the commands, in their order."""
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
@@ -189,11 +179,18 @@ def gauge_mc(
         ctx.get_help()
 
 
+def function_of(name: str) -> Callable[..., Any]:
+    """Import the module of a command, and return its function."""
+    place = COMMANDS[name].function or f"gauge_mc.cli.{name}:{name}"
+    function: Callable[..., Any] = resolve_name(place)
+    return function
+
+
 def load_command(name: str) -> Any:
     """Import the module of a command, and return the command for Click."""
     from gauge_mc.cli.command import command_of
 
-    made = command_of(getattr(importlib.import_module(f"gauge_mc.cli.{name}"), name))
+    made = command_of(function_of(name))
     made.example = COMMANDS[name].example
     return made
 
@@ -209,7 +206,7 @@ class TerminatedError(BaseException):
 def _ending_in_order() -> Iterator[None]:
     """Let SIGTERM and SIGHUP end the program in order; a second signal ends it at once.
 
-    A command that can save its work handles these signals itself; see `gauge_mc.run.stop`.
+    A command that can save its work handles these signals itself; see `gauge_mc.run.state`.
     """
 
     def end(number: int, frame: FrameType | None) -> NoReturn:
@@ -248,6 +245,7 @@ def main(program: Callable[[], int] = _program) -> None:
     if os.environ.get("COLUMNS", "").strip("0") == "":
         os.environ.pop("COLUMNS", None)  # a width of 0 means that it is unknown
     streams = Streams()
+    warnings.formatwarning = _warning  # type: ignore[assignment]
     with _ending_in_order():
         code = _run(program)
         failure = streams.failure()
@@ -257,6 +255,15 @@ def main(program: Callable[[], int] = _program) -> None:
         )
         streams.failure()
     sys.exit(code)
+
+
+def _warning(
+    message: Warning | str, category: type[Warning], file: str, line: int, text: str | None = None
+) -> str:
+    """Return a warning as a line; that of a plug-in is one of the program."""
+    if issubclass(category, PluginWarning):
+        return f"gauge-mc: {printable(str(message))}\n"
+    return f"{category.__name__}: {message}\n"
 
 
 def _completion(program: Callable[[], int]) -> int:
@@ -317,3 +324,91 @@ def say(*texts: str, error: bool = False) -> None:
     """Print lines on standard output or standard error, without effect on the terminal."""
     for text in texts:
         print(printable(text), file=sys.stderr if error else sys.stdout)
+
+
+SILENT = (errno.EPIPE, errno.EBADF)
+"""Failures that are nothing to complain about: nobody wants to read the output."""
+
+
+class LenientFile(io.RawIOBase):
+    """A file for writing that records failures of the system instead of raising them.
+
+    Parameters
+    ----------
+    number : int
+        File descriptor.
+
+    Attributes
+    ----------
+    failure : OSError or None
+        First failure.
+    """
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+        self.failure: OSError | None = None
+
+    def fileno(self) -> int:
+        """Return the file descriptor."""
+        return self._number
+
+    def isatty(self) -> bool:
+        """Return whether the file is a terminal."""
+        return os.isatty(self._number)
+
+    def writable(self) -> bool:
+        """Return True."""
+        return True
+
+    def write(self, data: Any) -> int:
+        """Write bytes, and return how many; after a failure they are lost."""
+        try:
+            return os.write(self._number, data)
+        except BlockingIOError:
+            select.select([], [self._number], [])
+            return 0
+        except OSError as error:
+            self.failure = self.failure or error
+            return len(data)
+
+
+class Streams:
+    """Lenient standard output and standard error, which also encode everything.
+
+    Streams that were closed when the program began are replaced by ``/dev/null``, since otherwise
+    the next file that is opened would take their place. Streams that are not those of the process
+    stay as they are.
+    """
+
+    def __init__(self) -> None:
+        self._files: list[LenientFile] = []
+        for number in range(3):
+            _occupy(number)
+        self.stdout = sys.stdout = self._lenient(sys.stdout, 1)
+        self.stderr = sys.stderr = self._lenient(sys.stderr, 2)
+
+    def _lenient(self, stream: TextIO | None, number: int) -> TextIO:
+        if stream is not None and type(stream) is not io.TextIOWrapper:
+            return stream
+        encoding = stream.encoding if stream else "utf-8"
+        file = LenientFile(number)
+        self._files.append(file)
+        lines = number == 2 or file.isatty()
+        return io.TextIOWrapper(
+            io.BufferedWriter(file), encoding, "backslashreplace", line_buffering=lines
+        )
+
+    def failure(self) -> OSError | None:
+        """Return the failure of an output that somebody wants to read, after the last output."""
+        for stream in (self.stdout, self.stderr):
+            stream.flush()
+        failures = (file.failure for file in self._files)
+        return next((one for one in failures if one and one.errno not in SILENT), None)
+
+
+def _occupy(number: int) -> None:
+    """Open ``/dev/null`` as a standard stream that is closed."""
+    try:
+        os.fstat(number)
+    except OSError:
+        os.open(os.devnull, os.O_RDWR)  # gets the smallest free number

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json as text
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gauge_mc import defaults
-from gauge_mc.actions import couplings, parse
+from gauge_mc.actions import couplings
 from gauge_mc.algorithms import ALGORITHMS
-from gauge_mc.benchmarks import BenchPlan, bench_on
-from gauge_mc.benchmarks.saved import MAX_SAVED, SavedBenchmark
+from gauge_mc.benchmarks import BENCH_KINDS, BenchPlan, bench_on, kind_options
+from gauge_mc.benchmarks.over import MAX_SAVED, SavedBenchmark
 from gauge_mc.cli import options as o
 from gauge_mc.cli.document import print_document, prints
-from gauge_mc.cli.settings import with_settings
+from gauge_mc.cli.options import with_settings
 from gauge_mc.devices.choice import BACKENDS
 from gauge_mc.errors import UsageError
-from gauge_mc.files.atomic import FileKind, replacing
+from gauge_mc.files.atomic import FileKind, write_file
 from gauge_mc.files.structured import json_with
 from gauge_mc.flows import FLOWS
 from gauge_mc.observables import OBSERVABLES
@@ -31,18 +31,15 @@ from gauge_mc.temporal_links import TEMPORAL_LINKS
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from gauge_mc.benchmarks.chiral import ChiralTime
     from gauge_mc.benchmarks.end_to_end import EndToEnd
     from gauge_mc.benchmarks.hmc import HmcTime
     from gauge_mc.benchmarks.kernels import Benchmark
     from gauge_mc.benchmarks.observables import ObservablesTime
-    from gauge_mc.benchmarks.operators import OperatorTime
-    from gauge_mc.benchmarks.over import BenchSeries, RateSeries, Result
-    from gauge_mc.benchmarks.quarks import QuarksTime
+    from gauge_mc.benchmarks.over import BenchSeries, RateSeries
+    from gauge_mc.benchmarks.timing import BenchResult
     from gauge_mc.console import Console
     from gauge_mc.domain.device_group import DeviceGroup
     from gauge_mc.domain.lattice import Lattice
-    from gauge_mc.run.parameters import Parameters
 
 
 SAVED = FileKind("a result of bench", json_with(("device", "group", "lattice"), MAX_SAVED))
@@ -75,14 +72,12 @@ CHANGES: Mapping[str, Mapping[str, Any]] = {
 @prints(
     "gauge_mc.benchmarks.kernels:Benchmark",
     "gauge_mc.benchmarks.observables:ObservablesTime",
-    "gauge_mc.benchmarks.quarks:QuarksTime",
-    "gauge_mc.benchmarks.operators:OperatorTime",
-    "gauge_mc.benchmarks.chiral:ChiralTime",
     "gauge_mc.benchmarks.end_to_end:EndToEnd",
     "gauge_mc.benchmarks.hmc:HmcTime",
     "gauge_mc.benchmarks.over:BenchSeries",
+    *(name for kind in BENCH_KINDS.values() for name in kind.results),
 )
-@with_settings(SETTINGS, CHANGES)
+@with_settings(SETTINGS, CHANGES, kind_options())
 def bench(
     names: Annotated[
         list[str] | None,
@@ -108,31 +103,6 @@ def bench(
             "Time observables, smearings, temporal links and steps of gradient flows instead, "
             "in units of sweeps: all, or those of the given NAMEs.",
             flag="--observables",
-        ),
-    ] = False,
-    quarks: Annotated[
-        bool,
-        o.option(
-            "Time the hopping term of Wilson fermions instead, with all types of storage, for "
-            "one vector and for twelve.",
-            flag="--quarks",
-        ),
-    ] = False,
-    operator: Annotated[
-        str | None,
-        o.option(
-            "With --quarks: time this Dirac operator instead, its parts and an iteration of "
-            "conjugate gradients.",
-            "parameters as in domain-wall:LS=16,M5=1.8,m=0.04",
-            metavar="OPERATOR:PARAMETERS",
-        ),
-    ] = None,
-    chiral: Annotated[
-        bool,
-        o.option(
-            "Time the sign function of overlap quarks instead: its kernel by volume, polynomials "
-            "by degree, and low modes.",
-            flag="--chiral",
         ),
     ] = False,
     end_to_end: Annotated[
@@ -178,8 +148,7 @@ def bench(
         ),
     ] = False,
     plot: Annotated[
-        Path | None,
-        o.option("With --over: draw the rates, as PDF, PNG or SVG.", metavar="FILE"),
+        Path | None, o.option("With --over: draw the rates, as PDF, PNG or SVG.", metavar="FILE")
     ] = None,
     tune: Annotated[
         bool, o.option("First find the fastest launch bounds for this type of GPU.", flag="--tune")
@@ -206,6 +175,8 @@ def bench(
     from gauge_mc.devices.choice import AUTOMATIC, hint
     from gauge_mc.domain.mpi import find_processes
     from gauge_mc.plots.figures.files import figure_kind
+    from gauge_mc.run.cards import named_values
+    from gauge_mc.run.parameters import Parameters
 
     backend, devices, threads, share_gpus = (settings.pop(name) for name in PLACE)
     if (weak or plot) and not over:
@@ -216,14 +187,13 @@ def bench(
         )
     timed, alone = (names or True, None) if observables else (False, names)
     chosen: dict[str, Any] = dict(seconds=seconds, observables=timed, updates=alone, chains=chains)
-    chosen |= dict(quarks=quarks, chiral=chiral, end_to_end=end_to_end)
     if card and not hmc:
         raise UsageError("--card is for --hmc; add it, or leave out --card.")
-    chosen |= dict(operator=operator)
 
     def plan_of(changes: Mapping[str, Any]) -> BenchPlan:
-        own = {**settings, **changes}
-        return BenchPlan.from_values({**own, **chosen, **dict(hmc=_run_of(card, own) or hmc)})
+        values = {**settings, **changes}
+        run = Parameters.from_values(named_values(card, values)) if card else hmc
+        return BenchPlan.from_values(values | chosen | dict(end_to_end=end_to_end, hmc=run))
 
     plan_of({})  # which refuses what is wrong before a file is checked or a device opened
     axis = BenchAxis.parse(over, weak) if over else None
@@ -241,7 +211,7 @@ def bench(
         if advice and root:
             console.print(advice, soft_wrap=True)
 
-        def carry_out(plan: BenchPlan, group: DeviceGroup, lattice: Lattice) -> Result:
+        def carry_out(plan: BenchPlan, group: DeviceGroup, lattice: Lattice) -> BenchResult:
             if tune:
                 _tune(group, console, plan, lattice)
             with _progress(Console(stderr=True, quiet=not root)) as progress:
@@ -254,20 +224,11 @@ def bench(
         _draw(found, plot)
     values = asdict(found)
     if save:
-        with replacing(save, kind=SAVED) as file:
-            file.write(f"{text.dumps(values, indent=2)}\n".encode())
+        write_file(save, f"{text.dumps(values, indent=2)}\n", SAVED)
     if json:
         print_document("bench", values)
     else:
         _show(found, before, console)
-
-
-def _run_of(card: Path | None, settings: Mapping[str, Any]) -> Parameters | None:
-    """Return the parameters of a run card, with those that are given beside it."""
-    from gauge_mc.run.cards import named_values
-    from gauge_mc.run.parameters import Parameters
-
-    return Parameters.from_values(named_values(card, settings)) if card else None
 
 
 @contextmanager
@@ -275,15 +236,10 @@ def _progress(console: Console) -> Iterator[Callable[[str, int], object]]:
     """Show on a terminal which kernel is being timed."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    bar = Progress(
-        TextColumn("timing {task.description}"),
-        BarColumn(bar_width=None),
-        MofNCompleteColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
-    with bar:
+    text = TextColumn("timing {task.description}")
+    columns = text, BarColumn(bar_width=None), MofNCompleteColumn()
+    hidden = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
         task = bar.add_task("", total=None)
         done = -1
 
@@ -298,14 +254,13 @@ def _progress(console: Console) -> Iterator[Callable[[str, int], object]]:
 
 def _tune(devices: DeviceGroup, console: Console, plan: BenchPlan, lattice: Lattice) -> None:
     """Try launch bounds, and show the times; a star marks a choice that was kept."""
-    from gauge_mc.benchmarks.tune import tune
+    from gauge_mc.benchmarks.kernels import tune
     from gauge_mc.devices.base import TunableDevice
 
     device = devices.devices[0]
     if not isinstance(device, TunableDevice) or devices.processes.size > 1:
         raise UsageError("--tune works only on a GPU and in one process; leave it out.")
-    kind = plan.group, lattice, plan.precision, plan.rng, plan.luxury
-    for timing in tune(device, *kind, action=plan.action or parse(defaults.ACTION)):
+    for timing in tune(device, plan, lattice):
         registers = f"{timing.registers.count:3} registers" if timing.registers else ""
         spilled = f"{timing.registers.spilled:4} B spilled" if timing.registers else ""
         time = f"{timing.ns_per_link:.4g} ns/link{'  *' * timing.kept}"
@@ -313,36 +268,24 @@ def _tune(devices: DeviceGroup, console: Console, plan: BenchPlan, lattice: Latt
 
 
 def _show(
-    found: Result | BenchSeries,
-    before: Mapping[str, float] | None,
-    console: Console,
+    found: BenchResult | BenchSeries, before: Mapping[str, float] | None, console: Console
 ) -> None:
     """Print the results of a benchmark."""
-    from gauge_mc.benchmarks.chiral import ChiralTime
-    from gauge_mc.benchmarks.end_to_end import EndToEnd
-    from gauge_mc.benchmarks.hmc import HmcTime
-    from gauge_mc.benchmarks.observables import ObservablesTime
-    from gauge_mc.benchmarks.operators import OperatorTime
-    from gauge_mc.benchmarks.over import BenchSeries
-    from gauge_mc.benchmarks.quarks import QuarksTime
+    from gauge_mc.benchmarks.kernels import Benchmark
 
-    match found:
-        case EndToEnd():
-            console.print(*_whole_runs(found), sep="\n")
-        case ObservablesTime():
-            console.print(*_observables(found), sep="\n")
-        case QuarksTime():
-            console.print(*_quarks(found), sep="\n")
-        case OperatorTime():
-            console.print(*_operator(found), sep="\n")
-        case ChiralTime():
-            console.print(*_chiral(found), sep="\n")
-        case HmcTime():
-            console.print(*_trajectory(found), sep="\n")
-        case BenchSeries():
-            console.print(*_rates(found), sep="\n")
-        case _:
-            _show_updates(found, before, console)
+    if isinstance(found, Benchmark):
+        _show_updates(found, before, console)
+        return
+    reports: dict[str, Callable[[Any], list[Any]]]
+    reports = {kind: one.report for one in BENCH_KINDS.values() for kind in one.results}
+    reports |= {
+        "gauge_mc.benchmarks.end_to_end:EndToEnd": _whole_runs,
+        "gauge_mc.benchmarks.hmc:HmcTime": _trajectory,
+        "gauge_mc.benchmarks.observables:ObservablesTime": _observables,
+        "gauge_mc.benchmarks.over:BenchSeries": _rates,
+    }
+    report = reports[f"{type(found).__module__}:{type(found).__name__}"]
+    console.print(*report(found), sep="\n")
 
 
 def _show_updates(result: Benchmark, before: Mapping[str, float] | None, console: Console) -> None:
@@ -367,17 +310,13 @@ def _show_updates(result: Benchmark, before: Mapping[str, float] | None, console
 
 
 def _table(result: Benchmark, before: Mapping[str, float] | None) -> Table:
-    from rich.table import Table
-
-    table = Table()
     columns = ["ns/link", "±", "Mlink/s", "B/link", "roofline"]
     registers = any(kernel.registers is not None for kernel in result.kernels)
     energies = any(kernel.nj_per_link is not None for kernel in result.kernels)
     columns += ["nJ/link"] * energies
     columns += ["regs", "spill"] * registers + ["ratio"] * (before is not None)
-    table.add_column("kernel", overflow="fold")  # the name of an observable may be long
-    for column in columns:
-        table.add_column(column, justify="right", no_wrap=True)
+    # The name of an observable may be long.
+    table = _empty_table("kernel", columns, unbroken=True, overflow="fold")
     for kernel in result.kernels:
         row: list[Any] = [
             kernel.name,
@@ -398,13 +337,16 @@ def _table(result: Benchmark, before: Mapping[str, float] | None) -> Table:
     return table
 
 
-def _rates(found: BenchSeries) -> list[Any]:
-    from rich.table import Table
+def _empty_table(first: str, headings: Iterable[str], unbroken: bool = False, **look: Any) -> Table:
+    """Return a table without rows, of a column with a look and of columns with numbers."""
+    from rich.table import Column, Table
 
-    table = Table()
-    table.add_column(f"{found.unit}, by {found.axis}")
-    for value in found.values:
-        table.add_column(value, justify="right", no_wrap=True)
+    numbers = (Column(heading, justify="right", no_wrap=unbroken) for heading in headings)
+    return Table(Column(first, **look), *numbers)
+
+
+def _rates(found: BenchSeries) -> list[Any]:
+    table = _empty_table(f"{found.unit}, by {found.axis}", found.values, unbroken=True)
     for one in found.series:
         cells = [
             ("–" if rate is None else f"{rate:.4g}") + (f" ({part:.0%})" if part else "")
@@ -419,7 +361,7 @@ def _rates(found: BenchSeries) -> list[Any]:
 def _draw(found: BenchSeries, file: Path) -> None:
     """Draw the rates along an axis."""
     from gauge_mc.benchmarks.over import AXES
-    from gauge_mc.plots.figures.rates import RateCurve, draw_rates
+    from gauge_mc.plots.figures.curves import RateCurve, draw_rates
 
     def known(values: Sequence[float | None]) -> list[tuple[float, float]]:
         return [(x, one) for x, one in zip(found.numbers, values, strict=True) if one]
@@ -436,12 +378,9 @@ def _draw(found: BenchSeries, file: Path) -> None:
 
 def _whole_runs(found: EndToEnd) -> list[Any]:
     from rich.filesize import decimal
-    from rich.table import Table
 
-    table = Table()
-    table.add_column("what a user waits for", no_wrap=True)
-    for heading in ("rate or time", "share"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    headings = ("rate or time", "share")
+    table = _empty_table("what a user waits for", headings, unbroken=True, no_wrap=True)
     table.add_column("of", no_wrap=True)
     for line in found.lines:
         share = "" if line.share is None else f"{line.share:.0%}"
@@ -451,12 +390,8 @@ def _whole_runs(found: EndToEnd) -> list[Any]:
 
 
 def _observables(found: ObservablesTime) -> list[Any]:
-    from rich.table import Table
-
-    table = Table()
-    table.add_column("one measurement, iteration or step")
-    for heading in ("ns/link", "heatbath\nsweeps", "overrelaxation\nsweeps"):
-        table.add_column(heading, justify="right")
+    headings = ("ns/link", "heatbath\nsweeps", "overrelaxation\nsweeps")
+    table = _empty_table("one measurement, iteration or step", headings)
     rows = {
         **found.observables,
         **{f"{name} smearing": sweeps for name, sweeps in found.smearings.items()},
@@ -472,97 +407,9 @@ def _observables(found: ObservablesTime) -> list[Any]:
     return [what, sweeps_take, table]
 
 
-def _chiral(found: ChiralTime) -> list[Any]:
-    from rich.table import Table
-
-    kernels, signs = Table(), Table()
-    kernels.add_column("lattice", no_wrap=True)
-    for heading in ("vectors", "hop\nns/site", "H\nns/site", "ratio"):
-        kernels.add_column(heading, justify="right")
-    for one in found.kernels:
-        times = (one.hop_ns, one.kernel_ns, one.ratio)
-        kernels.add_row(one.lattice, f"{one.vectors}", *(f"{value:.4g}" for value in times))
-    signs.add_column("sign\nfunction", no_wrap=True)
-    headings = ("error", "size", "modes", "steps", "ns per\nstep", "part\nof H")
-    for heading in (*headings, "time", "model"):
-        signs.add_column(heading, justify="right")
-    for sign in found.signs:
-        row = (f"{sign.accuracy:g}", str(sign.size), str(sign.modes), str(sign.steps))
-        values = (f"{sign.ns_per_step:.4g}", f"{sign.share:.0%}")
-        ratios = (f"{sign.measured:.3g}", f"{sign.model:.3g}")
-        several = f" ×{sign.vectors}" if sign.vectors > 1 else ""
-        signs.add_row(sign.approximation + several, *row, *values, *ratios)
-    what = f"sign function of overlap quarks, {found.group.upper()} {found.lattice}"
-    modes = (
-        f"a projected mode takes {found.ns_per_mode:.3g} ns per site; times are those per site "
-        f"and vector, and ×n says that n are computed at once"
-    )
-    return [f"{what} on {found.device}, double precision", kernels, signs, modes]
-
-
-def _quarks(found: QuarksTime) -> list[Any]:
-    from rich.table import Table
-
-    table = Table()
-    table.add_column("spinors and links", no_wrap=True)
-    registers = any(hop.registers is not None for hop in found.hops)
-    headings = ["reals\nper link", "vectors", "TFLOP/s", "GB/s", "of a copy"]
-    for heading in headings + ["regs", "spill"] * registers:
-        table.add_column(heading, justify="right")
-    for hop in found.hops:
-        row = [hop.storage, str(hop.reals), str(hop.vectors), f"{hop.tflops:.3g}"]
-        row += [f"{hop.gb_per_s:.4g}", f"{hop.share:.0%}"]
-        row += ["–" if n is None else str(n) for n in (hop.registers, hop.spilled)] * registers
-        table.add_row(*row)
-    what = f"hopping term on one parity, {found.group.upper()} {found.lattice} on {found.device}"
-    return [f"{what}; copy {found.copy_gb_per_s:.4g} GB/s", table]
-
-
-def _operator(found: OperatorTime) -> list[Any]:
-    from rich.table import Table
-
-    kinds = [one.storage for one in found.parts]
-    table = Table()
-    table.add_column("", no_wrap=True)
-    for kind in kinds:
-        table.add_column(kind, justify="right")
-    parts = found.parts
-    rows = {
-        "hopping term, TFLOP/s": [f"{one.hop_tflops:.3g}" for one in parts],
-        "in units of Wilson's": [f"{one.hop_tflops / one.wilson_tflops:.3g}" for one in parts],
-        "bytes per site": [f"{one.bytes_per_site:g}" for one in parts],
-        "GB/s": [f"{one.gb_per_s:.4g}" for one in parts],
-        "of a copy": [f"{one.share:.0%}" for one in parts],
-        "operator, ms": [f"{1e3 * one.operator_s:.4g}" for one in parts],
-        "besides hopping terms": [f"{one.rest:.0%}" for one in parts],
-        "operator, TFLOP/s": [f"{one.operator_tflops:.3g}" for one in parts],
-    }
-    for number, first in enumerate(parts[0].solvers):
-        own = [one.solvers[number] for one in parts]
-        rows |= {
-            f"iteration of {first.solver}, ms": [f"{1e3 * one.iteration_s:.4g}" for one in own],
-            f"{first.solver}: operators in it": [f"{one.operators:.0%}" for one in own],
-            f"{first.solver}: launches": [str(one.launches or "–") for one in own],
-            f"{first.solver}: MB moved": [f"{one.iteration_bytes / 1e6:.4g}" for one in own],
-            f"{first.solver}: GB/s": [f"{one.gb_per_s:.4g}" for one in own],
-            f"{first.solver}: TFLOP/s": [f"{one.tflops:.3g}" for one in own],
-        }
-        if all(one.together_tflops for one in own):
-            name = f"{first.solver}: TFLOP/s of {found.columns} vectors"
-            rows[name] = [f"{one.together_tflops:.3g}" for one in own]
-    for name, values in rows.items():
-        table.add_row(name, *values)
-    where = f"{found.group.upper()} {found.lattice} on {found.device}"
-    return [f"{found.operator}: {where}; copy {found.copy_gb_per_s:.4g} GB/s", table]
-
-
 def _trajectory(found: HmcTime) -> list[Any]:
-    from rich.table import Table
-
-    table = Table()
-    table.add_column("part of a trajectory", no_wrap=True)
-    for heading in ("number", "ms each", "ns/link", "iterations", "share"):
-        table.add_column(heading, justify="right")
+    headings = ("number", "ms each", "ns/link", "iterations", "share")
+    table = _empty_table("part of a trajectory", headings, no_wrap=True)
     for one in found.parts:
         each = found.ns_per_link(one.seconds, one.chains)
         times = (f"{1e3 * one.seconds:.4g}", f"{each:.4g}")

@@ -11,14 +11,15 @@ import typer
 
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
-from gauge_mc.cli.document import print_document, prints
-from gauge_mc.cli.settings import of_runs
+from gauge_mc.cli.document import prints, show_result
+from gauge_mc.cli.options import with_settings
 from gauge_mc.errors import UsageError
-from gauge_mc.files.atomic import replacing
+from gauge_mc.files.atomic import write_file
+from gauge_mc.run.parameters import known_options
 
 
 @prints("gauge_mc.run.cards:CardReport")
-@of_runs()
+@with_settings(known_options())
 def card(
     ctx: typer.Context,
     file: Annotated[Path | None, o.argument("Run card to check.", metavar="CARD")] = None,
@@ -56,8 +57,7 @@ def card(
             return
         if os.path.lexists(out):  # or a link that leads nowhere
             raise UsageError(f"{out} exists; choose another --out.")
-        with replacing(out) as made:
-            made.write(f"{lines}\n".encode())
+        write_file(out, f"{lines}\n")
         say(str(out))
         return
     if given:
@@ -65,7 +65,5 @@ def card(
             f"{file} is only checked; leave the other options out, or leave out CARD to print one."
         )
     parameters = check_card(file)
-    if json:
-        print_document("card", CardReport.of(file, parameters))
-    else:
-        say(f"{file} is sound, for the run {parameters.name}.")
+    words = f"{file} is sound, for the run {parameters.name}."
+    show_result("card", CardReport.of(file, parameters), json, words)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 
-from gauge_mc.scans.process import stop_with_parent
+from gauge_mc.scans.pool import stop_with_parent
 
 
 def child() -> None:

@@ -15,18 +15,19 @@ from typing import Annotated, Any, NoReturn, TypeVar, get_args
 import typer
 import typer.core
 
-from gauge_mc.cli.completion import choosing, leave_values
 from gauge_mc.cli.help import (
     COMMON,
     Sections,
+    choosing,
     is_argument,
+    leave_values,
     needed_words,
     show_help,
     with_default,
 )
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.numbers import number, whole_number
 from gauge_mc.options import Option, merged
+from gauge_mc.quoting import number, whole_number
 from gauge_mc.registry import in_any_case, in_words, similar
 
 HELP = ["-h", "--help"]

@@ -1,4 +1,4 @@
-"""``gauge-mc convert``: write a configuration in another format, a propagator in another basis."""
+"""``gauge-mc convert``: write a configuration in another format."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import Annotated, Any
 
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
-from gauge_mc.cli.document import alone_on_stdout, print_document, prints
-from gauge_mc.cli.settings import with_settings
-from gauge_mc.configurations.comparison import FileComparison
-from gauge_mc.domain.layout import REALS
+from gauge_mc.cli.document import alone_on_stdout, print_document, prints, show_result
+from gauge_mc.cli.options import with_settings
+from gauge_mc.configurations.writing import FileComparison
+from gauge_mc.domain.slab import REALS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.formats import FORMATS, writable_formats
-from gauge_mc.numbers import counted
+from gauge_mc.quoting import counted
 from gauge_mc.registry import in_words
 from gauge_mc.results import documented, result_field
+from gauge_mc.run.convert import CONVERSIONS
 from gauge_mc.storage.header import STATED
 from gauge_mc.storage.links import Block
 
@@ -27,7 +28,7 @@ _titles = in_words([one.title for one in FORMATS.values()], "or")
 @documented
 @dataclass(frozen=True)
 class ConvertReport:
-    """The document of ``convert``; for a propagator, only the file and the basis."""
+    """The document of ``convert``."""
 
     file: str = result_field("File that was written or read.")
     format: str = result_field("Name of the format.")
@@ -37,21 +38,25 @@ class ConvertReport:
     comparison: FileComparison | None = result_field(
         "Comparison of the file with the source, with `--verify`.", None
     )
-    basis: str = result_field("Basis of the gamma matrices.", "")
 
 
-@prints(ConvertReport, "gauge_mc.run.conversions:Conversions")
+@prints(
+    ConvertReport,
+    "gauge_mc.run.conversions:Conversions",
+    *(name for kind in CONVERSIONS.values() for name in kind.results),
+)
 @o.listed("Formats", [(name, one.summary) for name, one in FORMATS.items()])
 @with_settings(
     ("threads", "quiet"),
     {"threads": {"help": "Number of CPU threads, and of files at a time.", "default": "all"}},
+    [option for kind in CONVERSIONS.values() for option in kind.options],
 )
 def convert(
     paths: Annotated[
         list[Path],
         o.argument(
             f"Configuration file in {_titles} format and the file to write; with --output any "
-            "number of such files, runs and folders; with --basis a quark propagator.",
+            "number of such files, runs and folders.",
             metavar="CONFIG OUT|CONFIG",
         ),
     ],
@@ -72,41 +77,31 @@ def convert(
         ),
     ] = None,
     verify: Annotated[
-        bool,
-        o.option("Read what was written back, and compare the links.", flag="--verify"),
+        bool, o.option("Read what was written back, and compare the links.", flag="--verify")
     ] = False,
     lattice: o.StatedLattice = None,
     group: o.StatedGroup = None,
-    basis: Annotated[
-        str | None, o.option("Basis of gamma matrices of OUT, for a propagator.", metavar="NAME")
-    ] = None,
-    from_basis: Annotated[
-        str | None,
-        o.option("Basis of a propagator that names none.", "degrand-rossi", metavar="NAME"),
-    ] = None,
     json: o.Json = False,
     threads: int | None = None,
     quiet: bool | None = None,
+    **others: Any,
 ) -> None:
     """Write configurations in another format or precision, and keep their provenance.
 
     CONFIG is checked while it is read. OUT must not exist, and appears complete or not at all. With
     --output several files are converted at a time, which get the ending of the format. A file that
     is already there is compared with its source, link by link, and one that fails does not stop the
-    others. With --basis it is a quark propagator in USQCD's format, which is written in another
-    basis.
+    others.
     """
     from gauge_mc.configurations.reading import open_configuration
     from gauge_mc.devices.choice import check_threads, host_threads
     from gauge_mc.run import convert as run
 
-    propagator = bool(basis or from_basis)
-    if propagator and (basis is None or to or precision or output or verify):
-        raise UsageError(
-            "--basis is for propagators; give it alone or with --from-basis, and --to and "
-            "--precision for configurations."
-        )
-    if not propagator and to is None:
+    own = {name: value for name, value in others.items() if value is not None}
+    kinds = [one for one in CONVERSIONS.values() if any(o.name in own for o in one.options)]
+    if kinds and (to or precision or output or verify):
+        raise UsageError(kinds[0].alone)
+    if not kinds and to is None:
         raise UsageError(f"--to is missing; choose {in_words(writable_formats(), 'or')}.")
     stated: dict[str, Any] = {"lattice": lattice, "group": group}
     if output is not None:
@@ -120,8 +115,9 @@ def convert(
             "give --output FOLDER to convert any number of configurations."
         )
     config, out = paths
-    if basis:
-        _convert_propagator(config, out, basis, from_basis, json)
+    if kinds:
+        words, report = kinds[0].convert(config, out, own)
+        show_result("convert", report, json, words)
         return
     assert to
     check_threads(threads)
@@ -130,7 +126,8 @@ def convert(
         source = open_configuration(config, **stated)
         if source.header.warning:
             say(f"gauge-mc: {config}: {source.header.warning}", error=True)
-        new, comparison = run.convert_opened(source, out, to, precision, wrap, verify)
+        target, width = run.new_file(out), run.written_precision(source, to, precision)
+        new, comparison = run.write_converted(source, target, width, to, wrap, verify)
     written = new.header
     if json:
         names = ("format", "group", "lattice", "precision")
@@ -152,7 +149,7 @@ def _convert_all(
     as_json: bool,
 ) -> None:
     from gauge_mc.run.conversions import Conversions, convert_all
-    from gauge_mc.run.measure_display import shortest
+    from gauge_mc.run.measure import shortest
 
     with alone_on_stdout(as_json):
         found = Conversions.of(convert_all(paths, folder, to, precision, **how))
@@ -186,22 +183,6 @@ def _show_verdict(file: str, comparison: FileComparison | None) -> None:
     say(f"{comparison.verdict}  {file}  {', '.join(words)}")
 
 
-def _convert_propagator(
-    source: Path,
-    out: Path,
-    basis: str,
-    formerly: str | None,
-    as_json: bool,
-) -> None:
-    from gauge_mc.run import convert as run
-
-    written = run.convert_propagator(source, out, basis, formerly)
-    if as_json:
-        print_document("convert", {"file": str(out), "basis": written.basis})
-        return
-    say(f"{out}: a propagator in the basis {written.basis}")
-
-
 def _show_progress(blocks: Iterable[Block], count: int) -> Iterator[Block]:
     """Pass on the blocks of a file, and show the progress on a terminal."""
     from rich.progress import track
@@ -209,11 +190,5 @@ def _show_progress(blocks: Iterable[Block], count: int) -> Iterator[Block]:
     from gauge_mc.console import Console
 
     console = Console(stderr=True)
-    yield from track(
-        blocks,
-        "converting",
-        count,
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
+    hidden = not console.is_terminal
+    yield from track(blocks, "converting", count, console=console, transient=True, disable=hidden)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,10 +10,10 @@ import typer
 
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
-from gauge_mc.cli.document import alone_on_stdout, print_document, prints
+from gauge_mc.cli.document import alone_on_stdout, print_document, prints, show_result
 from gauge_mc.devices.base import Finding
 from gauge_mc.devices.choice import BACKENDS
-from gauge_mc.numbers import counted
+from gauge_mc.quoting import counted
 from gauge_mc.results import documented, result_field
 
 if TYPE_CHECKING:
@@ -75,10 +75,9 @@ def doctor(
     console = Console()
     if clear_cache:
         folder, removed = cache_folder(), clear()
-        if json:
-            print_document("doctor", {"folder": str(folder), "removed": removed})
-        else:
-            say(f"{folder}: {counted(removed, 'file')} removed")
+        document = {"folder": str(folder), "removed": removed}
+        words = f"{folder}: {counted(removed, 'file')} removed"
+        show_result("doctor", document, json, words)
         return
     if install is not None:
         BACKENDS.check(install, "--install")
@@ -87,47 +86,34 @@ def doctor(
         if json:
             print_document("doctor", {"installed": install})
         return
+    from gauge_mc.inspection.doctor import examine, examine_physics
+
+    doing, tests, bad = "Testing compilers and devices", examine, "missing"
     if physics:
-        _compare_physics(console, json)
-        return
-    from gauge_mc.inspection.doctor import examine
-
-    with alone_on_stdout(json):
-        findings = list(_shown(console, "Testing compilers and devices", examine(), json))
+        doing, tests, bad = "Comparing averages", examine_physics, "wrong"
+    findings = []
+    with alone_on_stdout(json), console.status(doing):
+        for finding in tests():
+            findings.append(finding)
+            if not json:
+                _show(console, finding, bad)
     labels = {backend.label for backend in BACKENDS.values()}
-    works = any(one.works and one.subject.partition(" ")[0] in labels for one in findings)
+    working = [one for one in findings if one.works]
+    works = any(one.subject.partition(" ")[0] in labels for one in working)
+    if physics:
+        works = bool(findings) and working == findings
     if json:
         print_document("doctor", Diagnosis(findings, works))
-    if not works:
-        raise typer.Exit(1)
-
-
-def _compare_physics(console: Console, json: bool) -> None:
-    """Show whether averages of all devices are those of long runs; exit with code 1 if not."""
-    from gauge_mc.inspection.physics import examine_physics
-
-    with alone_on_stdout(json):
-        found = _shown(console, "Comparing averages", examine_physics(), json, bad="wrong")
-        findings = list(found)
-    works = bool(findings) and all(one.works for one in findings)
-    if json:
-        print_document("doctor", Diagnosis(findings, works))
-    elif not findings:
+    elif physics and not findings:
         say("No device works; `gauge-mc doctor` says why.")
     if not works:
         raise typer.Exit(1)
 
 
-def _shown(
-    console: Console, doing: str, findings: Iterator[Finding], quiet: bool, bad: str = "missing"
-) -> Iterator[Finding]:
-    """Yield what works and what is bad, and show each finding unless it is to be quiet."""
-    with console.status(doing):
-        for finding in findings:
-            if not quiet:
-                mark, style = ("works", "green") if finding.works else (bad, "yellow")
-                console.print(f"{mark:7} ", style=style, end="")
-                console.print(f"{finding.subject}: {finding.detail}", soft_wrap=True)
-                if finding.remedy and not finding.works:
-                    console.print(f"          {finding.remedy}", style="bold", soft_wrap=True)
-            yield finding
+def _show(console: Console, finding: Finding, bad: str) -> None:
+    """Show what works or is bad."""
+    mark, style = ("works", "green") if finding.works else (bad, "yellow")
+    console.print(f"{mark:7} ", style=style, end="")
+    console.print(f"{finding.subject}: {finding.detail}", soft_wrap=True)
+    if finding.remedy and not finding.works:
+        console.print(f"          {finding.remedy}", style="bold", soft_wrap=True)

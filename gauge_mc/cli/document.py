@@ -8,7 +8,6 @@ is not described there cannot be printed without a test that fails.
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import inspect
 import json
 import math
@@ -18,9 +17,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from gauge_mc import __version__
+from gauge_mc.cli import say
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.results import documented, result_field
 
@@ -111,6 +112,29 @@ def print_document(command: str, *contents: Any) -> None:
     print(json.dumps(first | document, indent=2, allow_nan=False))
 
 
+def show_result(command: str, result: Any, as_json: bool, *shown: Any) -> None:
+    """Print a result as a JSON document, or else the lines and tables that show it.
+
+    Parameters
+    ----------
+    command : str
+        Name of the command.
+    result : dataclass or mapping of str to object
+        The result.
+    as_json : bool
+        Whether to print the document.
+    *shown : str or renderable
+        Lines, which are printed as they are, and things that Rich shows.
+    """
+    if as_json:
+        print_document(command, result)
+        return
+    from gauge_mc.console import Console
+
+    for part in shown:
+        (say if isinstance(part, str) else Console().print)(part)
+
+
 def plain(value: Any) -> Any:
     """Return a value as types that JSON has."""
     if isinstance(value, LEAVES):
@@ -130,14 +154,10 @@ def plain(value: Any) -> Any:
 
 def documents(command: str) -> list[type[Any]]:
     """Return the classes that the JSON documents of a command consist of."""
-    importlib.import_module(f"gauge_mc.cli.{command}")
-    return [_named(kind) if isinstance(kind, str) else kind for kind in DOCUMENTS[command]]
+    from gauge_mc.cli import load_command
 
-
-def _named(name: str) -> type[Any]:
-    module, _, kind = name.partition(":")
-    found: type[Any] = getattr(importlib.import_module(module), kind)
-    return found
+    load_command(command)
+    return [resolve_name(kind) if isinstance(kind, str) else kind for kind in DOCUMENTS[command]]
 
 
 def vocabulary(kinds: list[type[Any]]) -> dict[str, Word]:

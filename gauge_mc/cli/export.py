@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from gauge_mc.cli import options as o
-from gauge_mc.cli import say
-from gauge_mc.cli.document import print_document, prints
+from gauge_mc.cli.document import prints, show_result
 from gauge_mc.exports import EXPORTS
 from gauge_mc.registry import in_words
 from gauge_mc.results import documented, result_field
@@ -46,16 +45,14 @@ def export(
     """
     from gauge_mc.exports import export as write
     from gauge_mc.exports import export_to
-    from gauge_mc.scans.targets import runs_of
+    from gauge_mc.scans.scan import runs_of
 
     runs = runs_of([run])
     tables = write(run if runs == [run] else runs, out, table)
     wanted = table or [path.stem for path in Run(runs[0]).tables()]
     left_out = sorted({*wanted} - {*tables})
-    if json:
-        print_document("export", ExportReport(str(out), tables, left_out))
-        return
-    say(f"{out}: {', '.join(tables)}")
+    lines = [f"{out}: {', '.join(tables)}"]
     if left_out:
         least = export_to(out).least_records
-        say(f"left out, with fewer than {least} records: {', '.join(left_out)}")
+        lines.append(f"left out, with fewer than {least} records: {', '.join(left_out)}")
+    show_result("export", ExportReport(str(out), tables, left_out), json, *lines)

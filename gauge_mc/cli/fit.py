@@ -24,8 +24,8 @@ def fit(
     run: Annotated[
         list[Path] | None,
         o.argument(
-            "Runs or tables, each fitted by itself, scans for fits of scans, or folders of chains "
-            "of one ensemble for fits that join them.",
+            "Runs, tables, series of other programs, scans or folders of chains. Chains of one "
+            "ensemble are fitted together.",
             "newest in runs/",
             metavar="RUN|TABLE|SCAN",
         ),
@@ -34,8 +34,17 @@ def fit(
         Path | None,
         o.option(
             "File of the result.",
-            "FIT.json in the folder of the table; FIT_LEVEL.json if it has several levels",
+            "FIT.json in the folder of the table or of the chains; FIT_LEVEL.json if it has "
+            "several levels, FIT_chains.json in the first of several chains without a folder",
             metavar="FILE",
+        ),
+    ] = None,
+    separate: Annotated[bool, o.option("Do not join chains of one ensemble.")] = False,
+    lattice: Annotated[
+        str | None,
+        o.option(
+            "Extents of the lattice, for series of other programs that do not state them.",
+            metavar="XxYxZxT",
         ),
     ] = None,
     all: Annotated[bool, o.option("Print all tables, not only the main ones.")] = False,
@@ -50,18 +59,19 @@ def fit(
     """
     from gauge_mc.console import Console
     from gauge_mc.fits import fit_all
-    from gauge_mc.numbers import counted
+    from gauge_mc.quoting import counted
 
     console = Console()
     results = []
     with alone_on_stdout(json):
-        for result, path in fit_all(what, run or [], options, output):
+        for result, path in fit_all(what, run or [], options, output, separate, lattice):
             results.append({"file": str(path), **result.document()})
             if not json:
                 further = result.further_report()
                 shown = [*(further if all else []), *result.whole_report()]
-                if further and not all:
-                    shown.append(f"{counted(len(further), 'further table')} with --all.")
+                tables = sum(not isinstance(part, str) for part in further)
+                if tables and not all:
+                    shown.append(f"{counted(tables, 'further table')} with --all.")
                 console.print(*shown, path, sep="\n")
                 console.print(f"{result.result_line}\n", soft_wrap=True)
     if json:

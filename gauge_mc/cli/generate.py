@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from shlex import quote
 from typing import Annotated
 
@@ -10,18 +9,18 @@ import typer
 
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
-from gauge_mc.cli.document import alone_on_stdout, print_document, prints
-from gauge_mc.cli.settings import of_runs
+from gauge_mc.cli.document import alone_on_stdout, print_document, prints, show_result
+from gauge_mc.cli.options import with_settings
 from gauge_mc.errors import INTERRUPTED, GaugeError, UsageError
-from gauge_mc.run.parameters import OF_SCANS
+from gauge_mc.run.parameters import OF_SCANS, known_options
 
 
 @prints(
-    "gauge_mc.run.summary:RunReport",
-    "gauge_mc.run.summary:RunReports",
+    "gauge_mc.run.averages:RunReport",
+    "gauge_mc.run.averages:RunReports",
     "gauge_mc.run.forecast:Forecast",
 )
-@of_runs(without=OF_SCANS)
+@with_settings(name for name in known_options() if name not in OF_SCANS)
 @o.listed("Observables", o.OBSERVABLE_SUMMARIES)
 def generate(
     ctx: typer.Context,
@@ -54,8 +53,9 @@ def generate(
     are not given are taken from the run. SIGTERM, SIGINT, SIGHUP, SIGUSR1 and the time limit
     write a checkpoint and stop the run with exit code 75.
     """
+    from gauge_mc.console import Console
     from gauge_mc.run.cards import read_card
-    from gauge_mc.run.generate import chain_values, generate_from, generate_together
+    from gauge_mc.run.generate import chain_values, generate_together
 
     given = {name: value for name, value in ctx.params.items() if value is not None}
     as_json, only_forecast = given.pop("json"), given.pop("dry_run")
@@ -65,17 +65,22 @@ def generate(
     if only_forecast and number is not None:
         raise UsageError("--dry-run describes a single chain; leave out --chains.")
     if only_forecast:
-        show_forecast(values, as_json)
+        from gauge_mc.run.forecast import forecast
+
+        with Console(stderr=True).status("trying an update and the measurements after it ..."):
+            needs = forecast(values)
+        if needs:
+            show_result("generate", needs, as_json, needs.table())
+        if needs and needs.shortage:
+            raise GaugeError(needs.shortage)
         return
     with alone_on_stdout(as_json):
-        if number is None:
-            results = [generate_from(values)]
-        else:
-            results = generate_together(chain_values(values, number), progress=True)
+        requests = [values] if number is None else chain_values(values, number)
+        results = generate_together(requests, progress=True)
     stopped = next((one.stopped for one in results if one.stopped), None)
     first = results[0]
     if as_json and first.root:
-        from gauge_mc.run.summary import RunReport, RunReports
+        from gauge_mc.run.averages import RunReport, RunReports
 
         report = RunReport.of(first) if number is None else RunReports.of(results)
         print_document("generate", report)
@@ -86,18 +91,3 @@ def generate(
         say(f"Stopped by {stopped}; to continue: {again}")
     if stopped:
         raise typer.Exit(INTERRUPTED)
-
-
-def show_forecast(values: Mapping[str, object], as_json: bool) -> None:
-    """Print what a run would need."""
-    from gauge_mc.console import Console
-    from gauge_mc.run.forecast import forecast
-
-    with Console(stderr=True).status("trying an update and the measurements after it ..."):
-        found = forecast(values)
-    if found and as_json:
-        print_document("generate", found)
-    elif found:
-        Console().print(found.table())
-    if found and found.shortage:
-        raise GaugeError(found.shortage)

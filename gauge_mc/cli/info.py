@@ -8,7 +8,7 @@ from typing import Annotated
 
 from gauge_mc.cli import options as o
 from gauge_mc.cli.document import print_document, prints
-from gauge_mc.cli.targets import one_named_or_newest
+from gauge_mc.cli.status import one_named_or_newest
 from gauge_mc.inspection.contents import InfoPart, info_parts
 from gauge_mc.quoting import printable
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
 from gauge_mc.cli.command import OptionGroup, Subcommands
-from gauge_mc.cli.document import alone_on_stdout, print_document, prints
-from gauge_mc.cli.settings import with_settings
-from gauge_mc.cli.updates import AT
-from gauge_mc.domain.layout import REALS
+from gauge_mc.cli.document import alone_on_stdout, print_document, prints, show_result
+from gauge_mc.cli.options import AT, with_settings
+from gauge_mc.domain.slab import REALS
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.numbers import counted
 from gauge_mc.observables import OBSERVABLES
+from gauge_mc.quoting import counted
 from gauge_mc.smearing import SMEARINGS, smear_option
 
 
@@ -33,9 +31,9 @@ def _owners(name: str) -> list[OptionGroup]:
 
 
 @prints(
-    "gauge_mc.run.table_report:TableReport",
-    "gauge_mc.run.memory:MemoryForecast",
-    "gauge_mc.run.table_report:TableReports",
+    "gauge_mc.run.measure:TableReport",
+    "gauge_mc.run.disk:MemoryForecast",
+    "gauge_mc.run.measure:TableReports",
 )
 @Subcommands(
     "Observables",
@@ -51,11 +49,7 @@ def measure(
     ],
     run: Annotated[
         list[Path] | None,
-        o.argument(
-            "Runs, scans, folders of them, files.",
-            o.NEWEST,
-            metavar="RUN|SCAN|CONFIG",
-        ),
+        o.argument("Runs, scans, folders of them, files.", o.NEWEST, metavar="RUN|SCAN|CONFIG"),
     ] = None,
     output: Annotated[
         Path | None,
@@ -77,14 +71,11 @@ def measure(
     group: o.StatedGroup = None,
     number: Annotated[
         str | None,
-        o.option(
-            "Pattern of file names; its first group is the number.",
-            metavar="REGEX",
-        ),
+        o.option("Pattern of file names; its first group is the number.", metavar="REGEX"),
     ] = None,
     again: Annotated[
         bool,
-        o.option("Measure again what other sources measured; keep the table.", flag="--again"),
+        o.option("Measure again what another version measured; keep the table.", flag="--again"),
     ] = False,
     dry_run: Annotated[
         bool,
@@ -110,8 +101,9 @@ def measure(
     from gauge_mc.devices.choice import AUTOMATIC
     from gauge_mc.domain.mpi import find_processes
     from gauge_mc.fits.shared.few_configurations import caution_few
-    from gauge_mc.run.table_report import TableReport, TableReports
-    from gauge_mc.scans.measuring import measure_all
+    from gauge_mc.run.disk import refuse_shortage
+    from gauge_mc.run.measure import TableReport, TableReports, measurement_memory
+    from gauge_mc.scans.measuring import ensembles_of, measure_all
 
     if find_processes().size > 1:
         raise UsageError(
@@ -119,25 +111,20 @@ def measure(
             "with --devices, or measure along the way with `gauge-mc generate --measure`."
         )
     given = {name: value for name, value in options.items() if value not in (None, [])}
-    place: dict[str, Any] = dict(
-        precision=precision,
-        backend=backend or AUTOMATIC,
-        devices=devices,
-        threads=threads,
-        split=bool(split),
-        lattice=lattice,
-        group=group,
-        number=number,
-    )
+    place: dict[str, Any] = dict(backend=backend or AUTOMATIC, devices=devices, threads=threads)
+    links = dict(precision=precision, lattice=lattice, group=group, number=number)
+    place |= {"split": bool(split), **links, **given}
     if dry_run and at is not None:
         raise UsageError("--dry-run is for configurations that are kept; leave out --at.")
     if dry_run:
-        show_memory(run, observable, {**place, **given}, json)
+        memory = measurement_memory(ensembles_of(run)[0], observable, **place)
+        show_result("measure", memory, json, memory.table())
+        refuse_shortage(memory)
         return
     results, failures = [], []
     with alone_on_stdout(json):
-        common = {**place, **given, "again": again, "progress": not quiet}
-        for path, folder, found in measure_all(run, observable, output=output, at=at, **common):
+        place |= {"output": output, "at": at, "again": again, "progress": not quiet}
+        for path, folder, found in measure_all(run, observable, **place):
             if isinstance(found, GaugeError):
                 failures.append(str(found) if str(path) in str(found) else f"{path}: {found}")
                 say(f"gauge-mc: {failures[-1]}", error=True)
@@ -154,20 +141,3 @@ def measure(
     if failures:
         every = counted(len(results) + len(failures), "ensemble")
         raise GaugeError(f"{len(failures)} of {every} could not be measured; see above.")
-
-
-def show_memory(
-    run: Sequence[Path] | None, observable: str, options: Mapping[str, Any], as_json: bool
-) -> None:
-    """Print the memory that a measurement needs, of the first ensemble."""
-    from gauge_mc.console import Console
-    from gauge_mc.run.measure import measurement_memory
-    from gauge_mc.run.memory import refuse_shortage
-    from gauge_mc.scans.measuring import ensembles_of
-
-    found = measurement_memory(ensembles_of(run)[0], observable, **options)
-    if as_json:
-        print_document("measure", found)
-    else:
-        Console().print(found.table())
-    refuse_shortage(found)

@@ -1,20 +1,24 @@
-"""Tools for options and lists in help texts.
+"""Tools for options and lists in help texts, and options that follow from the settings of runs.
 
 All options default to None, which means that an option was not given.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Annotated, Any, TypeVar
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, TypeVar, get_args
 
 import typer
+from typer.models import ArgumentInfo
 
-from gauge_mc.cli.completion import choosing
-from gauge_mc.cli.help import with_default as with_default
+from gauge_mc.cli.command import declared_parameter
+from gauge_mc.cli.help import choosing, with_default
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import Option
+from gauge_mc.run.parameters import known_options
 from gauge_mc.run.settings import ENSEMBLE as ENSEMBLE
 from gauge_mc.run.settings import EXECUTION as EXECUTION
 from gauge_mc.run.settings import FILES as FILES
@@ -33,7 +37,6 @@ def option(
     usual: object = "",
     metavar: str | None = None,
     choices: Iterable[str] = (),
-    separator: str | None = None,
     flag: str = "",
     panel: str | None = None,
 ) -> Any:
@@ -49,8 +52,6 @@ def option(
         Placeholder for the value in the help text; by default the choices.
     choices : iterable of str, optional
         Words that the value may be, which a shell completes and which are taken in any case.
-    separator : str, optional
-        Character between the words of a value that is a list.
     flag : str
         The option as it is given, for one without a value or with several names.
     panel : str, optional
@@ -63,7 +64,7 @@ def option(
         rich_help_panel=panel,
         metavar=metavar or "|".join(words) or None,
         show_default=False,
-        **(choosing(words, separator) if words else {}),
+        **(choosing(words) if words else {}),
     )
 
 
@@ -109,11 +110,77 @@ Card = Annotated[
     option("Run card, a TOML file with any of these options.", metavar="FILE", panel=FILES),
 ]
 StatedLattice = Annotated[
-    str | None,
-    option("Extents of links whose file does not state them.", metavar="XxYxZxT"),
+    str | None, option("Extents of links whose file does not state them.", metavar="XxYxZxT")
 ]
 StatedGroup = Annotated[str | None, option("Group of such links.", choices=GROUPS)]
 Json = Annotated[
     bool,
     option("Print the result as one JSON object; all else goes to standard error.", flag="--json"),
 ]
+
+
+AT = option(
+    "Make the configurations after these updates, as in 1050,1100:2000:10.",
+    metavar="UPDATES",
+    flag="--at",
+)
+"""Updates whose configurations are made again."""
+
+
+def after(updates: Sequence[int]) -> str:
+    """Return the first and the last of some updates in words."""
+    shown = [str(one) for one in updates]
+    if len(shown) > 4:
+        shown[2:-1] = ["..."]
+    return f" (after updates {', '.join(shown)})" if shown else ""
+
+
+def with_settings(
+    names: Iterable[str],
+    changes: Mapping[str, Mapping[str, Any]] | None = None,
+    more: Iterable[Option] = (),
+) -> Callable[[Function], Function]:
+    """Let a command have some options of runs, before its own; this is a decorator.
+
+    A parameter of the function that has the name of one of them says only its type.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Names of fields of `Parameters` and `Execution`; `known_options` has all of them.
+    changes : mapping of str to mapping
+        Attributes of options that differ for this command, such as ``help``, by name.
+    more : iterable of Option
+        Further options, such as those of extensions.
+    """
+    known, different = known_options(), changes or {}
+    options = [*(replace(known[name], **different.get(name, {})) for name in names), *more]
+
+    def decorate(function: Function) -> Function:
+        signature = inspect.signature(function, eval_str=True)
+        declared = {one.name: _parameter(one) for one in options}
+        own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+        named = {one.name for one in own}
+        kept = [declared.get(one.name, one.replace(kind=one.KEYWORD_ONLY)) for one in own]
+        added = [one for name, one in declared.items() if name not in named]
+        last = max([place + 1 for place, one in enumerate(kept) if _is_first(one)], default=0)
+        everything = signature.replace(parameters=[*kept[:last], *added, *kept[last:]])
+        function.__signature__ = everything  # type: ignore[attr-defined]
+        function.__annotations__ = {
+            name: one.annotation for name, one in everything.parameters.items()
+        }
+        return function
+
+    return decorate
+
+
+def _parameter(option: Option) -> inspect.Parameter:
+    text = with_default(option.help, "" if option.kind is bool else option.default_in_words)
+    return declared_parameter(option, option.panel, text)
+
+
+def _is_first(parameter: inspect.Parameter) -> bool:
+    """Return whether a parameter of a command is given by its place, or is the context."""
+    return parameter.annotation is typer.Context or any(
+        isinstance(one, ArgumentInfo) for one in get_args(parameter.annotation)
+    )

@@ -10,11 +10,9 @@ from typing import Annotated, Any
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
 from gauge_mc.cli.command import OptionGroup, Subcommands
-from gauge_mc.cli.document import alone_on_stdout, print_document, prints
+from gauge_mc.cli.document import alone_on_stdout, prints, show_result
 from gauge_mc.plots import AGAINST_BETA
-from gauge_mc.plots.figures.averages import AveragePoint, AveragesTable
-from gauge_mc.plots.figures.files import ENDINGS, STYLE_DPI, FigureFormat, drawn_as
-from gauge_mc.plots.runs.drawing import (
+from gauge_mc.plots.drawing import (
     draw,
     expected_plot,
     find_plot,
@@ -22,6 +20,8 @@ from gauge_mc.plots.runs.drawing import (
     plot_names,
     runs_to_draw,
 )
+from gauge_mc.plots.figures.curves import AveragePoint, AveragesTable
+from gauge_mc.plots.figures.files import ENDINGS, STYLE_DPI, FigureFormat, drawn_as
 from gauge_mc.registry import in_words
 from gauge_mc.results import documented, result_field
 
@@ -83,8 +83,6 @@ def plot(
 
     The name of the file is printed, after tables of the averages for plots that show averages.
     """
-    from gauge_mc.console import Console
-
     paths, runs = runs_to_draw(what, run or [])
     chosen = find_plot(what, runs)
     file = output or (paths[0] if len(paths) == 1 else Path()) / f"{what}.pdf"
@@ -92,10 +90,5 @@ def plot(
     with alone_on_stdout(json), drawn_as(FigureFormat.parse(size, dpi)):
         shown, cautions = draw(chosen, runs, file, given)
     say(*(f"gauge-mc: {sentence}" for sentence in (*said, *cautions)), error=True)
-    if json:
-        points = [point for one in shown if isinstance(one, AveragesTable) for point in one.points]
-        print_document("plot", PlotReport(str(file), what, points))
-        return
-    if shown:
-        Console().print(*shown)
-    say(str(file))
+    points = [point for one in shown if isinstance(one, AveragesTable) for point in one.points]
+    show_result("plot", PlotReport(str(file), what, points), json, *shown, str(file))

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
-from gauge_mc.cli.settings import with_settings
-from gauge_mc.cli.updates import AT, after
+from gauge_mc.cli.options import AT, after, with_settings
 from gauge_mc.formats import FORMATS
-from gauge_mc.numbers import counted
+from gauge_mc.quoting import counted
 
 
 @prints("gauge_mc.run.regenerate:RegenerationReport")
@@ -20,12 +19,10 @@ def regenerate(
     run: Annotated[Path, o.argument("Run directory.", metavar="RUN")],
     at: Annotated[str, AT],
     output: Annotated[
-        Path | None,
-        o.option("Folder for the configurations.", "that of the run", metavar="FOLDER"),
+        Path | None, o.option("Folder for the configurations.", "that of the run", metavar="FOLDER")
     ] = None,
     format: Annotated[
-        str | None,
-        o.option("File format.", "that of the run", choices=FORMATS),
+        str | None, o.option("File format.", "that of the run", choices=FORMATS)
     ] = None,
     dry_run: Annotated[
         bool, o.option("Show what would be made, without making it.", flag="--dry-run")
@@ -46,18 +43,10 @@ def regenerate(
     from gauge_mc.devices.choice import AUTOMATIC
     from gauge_mc.run.regenerate import regenerate as carry_out
 
+    place: dict[str, Any] = dict(backend=backend or AUTOMATIC, devices=devices, threads=threads)
+    place |= dict(output=output, format=format)
     with alone_on_stdout(json):
-        found = carry_out(
-            run,
-            at,
-            output=output,
-            format=format,
-            backend=backend or AUTOMATIC,
-            devices=devices,
-            threads=threads,
-            dry_run=dry_run,
-            progress=not quiet,
-        )
+        found = carry_out(run, at, dry_run=dry_run, progress=not quiet, **place)
     if json:
         print_document("regenerate", found)
         return

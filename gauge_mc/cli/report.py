@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from gauge_mc.cli import options as o
-from gauge_mc.cli import say
-from gauge_mc.cli.document import alone_on_stdout, print_document, prints
+from gauge_mc.cli.document import alone_on_stdout, prints, show_result
 from gauge_mc.run.thermalisation import AUTO, SKIP
 
 
@@ -39,7 +38,4 @@ def report(
 
     with alone_on_stdout(json):
         found = write(run or None, output, skip=AUTO if skip is None else skip)
-    if json:
-        print_document("report", found)
-    else:
-        say(found.file)
+    show_result("report", found, json, found.file)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from shlex import quote
 from typing import Annotated, Any
 
@@ -9,14 +10,15 @@ import typer
 
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
-from gauge_mc.cli.document import alone_on_stdout, print_document, prints
-from gauge_mc.cli.settings import of_runs
+from gauge_mc.cli.document import alone_on_stdout, print_document, prints, show_result
+from gauge_mc.cli.options import with_settings
 from gauge_mc.errors import INTERRUPTED, UsageError
 from gauge_mc.registry import in_words
 from gauge_mc.run.cards import read_card
-from gauge_mc.run.execution import DIVIDED, DIVIDED_LABELS, NUMBERED
-from gauge_mc.run.options import known_options
+from gauge_mc.run.parameters import known_options
+from gauge_mc.run.settings import DIVIDED, DIVIDED_LABELS, NUMBERED
 from gauge_mc.run.thermalisation import SKIP
+from gauge_mc.scans.additions import ADDITIONS
 from gauge_mc.scans.batch_systems import BATCH_SYSTEMS
 from gauge_mc.scans.grid import Grid, axes, list_axes
 from gauge_mc.scans.job_arrays import TOGETHER
@@ -62,11 +64,15 @@ def _changes() -> dict[str, dict[str, Any]]:
 
 
 @prints(
-    "gauge_mc.scans.report:ScanReport",
+    "gauge_mc.scans.carry_out:ScanReport",
     "gauge_mc.scans.forecast:ScanForecast",
     "gauge_mc.scans.carry_out:Submission",
 )
-@of_runs(_changes(), without=("share_gpus",))
+@with_settings(
+    (name for name in known_options() if name != "share_gpus"),
+    _changes(),
+    [replace(addition.option, panel=GRID) for addition in ADDITIONS.values()],
+)
 @o.listed("Observables", o.OBSERVABLE_SUMMARIES)
 def scan(
     ctx: typer.Context,
@@ -105,19 +111,7 @@ def scan(
         bool,
         o.option("Only gather the results of complete runs.", flag="--collect", panel=o.EXECUTION),
     ] = False,
-    refine: Annotated[
-        bool,
-        o.option(
-            "Add points to an existing scan where the susceptibility of the Polyakov loop has its "
-            "peak, or where histograms of the action do not overlap.",
-            flag="--refine",
-            panel=GRID,
-        ),
-    ] = False,
-    skip: Annotated[
-        str | None,
-        o.declared(SKIP, panel=o.EXECUTION),
-    ] = None,
+    skip: Annotated[str | None, o.declared(SKIP, panel=o.EXECUTION)] = None,
     dry_run: Annotated[
         bool,
         o.option(
@@ -144,15 +138,22 @@ def scan(
     given = {name: value for name, value in ctx.params.items() if value is not None}
     card_values = read_card(given.pop("card")) if "card" in given else {}
     asked = ScanRequest.of(card_values | given)
-    if refine:
-        if collect:
-            raise UsageError("--refine adds runs, and --collect carries out none; leave out one.")
-        asked = asked.refined()
+    for name, addition in ADDITIONS.items():
+        if given.get(name) and collect:
+            flag = addition.option.flag
+            raise UsageError(f"{flag} adds runs, and --collect carries out none; leave out one.")
+    asked = asked.with_additions(given)
     where = quote(str(asked.path))
     if dry_run and collect:
         raise UsageError("--dry-run cannot be combined with --collect; leave out one of them.")
     if dry_run and not submit:
-        show_forecast(asked, per_device, json)
+        from gauge_mc.scans.forecast import forecast
+
+        with alone_on_stdout(json):
+            needs = forecast(asked, per_device)
+        show_result("scan", needs, json, needs.table())
+        if needs.refusals:
+            raise typer.Exit(1)
         return
     if submit:
         if per_device:
@@ -167,12 +168,10 @@ def scan(
             )
         with alone_on_stdout(json):
             submission = scans.submit(asked, submit, submit_option or [], dry_run)
-        if json:
-            print_document("scan", submission)
-        elif dry_run:
-            say(str(submission), *(submission.script or "").splitlines())
-        else:
-            say(str(submission), f"To gather the results: gauge-mc scan --collect --output {where}")
+        lines = [f"To gather the results: gauge-mc scan --collect --output {where}"]
+        if dry_run:
+            lines = (submission.script or "").splitlines()
+        show_result("scan", submission, json, str(submission), *lines)
         return
     if submit_option and not collect:
         raise UsageError(
@@ -181,25 +180,8 @@ def scan(
     with alone_on_stdout(json):
         result = scans.gather(asked) if collect else scans.carry_out(asked, per_device)
     if json:
-        from gauge_mc.scans.report import ScanReport
-
-        print_document("scan", ScanReport.of(result, asked.skip))
+        print_document("scan", scans.ScanReport.of(result, asked.skip))
     elif result.stopped:
         say(f"Stopped by {result.stopped}; to continue: gauge-mc scan --output {where}")
     if result.stopped:
         raise typer.Exit(INTERRUPTED)
-
-
-def show_forecast(asked: ScanRequest, per_device: int | None, as_json: bool) -> None:
-    """Print what a scan would need; end with exit code 1 if runs would be refused."""
-    from gauge_mc.console import Console
-    from gauge_mc.scans.forecast import forecast
-
-    with alone_on_stdout(as_json):
-        found = forecast(asked, per_device)
-    if as_json:
-        print_document("scan", found)
-    else:
-        Console().print(found.table())
-    if found.refusals:
-        raise typer.Exit(1)

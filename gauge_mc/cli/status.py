@@ -7,14 +7,29 @@ from pathlib import Path
 from typing import Annotated
 
 from gauge_mc.cli import options as o
+from gauge_mc.cli import say
 from gauge_mc.cli.document import print_document, prints
-from gauge_mc.cli.targets import one_named_or_newest
 from gauge_mc.errors import UsageError
 from gauge_mc.run.averages import TAU_EXP, averages_table
-from gauge_mc.run.directory import Run
+from gauge_mc.run.directory import Run, chains_of
 from gauge_mc.run.log import LOG
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.scans.scan import Scan
+from gauge_mc.scans.scan import Scan, newest_run_or_scan
+
+
+def one_named_or_newest(path: Path | None) -> Path:
+    """Return the path that was named, or else the newest run or scan.
+
+    If that is one of several chains of an ensemble, a line on standard error names another one.
+    """
+    if path:
+        return path
+    newest = newest_run_or_scan()
+    chains = chains_of(newest)
+    if len(chains) > 1:
+        other = next(one for one in chains if one != newest)
+        say(f"{newest} is one of {len(chains)} chains; name another, such as {other}.", error=True)
+    return newest
 
 
 @prints("gauge_mc.inspection.status:RunStatus", "gauge_mc.inspection.status:ScanStatus")
@@ -24,8 +39,7 @@ def status(
         float | None, o.option(TAU_EXP.help, TAU_EXP.default, metavar=TAU_EXP.metavar)
     ] = None,
     follow: Annotated[
-        bool,
-        o.option("Then show the entries of the log as they come.", flag="--follow"),
+        bool, o.option("Then show the entries of the log as they come.", flag="--follow")
     ] = False,
     json: o.Json = False,
 ) -> None:
@@ -66,7 +80,7 @@ def status(
     console.print(repr(found), soft_wrap=True)
     console.print("", shown, sep="\n")
     if follow:
-        from gauge_mc.watch.follow import followed
+        from gauge_mc.watch.terminal import followed
 
         with suppress(KeyboardInterrupt):
             for line in followed(chosen):

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from gauge_mc.cli import options as o
-from gauge_mc.cli import say
-from gauge_mc.cli.document import print_document, prints
-from gauge_mc.cli.settings import with_settings
-from gauge_mc.cli.updates import after
+from gauge_mc.cli.document import prints, show_result
+from gauge_mc.cli.options import after, with_settings
 
 Keep = Annotated[
     int,
@@ -47,20 +45,13 @@ def thin(
     from gauge_mc.devices.choice import AUTOMATIC
     from gauge_mc.run.thinning import thin as carry_out
 
-    found = carry_out(
-        run,
-        keep,
-        dry_run=dry_run,
-        unchecked=unchecked,
-        backend=backend or AUTOMATIC,
-        devices=devices,
-        threads=threads,
-    )
-    if json:
-        print_document("thin", found)
-        return
+    place: dict[str, Any] = dict(backend=backend or AUTOMATIC, devices=devices, threads=threads)
+    found = carry_out(run, keep, dry_run=dry_run, unchecked=unchecked, **place)
     there = len(found.kept) + len(found.removed)
     verb = "would be removed" if dry_run else "removed"
     size = decimal(found.removed_bytes)
-    say(f"{verb}: {len(found.removed)} of {there} configurations, {size}{after(found.removed)}")
-    say(f"kept: {len(found.kept)}{after(found.kept)}")
+    lines = (
+        f"{verb}: {len(found.removed)} of {there} configurations, {size}{after(found.removed)}",
+        f"kept: {len(found.kept)}{after(found.kept)}",
+    )
+    show_result("thin", found, json, *lines)

@@ -11,7 +11,7 @@ from typing import Annotated
 from gauge_mc.cli import options as o
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
 from gauge_mc.results import documented, result_field
-from gauge_mc.scans.targets import named_or_newest
+from gauge_mc.scans.scan import named_or_newest
 
 NAMED = 5
 """Maximum number of damaged files that the last line names; a line above reports each of them."""
@@ -87,30 +87,21 @@ def verify(
     kind = LinkKind(lattice, group)
     checks = [check for path in targets for check in checks_of(path, regenerate, kind, time_limit)]
     console = Console()
-    bar = Progress(
-        TextColumn("verifying"),
-        BarColumn(bar_width=None),
-        MofNCompleteColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
+    columns = TextColumn("verifying"), BarColumn(bar_width=None), MofNCompleteColumn()
+    bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
     verdicts = []
     with alone_on_stdout(json), bar:
         task = bar.add_task("", total=len(checks))
         for number, check in enumerate(checks, 1):
             verdict = carry_out(check, partial(bar.advance, task))
             verdicts.append(verdict)
-            if json:
-                pass
+            words, style = f"BAD   {verdict.words}", "bold red"
+            if verdict.sound is None:
+                words, style = f"cannot be checked here: {verdict.words}", "bold yellow"
             elif verdict.sound:
-                console.print(f"good  {verdict.path}  {verdict.words}", soft_wrap=True)
-            elif verdict.sound is None:
-                console.print(
-                    f"cannot be checked here: {verdict.words}", style="bold yellow", soft_wrap=True
-                )
-            else:
-                console.print(f"BAD   {verdict.words}", style="bold red", soft_wrap=True)
+                words, style = f"good  {verdict.path}  {verdict.words}", ""
+            if not json:
+                console.print(words, style=style, soft_wrap=True)
             bar.update(task, completed=number)
     if json:
         checked = [FileCheck(str(one.path), one.sound, one.words) for one in verdicts]

@@ -10,16 +10,13 @@ from typing import Annotated
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
 from gauge_mc.cli.document import print_document, prints
-from gauge_mc.cli.targets import one_named_or_newest
+from gauge_mc.cli.status import one_named_or_newest
 from gauge_mc.errors import UsageError
 
 
 @prints("gauge_mc.watch.snapshot:LiveSnapshot")
 def watch(
-    path: Annotated[
-        Path | None,
-        o.argument("Run or scan.", o.NEWEST, metavar="RUN|SCAN"),
-    ] = None,
+    path: Annotated[Path | None, o.argument("Run or scan.", o.NEWEST, metavar="RUN|SCAN")] = None,
     serve: Annotated[
         bool,
         o.option(
@@ -49,7 +46,7 @@ def watch(
     """
     if port is not None and not serve:
         raise UsageError("--port is that of the page; give --serve as well.")
-    from gauge_mc.benchmarks.saved import SavedBenchmark
+    from gauge_mc.benchmarks.over import SavedBenchmark
     from gauge_mc.console import Console
     from gauge_mc.watch.server import TOKEN
     from gauge_mc.watch.server import serve as serve_page

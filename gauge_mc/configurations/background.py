@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from gauge_mc.configurations.writing import Snapshot, stored_by, write_field
+from gauge_mc.configurations.writing import Snapshot, stored_by, write, write_field
 from gauge_mc.devices.host import free_memory
 from gauge_mc.fields.averages import averages
 from gauge_mc.fields.field import Field
@@ -95,7 +95,7 @@ class BackgroundWriter:
             else:
                 write_field(field, path, field.precision, format, provenance)
             return
-        self._wait(IN_FLIGHT - 1)
+        self.flush(IN_FLIGHT - 1)
         stored = stored_by(format, field.lattice, field.group.name, field.precision)
         memory = self._room(field, stored.nbytes)
         if not field.devices.processes.broadcast(memory is not None):
@@ -108,7 +108,7 @@ class BackgroundWriter:
         assert memory is not None
 
         number = self._begun_so_far = self._begun_so_far + 1
-        again = partial(snapshot.write, path, format, provenance)
+        again = partial(write, path, snapshot, format, provenance)
         previous = self._pending[-1] if self._pending else None
 
         def turn() -> None:
@@ -121,7 +121,7 @@ class BackgroundWriter:
                 if previous and previous.done():
                     turn()
                 before()
-                snapshot.write(path, format, provenance, turn)
+                write(path, snapshot, format, provenance, turn)
                 self._longest = max(self._longest, time.monotonic() - began)
                 return True
             except _GivenUpError:
@@ -139,15 +139,19 @@ class BackgroundWriter:
 
         self._pending.append(self._threads.submit(task))
 
-    def flush(self) -> None:
-        """Wait until everything is on disk.
+    def flush(self, in_flight: int = 0) -> None:
+        """Wait until everything is on disk, or at most some configurations are in flight.
 
         Raises
         ------
         GaugeError
             If something could not be written.
         """
-        self._wait(0)
+        began = time.monotonic()
+        while len(self._pending) > in_flight:
+            self._pending.popleft().result()
+        self.waited += time.monotonic() - began
+        self.check()
 
     @property
     def unwritten(self) -> int:
@@ -185,14 +189,6 @@ class BackgroundWriter:
         """Raise the error of a configuration that could not be written."""
         if self._failure:
             raise self._failure
-
-    def _wait(self, count: int) -> None:
-        """Wait until at most `count` configurations are in flight."""
-        began = time.monotonic()
-        while len(self._pending) > count:
-            self._pending.popleft().result()
-        self.waited += time.monotonic() - began
-        self.check()
 
     def _room(self, field: Field, nbytes: int) -> Block | None:
         """Return memory for a configuration, or None if there is too little."""

@@ -1,4 +1,10 @@
-"""Reading of configuration files: into fields, as NumPy arrays, or only to check them."""
+"""Reading of configuration files: into fields, as NumPy arrays, or only to check them.
+
+Boundary conditions that other programs leave in the links of the last time slice.
+
+Only periodic lattices can be read, but a file with other boundaries is not damaged. They are looked
+for by NumPy, and only in a file that does not pass its checks.
+"""
 
 from __future__ import annotations
 
@@ -6,31 +12,108 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from gauge_mc.configurations.boundaries import LastSlice
 from gauge_mc.configurations.pipeline import READING, Memory, read_ahead
 from gauge_mc.configurations.window import DeviceWindow, SliceWindow, open_window
-from gauge_mc.devices import Device
 from gauge_mc.domain.device_group import DeviceGroup
+from gauge_mc.domain.device_pool import Devices
 from gauge_mc.domain.lattice import Lattice, OddLattice, any_lattice, odd_extents
 from gauge_mc.errors import DamagedError, NoKernelsError, UsageError
-from gauge_mc.fields.averages import averages
+from gauge_mc.fields.averages import averages, normalised
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_blocks import read_blocks
+from gauge_mc.fields.file_links import TOLERANCE
 from gauge_mc.fields.host_field import HostField
-from gauge_mc.files.averages import Averages
+from gauge_mc.files.columns import Averages
 from gauge_mc.files.input import InputFile
 from gauge_mc.formats import read_header, too_large
 from gauge_mc.groups import GROUPS, Group
-from gauge_mc.storage import host_links
+from gauge_mc.storage import links as host_links
 from gauge_mc.storage.header import Header, Reader
 from gauge_mc.storage.links import IDENTIFYING, Block, Checksums, StoredLinks, digest
 from gauge_mc.storage.scidac import checksum_words
+
+TEMPORAL = 3
+"""Number of the direction t among the four links of a site."""
+
+
+@dataclass(frozen=True)
+class LastSlice:
+    """The last time slice of a file.
+
+    Attributes
+    ----------
+    stored : StoredLinks
+        How the file stores the links; `host_links.readable` must be true.
+    block, following : Block
+        The blocks of the last time slice and of the first one.
+    """
+
+    stored: StoredLinks
+    block: Block
+    following: Block
+
+    @property
+    def signs_show(self) -> bool:
+        """Whether -1 times an element of SU(N) is not in SU(N) again, as for odd N."""
+        return self.stored.group.colours % 2 == 1
+
+    def misfit(self) -> str:
+        """Return what the links along t are, or an empty text if no boundary explains a misfit.
+
+        All other links of the slice must then be in SU(N), and all those along t of one kind.
+        """
+        stored = self.stored
+        with np.errstate(all="ignore"):  # numbers of a damaged file
+            links = host_links.decode(stored, self._gathered()).copy()
+            temporal = links[TEMPORAL::4]
+            if not temporal.any():
+                temporal[:] = np.eye(stored.group.colours)
+                words = "0, as those of open boundaries, and only periodic lattices can be read"
+            elif self.signs_show:
+                temporal *= -1
+                words = (
+                    f"-1 times those of {stored.group.label}, as with antiperiodic phases in the "
+                    "links; write the file without them"
+                )
+            else:
+                return ""
+            fits = host_links.first_outside(links, TOLERANCE) is None
+        t = stored.lattice.t - 1
+        return f"its links along t of the last time slice {t} are {words}" if fits else ""
+
+    def without_signs(self, averages: Averages) -> Averages | None:
+        """Return averages over the links, with those along t of this slice multiplied by -1.
+
+        Only then does a row that the file does not have follow with the right sign from the others.
+        Returns None if links with signs would not be in the group, which is seen before.
+        """
+        stored, group = self.stored, self.stored.group
+        all_rows = stored.rows in (None, group.colours)
+        if stored.order.reaches_back or (self.signs_show and all_rows):
+            return None
+        own = self._gathered()
+        reals = own.view(stored.dtype).copy().reshape(len(own), -1)
+        reals[TEMPORAL::4] *= -1
+        first = host_links.gather(stored, 0, self.following, None)
+        with np.errstate(all="ignore"):  # numbers of a damaged file
+            before, after, above = (
+                host_links.in_group(group, host_links.decode(stored, one))
+                for one in (own, reals.view(np.uint8), first)
+            )
+            extents = stored.lattice.extents[:3]
+            sums = [host_links.trace_sums(extents, one, above) for one in (before, after)]
+        change = normalised(sums[1] - sums[0], group.colours, stored.lattice.sites)
+        return Averages(*map(sum, zip(astuple(averages), astuple(change), strict=True)))
+
+    def _gathered(self) -> host_links.Bytes:
+        return host_links.gather(self.stored, self.stored.lattice.t - 1, self.block, self.following)
+
 
 Wrap = Callable[[Iterable[Block], int], Iterable[Block]]
 """Function that passes on the blocks of a file, whose number is given, for example to show the
@@ -50,11 +133,6 @@ class LinkKind(NamedTuple):
     group: str | None = None
     """Name of the group."""
 
-    @property
-    def given(self) -> bool:
-        """Whether there is any."""
-        return self != (None, None)
-
     def refuse(self, what: str) -> None:
         """Refuse extents and group for something that states its own.
 
@@ -63,7 +141,7 @@ class LinkKind(NamedTuple):
         UsageError
             If there are any.
         """
-        if self.given:
+        if self != STATED_KIND:
             raise UsageError(
                 f"{what} states its lattice and its group; leave --lattice and --group out."
             )
@@ -101,9 +179,7 @@ class Configuration:
         """How the file stores the links."""
         return self._reader.stored
 
-    def load(
-        self, precision: str | None = None, device: Device | DeviceGroup | None = None
-    ) -> Field:
+    def load(self, precision: str | None = None, device: Devices | None = None) -> Field:
         """Return the field, and check the file.
 
         Where no kernel can be compiled, or if an extent is odd, NumPy reads the links, unless a
@@ -137,7 +213,7 @@ class Configuration:
             return HostField(*kind, self.slices(), error)
 
     def load_identified(
-        self, precision: str | None = None, device: Device | DeviceGroup | None = None
+        self, precision: str | None = None, device: Devices | None = None
     ) -> tuple[Field, str]:
         """Return the field and the digest of its links in the file; see `load` and `digest`.
 
@@ -166,13 +242,13 @@ class Configuration:
         return field, _digest(stored, found.checksums)
 
     def _copies(
-        self, lattice: OddLattice, precision: str | None, device: Device | DeviceGroup | None
+        self, lattice: OddLattice, precision: str | None, device: Devices | None
     ) -> tuple[Field, str]:
         """Return a field with periodic copies of the links, and their digest in the file."""
         x, y, z, t = lattice.counts
         stored = self.stored.identified
         window = open_window(stored, "double", self._as_matrices)
-        once = [np.tile(links, (z, y, x, 1, 1, 1)) for links in self._slices(window)]
+        once = [np.tile(links, (z, y, x, 1, 1, 1)) for links in self.slices(window)]
         width = precision or self.header.precision
         field = Field.from_slices(lattice.copies, self.header.group, once * t, width, device)
         return field, _digest(stored, window.found.checksums)
@@ -210,8 +286,7 @@ class Configuration:
             See `load`.
         """
         window = open_window(self.stored.identified, self.header.precision)
-        for _ in self.passing(window):
-            pass
+        deque(self.passing(window), maxlen=0)
         return window.averages, _digest(self.stored.identified, window.found.checksums)
 
     def check(self, wrap: Wrap = unwrapped) -> Averages:
@@ -228,8 +303,7 @@ class Configuration:
             See `load`.
         """
         window = open_window(self.stored, self.header.precision)
-        for _ in self.passing(window, wrap):
-            pass
+        deque(self.passing(window, wrap), maxlen=0)
         return window.averages
 
     def matrices(self) -> SliceWindow:
@@ -258,15 +332,7 @@ class Configuration:
         GaugeError
             See `load`.
         """
-        yield from self._slices(window or self.matrices())
-
-    @property
-    def _as_matrices(self) -> StoredLinks:
-        """All links as matrices of complex128."""
-        return StoredLinks(self.header.lattice, self.stored.group, "<f8")
-
-    def _slices(self, window: SliceWindow) -> Iterator[np.ndarray]:
-        """Stream the time slices through a window; see `slices`."""
+        window = window or self.matrices()
         x, y, z, _ = self.header.lattice.extents
         n = self.stored.group.colours
         for t, block in self.passing(window):
@@ -275,6 +341,11 @@ class Configuration:
             if t + 1 < self.header.lattice.t:
                 yield links
         yield links
+
+    @property
+    def _as_matrices(self) -> StoredLinks:
+        """All links as matrices of complex128."""
+        return StoredLinks(self.header.lattice, self.stored.group, "<f8")
 
     def to_numpy(self) -> np.ndarray:
         """Return all links as matrices, and check the file.
@@ -429,9 +500,7 @@ def _digest(stored: StoredLinks, checksums: Checksums) -> str:
 
 
 def open_configuration(
-    path: str | os.PathLike[str],
-    lattice: Lattice | str | None = None,
-    group: str | None = None,
+    path: str | os.PathLike[str], lattice: Lattice | str | None = None, group: str | None = None
 ) -> Configuration:
     """Open a configuration file, detect its format and read its header.
 

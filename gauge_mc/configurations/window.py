@@ -30,8 +30,8 @@ from gauge_mc.fields.file_links import (
     SlabBlocks,
     matrix_components,
 )
-from gauge_mc.files.averages import Averages
-from gauge_mc.storage import host_links
+from gauge_mc.files.columns import Averages
+from gauge_mc.storage import links as host_links
 from gauge_mc.storage.links import Block, Checksums, StoredLinks
 
 SLICES = 2
@@ -136,11 +136,7 @@ class DeviceWindow(SliceWindow):
     """
 
     def __init__(
-        self,
-        source: StoredLinks,
-        precision: str,
-        device: Device,
-        target: StoredLinks | None = None,
+        self, source: StoredLinks, precision: str, device: Device, target: StoredLinks | None = None
     ) -> None:
         super().__init__(source, target)
         x, y, z, _ = source.lattice.extents

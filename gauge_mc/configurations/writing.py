@@ -1,33 +1,39 @@
-"""Writing of configuration files: from fields, from NumPy arrays, or from other files."""
+"""Writing of configuration files: from fields, from NumPy arrays, or from other files.
+
+A file that was converted is compared with its source, bit for bit.
+"""
 
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gauge_mc import defaults
 from gauge_mc.configurations.pipeline import WRITING, Memory, write_behind
 from gauge_mc.configurations.reading import Configuration, Wrap, open_configuration
 from gauge_mc.configurations.window import SliceWindow, open_window
 from gauge_mc.domain.lattice import Lattice, OddLattice
-from gauge_mc.domain.layout import real_type
-from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.domain.slab import real_type
+from gauge_mc.errors import DamagedError, GaugeError, UsageError
 from gauge_mc.fields.averages import averages
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_blocks import FieldBlocks
 from gauge_mc.fields.file_links import LinkCheck
 from gauge_mc.fields.host_field import HostField
 from gauge_mc.files.atomic import replacing
-from gauge_mc.files.averages import Averages
+from gauge_mc.files.columns import Averages
 from gauge_mc.formats import FORMATS, LinkSource, check_writable, writable_formats
 from gauge_mc.groups import GROUPS
 from gauge_mc.registry import in_words
-from gauge_mc.storage.links import Block, Checksums, Links, StoredLinks
+from gauge_mc.results import documented, result_field
+from gauge_mc.storage.links import Block, Checksums, Links, LinkSums, StoredLinks
 
 
 def write_field(
@@ -69,7 +75,7 @@ class FieldSource:
         """How the links are stored."""
         return self.encoding.stored
 
-    def store(self, out: BinaryIO) -> tuple[Checksums, Averages]:
+    def store(self, out: BinaryIO) -> LinkSums:
         """Write the blocks; see `LinkSource.store`."""
         memory = Memory(self.stored.block_bytes, WRITING)
         blocks = self.encoding.blocks(lambda t: memory.next())
@@ -99,8 +105,7 @@ class FieldSource:
                 out.write(block.data)
                 yield block.copy() if number == 0 else block
 
-        for _ in window.read(written()):
-            pass
+        deque(window.read(written()), maxlen=0)
         return window.averages
 
 
@@ -159,21 +164,11 @@ class Snapshot:
         refuse_misfit(stored, found)
         return cls(stored, means, found.checksums, blocks)
 
-    def store(self, out: BinaryIO) -> tuple[Checksums, Averages]:
+    def store(self, out: BinaryIO) -> LinkSums:
         """Write the blocks; see `LinkSource.store`."""
         for block in self.blocks:
             out.write(block.data)
         return self.checksums, self.averages
-
-    def write(
-        self,
-        path: str | os.PathLike[str],
-        format: str,
-        provenance: Mapping[str, str] | None = None,
-        turn: Callable[[], object] | None = None,
-    ) -> None:
-        """Write the file, which appears complete or not at all; see `Field.save`, `replacing`."""
-        write(path, self, format, provenance, turn)
 
 
 @dataclass
@@ -184,7 +179,7 @@ class LinkConversion:
     stored: StoredLinks
     blocks: Iterable[tuple[int, Block | None]]
 
-    def store(self, out: BinaryIO) -> tuple[Checksums, Averages]:
+    def store(self, out: BinaryIO) -> LinkSums:
         """Write the blocks; see `LinkSource.store`."""
         begin, size = out.tell(), self.stored.block_bytes
 
@@ -255,11 +250,7 @@ def write_configuration(
 
 
 def convert_configuration(
-    source: Configuration,
-    path: str | os.PathLike[str],
-    precision: str,
-    format: str,
-    wrap: Wrap,
+    source: Configuration, path: str | os.PathLike[str], precision: str, format: str, wrap: Wrap
 ) -> Configuration:
     """Write a configuration file in another format or precision; see `gauge_mc.convert`."""
     header = source.header
@@ -326,3 +317,73 @@ def _checked(path: Path, slices: Iterable[Links], given: StoredLinks) -> Iterato
             f"{path} was not written: {count} time slices were given, but the lattice {lattice} "
             f"has {lattice.t}."
         )
+
+
+@documented
+@dataclass(frozen=True)
+class FileComparison:
+    """The comparison of a file with the one from which it was converted."""
+
+    verdict: str = result_field(
+        "Verdict on the file: ``good`` if every number of its links is that of the source, rounded "
+        "to the precision of the file; ``damaged`` if it cannot be read back; ``other`` if it is "
+        "intact, but not what the source becomes."
+    )
+    difference: str = result_field("Why the file is not ``good``, in words; or empty.", "")
+    averages: Averages | None = result_field(
+        "Averages over the links of the file, if it is ``good``.", None
+    )
+    source_averages: Averages | None = result_field(
+        "Averages over the links of the source, if the file is ``good``.", None
+    )
+
+
+GOOD, DAMAGED, OTHER = "good", "damaged", "other"
+"""Verdicts on a file."""
+
+
+def compare(source: Configuration, copy: Configuration) -> FileComparison:
+    """Compare the links of a file with those of another one.
+
+    Both are read by their own formats, and every number of the copy is compared with that of the
+    source, rounded to the precision of the copy. A last row that one of them does not store is not
+    compared; it follows from the others, and is checked like all links of the copy.
+
+    Parameters
+    ----------
+    source : Configuration
+        The file.
+    copy : Configuration
+        Another file, of any format and precision.
+
+    Raises
+    ------
+    GaugeError
+        If the source is damaged, or one of the files cannot be read.
+    """
+    kinds = [(one.header.group, one.header.lattice) for one in (source, copy)]
+    if kinds[0] != kinds[1]:
+        return FileComparison(OTHER, f"its links are those of {kinds[1][0]} on {kinds[1][1]}")
+    rows = min(one.stored.rows or one.stored.group.colours for one in (source, copy))
+    precision = copy.header.precision
+    windows = [one.matrices() for one in (source, copy)]
+    copies = copy.slices(windows[1])
+    for t, links in enumerate(source.slices(windows[0])):
+        try:
+            others = next(copies)
+        except DamagedError as error:
+            return FileComparison(DAMAGED, error.reason)
+        if precision == "single":
+            links = links.astype(np.complex64).astype(np.complex128)
+        differ = _words(links[..., :rows, :]) != _words(others[..., :rows, :])
+        if differ.any():
+            place = source.stored.place(t, int(np.argmax(differ)))
+            return FileComparison(OTHER, f"{place} is another one")
+    return FileComparison(GOOD, "", windows[1].averages, windows[0].averages)
+
+
+def _words(links: Links) -> NDArray[np.void]:
+    """Return the bytes of each link, in the order of `StoredLinks.place`."""
+    n = links.shape[-1] * links.shape[-2]
+    flat = np.ascontiguousarray(links).reshape(-1, n)
+    return flat.view(np.dtype((np.void, flat.itemsize * n))).reshape(-1)

@@ -22,9 +22,9 @@ from platformdirs import user_cache_path
 
 from gauge_mc import interruption
 from gauge_mc.devices.kernels import Kernel, Variant
-from gauge_mc.devices.source import LAYOUT, source_folder
+from gauge_mc.devices.source import LAYOUT, source_folders
 from gauge_mc.errors import REMEDIES, GaugeError, NoKernelsError
-from gauge_mc.files.atomic import replacing
+from gauge_mc.files.atomic import write_file
 
 ERROR = r"\b(error|fatal)\b[ #\w-]*:"
 """Pattern that matches the lines in which compilers report errors."""
@@ -140,14 +140,12 @@ def keep(path: Path, content: bytes) -> None:
     GaugeError
         If it cannot be written.
     """
-    with replacing(path) as file:
-        file.write(hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
+    write_file(path, hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
 
 
 def kept(path: Path) -> bytes | None:
     """Return the content of a file that `keep` has written; None if it is missing or damaged."""
-    data = _own_file(path)
-    digest, _, content = (data or b"").partition(b"\n")
+    digest, _, content = (_own_file(path) or b"").partition(b"\n")
     return content if digest == hashlib.sha256(content).hexdigest().encode() else None
 
 
@@ -203,7 +201,9 @@ def compiled(
     unit = kernel.translation_unit(variant, *checked)
     digest = hashlib.sha256(kernel.digest(variant))
     # The same sources in another folder, as in another virtual environment, give the same object.
-    text = "\0".join([unit, *command, identity]).replace(f"{source_folder()}/", "")
+    text = "\0".join([unit, *command, identity])
+    for one in source_folders():
+        text = text.replace(f"{one}/", "")
     digest.update(text.encode(errors="surrogateescape"))
     path = cache_folder() / f"{kernel.name}-{digest.hexdigest()[:24]}{suffix}"
     found = _report(path)
@@ -233,8 +233,7 @@ def _store(path: Path, content: bytes, printed: str) -> None:
     """Write an object file, and the report of the compiler with the checksum of the object."""
     digest = hashlib.sha256(content).hexdigest()
     keep(path.with_suffix(".txt"), f"{digest}\n{printed}".encode())
-    with replacing(path) as file:
-        file.write(content)
+    write_file(path, content)
 
 
 def _report(path: Path) -> str | None:
@@ -285,7 +284,8 @@ def run_compiler(kernel: str, unit: str, command: Sequence[str], output: Path) -
     """
     source = output.with_suffix(".cu")
     source.write_text(unit, encoding="utf-8")
-    words = [*command, f"-I{source_folder()}", str(source), "-o", str(output)]
+    folders = [f"-I{one}" for one in source_folders()]
+    words = [*command, *folders, str(source), "-o", str(output)]
     try:
         code, printed = _output_of(words, limits["compile"], "while a kernel was compiled")
     except subprocess.TimeoutExpired as error:

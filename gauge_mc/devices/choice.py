@@ -13,7 +13,7 @@ from gauge_mc.devices.base import Backend, Device
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.registry import Registry, in_words
 
-BACKENDS: Registry[Backend] = Registry("backend", "gauge_mc.devices", Backend, folders=True)
+BACKENDS: Registry[Backend] = Registry("backend", "gauge_mc.devices", Backend)
 
 AUTOMATIC = "auto"
 """Value of ``--backend`` that selects the usable backend with the highest preference."""

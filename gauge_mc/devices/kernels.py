@@ -13,37 +13,20 @@ from gauge_mc.devices.source import (
     TYPE_CHECKS,
     DeclaredStructure,
     assertions,
+    choice_of,
     constants,
     digest_of,
     included,
     members,
+    source_file,
     source_folder,
+    source_folders,
     store_elsewhere,
     structure,
 )
 from gauge_mc.errors import GaugeError
 from gauge_mc.quoting import shortened
 from gauge_mc.registry import nearest
-
-SELECTING_HEADERS = {
-    "group": "group/group.h",
-    "action": "action/action.h",
-    "colouring": "update/colours.h",
-    "norms": "update/norms.h",
-    "law": "update/law.h",
-    "random": "random/random.h",
-    "file_order": "files/file_order.h",
-    "content": "files/content.h",
-    "replicas": "update/replicas.h",
-    "storage": "dirac/storage.h",
-    "transport": "dirac/transport.h",
-    "vectors": "dirac/vectors.h",
-    "diagonal": "dirac/diagonal.h",
-    "reflection": "dirac/reflection.h",
-    "term": "dirac/term.h",
-    "column": "dirac/column.h",
-}
-"""Headers that include the header of a choice; kernels that include them depend on the choice."""
 
 REAL_BYTES = {"single": 4, "double": 8}
 """Bytes of a real number, by precision."""
@@ -70,7 +53,7 @@ class Choice(CachedHash):
     """A compile-time choice, such as the group SU(3) or the Wilson action."""
 
     kind: str
-    """A key of `SELECTING_HEADERS`."""
+    """Kind of the choice, such as ``group``; see `gauge_mc.devices.source.choice_of`."""
     name: str
     """Name of the choice among those of its kind, such as ``su3``."""
     header: Path
@@ -95,17 +78,18 @@ class Choice(CachedHash):
         Parameters
         ----------
         kind : str
-            A key of `SELECTING_HEADERS`.
+            Kind of the choice, such as ``group``.
         name : str
             Name of the choice among those of its kind, such as ``su3``.
         header : str or Path
-            The header that declares the class, relative to ``cuda_src`` or absolute.
+            The header that declares the class, relative to ``cuda_src`` of this package or of an
+            extension, or absolute.
         cpp : str
             The name of the class in C++.
         **more : int
             Further macros.
         """
-        path = source_folder() / header
+        path = source_file(header)
         macro = kind.upper()
         values = {macro: cpp, f"{macro}_HEADER": f'"{path}"', **more}
         return cls(kind, name, path, tuple((key, str(value)) for key, value in values.items()))
@@ -162,7 +146,7 @@ class Kernel(CachedHash):
     name: str
     """The name of its function and of its source file."""
     folder: Path | None = None
-    """Folder of the source file; by default ``cuda_src/kernels``."""
+    """Folder of the source file; by default ``cuda_src/kernels`` here or in an extension."""
 
     structures: ClassVar[tuple[str, ...]] = (ARGUMENTS,)
     """Names of the structures that the source file declares for Python."""
@@ -180,13 +164,14 @@ class Kernel(CachedHash):
     @cached_property
     def source(self) -> Path:
         """The source file."""
-        return (self.folder or source_folder() / "kernels") / f"{self.name}.cu"
+        file = f"{self.name}.cu"
+        return self.folder / file if self.folder else source_file(f"kernels/{file}")
 
     @cached_property
     def kinds(self) -> frozenset[str]:
         """The kinds of choices that the kernel depends on."""
-        names = {source_folder() / header: kind for kind, header in SELECTING_HEADERS.items()}
-        return frozenset(names[path] for path in included((self.source,)) if path in names)
+        kinds = {choice_of(path) for path in included((self.source,))}
+        return frozenset(kinds - {"", "real_bytes"})  # every kernel depends on the precision
 
     @cached_property
     def sums(self) -> bool:
@@ -281,7 +266,7 @@ class Library(Kernel):
 def _translation_unit(kernel: Kernel, variant: Variant, checked: tuple[str, ...]) -> str:
     """See `Kernel.translation_unit`; cached like the declarations that it is made of."""
     for path in included(kernel.roots(variant)):
-        others = source_folder() not in path.parents  # the tests look at all of this package
+        others = not any(one in path.parents for one in source_folders())  # which tests look at
         if (path == kernel.source or others) and (statement := store_elsewhere(path)):
             raise GaugeError(
                 f"The kernel '{kernel.name}' stores to the site of a neighbour ({path}: "

@@ -71,6 +71,36 @@ def source_folder() -> Path:
 
 
 @cache
+def source_folders() -> tuple[Path, ...]:
+    """Return ``cuda_src`` and the folders of that name of the extensions, in order of search."""
+    extensions = Path(__file__).resolve().parent.parent / "extensions"
+    return (source_folder(), *sorted(extensions.glob("*/cuda_src")))
+
+
+@cache
+def source_file(name: str | Path) -> Path:
+    """Return a file of ``cuda_src`` or of an extension, given its path within that folder.
+
+    A name that no folder has stands for a file of ``cuda_src``, which does not exist.
+    """
+    paths = [folder / name for folder in source_folders()]
+    return next((path for path in paths if path.is_file()), paths[0])
+
+
+CHOICE = re.compile(r"compiler's(?:\n//)? command line[^:\n]*:\n//\s+([A-Z_]+?)(?:_HEADER)?\b")
+"""The words in the first comment of a header with which it declares a compile-time choice, before
+the macro that makes it.
+"""
+
+
+@cache
+def choice_of(header: Path) -> str:
+    """Return the kind of choice that a header declares, such as ``group``; or an empty text."""
+    match = CHOICE.search(_text(header))
+    return match[1].lower() if match else ""
+
+
+@cache
 def included(roots: tuple[Path, ...]) -> tuple[Path, ...]:
     """Return source files and the files that they include, each once, the innermost first."""
     found: dict[Path, None] = {}
@@ -80,7 +110,7 @@ def included(roots: tuple[Path, ...]) -> tuple[Path, ...]:
             return
         for name in re.findall(r'^\s*#\s*include\s+"([^"]+)"', _text(path), re.MULTILINE):
             beside = path.parent / name
-            inner = beside if beside.is_file() else source_folder() / name
+            inner = beside if beside.is_file() else source_file(name)
             if inner.is_file():
                 visit(inner)
         found[path] = None
@@ -148,9 +178,7 @@ class StructMember:
     @property
     def elements(self) -> int:
         """Number of elements of an array, or of members of a structure; otherwise 1."""
-        if self.extents:
-            return self.extents[0]
-        return len(getattr(self.kind, "_fields_", "1"))
+        return self.extents[0] if self.extents else len(getattr(self.kind, "_fields_", "1"))
 
 
 @cache

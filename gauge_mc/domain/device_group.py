@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from gauge_mc.arguments import checks_types
 from gauge_mc.devices import BACKENDS, Device, DeviceChoice, choose_devices, describe_devices
@@ -16,11 +16,55 @@ from gauge_mc.devices.base import streamed
 from gauge_mc.devices.choice import AUTOMATIC, open_device
 from gauge_mc.devices.host import allowed_cores
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.processes import OneProcess, Processes
-from gauge_mc.domain.result_cache import ResultCache
+from gauge_mc.domain.mpi import OneProcess, Processes
 from gauge_mc.errors import GaugeError, UsageError
 
 T = TypeVar("T")
+
+
+class ResultCache:
+    """Cache of results that depend on the links, such as quark propagators.
+
+    Results are kept only within the context `links_stay`, and only those of one owner at a time.
+    """
+
+    def __init__(self) -> None:
+        self._owner: object = None
+        self._found: dict[Hashable, Any] | None = None
+
+    @contextmanager
+    def links_stay(self) -> Iterator[None]:
+        """Keep results in this context, and drop them at its end."""
+        before, self._found = self._found, {} if self._found is None else self._found
+        try:
+            yield
+        finally:
+            self._found = before
+            if before is None:
+                self._owner = None
+
+    def once(self, owner: object, key: Hashable, compute: Callable[[], T]) -> T:
+        """Return a result from the cache, or compute it.
+
+        Parameters
+        ----------
+        owner : object
+            The field to which the result belongs; results of other owners are dropped.
+        key : hashable
+            All that the result depends on apart from the owner.
+        compute : callable
+            Function that returns the result.
+        """
+        if self._found is None:
+            return compute()
+        if owner is not self._owner:
+            self._found.clear()
+            self._owner = owner
+        if key not in self._found:
+            self._found[key] = compute()
+        found: T = self._found[key]
+        return found
+
 
 LEAST_SLICES = 2
 """Minimum number of time slices per slab, so that its first and last slice are different."""
@@ -66,9 +110,7 @@ class DeviceGroup:
     @classmethod
     def of(cls, devices: DeviceGroup | Device | None) -> DeviceGroup:
         """Return a group unchanged, or a group of one device, by default that of `open_device`."""
-        if isinstance(devices, DeviceGroup):
-            return devices
-        return cls((devices or open_device(),))
+        return devices if isinstance(devices, DeviceGroup) else cls((devices or open_device(),))
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
@@ -307,8 +349,7 @@ def _share_of_this_process(
     def identities(chosen: tuple[DeviceChoice, ...]) -> list[str]:
         return [BACKENDS[choice.backend].identity(choice.ordinal) for choice in chosen]
 
-    seen = identities(choices)
-    everyone = processes.allgather((platform.node(), seen))
+    everyone = processes.allgather((platform.node(), identities(choices)))
     alike = [rank for rank, other in enumerate(everyone) if other == everyone[processes.rank]]
     number, count = alike.index(processes.rank), len(alike)
     mine = choices[len(choices) * number // count : len(choices) * (number + 1) // count]

@@ -6,7 +6,7 @@ import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gauge_mc.devices.energy import EnergyCounter
+from gauge_mc.devices.host import EnergyCounter
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.errors import GaugeError
 

@@ -1,6 +1,6 @@
 """Exports, which write the tables of a run, or of several, to one file for other programs.
 
-Each export has a module of its own, with a subclass of `Export` that is registered in `EXPORTS`.
+Each export is a subclass of `Export` that is registered in `EXPORTS`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,14 @@ from typing import ClassVar
 from gauge_mc.arguments import checks_types
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import FileKind
-from gauge_mc.files.given_paths import Paths, paths_of
+from gauge_mc.files.input import Paths, paths_of
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.registry import Registry, in_words
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
+
+TablesByName = Mapping[str, TableData]
+"""Tables by name."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class ExportedRun:
     """Name of its directory, or the whole path if names are not unique."""
     parameters: Parameters
     """Its parameters."""
-    tables: Mapping[str, TableData]
+    tables: TablesByName
     """Its tables by name."""
 
 
@@ -58,9 +61,7 @@ class Export(ABC):
         return True
 
     @abstractmethod
-    def write(
-        self, out: Path, parameters: Parameters, tables: Mapping[str, TableData]
-    ) -> list[str]:
+    def write(self, out: Path, parameters: Parameters, tables: TablesByName) -> list[str]:
         """Write tables to a file, and return the names of the tables written.
 
         Raises
@@ -145,15 +146,11 @@ def export(
             f"of them, or let the name end in {endings}."
         )
     names = [tables] if isinstance(tables, str) else tables
-    runs = [_exported(path, name, names) for path, name in _names(paths).items()]
+    labels = {path: path.resolve().name for path in paths}
+    if len({*labels.values()}) < len(labels):
+        labels = {path: str(path) for path in paths}
+    runs = [_exported(path, label, names) for path, label in labels.items()]
     return chosen.write_runs(target, runs, joined)
-
-
-def _names(paths: Sequence[Path]) -> dict[Path, str]:
-    """Return the name of each run in the file; see `ExportedRun`."""
-    names = {one: one.resolve().name for one in paths}
-    unique = len({*names.values()}) == len(names)
-    return names if unique else {one: str(one) for one in paths}
 
 
 def _exported(path: Path, name: str, names: Sequence[str] | None) -> ExportedRun:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from gauge_mc.actions import BETA
 from gauge_mc.errors import DamagedError, UsageError
-from gauge_mc.exports import EXPORTS, Export, ExportedRun
+from gauge_mc.exports import EXPORTS, Export, ExportedRun, TablesByName
 from gauge_mc.files.atomic import replacing
 from gauge_mc.files.columns import SWEEP, Column
 from gauge_mc.files.table import TableData
@@ -73,9 +73,7 @@ class ParquetExport(Export):
             return MARK in (read_schema(path).metadata or {})
         return False
 
-    def write(
-        self, out: Path, parameters: Parameters, tables: Mapping[str, TableData]
-    ) -> list[str]:
+    def write(self, out: Path, parameters: Parameters, tables: TablesByName) -> list[str]:
         """Write a table; see `Export.write`."""
         return self.write_runs(out, [ExportedRun(parameters.name, parameters, tables)], False)
 
@@ -85,10 +83,8 @@ class ParquetExport(Export):
         name = _one_table(runs)
         columns = [*(_of_parameters(runs, name) if joined else ()), *_of_tables(runs, name)]
         arrays = [pa.array(one.values) for one in columns]  # strings for those of NumPy
-        fields = [
-            pa.field(one.declared.name, array.type, metadata=one.metadata)
-            for one, array in zip(columns, arrays, strict=True)
-        ]
+        pairs = zip(columns, arrays, strict=True)
+        fields = [pa.field(one.declared.name, a.type, metadata=one.metadata) for one, a in pairs]
         schema = pa.schema(fields, metadata=_metadata(runs, name))
         with replacing(out, kind=self.kind) as file:
             parquet.write_table(pa.Table.from_arrays(arrays, schema=schema), file)
@@ -201,7 +197,7 @@ def _metadata(runs: Sequence[ExportedRun], name: str) -> dict[bytes, str]:
                 "parameters": run.parameters.values(),
                 "header": run.tables[name].header,
                 "rows": len(run.tables[name]),
-                "sources": run.tables[name].sources,
+                "versions": run.tables[name].makers,
                 "configurations": {
                     number: {"file": one.name, "digest": one.digest}
                     for number, one in run.tables[name].origins.items()

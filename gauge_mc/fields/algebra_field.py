@@ -9,7 +9,7 @@ import numpy as np
 
 from gauge_mc.devices.base import BufferPart
 from gauge_mc.domain.slab import Slab
-from gauge_mc.fields.slab_field import SlabField
+from gauge_mc.fields.field_blocks import SlabField
 
 PART = 2**16
 """Number of zeros in bytes that the host sends to set a field to 0."""

@@ -143,9 +143,8 @@ def _fields_of(source: Field, target: Field, count: int) -> list[Field]:
     """Return fields for decorated links, which all decorations of a target share."""
     kept = source.prepared.get(FIELDS, [])
     fields = cast(list[Field], target.prepared.setdefault(FIELDS, kept))
-    kind = (source.lattice, source.group.name, source.precision, source.devices)
     while len(fields) < count:
-        fields.append(Field.empty(*kind))
+        fields.append(source.repeated(1))
     return fields
 
 

@@ -19,11 +19,9 @@ from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.halo import SliceRange
 from gauge_mc.domain.lattice import Lattice, OddLattice, odd_extents
-from gauge_mc.domain.layout import BOTH_PARITIES, REALS, Layout, real_type, split_lanes
-from gauge_mc.domain.slab import Slab
+from gauge_mc.domain.slab import BOTH_PARITIES, REALS, Layout, Slab, real_type, split_lanes
 from gauge_mc.errors import GaugeError
-from gauge_mc.fields.field_blocks import FieldBlocks
-from gauge_mc.fields.slab_field import SlabField
+from gauge_mc.fields.field_blocks import FieldBlocks, SlabField
 from gauge_mc.groups import GROUPS, Group
 from gauge_mc.random import GENERATORS, stream
 from gauge_mc.storage.links import Block, StoredLinks

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from gauge_mc.devices.base import Event
 from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.devices.source import constants, source_folder
-from gauge_mc.domain.layout import BOTH_PARITIES
-from gauge_mc.domain.slab import Slab, work
+from gauge_mc.domain.slab import BOTH_PARITIES, Slab, work
 from gauge_mc.storage.links import ROTATED_WORDS, SITE_CRC, WORD_SUM, Block, Checksums, StoredLinks
 
 READ_LINKS = Kernel("read_links")
@@ -117,9 +116,7 @@ class SlabBlocks:
         if not device.in_host_memory:
             address = device.scratch("blocks", block.nbytes).address
         self._launch(WRITE_LINKS, t, place, address)
-        if device.in_host_memory:
-            return device.event()
-        return device.download(block, address)
+        return device.event() if device.in_host_memory else device.download(block, address)
 
     def read(
         self, t: int, block: Block, following: Block | None = None, place: int | None = None
@@ -137,14 +134,9 @@ class SlabBlocks:
         place : int, optional
             See `write`.
         """
-        self._launch(
-            READ_LINKS,
-            t,
-            place,
-            self._address(block, "block"),
-            next_block=self._address(following, "next block") if following is not None else None,
-            also=self._also,
-        )
+        address = self._address(block, "block")
+        after = self._address(following, "next block") if following is not None else None
+        self._launch(READ_LINKS, t, place, address, next_block=after, also=self._also)
         return self.slab.device.event()
 
     def results(self) -> NDArray[np.uint32]:
@@ -169,14 +161,8 @@ class SlabBlocks:
     def _launch(self, kernel: Kernel, t: int, place: int | None, address: int, **more: Any) -> None:
         layout = self.slab.layout
         at = t - layout.first if place is None else place
-        self.slab.launch(
-            kernel,
-            work(at, 1, 1, BOTH_PARITIES),
-            *self._choices,
-            links=self.slab.buffer.address,
-            file=self._described(kernel, t, address),
-            **more,
-        )
+        more |= {"links": self.slab.buffer.address, "file": self._described(kernel, t, address)}
+        self.slab.launch(kernel, work(at, 1, 1, BOTH_PARITIES), *self._choices, **more)
 
     def _described(self, kernel: Kernel, t: int, address: int) -> ctypes.Structure:
         stored, layout = self.stored, self.slab.layout

@@ -16,8 +16,7 @@ from gauge_mc.arguments import checks_types
 from gauge_mc.devices import Buffer
 from gauge_mc.devices.base import BufferPart
 from gauge_mc.devices.kernels import Choice, Kernel
-from gauge_mc.domain.layout import WORD_BYTES
-from gauge_mc.domain.slab import MOST_STATE_WORDS, Slab
+from gauge_mc.domain.slab import MOST_STATE_WORDS, WORD_BYTES, Slab
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.random import GENERATORS, Generator, stream
@@ -203,13 +202,8 @@ class Random:
         words = 12 * (slab.group.colours - 1) * layout.real.itemsize // WORD_BYTES
         size = WORD_BYTES * words * layout.slices * layout.lattice.slice_sites
         numbers = slab.device.scratch("numbers", size)
-        slab.launch(
-            RANDOM_NUMBERS,
-            slab.whole(mu=mu),
-            self.choice,
-            stream=self.stream(number),
-            numbers=stream((), 0, numbers.address),
-        )
+        streams = {"stream": self.stream(number), "numbers": stream((), 0, numbers.address)}
+        slab.launch(RANDOM_NUMBERS, slab.whole(mu=mu), self.choice, **streams)
         found = slab.device.read(numbers, 0, size).view(np.uint32)
         slices = found.reshape(layout.slices, -1)
         by_site = [layout.unpack_words(one, t) for t, one in zip(layout.times, slices, strict=True)]

@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.devices.base import Launch, repeated
+from gauge_mc.devices.host import GEOMETRY
 from gauge_mc.devices.kernels import ANY_VARIANT, Choice, Kernel
 from gauge_mc.devices.source import constants, source_folder, structure
-from gauge_mc.devices.structures import GEOMETRY
 from gauge_mc.domain.device_group import DeviceGroup
-from gauge_mc.domain.layout import BOTH_PARITIES
-from gauge_mc.domain.slab import Slab, work
+from gauge_mc.domain.slab import BOTH_PARITIES, Slab, work
 from gauge_mc.fields.field import Field
 
 ADD_PARTIAL_SUMS = Kernel("add_partial_sums")
@@ -201,17 +200,14 @@ class SlabSums:
         """
         rows = self._rows if rows is None else rows
         if (totals, rows) not in self._adding:
-            arguments = ADD_PARTIAL_SUMS.arguments(
-                ANY_VARIANT,
-                geometry=self.slab.layout.geometry,
-                work=work(0, 1, self.slices, parity=0),
-                partial=self._memory.address,
-                totals=totals,
-                rows=rows,
-                slices=self.slices,
-                parts=self._parts,
-                values=self.values * self._levels,
-            )
+            where = {
+                "geometry": self.slab.layout.geometry,
+                "work": work(0, 1, self.slices, parity=0),
+            }
+            memory = {"partial": self._memory.address, "totals": totals}
+            sizes = {"rows": rows, "slices": self.slices, "parts": self._parts}
+            sizes["values"] = self.values * self._levels
+            arguments = ADD_PARTIAL_SUMS.arguments(ANY_VARIANT, **where, **memory, **sizes)
             kernel = self.slab.device.kernel(ADD_PARTIAL_SUMS, ANY_VARIANT)
             self._adding[totals, rows] = kernel.prepared(repeated([arguments], 1))
         self._adding[totals, rows]()

@@ -37,9 +37,10 @@ def time_lines(field: Field) -> list[TimeLines]:
     lines = [_lines_of(slab, devices.first_slab + n, count) for n, slab in enumerate(field.slabs)]
     local = dict(enumerate(lines, devices.first_slab))
     for number in range(count - 1):
-        if number in local:
-            _follow(local[number])
         last, following = local.get(number), local.get(number + 1)
+        if last:
+            assert last.after is not None
+            _follow(last.slab, last.before, last.after)
         origin = (last.slab, last.after) if last and last.after else None
         target = (following.slab, following.before) if following and following.before else None
         hand_on(field, origin, target, number, field.slabs[0].slice_bytes // 4)
@@ -60,14 +61,7 @@ def complete_lines(field: Field) -> list[Place]:
     if slab.layout.times.stop < field.lattice.t:
         return []
     complete = slab.device.scratch("complete lines", slab.slice_bytes // 4)
-    slab.launch(
-        TIME_LINE,
-        slab.first_slices(),
-        links=slab.buffer.address,
-        before=last.before.address if last.before else None,
-        after=complete.address,
-        slices=slab.layout.slices,
-    )
+    _follow(slab, last.before, complete)
     return [(slab, complete)]
 
 
@@ -78,17 +72,11 @@ def _lines_of(slab: Slab, number: int, count: int) -> TimeLines:
     return TimeLines(slab, before, after)
 
 
-def _follow(lines: TimeLines) -> None:
-    slab = lines.slab
-    assert lines.after is not None
-    slab.launch(
-        TIME_LINE,
-        slab.first_slices(),
-        links=slab.buffer.address,
-        before=lines.before.address if lines.before else None,
-        after=lines.after.address,
-        slices=slab.layout.slices,
-    )
+def _follow(slab: Slab, before: Buffer | None, after: Buffer) -> None:
+    """Multiply the lines that arrive at a slab with its own."""
+    lines = {"before": before.address if before else None, "after": after.address}
+    links, slices = slab.buffer.address, slab.layout.slices
+    slab.launch(TIME_LINE, slab.first_slices(), links=links, **lines, slices=slices)
 
 
 def hand_on(

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from gauge_mc.errors import UsageError, not_written
-from gauge_mc.files.folders import make_folder, remove_empty
+from gauge_mc.files.input import make_folder, remove_empty
 
 STALE_SECONDS = 60.0
 """Age after which a temporary file that nobody holds is what a killed process has left."""
@@ -67,6 +67,12 @@ class FileKind:
             f"{path} is {there}, which {self.name} must not replace; choose another name, or "
             "remove it if it is not needed."
         )
+
+
+def write_file(path: Path, content: str | bytes, kind: FileKind | None = None) -> None:
+    """Write a file that appears complete and synced to disk, or not at all; see `replacing`."""
+    with replacing(path, kind=kind) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
 
 
 @contextmanager

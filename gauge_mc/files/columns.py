@@ -10,8 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.errors import DamagedError, GaugeError
+from gauge_mc.files.foreign import PROGRAM
 from gauge_mc.files.table import TableData
 from gauge_mc.options import Number
+from gauge_mc.results import documented, result_field
+
+
+@documented
+@dataclass(frozen=True)
+class Averages:
+    """Lattice averages of Re Tr / N, each in [-1, 1]."""
+
+    mean: float = result_field("Average over all plaquettes.")
+    spatial: float = result_field("Average over the plaquettes in spatial planes.")
+    temporal: float = result_field(
+        "Average over the plaquettes in planes that contain the time direction."
+    )
+    link_trace: float = result_field("Average over all links.")
+
 
 SWEEP = "sweep"
 """Name of the first column of every table, which counts updates."""
@@ -149,6 +165,8 @@ class TableColumns(tuple[Column, ...]):
     def check(self, table: TableData, source: str, what: str) -> None:
         """Refuse a table that lacks a column, or has words where there should be numbers.
 
+        Series of other programs may lack any column that is not an index.
+
         Parameters
         ----------
         table : TableData
@@ -165,7 +183,7 @@ class TableColumns(tuple[Column, ...]):
         """
         for one in (Column(SWEEP, int), *self):
             if one.name not in table.columns:
-                if one.optional:
+                if one.optional or (PROGRAM in table.header and not one.index):
                     continue
                 raise GaugeError(
                     f"{source} has no column '{one.name}': it is not a table of {what}."

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.errors import GaugeError
+from gauge_mc.errors import GaugeError, UnknownNameError
 from gauge_mc.libraries import load
+from gauge_mc.registry import in_words, nearest
 
 Columns = Mapping[str, NDArray[Any]]
 """The columns of a table by name, which have one row per record."""
@@ -41,8 +43,7 @@ def to_xarray(columns: Columns, header: Mapping[str, str]) -> Any:
             values[places] = column
             variables[name] = dimensions, values
     coordinates = {name: values for name, (values, _) in axes.items()}
-    xarray = load("xarray", "The conversion needs")
-    return xarray.Dataset(variables, coordinates, header)
+    return load("xarray", "The conversion needs").Dataset(variables, coordinates, header)
 
 
 def _rows(columns: Columns) -> int:
@@ -92,3 +93,71 @@ def html_table(names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     cells = ("".join(f"<td>{escape(str(cell))}</td>" for cell in row) for row in rows)
     body = "".join(f"<tr>{one}</tr>" for one in cells)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+K = TypeVar("K", str, int)
+V = TypeVar("V")
+
+
+class FileMapping(Mapping[K, V]):
+    """Files by name or number. Each is read anew whenever it is asked for.
+
+    Parameters
+    ----------
+    kind : str
+        Name of the kind, such as ``table``, for messages.
+    files : mapping of str or int to Path
+        Paths of the files.
+    read : callable
+        Function that reads one of them.
+    """
+
+    def __init__(self, kind: str, files: Mapping[K, Path], read: Callable[[Path], V]) -> None:
+        self._kind, self._read = kind, read
+        self._files: Mapping[K, Path] = files
+
+    def __getitem__(self, key: K) -> V:
+        """Read a file.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no such file; this is a `UsageError` and a `KeyError`.
+        GaugeError
+            If the file is damaged.
+        """
+        if key not in self._files:
+            raise unknown(self._kind, key, self._files)
+        return self._read(self._files[key])
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._files
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._files)
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def __repr__(self) -> str:
+        words: list[str] = [str(key) for key in self]
+        shown = words if len(words) <= 6 else [*words[:2], "…", words[-1]]
+        names = f": {in_words(shown)}" if self else ""
+        return f"<{len(self)} {self._kind}{'s' * (len(self) != 1)}{names}>"
+
+
+class SuggestingDict(dict[str, V]):
+    """A dictionary whose error for an unknown name suggests the nearest one."""
+
+    def __missing__(self, name: str) -> Any:
+        raise unknown("entry", name, self)
+
+
+def unknown(kind: str, key: str | int, known: Mapping[Any, object]) -> UnknownNameError:
+    """Return the error for an unknown name or number, with the nearest one."""
+    if not known:
+        return UnknownNameError(f"There is no {kind} '{key}', and no other either.")
+    if isinstance(key, int) and not isinstance(next(iter(known)), str):
+        close = min(known, key=lambda one: abs(one - key))
+        return UnknownNameError(f"There is no {kind} {key}; the nearest is {close}.")
+    return UnknownNameError(f"There is no {kind} '{key}'{nearest(str(key), map(str, known))}")

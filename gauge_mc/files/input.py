@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from io import BufferedReader
 from pathlib import Path
 
@@ -17,6 +19,50 @@ from gauge_mc.errors import (
     UnreadableError,
     UnsupportedError,
 )
+
+
+def may_be_made(folder: Path) -> bool:
+    """Return whether files can be written in a folder.
+
+    If necessary it is made, and removed again.
+    """
+    try:
+        made = make_folder(folder)
+    except OSError:
+        return False
+    ready = folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
+    remove_empty(made)
+    return ready
+
+
+def make_folder(path: Path) -> list[Path]:
+    """Make a folder with its parents, unless it exists; return those that were made, in order."""
+    missing = [one for one in (path, *path.parents) if not one.exists()]
+    made = []
+    for one in reversed(missing):
+        with suppress(FileExistsError):  # another process was faster
+            one.mkdir()
+            made.append(one)
+    return made
+
+
+def remove_empty(folders: Iterable[Path]) -> None:
+    """Remove those of the folders that are empty, the last one first."""
+    for folder in reversed([*folders]):
+        with suppress(OSError):
+            folder.rmdir()
+
+
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+"""A path, or several paths."""
+
+
+def paths_of(given: Paths | None) -> list[Path]:
+    """Return the paths that were given; none if it is None."""
+    if given is None:
+        return []
+    return [Path(given)] if isinstance(given, str | os.PathLike) else [*map(Path, given)]
+
 
 UNCHECKED = "GAUGE_MC_UNCHECKED"
 """Environment variable that is 1 if files without a checksum are to be read on purpose."""

@@ -3,9 +3,9 @@
 A table begins with a header of ``# key: value`` lines. A line with the names of the columns and the
 rows follow. Floats are written so that they read back bit for bit. The rows of a stored
 configuration follow a line ``# configuration NUMBER: FILE, DIGEST``, which says what was measured.
-A line ``# sources: DIGEST`` says which version of the program's sources made the rows after it. A
-table that is not being written ends with its seal, a line ``# sha256: …`` with the checksum of all
-bytes before it. The checksum is verified whenever the table is read.
+A line ``# made by: VERSION`` says that another version than before made the rows after it. A table
+that is not being written ends with its seal, a line ``# sha256: …`` with the checksum of all bytes
+before it. The checksum is verified whenever the table is read.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from gauge_mc.contexts import in_context
 from gauge_mc.errors import (
     DamagedError,
     GaugeError,
@@ -38,6 +39,7 @@ from gauge_mc.errors import (
     not_written,
 )
 from gauge_mc.files.atomic import refuse_link, replacing
+from gauge_mc.files.foreign import foreign_table, stated_lattice
 from gauge_mc.files.frames import to_html, to_pandas, to_xarray
 from gauge_mc.files.input import open_regular
 from gauge_mc.quoting import printable
@@ -64,11 +66,13 @@ SEAL = b"# sha256: "
 ORIGIN = re.compile(rb"# configuration ([0-9]{1,18}): (.*), ([^,]+)")
 """Form of the line before the rows of a stored configuration."""
 
-SOURCES = re.compile(rb"# sources: ([0-9a-f]{16}|unknown)")
-"""Form of the line before the rows that a version of the sources made."""
+MAKER = re.compile(rb"# made by: (.+)|# sources: (?:[0-9a-f]{16}|unknown)")
+"""Form of the line before rows that another version made than those before. Earlier versions wrote
+digests of sources, which say nothing any more.
+"""
 
-UNKNOWN_SOURCES = "unknown"
-"""Stands for the version of the sources if it is not known and follows one that is."""
+UNKNOWN = "unknown"
+"""Stands for a version that is not known, after rows of one that is."""
 
 
 @dataclass(frozen=True)
@@ -120,16 +124,15 @@ class TableData:
         versions do not.
     content : TableContent or None
         The bytes from which the table was read; None if it is part of a table.
-    sources : dict of int to str
-        Digests of the sources that made the rows, by the place of the first row that each of them
-        made. Rows before the first place are of unknown sources, as in tables of earlier versions.
+    makers : dict of int to str
+        Versions that made the rows, by the place of the first row that each of them made.
     """
 
     header: dict[str, str]
     columns: dict[str, np.ndarray]
     origins: dict[int, Origin] = field(default_factory=dict)
     content: TableContent | None = None
-    sources: dict[int, str] = field(default_factory=dict)
+    makers: dict[int, str] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> np.ndarray:
         if name not in self.columns:
@@ -224,6 +227,14 @@ class TableData:
             )
         return TableData(self.header, {name: one[later] for name, one in self.columns.items()})
 
+    def made_by_others(self, version: str) -> NDArray[np.bool_]:
+        """Return a mask of the rows that are known to be made by another version."""
+        mask = np.zeros(len(self), np.bool_)
+        places = [*self.makers, len(self)]
+        for maker, begin, end in zip(self.makers.values(), places, places[1:], strict=False):
+            mask[begin:end] = maker not in (version, UNKNOWN)
+        return mask
+
     def __repr__(self) -> str:
         what, names = self.header.get("observable", "table"), list(self.columns)
         more = f", … ({len(names)} columns)" if len(names) > SHOWN_COLUMNS else ""
@@ -242,12 +253,10 @@ class Table:
     path : Path
         CSV file.
     header : mapping of str to str
-        Header of a new file: observable, normalisation, units, group, beta, lattice, version.
+        Header of a new file: observable, normalisation, units, group, beta, lattice, version. The
+        version is written before further rows of a table that another one has begun.
     columns : sequence of str
         Names of the columns. The first column contains sweep numbers, which never decrease.
-    sources : str
-        Digest of the sources that make the rows; empty if it is unknown. It is written before the
-        first row, unless the rows before have the same one.
 
     Raises
     ------
@@ -257,17 +266,11 @@ class Table:
         If `path` is a link.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        header: Mapping[str, str],
-        columns: Sequence[str],
-        sources: str = "",
-    ) -> None:
-        self.path, self.sources = path, sources
+    def __init__(self, path: Path, header: Mapping[str, str], columns: Sequence[str]) -> None:
+        self.path, self.maker = path, header.get("version", UNKNOWN)
         refuse_link(path)
         if not path.exists():
-            _write(path, header, columns, (), seal=False)
+            write_table(path, header, columns, seal=False)
         layout = _TableLayout.of(path)
         if layout.names != list(columns):
             raise GaugeError(
@@ -277,7 +280,7 @@ class Table:
         with self._writing():
             self._fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
         self._size, self._begun, self._columns = layout.content.size, False, list(columns)
-        self._stated = _last_sources(layout.lines)
+        self._stated = _last_maker(layout.header, layout.lines)
 
     def append(self, rows: Iterable[Sequence[Value]], origin: Origin | None = None) -> None:
         """Append rows in one write.
@@ -334,13 +337,12 @@ class Table:
         )
 
     def _append_rows(self, rows: bytes) -> None:
-        """Append rows, after the version of their sources if that differs from the one before."""
-        sources = self.sources or (self._stated and UNKNOWN_SOURCES)
-        if rows and sources != self._stated:
-            rows = f"# sources: {sources}\n".encode() + rows
+        """Append rows, after the version that makes them if that differs from the one before."""
+        if rows and self.maker != self._stated:
+            rows = f"# made by: {self.maker}\n".encode() + rows
         self._append(rows)
         if rows:
-            self._stated = sources
+            self._stated = self.maker
 
     def _append(self, data: bytes) -> None:
         with self._writing():
@@ -379,7 +381,7 @@ class Table:
             )
         begin = layout.places[kept - 1] + 1 if kept else 0
         dropped = sum(len(line) + 1 for line in layout.lines[begin:])
-        self._stated = _last_sources(layout.lines[:begin])
+        self._stated = _last_maker(layout.header, layout.lines[:begin])
         if dropped:
             with self._writing():
                 self._begin()
@@ -428,8 +430,9 @@ def write_table(
     header: Mapping[str, str],
     columns: Sequence[str],
     rows: Iterable[Sequence[Value]] = (),
+    seal: bool = True,
 ) -> None:
-    """Write a complete table, which appears at once or not at all.
+    """Write a table, which appears at once or not at all.
 
     Parameters
     ----------
@@ -439,24 +442,38 @@ def write_table(
         Header and names of the columns; see `Table`.
     rows : iterable of sequences
         Rows; see `Table.append`.
+    seal : bool
+        Whether the table is complete, so that its checksum follows.
 
     Raises
     ------
     GaugeError
         If the table cannot be written.
     """
-    _write(path, header, columns, rows, seal=True)
+    lines = [f"# {_word(key)}: {_word(value)}" for key, value in header.items()]
+    records = (",".join(map(_format, row)) for row in rows)
+    data = "\n".join([*lines, ",".join(columns), *records, ""]).encode()
+    if seal:
+        data += SEAL + hashlib.sha256(data).hexdigest().encode() + b"\n"
+    with replacing(path) as file:
+        file.write(data)
 
 
-def read_table(path: str | Path, text: Collection[str] = ("path",)) -> TableData:
+def read_table(
+    path: str | Path, text: Collection[str] = ("path",), lattice: str | None = None
+) -> TableData:
     """Read a table. If another process is writing it, it is read up to its last complete row.
+
+    It may also be a series of another program; see `gauge_mc.files.foreign`.
 
     Parameters
     ----------
     path : str or Path
-        CSV file.
+        CSV file, or a series of another program.
     text : collection of str
         Names of columns that are kept as strings even if they look like numbers.
+    lattice : str, optional
+        Extents of the lattice, such as ``24x24x24x48``, for a series that does not state them.
 
     Returns
     -------
@@ -468,7 +485,8 @@ def read_table(path: str | Path, text: Collection[str] = ("path",)) -> TableData
     GaugeError
         If the file does not exist, is not a table or is damaged. The message names the line.
     """
-    found = _kept_table(path, text)
+    with stated_lattice(lattice):
+        found = _kept_table(path, text)
     noted = _noted_tables.get()
     if noted is not None:
         noted[Path(path)] = found
@@ -498,39 +516,32 @@ _kept_tables: ContextVar[dict[tuple[object, ...], TableData] | None] = ContextVa
 """Tables that have been read within `each_table_once`."""
 
 
-@contextlib.contextmanager
-def each_table_once() -> Iterator[None]:
+def each_table_once() -> contextlib.AbstractContextManager[object]:
     """Let `read_table` read a table that has not changed only once in a context.
 
     The columns of such tables cannot be changed.
     """
-    token = _kept_tables.set({})
-    try:
-        yield
-    finally:
-        _kept_tables.reset(token)
+    return in_context(_kept_tables, {})
 
 
 _noted_tables: ContextVar[dict[Path, TableData] | None] = ContextVar("noted_tables", default=None)
 """Tables that have been read within `noted_tables`."""
 
 
-@contextlib.contextmanager
-def noted_tables() -> Iterator[dict[Path, TableData]]:
+def noted_tables() -> contextlib.AbstractContextManager[dict[Path, TableData]]:
     """Note the tables that `read_table` reads in a context, by their paths."""
-    found: dict[Path, TableData] = {}
-    token = _noted_tables.set(found)
-    try:
-        yield found
-    finally:
-        _noted_tables.reset(token)
+    return in_context(_noted_tables, {})
 
 
 def _read_table(path: str | Path, text: Collection[str]) -> TableData:
     """Read a table; see `read_table`."""
+    if foreign := foreign_table(Path(path)):
+        table, data = foreign
+        content = TableContent(len(data), hashlib.sha256(data).hexdigest())
+        return TableData(table.header, table.columns, content=content)
     layout = _TableLayout.of(Path(path))
     columns = _columns(path, layout.names, layout.rows, layout.numbers, text)
-    return TableData(layout.header, columns, layout.origins, layout.content, layout.sources)
+    return TableData(layout.header, columns, layout.origins, layout.content, layout.makers)
 
 
 def _columns(
@@ -609,12 +620,7 @@ class TableTail:
 
     def _begin(self, file: BufferedReader, size: int) -> None:
         """Read the heading, and find the place from which rows are read."""
-        heading = []
-        for line in file:
-            heading.append(line.removesuffix(b"\n"))
-            if not line.startswith(b"#"):
-                break
-        self._header, self._names = _parse_heading(self.path, heading)
+        self._header, self._names = _read_heading(self.path, file)
         self._columns: dict[str, np.ndarray] = {}
         self._rows, self._end = 0, file.tell()
         if size - self._end > MOST_TAIL:
@@ -630,12 +636,19 @@ def read_heading(path: Path) -> tuple[dict[str, str], list[str]]:
     GaugeError
         If the file does not exist or is not a table.
     """
-    lines = []
+    if foreign := foreign_table(path):
+        return foreign[0].header, [*foreign[0].columns]
     with _opened(path) as file:
-        for line in file:
-            lines.append(line.removesuffix(b"\n"))
-            if not line.startswith(b"#"):
-                break
+        return _read_heading(path, file)
+
+
+def _read_heading(path: Path, file: BufferedReader) -> tuple[dict[str, str], list[str]]:
+    """Read the lines up to the one with the names of the columns."""
+    lines = []
+    for line in file:
+        lines.append(line.removesuffix(b"\n"))
+        if not line.startswith(b"#"):
+            break
     return _parse_heading(path, lines)
 
 
@@ -653,8 +666,8 @@ class _TableLayout:
     """Places of the rows among these lines."""
     origins: dict[int, Origin]
     """Stored configurations by number."""
-    sources: dict[int, str]
-    """Digests of sources by the place of the first row that they made."""
+    makers: dict[int, str]
+    """Versions by the place of the first row that they made."""
     first: int
     """Number of the first of these lines, counted from 1."""
     content: TableContent
@@ -680,7 +693,7 @@ class _TableLayout:
         first = sum(1 for _ in _comments(lines)) + 1
         body = lines[first:]
         origins: dict[int, Origin] = {}
-        sources: dict[int, str] = {}
+        makers = {0: header["version"]} if "version" in header else {}
         places: list[int] = []
         for place, line in enumerate(body):
             comment = line.startswith(b"#")
@@ -688,20 +701,21 @@ class _TableLayout:
                 origins[int(match[1])] = Origin(
                     match[2].decode(errors="replace"), match[3].decode()
                 )
-            elif comment and (match := SOURCES.fullmatch(line)):
-                sources[len(places)] = match[1].decode()
+            elif comment and (match := MAKER.fullmatch(line)):
+                if match[1]:
+                    makers[len(places)] = match[1].decode(errors="replace")
             else:
                 places.append(place)
-        sources.pop(len(places), None)  # no row follows
-        return cls(header, names, body, places, origins, sources, first + 1, content)
+        makers.pop(len(places), None)  # no row follows
+        return cls(header, names, body, places, origins, makers, first + 1, content)
 
 
-def _last_sources(lines: Sequence[bytes]) -> str:
-    """Return the last digest of sources that lines of a table state; empty if there is none."""
+def _last_maker(header: Mapping[str, str], lines: Sequence[bytes]) -> str:
+    """Return the version that made the last rows, as lines or the header of a table state."""
     for line in reversed(lines):
-        if line.startswith(b"#") and (match := SOURCES.fullmatch(line)):
-            return match[1].decode()
-    return ""
+        if line.startswith(b"#") and (match := MAKER.fullmatch(line)) and match[1]:
+            return match[1].decode(errors="replace")
+    return header.get("version", UNKNOWN)
 
 
 def _comments(lines: Sequence[bytes]) -> Iterator[bytes]:
@@ -767,22 +781,6 @@ def compare_content(path: Path, content: TableContent) -> ContentMatch:
     *rows, _ = data[content.size :].split(b"\n")
     same = not [row for row in rows if not row.startswith(SEAL)]
     return ContentMatch.SAME if same else ContentMatch.GROWN
-
-
-def _write(
-    path: Path,
-    header: Mapping[str, str],
-    columns: Sequence[str],
-    rows: Iterable[Sequence[Value]],
-    seal: bool,
-) -> None:
-    lines = [f"# {_word(key)}: {_word(value)}" for key, value in header.items()]
-    records = (",".join(map(_format, row)) for row in rows)
-    data = "\n".join([*lines, ",".join(columns), *records, ""]).encode()
-    if seal:
-        data += SEAL + hashlib.sha256(data).hexdigest().encode() + b"\n"
-    with replacing(path) as file:
-        file.write(data)
 
 
 def _word(text: object) -> str:

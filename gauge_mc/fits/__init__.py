@@ -1,7 +1,7 @@
 """Fits, which determine physical quantities from the tables of a run.
 
-Each fit has a module of its name, with a subclass of `Fit` that is registered in `FITS`. Its result
-is written to a JSON file in the folder of the table.
+Each fit is a subclass of `Fit` that is registered in `FITS`. Its result is written to a JSON file
+in the folder of the table.
 """
 
 from __future__ import annotations
@@ -9,16 +9,21 @@ from __future__ import annotations
 import json
 import os
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import KW_ONLY, asdict, dataclass, replace
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, Unpack
 
 from gauge_mc.actions import ANISOTROPY
-from gauge_mc.analysis.timeseries.gamma_method import MIN_CONFIGURATIONS
+from gauge_mc.analysis.table_series import OF_A_CHAIN
+from gauge_mc.analysis.timeseries.estimates import MIN_CONFIGURATIONS
 from gauge_mc.arguments import checks_types
+from gauge_mc.arrays import Array, Integers
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.files.atomic import replacing
+from gauge_mc.files.atomic import write_file
+from gauge_mc.files.foreign import PROGRAM, stated_lattice
 from gauge_mc.files.table import noted_tables, read_heading
 from gauge_mc.fits.shared.files import (
     CHOSEN,
@@ -27,62 +32,57 @@ from gauge_mc.fits.shared.files import (
     RESULT,
     SAMPLING,
     STARTS,
+    FittedTable,
+    find_table_by_columns,
+    fitted_tables,
+    sampling_cautions,
+    tables_of_chains,
     without_nan,
 )
-from gauge_mc.fits.shared.fitted_tables import FittedTable, fitted_tables, sampling_cautions
+from gauge_mc.fits.shared.goals import Goal
 from gauge_mc.fits.shared.quoted import WORD, QuotedNumber, result_line
-from gauge_mc.fits.shared.tables import find_table_by_columns, tables_of_chains
 from gauge_mc.options import Option, check_options
-from gauge_mc.registry import QUANTITIES, Registry
-from gauge_mc.results import DECLARED, documented, result_field
+from gauge_mc.registry import Registry
+from gauge_mc.results import documented, result_field
 from gauge_mc.run.directory import missing_run
-from gauge_mc.run.starts import StartComparison, compared_starts
 from gauge_mc.run.thermalisation import (
     AUTO,
     SKIP,
+    StartComparison,
     Thermalisation,
+    compared_starts,
     found_below,
     found_thermalisation,
     sentences_of,
 )
-from gauge_mc.scans.scan import newest_scan
-from gauge_mc.scans.targets import named_or_newest, runs_of
+from gauge_mc.scans.scan import named_or_newest, newest_scan, runs_of
 from gauge_mc.signatures import with_options
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
     from gauge_mc.keywords import FitKeywords
+
+Content = TypeVar("Content", bound="DataclassInstance")
 
 
 @dataclass(frozen=True, repr=False)
 class FitResult(ABC):
     """The result of a fit."""
 
-    thermalisation: Sequence[Thermalisation] = field(
-        default=(),
-        kw_only=True,
-        metadata={DECLARED: {"help": "Updates that ``--skip auto`` has left out of each run."}},
+    _: KW_ONLY
+    thermalisation: Sequence[Thermalisation] = result_field(
+        "Updates that ``--skip auto`` has left out of each run.", ()
     )
-    starts: StartComparison | None = field(
-        default=None,
-        kw_only=True,
-        metadata={DECLARED: {"help": "Comparison with a chain from another start, if any."}},
+    starts: StartComparison | None = result_field(
+        "Comparison with a chain from another start, if any.", None
     )
-    tables: Sequence[FittedTable] = field(
-        default=(),
-        kw_only=True,
-        metadata={DECLARED: {"help": "The tables from which it was made; none for scans."}},
+    tables: Sequence[FittedTable] = result_field(
+        "The tables from which it was made; none for scans.", ()
     )
-
-    sampling: Sequence[str] = field(
-        default=(),
-        kw_only=True,
-        metadata={DECLARED: {"help": "Cautions about which configurations were measured."}},
-    )
-
-    options: Mapping[str, Any] = field(
-        default_factory=dict,
-        kw_only=True,
-        metadata={DECLARED: {"help": "The options of the fit that were given, by name."}},
+    sampling: Sequence[str] = result_field("Cautions about which configurations were measured.", ())
+    options: Mapping[str, Any] = result_field(
+        "The options of the fit that were given, by name.", dict
     )
 
     @abstractmethod
@@ -96,6 +96,14 @@ class FitResult(ABC):
     @abstractmethod
     def quoted(self) -> Sequence[QuotedNumber]:
         """Return the few numbers that one quotes; those that are not known may be NaN."""
+
+    def histories(self) -> Mapping[str, tuple[Integers, Array]]:
+        """Return linearised time series of quoted numbers, by their names; none if none are kept.
+
+        Each is the numbers of the updates of its configurations, those of one chain after those of
+        another, and the series, whose mean is the number; both of shape (configurations,).
+        """
+        return {}
 
     def unquoted(self) -> str:
         """Return why there is no number that one can quote, as a clause."""
@@ -131,14 +139,16 @@ class FitResult(ABC):
     def whole_report(self) -> list[Any]:
         """Return `report`, and what was left out of the runs if the program has chosen it."""
         said = sentences_of(self.thermalisation)
+        chains = {Path(table.file).parent for table in self.tables}
+        if len(chains) > 1:
+            said.insert(0, f"{len(chains)} chains of one ensemble are joined.")
         if self.starts:
             said.append(self.starts.sentence)
         return [*self.report(), *said, *self.sampling]
 
     def _repr_html_(self) -> str:
         """Return the whole report as HTML, for notebooks."""
-        from gauge_mc.reports.markup import joined
-        from gauge_mc.reports.rich_html import as_html, further_as_html
+        from gauge_mc.reports.markup import as_html, further_as_html, joined
 
         shown = [self.result_line, *self.whole_report()]
         further = further_as_html(self.further_report())
@@ -170,8 +180,23 @@ class FitResult(ABC):
             If something else than the result of a fit is there.
         """
         text = json.dumps(without_nan(self.document()), indent=1, ensure_ascii=False)
-        with replacing(path, kind=RESULT) as file:
-            file.write(text.encode() + b"\n")
+        write_file(path, f"{text}\n", RESULT)
+
+
+@dataclass(frozen=True, repr=False)
+class DataResult(FitResult, Generic[Content]):
+    """The result of a fit whose values are the fields of a data class."""
+
+    observable: ClassVar[str]
+    """Name of the numbers, in words."""
+    units: ClassVar[str]
+    """Their units, in words."""
+    found: Content
+    """The data class."""
+
+    def values(self) -> dict[str, Any]:
+        """Return the result as plain values, for JSON."""
+        return {"observable": self.observable, "units": self.units, **asdict(self.found)}
 
 
 @documented
@@ -228,13 +253,18 @@ class Fit(ABC):
 
     of_scans: ClassVar[bool] = False
     """Whether it fits the runs of a scan, or of any folder of runs, together. `carry_out` then
-    takes this folder instead of a table, and the result is written into it.
+    takes this folder alone instead of tables, and the result is written into it.
     """
 
-    joins_chains: ClassVar[bool] = False
-    """Whether it fits the runs in a folder together, as Markov chains of one ensemble.
-    `carry_out_chains` then takes their tables, and the result is written into the folder.
+    of_several: ClassVar[bool] = False
+    """Whether it fits all targets together, which are runs at several lattice spacings, or folders
+    of them. The result of several is written into the current folder.
     """
+    goals: ClassVar[tuple[Goal, ...]] = ()
+    """The numbers that ``gauge-mc determine`` can aim at, which share the runs that they need."""
+
+    joins: ClassVar[bool] = True
+    """Whether it can fit the tables of several Markov chains of one ensemble together."""
 
     def check_anisotropy(self, table: Path) -> None:
         """Refuse a table of an anisotropic ensemble if equal spacings are assumed.
@@ -253,15 +283,16 @@ class Fit(ABC):
             )
 
     @abstractmethod
-    def carry_out(self, table: Path, **options: Any) -> FitResult:
-        """Fit the content of a table.
+    def carry_out(self, tables: Sequence[Path], **options: Any) -> FitResult:
+        """Fit the content of a table, or of those of all chains of an ensemble together.
 
         Parameters
         ----------
-        table : Path
-            File of the table, or the folder of the runs; see `of_scans`.
+        tables : sequence of Path
+            Files of the tables, one for each chain, or the folder of the runs; see `of_scans`.
         **options : object
-            The options that were given, by name. `fit_all` has checked their names and types.
+            The options that were given, by name. `fit_all` has checked their names and types. The
+            last update that is left out may be one for each chain.
 
         Raises
         ------
@@ -270,23 +301,6 @@ class Fit(ABC):
         GaugeError
             If the table is damaged or contains too little data.
         """
-
-    def carry_out_chains(self, tables: Sequence[Path], **options: Any) -> FitResult:
-        """Fit the tables of several chains of one ensemble together; see `joins_chains`.
-
-        Parameters
-        ----------
-        tables : sequence of Path
-            Files of the tables.
-        **options : object
-            See `carry_out`.
-
-        Raises
-        ------
-        UsageError, GaugeError
-            See `carry_out`, or if the chains do not belong together.
-        """
-        raise NotImplementedError
 
     def find_table(self, folder: Path, options: Mapping[str, Any]) -> Path:
         """Return the table of a run that is to be fitted with the given options.
@@ -309,28 +323,35 @@ class Fit(ABC):
         return f"{file.stem}{result.tag}{file.suffix}"
 
 
-FITS: Registry[Fit] = Registry("fit", __name__, Fit, rooms=QUANTITIES)
+FITS: Registry[Fit] = Registry("fit", __name__, Fit)
 
 
 @with_options(lambda: ((name, one.options) for name, one in FITS.items()))
 @checks_types
 def fit(
     what: str,
-    run: str | os.PathLike[str] | None = None,
+    run: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
     output: str | os.PathLike[str] | None = None,
+    separate: bool = False,
+    lattice: str | None = None,
     **options: Unpack[FitKeywords],
 ) -> FitResult:
-    """Fit the table of a run, and write the result to a file in the folder of the table.
+    """Fit the table of a run, or those of the chains of an ensemble, and write the result.
 
     Parameters
     ----------
     what : str
         Name of the fit.
-    run : path, optional
-        A run directory, a result of `gauge_mc.generate`, or the file of a table; a scan for fits of
-        scans; a folder of chains for fits that join them. By default the newest one in ``runs/``.
+    run : path or sequence of path, optional
+        A run directory, a result of `gauge_mc.generate`, the file of a table or of a series of
+        another program, or a folder of chains of one ensemble; a scan for fits of scans; or several
+        of these that are fitted together. By default the newest one in ``runs/``.
     output : path, optional
-        File of the result; by default it is in the folder of the table.
+        File of the result; by default it is in the folder of the table or of the chains.
+    separate : bool
+        Whether chains of one ensemble are not joined.
+    lattice : str, optional
+        Extents of the lattice, for a series of another program that does not state them.
     **options : object
         Options of the fit, by name.
 
@@ -346,14 +367,17 @@ def fit(
     GaugeError
         If the table is damaged or contains too little data, or the result cannot be written.
     """
-    targets = [] if run is None else [Path(run)]
-    every = fitted_targets(FITS[what], targets)
+    several = [run] if isinstance(run, str | os.PathLike) else run or []
+    targets = [*map(Path, several)]
+    with stated_lattice(lattice):
+        every = ensembles_of(FITS[what], targets, options, separate)
     if len(every) > 1:
         raise UsageError(
-            f"{run or 'The newest ensemble'} consists of {len(every)} runs; fit them one by one, "
-            f"such as {every[0]}."
+            f"{run or 'The newest ensemble'} consists of {len(every)} runs or ensembles; fit them "
+            f"one by one, such as {every[0].runs[0]}."
         )
-    return next(fit_all(what, targets, options, None if output is None else Path(output)))[0]
+    file = None if output is None else Path(output)
+    return next(fit_all(what, targets, options, file, separate, lattice))[0]
 
 
 def fit_all(
@@ -361,44 +385,115 @@ def fit_all(
     targets: Sequence[Path],
     options: Mapping[str, Any],
     output: Path | None = None,
+    separate: bool = False,
+    lattice: str | None = None,
 ) -> Iterator[tuple[FitResult, Path]]:
-    """Fit several runs or tables, and yield each result with the path of its file.
+    """Fit several ensembles, and yield each result with the path of its file.
 
-    Parameters and errors are those of `fit`. Without targets the newest run is
-    fitted, or all chains of its ensemble, or all runs of the newest scan.
+    Parameters and errors are those of `fit`. Chains of one ensemble are fitted together unless they
+    are to be separate. Without targets the newest run is fitted, with all chains of its ensemble,
+    or all runs of the newest scan.
     """
     chosen = FITS[what]
     given = check_options(chosen.options, options, f"fit {what}")
-    every = fitted_targets(chosen, targets)
+    with stated_lattice(lattice):
+        every = ensembles_of(chosen, targets, given, separate)
     if output and len(every) > 1:
         raise UsageError("--output names one file, but there are several runs; leave it out.")
     if output:
         RESULT.check(output)
-    for target in every:
-        result, folder = result_of(chosen, target, given)
-        path = output or folder / chosen.file_of(result)
+    for ensemble in every:
+        with stated_lattice(lattice):
+            result = result_of(chosen, ensemble, given)
+        path = output or ensemble.file_of(chosen.file_of(result))
         result.write(path)
         yield result, path
 
 
-def fitted_targets(chosen: Fit, targets: Sequence[Path]) -> list[Path]:
-    """Return the runs, tables or folders that are fitted, each by itself; see `fit`."""
+JOINED = "_chains"
+"""End of the name of the file of a joint result in the folder of the first of several chains."""
+
+
+@dataclass(frozen=True)
+class FittedEnsemble:
+    """The runs or tables that are fitted together: one, or the chains of an ensemble.
+
+    Attributes
+    ----------
+    runs : list of Path
+        Run directories or files of tables; for fits of scans the folder of the runs.
+    folder : Path or None
+        The folder of these chains alone that was named, if any.
+    """
+
+    runs: list[Path]
+    folder: Path | None = None
+
+    @property
+    def place(self) -> Path:
+        """The folder to which the result belongs."""
+        first = self.runs[0]
+        return self.folder or (first if first.is_dir() else first.parent)
+
+    def file_of(self, name: str) -> Path:
+        """Return the path of a result with the given name of its file."""
+        file = Path(name)
+        ending = "" if self.folder or len(self.runs) == 1 else JOINED
+        return self.place / f"{file.stem}{ending}{file.suffix}"
+
+
+def ensembles_of(
+    chosen: Fit, targets: Sequence[Path], given: Mapping[str, Any], separate: bool = False
+) -> list[FittedEnsemble]:
+    """Return what is fitted together; see `fit_all`.
+
+    Tables belong to one ensemble if their headers state the same lattice and all other parameters
+    but those of a chain. Tables of the same chain, such as copies, are never joined.
+    """
+    if chosen.of_several and len(targets) > 1:
+        return [FittedEnsemble([*targets], Path())]
     if chosen.of_scans:
-        return [*targets] or [newest_scan().path]
-    if chosen.joins_chains and targets:
-        return [*targets]
-    return runs_of(named_or_newest(targets))
+        return [FittedEnsemble([one]) for one in targets or [newest_scan().path]]
+    every = [(target, _runs_in(chosen, target)) for target in named_or_newest(targets)]
+    groups: dict[object, list[Path]] = {}
+    members: Counter[object] = Counter()
+    for run in chain.from_iterable(runs for _, runs in every):
+        key = _member(chosen, run, given) if chosen.joins and not separate else (run, run)
+        groups.setdefault((key[0], members[key]), []).append(run)
+        members[key] += 1
+    folders = {tuple(runs): target for target, runs in every if len(runs) > 1}
+    return [FittedEnsemble(runs, folders.get(tuple(runs))) for runs in groups.values()]
 
 
-def result_of(chosen: Fit, target: Path, given: Mapping[str, Any]) -> tuple[FitResult, Path]:
-    """Return the result of a fit, and the folder to which it belongs, without writing anything.
+def _runs_in(chosen: Fit, target: Path) -> list[Path]:
+    """Return the runs of a scan or folder, or the tables of its subfolders, or else the target."""
+    runs = runs_of([target])
+    return runs if runs != [target] else tables_of_chains(target, chosen.columns) or runs
+
+
+def _member(chosen: Fit, run: Path, given: Mapping[str, Any]) -> tuple[object, object]:
+    """Return what identifies the ensemble of a run or table, and what its chain; else the run."""
+    try:
+        table = chosen.find_table(run, given) if run.is_dir() else run
+        header = read_heading(table)[0]
+    except GaugeError:  # which is raised again when it is fitted
+        return run, run
+    if "lattice" not in header or PROGRAM in header:  # whose coupling is not known
+        return run, run
+    shared = frozenset(header.items() - {(key, header.get(key)) for key in OF_A_CHAIN})
+    seed, start = (header.get(key) for key in OF_A_CHAIN[:2])
+    return shared, (seed, start) if seed else table.parent.resolve()
+
+
+def result_of(chosen: Fit, ensemble: FittedEnsemble, given: Mapping[str, Any]) -> FitResult:
+    """Return the result of a fit without writing anything.
 
     Parameters
     ----------
     chosen : Fit
         The fit.
-    target : Path
-        A run directory or the file of a table, or the folder of runs for fits of scans.
+    ensemble : FittedEnsemble
+        The runs or tables that are fitted.
     given : mapping of str to object
         Options that `check_options` has returned.
 
@@ -407,48 +502,49 @@ def result_of(chosen: Fit, target: Path, given: Mapping[str, Any]) -> tuple[FitR
     UsageError, GaugeError
         See `fit`.
     """
-    result, folder = (_of_runs if chosen.of_scans else _of_table)(chosen, target, given)
-    return replace(result, options=given), folder
+    if chosen.of_scans:
+        result = _of_runs(chosen, ensemble.runs, given)
+    else:
+        result = _of_tables(chosen, ensemble, given)
+    return replace(result, options=given)
 
 
-def _of_table(chosen: Fit, target: Path, given: Mapping[str, Any]) -> tuple[FitResult, Path]:
-    """Return the result of a fit to one table, with the folder of the table.
-
-    The tables may be several ones of chains in a folder; see `Fit.joins_chains`.
-    """
-    if chosen.joins_chains and (tables := tables_of_chains(target, chosen.columns)):
-        for one in tables:
-            chosen.check_anisotropy(one)
-        with noted_tables() as read:
-            result = chosen.carry_out_chains(tables, **given)
-        chains = [one.parent for one in tables] if given.get(SKIP.name) == AUTO else []
-        left_out = [*map(found_thermalisation, chains)]
-        fitted = fitted_tables(read, target)
-        said = sampling_cautions(read, 0 if chains else given.get(SKIP.name, 0))
-        return replace(result, thermalisation=left_out, tables=fitted, sampling=said), target
-    if not target.exists():
-        raise missing_run(target)
-    table = chosen.find_table(target, given) if target.is_dir() else target
-    chosen.check_anisotropy(table)
-    found = [found_thermalisation(table.parent)] if given.get(SKIP.name) == AUTO else []
-    numbers = {**given, SKIP.name: found[0].update} if found else given
-    starts = None if found else compared_starts(table.parent)
+def _of_tables(chosen: Fit, ensemble: FittedEnsemble, given: Mapping[str, Any]) -> FitResult:
+    """Return the result of a fit to a table, or to those of the chains of an ensemble."""
+    runs = ensemble.runs
+    for run in runs:
+        if not run.exists():
+            raise missing_run(run)
+    tables = [chosen.find_table(run, given) if run.is_dir() else run for run in runs]
+    for table in tables:
+        chosen.check_anisotropy(table)
+    skip = given.get(SKIP.name, 0)
+    found = [found_thermalisation(table.parent) for table in tables] if skip == AUTO else []
+    skips = [cut.update for cut in found] or [skip] * len(tables)
+    numbers: dict[str, Any] = {**given}
+    if found:
+        numbers[SKIP.name] = skips[0] if len(skips) == 1 else tuple(skips)
+    starts = None if found else compared_starts(tables[0].parent)
     with noted_tables() as read:
-        result = chosen.carry_out(table, **numbers)
-    fitted = fitted_tables(read, table.parent)
-    said = sampling_cautions(read, numbers.get(SKIP.name, 0))
-    made = replace(result, thermalisation=found, starts=starts, tables=fitted, sampling=said)
-    return made, table.parent
+        result = chosen.carry_out(tables, **numbers)
+    return replace(
+        result,
+        thermalisation=found,
+        starts=starts,
+        tables=fitted_tables(read, ensemble.place),
+        sampling=sampling_cautions(read, dict(zip(tables, skips, strict=True))),
+    )
 
 
-def _of_runs(chosen: Fit, target: Path, given: Mapping[str, Any]) -> tuple[FitResult, Path]:
-    """Return the result of a fit to a folder of runs, with this folder."""
-    if not target.is_dir():
-        raise UsageError(
-            f"fit {chosen.name} needs the folder of a scan or of several runs, and {target} is "
-            "none; name one."
-        )
-    result = chosen.carry_out(target, **given)
+def _of_runs(chosen: Fit, targets: Sequence[Path], given: Mapping[str, Any]) -> FitResult:
+    """Return the result of a fit to a folder of runs, or to several; see `Fit.of_several`."""
+    for target in targets:
+        if not target.is_dir():
+            raise UsageError(
+                f"fit {chosen.name} needs the folder of a scan or of several runs, and {target} is "
+                "none; name one."
+            )
+    result = chosen.carry_out(targets, **given)
     if given.get(SKIP.name) != AUTO:
-        return result, target
-    return replace(result, thermalisation=found_below(target)), target
+        return result
+    return replace(result, thermalisation=found_below(targets[0]))

@@ -1,12 +1,11 @@
 """Formats of configuration files.
 
-Each format has a module of its name, with a subclass of `Format` that is registered in `FORMATS`.
-It describes how the links are stored; kernels convert them and compute checksums.
+Each format is a subclass of `Format` that is registered in `FORMATS`. It describes how the links
+are stored; kernels convert them and compute checksums.
 """
 
 from __future__ import annotations
 
-import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -14,15 +13,16 @@ from pathlib import Path
 from typing import BinaryIO, ClassVar
 
 from gauge_mc import defaults
+from gauge_mc.devices.kernels import REAL_BYTES
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import NoMemoryError, UnsupportedError, UsageError
-from gauge_mc.files.averages import Averages
+from gauge_mc.files.columns import Averages
 from gauge_mc.files.input import InputFile
 from gauge_mc.groups import GROUPS, Group, special_unitary
 from gauge_mc.registry import Registry, in_words
-from gauge_mc.storage.header import Header, Reader
+from gauge_mc.storage.header import Reader
+from gauge_mc.storage.links import Checksums, LinkSums, StoredLinks
 from gauge_mc.storage.links import LinkSource as LinkSource
-from gauge_mc.storage.links import StoredLinks
 
 HEAD_BYTES = 64
 """Number of leading bytes by which formats recognise their files. The longest signature, that of
@@ -34,6 +34,9 @@ STATES_NOTHING = (
     "which writes a file that states them"
 )
 """Reason why a file cannot be read whose lattice and group are not known."""
+
+NO_CHECKSUM = "it has no checksum, so its links were not verified with one"
+"""Warning about a file whose format or version has no checksum."""
 
 WORKING_SLICES = 13
 """Memory for reading, checking and converting a file, in time slices of complex128 links: up to
@@ -60,8 +63,15 @@ class Format(ABC):
     signed: ClassVar[bool] = True
     """True if files begin with a signature that identifies them with certainty."""
 
+    only: ClassVar[tuple[str, str] | None] = None
+    """Name of the group and the precision of all files, if they can have no others."""
     odd_extents: ClassVar[bool] = False
     """Whether files of lattices with odd extents can be written."""
+
+    byte_order: ClassVar[str] = ">"
+    """Byte order of written files, ``>`` or ``<``."""
+    checksums: ClassVar[frozenset[str]] = frozenset()
+    """Checksums that files state; see `StoredLinks`."""
 
     @abstractmethod
     def recognises(self, head: bytes) -> bool:
@@ -99,16 +109,29 @@ class Format(ABC):
 
     def refusal(self, group: Group, precision: str) -> str | None:
         """Return why the format cannot store a group in a precision, or None if it can."""
+        if self.only:
+            name, width = self.only
+            other = f"{group.label} in {precision} precision"
+            only = f"{self.title} files store {GROUPS[name].label} in {width} precision"
+            return None if (group.name, precision) == self.only else f"{only}, not {other}"
         if self.names_group or group.name == special_unitary(group.colours):
             return None
         return f"{self.title} files store links of SU(N) only, not of {group.label}"
 
     def stored(self, lattice: Lattice, group: Group, precision: str) -> StoredLinks:
-        """Return how written files store the links."""
+        """Return how written files store the links: all rows of all links, by site."""
+        dtype = f"{self.byte_order}f{REAL_BYTES[precision]}"
+        return StoredLinks(lattice, group, dtype, checksums=self.checksums)
+
+    def header(self, stored: StoredLinks, provenance: Mapping[str, str], sums: LinkSums) -> bytes:
+        """Return the header of a file, whose length does not depend on checksums and averages.
+
+        Only a format that writes its files in another way, by `write`, does not need it.
+        """
         raise NotImplementedError
 
     def write(self, out: BinaryIO, source: LinkSource, provenance: Mapping[str, str]) -> None:
-        """Write a configuration.
+        """Write a configuration: a header, and the links.
 
         Parameters
         ----------
@@ -119,7 +142,11 @@ class Format(ABC):
         provenance : mapping of str to str
             Free text fields; see `gauge_mc.Field.save`.
         """
-        raise NotImplementedError
+        unknown = Checksums(), Averages(0.0, 0.0, 0.0, 0.0)
+        out.write(self.header(source.stored, provenance, unknown))
+        sums = source.store(out)
+        out.seek(0)
+        out.write(self.header(source.stored, provenance, sums))
 
     def fields(self, path: Path) -> Mapping[str, str]:
         """Return the fields of the provenance that are derived from the name of a file."""
@@ -172,9 +199,13 @@ def read_header(file: InputFile, stated: tuple[Lattice, Group] | None = None) ->
     DamagedError
         If its header is damaged or does not agree with its size.
     """
-    if one := _format_of(file):
-        reader = one.read_unstated(file, *stated) if stated else one.read_header(file)
-        _check_memory(file.path, reader.header)
+    if format := _format_of(file):
+        reader = format.read_unstated(file, *stated) if stated else format.read_header(file)
+        lattice, group = reader.stored.lattice, reader.stored.group
+        site_bytes = 4 * 16 * group.colours**2  # four complex128 matrices
+        needed = WORKING_SLICES * lattice.slice_sites * site_bytes
+        if needed > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"):
+            raise too_large(file.path)
         return reader
     titles = in_words([one.title for one in FORMATS.values()], "or")
     raise UnsupportedError(
@@ -200,32 +231,6 @@ def _format_of(file: InputFile) -> Format | None:
     head = file.read(0, min(file.size, HEAD_BYTES)).tobytes()
     known = sorted(FORMATS.values(), key=lambda one: not one.signed)
     return next((one for one in known if one.recognises(head) and one.contains(file)), None)
-
-
-def _check_memory(path: Path, header: Header) -> None:
-    """Refuse a file whose time slices do not fit into memory, before any is allocated."""
-    volume = math.prod(header.lattice.extents[:3])
-    site_bytes = 4 * 16 * GROUPS[header.group].colours ** 2  # four complex128 matrices
-    needed = WORKING_SLICES * volume * site_bytes
-    if needed > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"):
-        raise too_large(path)
-
-
-def compare_plaquette(file: InputFile, header: Header, averages: Averages) -> None:
-    """Compare the average plaquette of links in double precision with that in the header.
-
-    Raises
-    ------
-    GaugeError
-        If they differ.
-    """
-    found, stated = averages.mean, header.plaquette or 0.0
-    # Rounding errors of the sum of 6 V plaquettes add up like a random walk. The constant, which
-    # HiRep allows for itself, is for links that were rounded before.
-    if not abs(found - stated) <= 1e-12 + math.sqrt(6 * header.lattice.sites) * 2**-52:
-        raise file.damaged(
-            f"its links have the plaquette {found:.14g}, its header says {stated:.14g}"
-        )
 
 
 def too_large(path: Path) -> NoMemoryError:

@@ -10,7 +10,7 @@ files, as the plaquettes of one of them show).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
-from gauge_mc.files.averages import Averages
 from gauge_mc.files.input import InputFile
-from gauge_mc.formats import FORMATS, STATES_NOTHING, Format, too_large
+from gauge_mc.formats import FORMATS, NO_CHECKSUM, STATES_NOTHING, Format, too_large
 from gauge_mc.groups import GROUPS, Group
-from gauge_mc.storage.header import Header
-from gauge_mc.storage.links import SITE_CRC, Block, Checksums, StoredLinks
+from gauge_mc.storage.header import Reader
+from gauge_mc.storage.links import SITE_CRC, StoredLinks
 
 _REAL = rb"[ \t]*[+-]?[0-9]*\.[0-9]+(?:[eE][+-]?[0-9]{1,3})?[ \t]*\r?\n"
 _BEGINNING = re.compile(_REAL * 2)
@@ -36,18 +35,6 @@ and a matrix of the largest group has 128.
 """
 _DEVIATION = 1e-6
 """Largest deviation from a unitary matrix."""
-
-
-@dataclass(frozen=True)
-class BridgeTextReader:
-    """A text file with as many reals as the links that it is said to have; see `Reader`."""
-
-    header: Header
-    stored: StoredLinks
-    offset: int = 0
-
-    def verify(self, file: InputFile, checksums: Checksums, averages: Averages) -> None:
-        """Compare nothing, since the file states nothing."""
 
 
 class BridgeText(Format):
@@ -73,11 +60,11 @@ class BridgeText(Format):
             _is_unitary(reals[: 2 * n**2], n) for n in {one.colours for one in GROUPS.values()}
         )
 
-    def read_header(self, file: InputFile) -> BridgeTextReader:
+    def read_header(self, file: InputFile) -> Reader:
         """Refuse a file of whose links nothing is known."""
         raise file.unsupported(STATES_NOTHING)
 
-    def read_unstated(self, file: InputFile, lattice: Lattice, group: Group) -> BridgeTextReader:
+    def read_unstated(self, file: InputFile, lattice: Lattice, group: Group) -> Reader:
         """Read the reals of a file; see `Format.read_unstated`."""
         try:
             reals = np.array(file.read(0, file.size).tobytes().split(), np.float64)
@@ -91,14 +78,9 @@ class BridgeText(Format):
                 f"{file.path} has {len(reals)} numbers, which are not the links of {group.label} "
                 f"on {lattice}; give other extents, or another group."
             )
-        header = Header(
-            self.name,
-            lattice,
-            group.name,
-            "double",
-            warning="it has no checksum, so its links were not verified with one",
-        )
-        return BridgeTextReader(header, _from_memory(stored, reals.astype("<f8").view(np.uint8)))
+        links = reals.astype("<f8").view(np.uint8).reshape(-1, stored.block_bytes)
+        in_memory = replace(stored, decoded=lambda file, t: links[t])
+        return Reader.of(self.name, in_memory, 0, warning=NO_CHECKSUM)
 
 
 def _is_unitary(reals: NDArray[np.float64], n: int) -> bool:
@@ -107,16 +89,6 @@ def _is_unitary(reals: NDArray[np.float64], n: int) -> bool:
         return False
     matrix = reals.view(np.complex128).reshape(n, n)
     return bool(np.abs(matrix @ matrix.conj().T - np.eye(n)).max() <= _DEVIATION)
-
-
-def _from_memory(stored: StoredLinks, links: Block) -> StoredLinks:
-    """Return links whose blocks are in memory."""
-
-    def decoded(file: InputFile, t: int) -> Block:
-        block: Block = links.reshape(-1, stored.block_bytes)[t]
-        return block
-
-    return replace(stored, decoded=decoded)
 
 
 FORMATS.register(BridgeText())

@@ -25,13 +25,12 @@ from typing import Any, BinaryIO, ClassVar
 
 import numpy as np
 
-from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.input import InputFile, open_regular
-from gauge_mc.formats import FORMATS, Format, LinkSource
+from gauge_mc.formats import FORMATS, NO_CHECKSUM, Format, LinkSource
 from gauge_mc.groups import GROUPS, Group, special_unitary
 from gauge_mc.libraries import load
-from gauge_mc.storage.header import COARSEST, STATED, Header, StatedAverage, lattice_of
+from gauge_mc.storage.header import COARSEST, STATED, StatedAverage, lattice_of
 from gauge_mc.storage.links import SITE_CRC, StoredLinks
 from gauge_mc.storage.scidac import MAX_TEXT, ScidacReader, checksum_words
 
@@ -40,7 +39,6 @@ _VERSIONS = ("v108", "v108")
 """Oldest and newest version of HDF5 whose structures are written: the first with checksums."""
 
 _NAME = b"links"
-_TYPES = {"single": "<f4", "double": "<f8"}
 _RANK = 7
 _CHECKSUM = "checksum"
 _AVERAGES = {name: name.replace(" ", "_") for name in STATED}
@@ -70,6 +68,8 @@ class Hdf5(Format):
     )
     suffix: ClassVar[str] = ".h5"
     odd_extents: ClassVar[bool] = True
+    byte_order: ClassVar[str] = "<"
+    checksums: ClassVar[frozenset[str]] = frozenset({SITE_CRC})
 
     def recognises(self, head: bytes) -> bool:
         """Return whether a file begins with the signature of HDF5."""
@@ -77,7 +77,38 @@ class Hdf5(Format):
 
     def read_header(self, file: InputFile) -> ScidacReader:
         """Find and check the data set of the links; see `Format.read_header`."""
-        return _read_header(file)
+        file.expect_size(_end_of_file(file))
+        h5py = load("h5py")
+        with open_regular(file.path) as content, _refusing(file), h5py.File(content, "r") as h5:
+            links = _links(file, h5)
+            shape, dtype = links.shape + links.dtype.shape, links.dtype.base
+            offset = links.id.get_offset()
+            attributes = dict(_attributes(links))
+        if offset is None:
+            raise file.unsupported(
+                "its links are compressed, in chunks or elsewhere; let h5repack -f NONE -l CONTI "
+                "copy the file"
+            )
+        lattice, name = lattice_of(file, *shape[3::-1], odd=True), special_unitary(shape[-1])
+        if name not in GROUPS:
+            raise file.unsupported(f"its links are of SU({shape[-1]}), which is not known")
+        order = "<" if dtype.newbyteorder("<") == dtype else ">"
+        reals = f"{order}f{dtype.itemsize // 2}"
+        stored = StoredLinks(lattice, GROUPS[name], reals, checksums=self.checksums)
+        if offset + stored.nbytes > file.size:
+            raise file.damaged("its links end behind the end of the file")
+        averages = {
+            average: _average(file, key, attributes.pop(key))
+            for average, key in _AVERAGES.items()
+            if key in attributes
+        }
+        checksum = str(attributes.pop(_CHECKSUM, ""))
+        if not re.fullmatch("([0-9a-f]{8} [0-9a-f]{8})?", checksum):
+            raise file.damaged(f"its checksum '{checksum[:40]}' is not two hexadecimal words")
+        texts = {key: str(value) for key, value in attributes.items()}
+        warning = "" if checksum else NO_CHECKSUM
+        facts = {"checksum": checksum, "provenance": texts, "warning": warning}
+        return ScidacReader.of(self.name, stored, offset, averages, **facts)
 
     def refusal(self, group: Group, precision: str) -> str | None:
         """Return why h5py cannot be imported or the group not be stored; see `Format.refusal`."""
@@ -87,56 +118,20 @@ class Hdf5(Format):
             return str(error).rstrip(".")
         return super().refusal(group, precision)
 
-    def stored(self, lattice: Lattice, group: Group, precision: str) -> StoredLinks:
-        """Return that the links are stored by site, little endian."""
-        return _stored(lattice, group, _TYPES[precision])
-
     def write(self, out: BinaryIO, source: LinkSource, provenance: Mapping[str, str]) -> None:
         """Write a configuration; see `Format.write`."""
-        _write(out, source, provenance)
-
-
-def _stored(lattice: Lattice, group: Group, dtype: str) -> StoredLinks:
-    return StoredLinks(lattice, group, dtype, checksums=frozenset({SITE_CRC}))
-
-
-def _read_header(file: InputFile) -> ScidacReader:
-    """Find and check the data set of the links."""
-    file.expect_size(_end_of_file(file))
-    with _opened(file) as h5, _refusing(file):
-        links = _links(file, h5)
-        shape, dtype = links.shape + links.dtype.shape, links.dtype.base
-        offset = links.id.get_offset()
-        attributes = dict(_attributes(links))
-    if offset is None:
-        raise file.unsupported(
-            "its links are compressed, in chunks or elsewhere; let h5repack -f NONE -l CONTI copy "
-            "the file"
-        )
-    lattice, group = lattice_of(file, *shape[3::-1], odd=True), _group(file, shape[-1])
-    order = "<" if dtype.newbyteorder("<") == dtype else ">"
-    stored = _stored(lattice, group, f"{order}f{dtype.itemsize // 2}")
-    if offset + stored.nbytes > file.size:
-        raise file.damaged("its links end behind the end of the file")
-    averages = {
-        name: _average(file, key, attributes.pop(key))
-        for name, key in _AVERAGES.items()
-        if key in attributes
-    }
-    checksum = _checksum(file, attributes)
-    plaquette, link_trace = (averages.get(name) for name in _AVERAGES)
-    header = Header(
-        Hdf5.name,
-        lattice,
-        group.name,
-        stored.precision,
-        plaquette.value if plaquette else None,
-        link_trace.value if link_trace else None,
-        checksum=checksum,
-        provenance={name: str(value) for name, value in attributes.items()},
-        warning="" if checksum else "it has no checksum, so its links were not verified with one",
-    )
-    return ScidacReader(header, stored, offset, averages)
+        h5py = load("h5py")
+        pieces = _Pieces()
+        with h5py.File(pieces, "w", libver=_VERSIONS) as h5:
+            links = _create(h5py, h5, source.stored)
+            out.seek(links.id.get_offset())
+            checksums, averages = source.store(out)
+            for name, key in _AVERAGES.items():
+                links.attrs[key] = getattr(averages, STATED[name])
+            words = checksum_words(checksums.site_crc)
+            for name, text in {_CHECKSUM: words, **_texts(provenance)}.items():
+                links.attrs[name] = np.bytes_(text.encode())
+        pieces.put(out)
 
 
 def _end_of_file(file: InputFile) -> int:
@@ -156,14 +151,6 @@ def _refusing(file: InputFile) -> Iterator[None]:
         yield
     except _ERRORS as error:
         raise file.damaged(f"HDF5 cannot read it ({error})") from error
-
-
-@contextmanager
-def _opened(file: InputFile) -> Iterator[Any]:
-    """Open a file with h5py, for reading."""
-    h5py = load("h5py")
-    with open_regular(file.path) as content, _refusing(file), h5py.File(content, "r") as h5:
-        yield h5
 
 
 def _links(file: InputFile, h5: Any) -> Any:
@@ -195,12 +182,6 @@ def _is_links(one: Any) -> bool:
     return len(shape) == _RANK and shape[4] == 4 and shape[5] == shape[6]
 
 
-def _group(file: InputFile, colours: int) -> Group:
-    if special_unitary(colours) not in GROUPS:
-        raise file.unsupported(f"its links are of SU({colours}), which is not known")
-    return GROUPS[special_unitary(colours)]
-
-
 def _attributes(links: Any) -> Iterator[tuple[str, Any]]:
     """Yield the attributes that are single real numbers or texts of fixed length.
 
@@ -220,14 +201,6 @@ def _average(file: InputFile, key: str, value: Any) -> StatedAverage:
     if not isinstance(value, np.floating) or not abs(value) <= 1 + COARSEST:
         raise file.damaged(f"its {key} '{str(value)[:40]}' is not an average of Re Tr / N")
     return StatedAverage(float(value), 0.0)
-
-
-def _checksum(file: InputFile, attributes: dict[str, Any]) -> str:
-    """Remove the checksum from the attributes and return it, or an empty text without one."""
-    checksum = str(attributes.pop(_CHECKSUM, ""))
-    if not re.fullmatch("([0-9a-f]{8} [0-9a-f]{8})?", checksum):
-        raise file.damaged(f"its checksum '{checksum[:40]}' is not two hexadecimal words")
-    return checksum
 
 
 class _Pieces(io.RawIOBase):
@@ -266,21 +239,6 @@ class _Pieces(io.RawIOBase):
             out.seek(place)
             out.write(piece)
         out.truncate(self._end)
-
-
-def _write(out: BinaryIO, source: LinkSource, provenance: Mapping[str, str]) -> None:
-    h5py = load("h5py")
-    pieces = _Pieces()
-    with h5py.File(pieces, "w", libver=_VERSIONS) as h5:
-        links = _create(h5py, h5, source.stored)
-        out.seek(links.id.get_offset())
-        checksums, averages = source.store(out)
-        for name, key in _AVERAGES.items():
-            links.attrs[key] = getattr(averages, STATED[name])
-        words = checksum_words(checksums.site_crc)
-        for name, text in {_CHECKSUM: words, **_texts(provenance)}.items():
-            links.attrs[name] = np.bytes_(text.encode())
-    pieces.put(out)
 
 
 def _create(h5py: Any, h5: Any, stored: StoredLinks) -> Any:

@@ -16,16 +16,15 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import BinaryIO, ClassVar
+from typing import ClassVar
 
-from gauge_mc.domain.lattice import Lattice
-from gauge_mc.files.averages import Averages
+from gauge_mc.files.columns import Averages
 from gauge_mc.files.input import InputFile
-from gauge_mc.formats import FORMATS, Format, LinkSource
-from gauge_mc.groups import GROUPS, Group, special_unitary
-from gauge_mc.storage.header import Header, lattice_of
-from gauge_mc.storage.links import ROTATED_WORDS, Checksums, StoredLinks
+from gauge_mc.formats import FORMATS, NO_CHECKSUM, Format
+from gauge_mc.groups import GROUPS, special_unitary
+from gauge_mc.storage.header import Reader, lattice_of
+from gauge_mc.storage.links import ROTATED_WORDS, Checksums, LinkSums, StoredLinks
+from gauge_mc.storage.scidac import checksum_words
 
 _COLOURS = 3
 _GROUP = special_unitary(_COLOURS)
@@ -37,23 +36,15 @@ _OLD_MAGIC, _OLD_LAYOUT, _OLD_HEADER_BYTES = 59354, "i4i2f", 28
 _MAGICS = {struct.pack(f"{one}i", magic) for one in "<>" for magic in (_MAGIC, _OLD_MAGIC)}
 
 
-@dataclass(frozen=True)
-class MilcReader:
-    """A MILC file whose header agrees with its size; see `Reader`."""
-
-    header: Header
-    stored: StoredLinks
-    offset: int = _HEADER_BYTES
+class MilcReader(Reader):
+    """A MILC file whose header has been read."""
 
     def verify(self, file: InputFile, checksums: Checksums, averages: Averages) -> None:
         """Compare the checksums of the links with those in the header, if it has any."""
-        if not self.header.checksum:
-            return
-        first, second = checksums.rotated_words
-        found = f"{first:08x} {second:08x}"
-        if found != self.header.checksum:
+        words = checksum_words(checksums.rotated_words)
+        if self.header.checksum not in ("", words):
             raise file.damaged(
-                f"its links have the checksums {found}, its header says {self.header.checksum}"
+                f"its links have the checksums {words}, its header says {self.header.checksum}"
             )
 
 
@@ -65,6 +56,9 @@ class Milc(Format):
     summary: ClassVar[str] = "version 5, with checksums, and 1 to 4, read only; SU(3), single"
     suffix: ClassVar[str] = ".milc"
     odd_extents: ClassVar[bool] = True
+    byte_order: ClassVar[str] = "<"
+    checksums: ClassVar[frozenset[str]] = frozenset({ROTATED_WORDS})
+    only: ClassVar[tuple[str, str]] = (_GROUP, _PRECISION)
 
     def recognises(self, head: bytes) -> bool:
         """Return whether a file begins with a magic number in either byte order."""
@@ -72,66 +66,31 @@ class Milc(Format):
 
     def read_header(self, file: InputFile) -> MilcReader:
         """Read and check the header; see `Format.read_header`."""
-        return _read_header(file)
+        start = file.read(0, 4).tobytes()
+        for order in "<>":
+            if start == struct.pack(f"{order}i", _OLD_MAGIC):
+                return _read_old_header(file, order)
+        head = file.read(0, _HEADER_BYTES).tobytes()
+        order = "<" if head[:4] == struct.pack("<i", _MAGIC) else ">"
+        _, x, y, z, t, stamp, site_order, first, second = struct.unpack(order + _LAYOUT, head)
+        if site_order:
+            raise file.unsupported(
+                "its sites are in the order of a MILC checkpoint; let MILC save it in serial format"
+            )
+        lattice = lattice_of(file, x, y, z, t, odd=True)
+        stored = StoredLinks(lattice, GROUPS[_GROUP], f"{order}f4", checksums=self.checksums)
+        file.expect_size(_HEADER_BYTES + stored.nbytes)
+        checksum = checksum_words((first, second))
+        fields = {"time_stamp": stamp.split(b"\0")[0].decode("latin-1").strip()}
+        place = _HEADER_BYTES
+        return MilcReader.of(self.name, stored, place, checksum=checksum, provenance=fields)
 
-    def refusal(self, group: Group, precision: str) -> str | None:
-        """Return why a group or precision cannot be stored; see `Format.refusal`."""
-        if (group.name, precision) == (_GROUP, _PRECISION):
-            return None
-        return (
-            f"MILC files store SU({_COLOURS}) in {_PRECISION} precision, not {group.label} in "
-            f"{precision} precision"
-        )
-
-    def stored(self, lattice: Lattice, group: Group, precision: str) -> StoredLinks:
-        """Return that the links are stored by site, little endian."""
-        return _stored(lattice, "<")
-
-    def write(self, out: BinaryIO, source: LinkSource, provenance: Mapping[str, str]) -> None:
-        """Write a configuration; see `Format.write`."""
+    def header(self, stored: StoredLinks, provenance: Mapping[str, str], sums: LinkSums) -> bytes:
+        """Return the header, with the printable characters of the time stamp that fit into it."""
         stamp = provenance.get("time_stamp") or provenance.get("creation_date", "")
-        out.write(_header(source.stored.lattice, stamp, (0, 0)))
-        checksums, _ = source.store(out)
-        out.seek(0)
-        out.write(_header(source.stored.lattice, stamp, checksums.rotated_words))
-
-
-def _stored(lattice: Lattice, order: str) -> StoredLinks:
-    checksums = frozenset({ROTATED_WORDS})
-    return StoredLinks(lattice, GROUPS[_GROUP], f"{order}f4", checksums=checksums)
-
-
-def _header(lattice: Lattice, stamp: str, checksums: tuple[int, int]) -> bytes:
-    """Return the header, with the printable characters of the time stamp that fit into it."""
-    clean = "".join(c if " " <= c <= "~" else "?" for c in " ".join(stamp.split()))
-    text = clean.encode("ascii")[: _STAMP_BYTES - 1]
-    return struct.pack("<" + _LAYOUT, _MAGIC, *lattice.extents, text, 0, *checksums)
-
-
-def _read_header(file: InputFile) -> MilcReader:
-    start = file.read(0, 4).tobytes()
-    for order in "<>":
-        if start == struct.pack(f"{order}i", _OLD_MAGIC):
-            return _read_old_header(file, order)
-    head = file.read(0, _HEADER_BYTES).tobytes()
-    order = "<" if head[:4] == struct.pack("<i", _MAGIC) else ">"
-    _, x, y, z, t, stamp, site_order, first, second = struct.unpack(order + _LAYOUT, head)
-    if site_order:
-        raise file.unsupported(
-            "its sites are in the order of a MILC checkpoint; let MILC save it in serial format"
-        )
-    lattice = lattice_of(file, x, y, z, t, odd=True)
-    stored = _stored(lattice, order)
-    file.expect_size(_HEADER_BYTES + stored.nbytes)
-    header = Header(
-        Milc.name,
-        lattice,
-        _GROUP,
-        _PRECISION,
-        checksum=f"{first:08x} {second:08x}",
-        provenance={"time_stamp": stamp.split(b"\0")[0].decode("latin-1").strip()},
-    )
-    return MilcReader(header, stored)
+        clean = "".join(c if " " <= c <= "~" else "?" for c in " ".join(stamp.split()))
+        text, words = clean.encode("ascii")[: _STAMP_BYTES - 1], sums[0].rotated_words
+        return struct.pack("<" + _LAYOUT, _MAGIC, *stored.lattice.extents, text, 0, *words)
 
 
 def _read_old_header(file: InputFile, order: str) -> MilcReader:
@@ -141,15 +100,9 @@ def _read_old_header(file: InputFile, order: str) -> MilcReader:
     lattice = lattice_of(file, x, y, z, t, odd=True)
     stored = StoredLinks(lattice, GROUPS[_GROUP], f"{order}f4")
     file.expect_size(_OLD_HEADER_BYTES + stored.nbytes)
-    header = Header(
-        Milc.name,
-        lattice,
-        _GROUP,
-        _PRECISION,
-        provenance={"parameters": " ".join(f"{one:.7g}" for one in parameters)},
-        warning="it has no checksum, so its links were not verified with one",
-    )
-    return MilcReader(header, stored, _OLD_HEADER_BYTES)
+    fields = {"parameters": " ".join(f"{parameter:.7g}" for parameter in parameters)}
+    place = _OLD_HEADER_BYTES
+    return MilcReader.of(Milc.name, stored, place, provenance=fields, warning=NO_CHECKSUM)
 
 
 FORMATS.register(Milc())

@@ -13,26 +13,67 @@ lines.
 Files of the program GLU with N² - 1 reals per link, ``4D_SU3_GAUGE_SMALL`` and
 ``4D_SU2_GAUGE_SMALL``, can be read (R. J. Hudspith, GLU, ``src/IO``). No public sample of them is
 known, so that the tests write them from this definition.
+
+Matrices of SU(2) and SU(3) from N² - 1 reals, as the program GLU stores them.
+
+In SU(2) these are the phase of U00 and U01, in SU(3) U01, U02 and U10 and the phases of U00 and
+U20. What is left follows from the norms and from unitarity.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import BinaryIO, ClassVar
+from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from gauge_mc.domain.lattice import Lattice
-from gauge_mc.files.averages import Averages
+from gauge_mc.files.columns import Averages
 from gauge_mc.files.input import InputFile
-from gauge_mc.formats import FORMATS, Format, LinkSource
+from gauge_mc.formats import FORMATS, Format
 from gauge_mc.groups import GROUPS, Group, special_unitary
 from gauge_mc.quoting import printable
-from gauge_mc.storage.few_reals import COLOURS, first_rows
-from gauge_mc.storage.header import STATED, Header, StatedAverage, lattice_of, refuse_other_averages
-from gauge_mc.storage.links import WORD_SUM, Block, Checksums, StoredLinks
+from gauge_mc.storage.header import STATED, Reader, StatedAverage, lattice_of
+from gauge_mc.storage.links import WORD_SUM, Block, Checksums, LinkSums, StoredLinks
+
+COLOURS = (2, 3)
+"""Numbers of colours of the groups."""
+
+
+def first_rows(reals: NDArray[np.float64], n: int) -> NDArray[np.complex128]:
+    """Return all rows but the last, ``[link][row][column]``.
+
+    Parameters
+    ----------
+    reals : ndarray, shape (links, n² - 1), float64
+        The reals.
+    n : int
+        Number of colours, one of `COLOURS`.
+    """
+    if n == min(COLOURS):
+        u01 = reals[:, 1] + 1j * reals[:, 2]
+        return np.stack([_rest(u01) * np.exp(1j * reals[:, 0]), u01], axis=1)[:, np.newaxis]
+    u01, u02, u10 = (reals[:, k] + 1j * reals[:, k + 1] for k in (0, 2, 4))
+    u00 = _rest(u01, u02) * np.exp(1j * reals[:, 6])
+    u20 = _rest(u00, u10) * np.exp(1j * reals[:, 7])
+    norm = np.abs(u01) ** 2 + np.abs(u02) ** 2
+    # The first two rows are orthogonal, and U20 is a cofactor of them.
+    overlap, cofactor = -u00.conj() * u10, u20.conj()
+    with np.errstate(all="ignore"):
+        u11 = (u01 * overlap - u02.conj() * cofactor) / norm
+        u12 = (u02 * overlap + u01.conj() * cofactor) / norm
+    rows = np.stack([u00, u01, u02, u10, u11, u12], axis=1).reshape(-1, 2, 3)
+    rows[norm == 0] = np.eye(3)[:2]  # for which the reals say nothing more; GLU takes 1 as well
+    return rows
+
+
+def _rest(*entries: NDArray[np.complex128]) -> NDArray[np.float64]:
+    """Return the modulus of the entry of a unit vector, given the others."""
+    rest = 1 - sum(np.abs(one) ** 2 for one in entries)
+    return np.sqrt(np.maximum(rest, 0))
+
 
 _BEGIN, _END = b"BEGIN_HEADER", b"END_HEADER"
 _MAX_HEADER = 65536
@@ -61,29 +102,19 @@ _PROVENANCE = {
 """Fields that other programs expect, with the values that are written if they are unknown."""
 
 
-@dataclass(frozen=True)
-class NerscReader:
+class NerscReader(Reader):
     """A NERSC file whose header agrees with its size."""
-
-    header: Header
-    """Content of the header."""
-    stored: StoredLinks
-    """How the links are stored."""
-    offset: int
-    """Position of the links in the file, in bytes."""
-    averages: Mapping[str, StatedAverage]
-    """Plaquette and link trace, as far as the header states them."""
 
     def verify(self, file: InputFile, checksums: Checksums, averages: Averages) -> None:
         """Compare checksum and averages of the links with those in the header."""
-        checksum = self._own_sum(file) if self.stored.decoded else checksums.word_sum
+        checksum = self._sum_of_reals(file) if self.stored.decoded else checksums.word_sum
         if self.header.checksum and checksum != int(self.header.checksum, 16):
             raise file.damaged(
                 f"its links have the checksum {checksum:x}, its header says {self.header.checksum}"
             )
-        refuse_other_averages(file, self.averages, averages, self.header.precision)
+        super().verify(file, checksums, averages)
 
-    def _own_sum(self, file: InputFile) -> int:
+    def _sum_of_reals(self, file: InputFile) -> int:
         """Return the sum of the words of a file whose reals are not those of rows."""
         size, total = _few_bytes(self.stored), 0
         for t in range(self.stored.lattice.t):
@@ -100,6 +131,7 @@ class Nersc(Format):
     summary: ClassVar[str] = "text header with checksum and averages; any group, single or double"
     suffix: ClassVar[str] = ".nersc"
     odd_extents: ClassVar[bool] = True
+    checksums: ClassVar[frozenset[str]] = frozenset({WORD_SUM})
 
     def recognises(self, head: bytes) -> bool:
         """Return whether a file begins with ``BEGIN_HEADER``."""
@@ -107,70 +139,72 @@ class Nersc(Format):
 
     def read_header(self, file: InputFile) -> NerscReader:
         """Read and check the header; see `Format.read_header`."""
-        return _read_header(file)
-
-    def stored(self, lattice: Lattice, group: Group, precision: str) -> StoredLinks:
-        """Return that all rows are stored, big endian."""
-        return _stored(lattice, group, ">f8" if precision == "double" else ">f4", group.colours)
-
-    def write(self, out: BinaryIO, source: LinkSource, provenance: Mapping[str, str]) -> None:
-        """Write a configuration; see `Format.write`."""
-        _write(out, source, provenance)
-
-
-def _stored(lattice: Lattice, group: Group, dtype: str, rows: int) -> StoredLinks:
-    return StoredLinks(lattice, group, dtype, rows, checksums=frozenset({WORD_SUM}))
-
-
-def _read_header(file: InputFile) -> NerscReader:
-    fields, offset = _fields(file)
-    group, rows, few = _group_and_rows(file, fields.get("DATATYPE", ""))
-    real, warnings = fields.get("FLOATING_POINT"), []
-    if real is not None and not re.fullmatch("IEEE(32|64)(BIG|LITTLE)?", real):
-        known = re.fullmatch("IEEE[0-9]+[A-Z]*", real)  # a type that other programs may write
-        refuse = file.unsupported if known else file.damaged
-        raise refuse(f"its FLOATING_POINT is '{real}' instead of IEEE32BIG, IEEE64BIG or similar")
-    extents = [fields.get(f"DIMENSION_{i}", "") for i in (1, 2, 3, 4)]
-    if not all(re.fullmatch("[0-9]{1,9}", extent) for extent in extents):
-        raise file.damaged(f"its extents '{' '.join(extents)}' are not four whole numbers")
-    checksum = fields.get("CHECKSUM")
-    if checksum is None:
-        warnings.append(file.absent("CHECKSUM", "its links cannot be verified with one"))
-    elif not re.fullmatch("(0[xX])?[0-9a-fA-F]{1,8}", checksum):
-        raise file.damaged(f"its CHECKSUM '{checksum}' is not a hexadecimal number of 32 bits")
-    for i in range(1, 5):
-        boundary = fields.get(f"BOUNDARY_{i}", "PERIODIC")
-        if boundary != "PERIODIC":
-            warnings.append(
-                f"its BOUNDARY_{i} is {printable(boundary[:40])}; its links are taken as they are"
+        fields, offset = _fields(file)
+        group, rows, few = _group_and_rows(file, fields.get("DATATYPE", ""))
+        real, warnings = fields.get("FLOATING_POINT"), []
+        if real is not None and not re.fullmatch("IEEE(32|64)(BIG|LITTLE)?", real):
+            known = re.fullmatch("IEEE[0-9]+[A-Z]*", real)  # a type that other programs may write
+            refuse = file.unsupported if known else file.damaged
+            raise refuse(
+                f"its FLOATING_POINT is '{real}' instead of IEEE32BIG, IEEE64BIG or similar"
             )
-    averages = {name: _average(file, fields, key) for name, key in _AVERAGES.items()}
-    plaquette, link_trace = averages.values()
-    stated = {name: one for name, one in averages.items() if one is not None}
-    lattice = lattice_of(file, *(int(extent) for extent in extents), odd=True)
-    n = group.colours
-    reals = lattice.sites * 4 * (n**2 - 1 if few else rows * n * 2)
-    if real is None:
-        warnings.append(file.absent("FLOATING_POINT", "the type of its numbers is a guess"))
-        real = "IEEE64" if file.size - offset > 4 * reals else "IEEE32"
-    bytes_each = int(real[4:6]) // 8
-    file.expect_size(offset + reals * bytes_each)
-    header = Header(
-        Nersc.name,
-        lattice,
-        group.name,
-        "double" if bytes_each == 8 else "single",
-        plaquette.value if plaquette else None,
-        link_trace.value if link_trace else None,
-        checksum=checksum or "",
-        warning="; ".join(warnings),
-        provenance={
-            key.lower(): text for key, text in fields.items() if not _OWN_KEYS.fullmatch(key)
-        },
-    )
-    dtype = _byte_order(file, real, offset, rows, n) + f"f{bytes_each}"
-    stored = _stored(lattice, group, dtype, rows)
-    return NerscReader(header, _of_few_reals(stored, offset) if few else stored, offset, stated)
+        extents = [fields.get(f"DIMENSION_{i}", "") for i in (1, 2, 3, 4)]
+        if not all(re.fullmatch("[0-9]{1,9}", extent) for extent in extents):
+            raise file.damaged(f"its extents '{' '.join(extents)}' are not four whole numbers")
+        checksum = fields.get("CHECKSUM")
+        if checksum is None:
+            warnings.append(file.absent("CHECKSUM", "its links cannot be verified with one"))
+        elif not re.fullmatch("(0[xX])?[0-9a-fA-F]{1,8}", checksum):
+            raise file.damaged(f"its CHECKSUM '{checksum}' is not a hexadecimal number of 32 bits")
+        for i in range(1, 5):
+            boundary = fields.get(f"BOUNDARY_{i}", "PERIODIC")
+            if boundary != "PERIODIC":
+                words = f"its BOUNDARY_{i} is {printable(boundary[:40])}"
+                warnings.append(f"{words}; its links are taken as they are")
+        averages = {
+            name: _average(file, key, fields[key])
+            for name, key in _AVERAGES.items()
+            if key in fields
+        }
+        lattice = lattice_of(file, *(int(extent) for extent in extents), odd=True)
+        n = group.colours
+        reals = lattice.sites * 4 * (n**2 - 1 if few else rows * n * 2)
+        if real is None:
+            warnings.append(file.absent("FLOATING_POINT", "the type of its numbers is a guess"))
+            real = "IEEE64" if file.size - offset > 4 * reals else "IEEE32"
+        bytes_each = int(real[4:6]) // 8
+        file.expect_size(offset + reals * bytes_each)
+        dtype = _byte_order(file, real, offset, rows, n) + f"f{bytes_each}"
+        stored = StoredLinks(lattice, group, dtype, rows, checksums=self.checksums)
+        return NerscReader.of(
+            self.name,
+            _of_few_reals(stored, offset) if few else stored,
+            offset,
+            averages,
+            checksum=checksum or "",
+            warning="; ".join(warnings),
+            provenance={
+                key.lower(): text for key, text in fields.items() if not _OWN_KEYS.fullmatch(key)
+            },
+        )
+
+    def header(self, stored: StoredLinks, provenance: Mapping[str, str], sums: LinkSums) -> bytes:
+        """Return the header, always of the same length; see `Format.header`."""
+        n, (checksums, averages) = stored.group.colours, sums
+        lines = {
+            "HDR_VERSION": "1.0",
+            "DATATYPE": f"4D_SU{n}_GAUGE_{n}x{n}",
+            "STORAGE_FORMAT": "1.0",
+            **{f"DIMENSION_{i}": str(e) for i, e in enumerate(stored.lattice.extents, 1)},
+            "LINK_TRACE": f"{averages.link_trace:.16f}"[:18],
+            "PLAQUETTE": f"{averages.mean:.16f}"[:18],
+            **{f"BOUNDARY_{i}": b.name for i, b in enumerate(stored.lattice.boundaries, 1)},
+            "CHECKSUM": f"{checksums.word_sum:08x}",
+            **_provenance(provenance),
+            "FLOATING_POINT": "IEEE64BIG" if stored.precision == "double" else "IEEE32BIG",
+        }
+        text = "".join(f"{key} = {value}\n" for key, value in lines.items())
+        return b"%s\n%s%s\n" % (_BEGIN, text.encode("ascii", "replace"), _END)
 
 
 def _few_bytes(stored: StoredLinks) -> int:
@@ -207,13 +241,6 @@ def _group_and_rows(file: InputFile, datatype: str) -> tuple[Group, int, bool]:
     return group, colours if match[2] else colours - 1, bool(match[4])
 
 
-def _write(out: BinaryIO, source: LinkSource, provenance: Mapping[str, str]) -> None:
-    out.write(_header(source.stored, provenance, 0, None))
-    checksums, averages = source.store(out)
-    out.seek(0)
-    out.write(_header(source.stored, provenance, checksums.word_sum, averages))
-
-
 def _fields(file: InputFile) -> tuple[dict[str, str], int]:
     """Return the fields of the header and the position of its end in the file."""
     head = file.read(0, min(file.size, _MAX_HEADER)).tobytes()
@@ -228,14 +255,12 @@ def _fields(file: InputFile) -> tuple[dict[str, str], int]:
     return fields, end.end()
 
 
-def _average(file: InputFile, fields: Mapping[str, str], key: str) -> StatedAverage | None:
-    """Return an average that the header states, or None if it does not."""
-    if key not in fields:
-        return None
-    stated = StatedAverage.parse(fields[key])
-    if stated is None:
-        raise file.damaged(f"its {key} '{fields[key][:40]}' is not an average of traces")
-    return stated
+def _average(file: InputFile, key: str, text: str) -> StatedAverage:
+    """Read the plaquette or the link trace."""
+    average = StatedAverage.parse(text)
+    if average is None:
+        raise file.damaged(f"its {key} '{text[:40]}' is not an average of traces")
+    return average
 
 
 def _byte_order(file: InputFile, real: str, offset: int, rows: int, n: int) -> str:
@@ -245,31 +270,6 @@ def _byte_order(file: InputFile, real: str, offset: int, rows: int, n: int) -> s
     width = int(real[4:6]) // 8
     row = file.read(offset, 2 * n * width).view(f">f{width}").astype(np.float64)
     return ">" if abs(row @ row - 1) <= _BYTE_ORDER_TOLERANCE else "<"
-
-
-def _header(
-    stored: StoredLinks,
-    provenance: Mapping[str, str],
-    checksum: int,
-    averages: Averages | None,
-) -> bytes:
-    """Return the header, always of the same length. Unknown averages are written as zero."""
-    n = stored.group.colours
-    plaquette, trace = (averages.mean, averages.link_trace) if averages else (0.0, 0.0)
-    lines = {
-        "HDR_VERSION": "1.0",
-        "DATATYPE": f"4D_SU{n}_GAUGE_{n}x{n}",
-        "STORAGE_FORMAT": "1.0",
-        **{f"DIMENSION_{i}": str(e) for i, e in enumerate(stored.lattice.extents, 1)},
-        "LINK_TRACE": f"{trace:.16f}"[:18],
-        "PLAQUETTE": f"{plaquette:.16f}"[:18],
-        **{f"BOUNDARY_{i}": b.name for i, b in enumerate(stored.lattice.boundaries, 1)},
-        "CHECKSUM": f"{checksum:08x}",
-        **_provenance(provenance),
-        "FLOATING_POINT": "IEEE64BIG" if stored.precision == "double" else "IEEE32BIG",
-    }
-    text = "".join(f"{key} = {value}\n" for key, value in lines.items())
-    return b"%s\n%s%s\n" % (_BEGIN, text.encode("ascii", "replace"), _END)
 
 
 def _provenance(provenance: Mapping[str, str]) -> dict[str, str]:

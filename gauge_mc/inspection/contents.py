@@ -11,17 +11,17 @@ from typing import Any
 
 from gauge_mc.arguments import checks_types
 from gauge_mc.configurations.reading import STATED_KIND, LinkKind, open_configuration
-from gauge_mc.files.averages import Averages
+from gauge_mc.files.columns import Averages
 from gauge_mc.files.table import TableData, read_table
-from gauge_mc.numbers import counted
+from gauge_mc.quoting import counted
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.directory import Run, SessionRecord
+from gauge_mc.run.measurement_table import rows_of_others
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.source_versions import rows_of_others
 from gauge_mc.run.thinning import removed_from
+from gauge_mc.scans.carry_out import MemberState, member_states
 from gauge_mc.scans.grid import Grid
-from gauge_mc.scans.ladder_report import LadderReport, ladder_reports
-from gauge_mc.scans.report import MemberState, member_states
+from gauge_mc.scans.ladders import LadderReport, ladder_reports
 from gauge_mc.scans.scan import Scan, newest_run_or_scan
 from gauge_mc.storage.header import STATED, Header
 
@@ -114,13 +114,14 @@ def info(
         known = {name: one for name, one in found.items() if one is not None} | found["stated"]
         return ConfigurationInfo(**known | {"recomputed": Averages(**found["recomputed"])})
     kind.refuse(str(chosen))
-    if Scan(chosen, Parameters()).exists():
-        return _of_scan(Scan.read(chosen))
-    return _of_run(Run(chosen))
+    is_scan = Scan(chosen, Parameters()).exists()
+    return _of_scan(Scan.read(chosen)) if is_scan else _of_run(Run(chosen))
 
 
 def info_parts(path: Path, kind: LinkKind = STATED_KIND) -> Iterator[InfoPart]:
     """Yield the contents of a configuration file, a run or a scan, in several parts.
+
+    Those of a run are followed by those of its newest configuration.
 
     Parameters
     ----------
@@ -137,11 +138,18 @@ def info_parts(path: Path, kind: LinkKind = STATED_KIND) -> Iterator[InfoPart]:
         If a file is damaged, or two configurations of a run have the same number.
     """
     if not path.is_dir():
-        return configuration_info(path, kind)
+        yield from configuration_info(path, kind)
+        return
     kind.refuse(str(path))
     if Scan(path, Parameters()).exists():
-        return scan_info(Scan.read(path))
-    return run_info(Run(path))
+        scan = _of_scan(Scan.read(path))
+        yield {**vars(scan), "grids": [grid.values() for grid in scan.grids]}
+        return
+    run = _of_run(Run(path))
+    yield {**vars(run), "sessions": [dataclasses.asdict(session) for session in run.sessions]}
+    if run.configurations:
+        configs = Run(path).unambiguous_configs()
+        yield from configuration_info(configs[max(configs)])
 
 
 def configuration_info(path: Path, kind: LinkKind = STATED_KIND) -> Iterator[InfoPart]:
@@ -159,66 +167,26 @@ def configuration_info(path: Path, kind: LinkKind = STATED_KIND) -> Iterator[Inf
     header["checksum"] = header["checksum"] or None
     header["warning"] = header["warning"] or None
     provenance = header.pop("provenance")
-    size = path.stat().st_size
-    yield {
-        "file": str(path),
-        "bytes": size,
-        **header,
-        "lattice": lattice,
-        "stated": stated,
-        "provenance": provenance,
-    }
+    about = {"file": str(path), "bytes": path.stat().st_size, **header, "lattice": lattice}
+    yield {**about, "stated": stated, "provenance": provenance}
     yield {"recomputed": dataclasses.asdict(configuration.check())}
-
-
-def run_info(run: Run) -> Iterator[InfoPart]:
-    """Yield the contents of a run, then those of its newest configuration.
-
-    Raises
-    ------
-    UsageError
-        If the directory contains no run.
-    GaugeError
-        If files of the run are damaged, or two configurations have the same number.
-    """
-    found = _of_run(run)
-    yield {**vars(found), "sessions": [dataclasses.asdict(session) for session in found.sessions]}
-    if found.configurations:
-        configs = run.unambiguous_configs()
-        yield from configuration_info(configs[max(configs)])
 
 
 def _of_run(run: Run) -> RunInfo:
     parameters, sessions = run.read()
     tables = {path.name: read_table(path) for path in run.tables()}
-    return RunInfo(
-        run=str(run.path),
-        parameters=parameters.values(),
-        sessions=sessions,
-        tables={name: _in_words(run.path / name, table) for name, table in tables.items()},
-        configurations=len(run.configs()),
-        configurations_removed=removed_from(run, parameters),
-    )
+    words = {name: _in_words(run.path / name, table) for name, table in tables.items()}
+    count, removed = len(run.configs()), removed_from(run, parameters)
+    return RunInfo(str(run.path), parameters.values(), sessions, words, count, removed)
 
 
 def _in_words(path: Path, table: TableData) -> str:
     """Return the number of rows and the columns of a table, and whether other sources made rows."""
     words = f"{counted(len(table), 'row')}: {', '.join(table.columns)}"
     others = rows_of_others(path, table)
-    return f"{words}; {others} by another version of the observable's sources" if others else words
-
-
-def scan_info(scan: Scan) -> Iterator[InfoPart]:
-    """Yield the contents of a scan."""
-    found = _of_scan(scan)
-    yield {**vars(found), "grids": [grid.values() for grid in found.grids]}
+    return f"{words}; {others} by another version" if others else words
 
 
 def _of_scan(scan: Scan) -> ScanInfo:
-    return ScanInfo(
-        scan=str(scan.path),
-        parameters=scan.shared(),
-        grids=scan.grids,
-        runs=member_states(scan.members()),
-        ladders=ladder_reports(scan),
-    )
+    runs, ladders = member_states(scan.members()), ladder_reports(scan)
+    return ScanInfo(str(scan.path), scan.shared(), scan.grids, runs, ladders)

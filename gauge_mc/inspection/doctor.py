@@ -2,29 +2,195 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import tempfile
-from collections.abc import Callable, Iterator
-from functools import partial
-from importlib import import_module
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib import import_module, resources
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from shlex import quote
 
 import numpy as np
 
+from gauge_mc.analysis.timeseries import Estimate, estimate
 from gauge_mc.devices import BACKENDS, Backend, Device
 from gauge_mc.devices.base import Finding
 from gauge_mc.devices.cache import cache_folder, limits, make_private_folder
+from gauge_mc.devices.host import allowed_cores
 from gauge_mc.devices.kernels import REAL_BYTES
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.loops import PLAQUETTES
 from gauge_mc.errors import GaugeError
-from gauge_mc.fields.action_density import loop_averages
+from gauge_mc.fields.averages import loop_averages
 from gauge_mc.fields.field import Field
 from gauge_mc.groups import GROUPS
 from gauge_mc.libraries import LIBRARIES, OptionalPackage
-from gauge_mc.storage.host_links import trace_sums
+from gauge_mc.run.generate import generate
+from gauge_mc.run.view import RunView
+from gauge_mc.storage.links import trace_sums
+
+UPDATES = 700
+"""Number of updates with a measurement after each."""
+
+THREADS = 2
+"""Maximum number of threads of each of the four runs on the CPU. So small a lattice gains nothing
+from more, and threads that wait for each other take much longer if other work takes their cores."""
+
+PULL = 5.0
+"""Largest difference in units of its error; one in two million is larger by chance."""
+
+PRECISIONS = ("single", "double")
+
+REMEDY = "gauge-mc doctor --clear-cache"
+"""Kernels that were compiled wrongly are compiled anew after this."""
+
+
+@dataclass(frozen=True)
+class KnownAverage:
+    """An average that is known from a long run."""
+
+    name: str
+    """Its usual symbol."""
+    table: str
+    """The table that has it."""
+    column: str
+    """The column of the table."""
+    value: float
+    """The average."""
+    error: float
+    """Its error."""
+    t: float | None = None
+    """The flow time, in lattice units, if the table has several."""
+
+    def of(self, run: RunView) -> Estimate:
+        """Return the average of a run."""
+        table = run.tables[self.table]
+        rows = slice(None) if self.t is None else np.isclose(table["t"], self.t)
+        return estimate(table[self.column][rows])
+
+
+@dataclass(frozen=True)
+class KnownEnsemble:
+    """An ensemble whose averages are known."""
+
+    parameters: Mapping[str, object]
+    """The parameters of a run."""
+    averages: Sequence[KnownAverage]
+    """The averages."""
+
+
+@cache
+def known_ensembles() -> tuple[KnownEnsemble, ...]:
+    """Return the ensembles of ``known_averages.toml``."""
+    text = resources.files("gauge_mc.inspection").joinpath("known_averages.toml").read_text()
+    content = tomllib.loads(text)
+    found = []
+    for one in content["ensembles"]:
+        averages = tuple(KnownAverage(**average) for average in one.pop("known"))
+        found.append(KnownEnsemble({**content["parameters"], **one}, averages))
+    return tuple(found)
+
+
+def examine_physics() -> Iterator[Finding]:
+    """Compare averages of every device that works with known ones, which takes half a minute."""
+    with ThreadPoolExecutor(max(2, len(allowed_cores()))) as pool:
+        checks = [pool.submit(one) for one in _checks()]
+        try:
+            for check in checks:
+                yield check.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _checks() -> Iterator[Callable[[], Finding]]:
+    """Yield the comparisons of all devices; they are independent, and compile side by side."""
+    for backend in BACKENDS.values():
+        try:
+            count = backend.count()
+        except GaugeError:
+            continue  # the usual diagnosis says why
+        for ordinal in range(count):
+            for known in known_ensembles():
+                for precision in PRECISIONS:
+                    yield partial(_check, backend, ordinal, known, precision)
+
+
+def _check(backend: Backend, ordinal: int, known: KnownEnsemble, precision: str) -> Finding:
+    """Compare the averages of one ensemble on one device."""
+    label = f"{backend.label} {ordinal}" if backend.numbered else backend.label
+    subject = f"{label}, {known.parameters['group']} in {precision} precision"
+    devices = f"{ordinal}," if backend.numbered else None
+    threads = None if backend.numbered else max(1, min(THREADS, backend.available_threads() // 4))
+    try:
+        found = averages(known, precision, UPDATES, backend.name, devices, threads)
+    except GaugeError as error:
+        return Finding(subject, False, str(error), backend.remedy)
+    return compare(subject, known, found)
+
+
+def averages(
+    known: KnownEnsemble,
+    precision: str,
+    updates: int,
+    backend: str,
+    devices: str | None = None,
+    threads: int | None = None,
+    seed: int = 1,
+) -> list[Estimate]:
+    """Return the averages of a run of an ensemble, in a folder that is removed.
+
+    Parameters
+    ----------
+    known : KnownEnsemble
+        The ensemble.
+    precision : str
+        Precision of the links.
+    updates : int
+        Number of updates that are measured.
+    backend : str
+        Name of the backend.
+    devices : str, optional
+        The devices, as for ``--devices``.
+    threads : int, optional
+        Number of CPU threads.
+    seed : int
+        Seed of the random numbers.
+
+    Raises
+    ------
+    GaugeError
+        If the run cannot be carried out.
+    """
+    kept = {"configs": updates, "separation": 1, "format": "none"}
+    values = {**known.parameters, "precision": precision, "seed": seed, **kept}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "run"
+        run = generate(
+            values, output=path, progress=False, backend=backend, devices=devices, threads=threads
+        )
+        return [one.of(run) for one in known.averages]
+
+
+def compare(subject: str, known: KnownEnsemble, found: Sequence[Estimate]) -> Finding:
+    """Return whether averages agree with those that are known."""
+    wrong, largest = [], 0.0
+    for own, one in zip(found, known.averages, strict=True):
+        pull = abs(own.value - one.value) / math.hypot(own.error, one.error)
+        largest = max(largest, pull)
+        if not pull <= PULL:  # which NaN is not either
+            wrong.append(f"{one.name} is {own} and should be {one.value:.6g}")
+    if wrong:
+        return Finding(subject, False, f"averages are wrong: {', '.join(wrong)}", REMEDY)
+    first = f"{known.averages[0].name} {found[0]}"
+    words = f"{len(found)} averages are within {largest:.1f} errors of those known"
+    return Finding(subject, True, f"{first}; {words}")
+
 
 SAMPLE = Lattice(8, 8, 8, 4)
 """Lattice on which devices are tested. It fills all lanes of the widest registers."""
@@ -42,19 +208,15 @@ def examine() -> Iterator[Finding]:
     usual = limits["compile"]
     limits["compile"] = min(usual, COMPILE_SECONDS)
     try:
-        yield from _findings()
+        yield Finding("Python", True, platform.python_version())
+        yield _cache()
+        for backend in BACKENDS.values():
+            yield from backend.findings()
+            yield from _devices(backend)
+        for name, library in LIBRARIES.items():
+            yield _package(name, library)
     finally:
         limits["compile"] = usual
-
-
-def _findings() -> Iterator[Finding]:
-    yield Finding("Python", True, platform.python_version())
-    yield _cache()
-    for backend in BACKENDS.values():
-        yield from backend.findings()
-        yield from _devices(backend)
-    for name, library in LIBRARIES.items():
-        yield _package(name, library)
 
 
 def _cache() -> Finding:

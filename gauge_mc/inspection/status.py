@@ -12,20 +12,20 @@ from pathlib import Path
 from shlex import quote
 
 from gauge_mc.arguments import checks_types
-from gauge_mc.numbers import counted
+from gauge_mc.quoting import counted
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.averages import Average, averages_values
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
 from gauge_mc.run.display import describe, duration, energy_text, link_rate, spent
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.starts import StartComparison, compared_starts
 from gauge_mc.run.state import COMPLETE, FAILED, RUNNING, STOPPED, WAITING, RunState, state_of
+from gauge_mc.run.thermalisation import StartComparison, compared_starts
 from gauge_mc.run.thinning import removed_from
 from gauge_mc.scans.averages import ScanAverages
+from gauge_mc.scans.carry_out import MemberState, member_states, share_done
 from gauge_mc.scans.job_arrays import last_array
-from gauge_mc.scans.ladder_report import LadderReport, ladder_reports
-from gauge_mc.scans.report import MemberState, member_states, share_done
+from gauge_mc.scans.ladders import LadderReport, ladder_reports
 from gauge_mc.scans.scan import Scan, newest_run_or_scan
 
 
@@ -168,22 +168,14 @@ def run_status(run: Run, averages: bool = False, tau_exp: float | None = None) -
     if joules and joules[-1] is None:
         joules[-1] = now.joules
     known = [one for one in joules if one is not None]
-    return RunStatus(
-        str(run.path),
-        p.values(),
-        holder.process if holder else None,
-        holder.host if holder else None,
-        holder.since if holder else None,
-        len(run.configs()),
-        removed_from(run, p),
-        saved if there else None,
-        age,
-        len(known),
-        len(joules),
-        averages_values([run], p, tau_exp) if averages else {},
-        compared_starts(run.path) if averages else None,
-        **vars(replace(now, joules=sum(known) if known else None)),
-    )
+    held = (holder.process, holder.host, holder.since) if holder else (None, None, None)
+    process, host, since = held
+    files = len(run.configs()), removed_from(run, p), saved if there else None, age
+    numbers = (process, host, since, *files, len(known), len(joules))
+    means = averages_values([run], p, tau_exp) if averages else {}
+    starts = compared_starts(run.path) if averages else None
+    rest = vars(replace(now, joules=sum(known) if known else None))
+    return RunStatus(str(run.path), p.values(), *numbers, means, starts, **rest)
 
 
 @documented
@@ -207,7 +199,7 @@ class ScanStatus(Status):
     done: float = result_field("Fraction of the work that is done, from 0 to 1.")
     working: Mapping[str, float] = result_field(
         "Link updates per second of the runs that are being carried out, by the name of the run; 0 "
-        "if it is not known yet.",
+        "if it is not known yet."
     )
     failures: Mapping[str, str] = result_field("Error messages by the name of the run.")
     rows: Sequence[Mapping[str, str | int | float]] = result_field(
@@ -272,13 +264,10 @@ def scan_status(scan: Scan, averages: ScanAverages | None = None) -> ScanStatus:
     counts = Counter(one.state for one in runs)
     complete = counts.pop(COMPLETE, 0)
     state = COMPLETE if complete == len(runs) else RUNNING if counts[RUNNING] else STOPPED
-    array = last_array(scan.jobs)
     return ScanStatus(
         str(scan.path),
         state,
-        array.job if array else None,
-        array.system.name if array else None,
-        array.query if array else None,
+        *last_array(scan.jobs),
         runs,
         complete,
         {name: counts[name] for name in (RUNNING, FAILED, STOPPED, WAITING)},

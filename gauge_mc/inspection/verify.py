@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,13 +16,8 @@ from shlex import quote
 import numpy as np
 
 from gauge_mc.arguments import checks_types
-from gauge_mc.configurations.reading import (
-    STATED_KIND,
-    Configuration,
-    LinkKind,
-    open_configuration,
-)
-from gauge_mc.domain.layout import REALS
+from gauge_mc.configurations.reading import STATED_KIND, LinkKind, open_configuration
+from gauge_mc.domain.slab import REALS
 from gauge_mc.errors import (
     DamagedError,
     GaugeError,
@@ -31,33 +27,23 @@ from gauge_mc.errors import (
     UnsupportedError,
     UsageError,
 )
-from gauge_mc.files.averages import Averages
 from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.input import is_missing, unreadable
 from gauge_mc.files.structured import LARGE
 from gauge_mc.files.table import SEAL, TableData, read_heading, read_table
 from gauge_mc.observables import OBSERVABLES, observable_of_table
-from gauge_mc.publication.checks import (
-    LONGEST,
-    check_chain,
-    check_file,
-    check_kernels,
-    is_publication,
-    make_again,
-)
-from gauge_mc.publication.crate import CRATE, published_files
-from gauge_mc.publication.record import CHAIN, CONFIGURATIONS, KERNELS
+from gauge_mc.registry import Registry
 from gauge_mc.run import checkpoint
 from gauge_mc.run.directory import Run, ambiguous, missing_run
 from gauge_mc.run.functions import observable_along
 from gauge_mc.run.measurement import Measurement
+from gauge_mc.run.measurement_table import rows_of_others
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.settings import parse_duration
-from gauge_mc.run.source_versions import rows_of_others
+from gauge_mc.run.state import saved_updates
 from gauge_mc.run.thinning import RemovedConfigurations, read_rules
 from gauge_mc.scans.grid import numbers_in, value_at
-from gauge_mc.scans.scan import Scan
-from gauge_mc.scans.targets import named_or_newest, runs_in
+from gauge_mc.scans.scan import Scan, named_or_newest, runs_in
 from gauge_mc.storage.links import Block
 
 CheckProgress = Callable[[float], object]
@@ -103,6 +89,39 @@ class Verdict:
     """Whether the file is neither damaged nor missing; None if it cannot be checked here."""
     words: str
     """Short result, or the error message, which says why the file cannot be checked."""
+
+
+class CheckedFolder(ABC):
+    """A kind of folder with checks of its own, such as a publication."""
+
+    name: str
+    """Name of the kind."""
+
+    @abstractmethod
+    def holds(self, folder: Path) -> bool:
+        """Return whether a folder is of this kind."""
+
+    @abstractmethod
+    def checks(self, folder: Path, regenerate: int, longest: float | None) -> list[Check]:
+        """Return the checks of a folder.
+
+        Parameters
+        ----------
+        folder : Path
+            The folder.
+        regenerate : int
+            Number of configurations to make again.
+        longest : float, optional
+            Seconds that this may take; None for the usual time.
+
+        Raises
+        ------
+        UsageError
+            If the number is negative.
+        """
+
+
+FOLDERS: Registry[CheckedFolder] = Registry("kind of folder", __name__, CheckedFolder)
 
 
 @checks_types
@@ -170,10 +189,7 @@ def carry_out(check: Check, advance: CheckProgress) -> Verdict:
 
 
 def checks_of(
-    path: Path,
-    regenerate: int = 0,
-    kind: LinkKind = STATED_KIND,
-    time_limit: str | None = None,
+    path: Path, regenerate: int = 0, kind: LinkKind = STATED_KIND, time_limit: str | None = None
 ) -> list[Check]:
     """Return the checks of a run, a scan, a publication, a configuration or a table.
 
@@ -205,15 +221,16 @@ def checks_of(
         return _checks_of(path, regenerate, kind, time_limit)
     except PermissionError as error:
         place = Path(os.fsdecode(error.filename or path))
-        return [Check(path, partial(_refused, unreadable(place, error)))]
+        return [Check(path, partial(refused, unreadable(place, error)))]
 
 
 def _checks_of(path: Path, regenerate: int, kind: LinkKind, time_limit: str | None) -> list[Check]:
-    longest = LONGEST if time_limit is None else parse_duration(time_limit)
+    longest = None if time_limit is None else parse_duration(time_limit)
     if path.is_dir() or (path.exists() and _is_table(path)):
         kind.refuse(str(path))
-    if path.exists() and is_publication(path):
-        return _publication_checks(path, regenerate, longest)
+    for other in FOLDERS.values():
+        if path.is_dir() and other.holds(path):
+            return other.checks(path, regenerate, longest)
     if regenerate:
         raise UsageError(
             f"{path} is not a publication whose configurations could be made again; leave out "
@@ -222,47 +239,26 @@ def _checks_of(path: Path, regenerate: int, kind: LinkKind, time_limit: str | No
     if not path.exists():
         raise UsageError(f"There is no file or directory {path}.")
     if not path.is_dir():
-        return [_table_check(path) if _is_table(path) else _configuration_check(path, kind)]
+        check = partial(_configuration, path, None, {}, kind=kind)
+        return [_table_check(path) if _is_table(path) else Check(path, check, named=True)]
     if Scan(path, Parameters()).exists():
         return _scan_checks(path)
     if inside := runs_in(path):
         return [check for one in inside for check in _run_checks(Run(one))]
-    run = Run(path)
-    if not run.exists():
+    if not Run(path).exists():
         raise missing_run(path)
-    return _run_checks(run)
+    return _run_checks(Run(path))
 
 
-def _publication_checks(path: Path, regenerate: int, longest: float) -> list[Check]:
-    """Return the checks of a published run."""
-    if regenerate < 0:
-        raise UsageError(f"--regenerate is {regenerate}; choose a number of configurations.")
-    try:
-        files = published_files(path)
-    except GaugeError as error:
-        return [Check(path / CRATE, partial(_refused, error))]
-    checks = [
-        Check(path / name, partial(check_file, path, name, digest))
-        for name, digest in files.items()
-    ]
-    checks.append(Check(path / CHAIN, partial(check_chain, path)))
-    checks.append(Check(path / KERNELS, partial(check_kernels, path)))
-    if regenerate:
-        again = partial(make_again, path, regenerate, longest=longest)
-        checks.append(Check(path / CONFIGURATIONS, again))
-    return checks
-
-
-def _refused(error: GaugeError, advance: CheckProgress) -> str:
-    """Report what the other checks would need."""
+def refused(error: GaugeError, advance: CheckProgress) -> str:
+    """Report an error that was noticed before the checks began."""
     raise error
 
 
 def _scan_checks(path: Path) -> list[Check]:
     """Return the checks of scan.toml, of the scan's table, and of its runs."""
-    scan = Scan(path, Parameters())
-    checks = [Check(scan.toml, partial(_scan_record, path))]
     scan = _known_scan(path)
+    checks = [Check(scan.toml, partial(_scan_record, path))]
     if scan.table.exists():
         checks.append(Check(scan.table, partial(_scan_table, scan)))
     begun = [member for member in scan.members() if member.begun()]
@@ -274,10 +270,6 @@ def _known_scan(path: Path) -> Scan:
     with suppress(GaugeError):
         return Scan.read(path)
     return Scan(path, Parameters())
-
-
-def _configuration_check(path: Path, kind: LinkKind) -> Check:
-    return Check(path, partial(_configuration, path, None, {}, kind=kind), named=True)
 
 
 def _is_table(path: Path) -> bool:
@@ -293,7 +285,7 @@ def _table_check(path: Path) -> Check:
     """Return the check of one table, with what the run or the scan in its directory says."""
     run, scan = Run(path.parent), Scan(path.parent, Parameters())
     if run.exists():
-        return Check(path, partial(_table, path, _known_parameters(run), _saved_sweep(run)))
+        return Check(path, partial(_table, path, _known_parameters(run), saved_updates(run)))
     if scan.exists() and path == scan.table:
         return Check(path, partial(_scan_table, _known_scan(scan.path)))
     return Check(path, partial(_single_table, path), named=True)
@@ -307,7 +299,7 @@ def _known_parameters(run: Run) -> Parameters | None:
 
 
 def _run_checks(run: Run) -> list[Check]:
-    parameters, sweep = _known_parameters(run), _saved_sweep(run)
+    parameters, sweep = _known_parameters(run), saved_updates(run)
     begun = run.begun() or run.checkpoint.exists()
     return [
         Check(run.toml, partial(_record, run)),
@@ -339,17 +331,16 @@ def _configuration_checks(run: Run, parameters: Parameters | None, sweep: int) -
     checks, seen = [], dict[int, Path]()
     for number, path in sorted(files):
         other = seen.setdefault(number, path)
-        check = (
-            partial(_configuration, path, parameters, stated)
-            if path == other
-            else partial(_ambiguous, number, other, path)
-        )
+        check = partial(_configuration, path, parameters, stated)
+        if path != other:
+            check = partial(refused, ambiguous(number, other, path))
         checks.append(Check(path, check))
     if unnamed:
         folder = run.path / "configs"
         at = ",".join(f"{part[0]}:{part[-1]}:{part.step}" for part in due if part)
         again = _making_again("them", run, parameters, at)
-        checks.append(Check(folder, partial(_others_missing, folder, unnamed, again)))
+        message = f"{unnamed} more configurations are missing from {folder}; {again}."
+        checks.append(Check(folder, partial(refused, DamagedError(message))))
     return checks
 
 
@@ -359,13 +350,12 @@ def _due(run: Run, parameters: Parameters, sweep: int) -> list[range]:
     A damaged record of what was removed on purpose, which has a check, counts as missing. If it
     cannot be read, no configuration is known to be due.
     """
-    removed = RemovedConfigurations(parameters)
     try:
         removed = RemovedConfigurations.of(run, parameters)
     except UnreadableError:
         return []
     except GaugeError:
-        pass
+        removed = RemovedConfigurations(parameters)
     return removed.kept(min(sweep, parameters.updates))
 
 
@@ -373,19 +363,6 @@ def _thinned(run: Run, parameters: Parameters | None, advance: CheckProgress) ->
     """Check the record of configurations that were removed on purpose."""
     rules = read_rules(run, parameters.updates if parameters else LARGE)
     return "; ".join(f"1 of {one.keep} kept up to update {one.sweep}" for one in rules)
-
-
-def _ambiguous(number: int, first: Path, second: Path, advance: CheckProgress) -> str:
-    """Report two configurations with the same number."""
-    raise ambiguous(number, first, second)
-
-
-def _saved_sweep(run: Run) -> int:
-    """Return the number of updates in the checkpoint; 0 if it is missing or damaged."""
-    try:
-        return checkpoint.read_state(run.checkpoint).sweep
-    except GaugeError:
-        return 0
 
 
 def _tables_to_compare(run: Run) -> dict[str, TableData]:
@@ -486,7 +463,7 @@ def _table(path: Path, parameters: Parameters | None, sweep: int, advance: Check
     _check_numbers(path, table)
     words = f"records: {len(table)}"
     if others := rows_of_others(path, table):
-        words += f", {others} of them by another version of the observable's sources"
+        words += f", {others} of them by another version"
     unfinished = parameters and sweep < parameters.updates
     return words if unfinished else _with_note(path, words)
 
@@ -504,7 +481,7 @@ def _with_note(path: Path, words: str) -> str:
 def _sound(path: Path) -> TableData:
     """Read a table, and check that all of its numbers are finite."""
     if is_missing(path):
-        raise _missing(path)
+        raise DamagedError(f"{path} is missing; restore it from a copy.")
     table = read_table(path)
     kinds = [columns for one in OBSERVABLES.values() for columns in one.columns_of_tables()]
     words = {name for columns in kinds for name in columns.words}
@@ -563,7 +540,10 @@ def _expected(
         return tuple(name for name in table.columns if name != SWEEP), records
     usual = observable_along(item, parameters)
     is_usual = usual.header.items() <= table.header.items()
-    return usual.columns.names, usual.records if is_usual else records
+    every = OBSERVABLES[item.observable].columns
+    lacking = {one.name for one in every if one.optional} - table.columns.keys()
+    names = (name for name in usual.columns.names if is_usual or name not in lacking)
+    return tuple(names), usual.records if is_usual else records
 
 
 def _check_numbers(path: Path, table: TableData) -> None:
@@ -576,11 +556,6 @@ def _check_numbers(path: Path, table: TableData) -> None:
         row = int(np.argmax(wrong))
         where = f"update {table[SWEEP][row]}" if SWEEP in table.columns else f"row {row + 1}"
         raise DamagedError(f"{path} is damaged: the numbers of {where} contradict each other.")
-
-
-def _others_missing(folder: Path, number: int, again: str, advance: CheckProgress) -> str:
-    """Report missing configurations that are not named one by one."""
-    raise DamagedError(f"{number} more configurations are missing from {folder}; {again}.")
 
 
 def _making_again(what: str, run: Run, parameters: Parameters | None, at: str) -> str:
@@ -608,7 +583,13 @@ def _configuration(
             raise DamagedError(
                 f"{path} belongs to another run: its {name} is {getattr(header, name)}."
             )
-    averages = _averages(configuration, advance)
+
+    def advancing(blocks: Iterable[Block], count: int) -> Iterator[Block]:
+        for block in blocks:
+            yield block
+            advance(1 / count)
+
+    averages = configuration.check(advancing)
     compared = False
     for observable, table in stated.items():
         found = OBSERVABLES[observable].of_averages(averages)
@@ -642,21 +623,6 @@ def _compare(
                 "from a copy."
             )
     return True
-
-
-def _averages(configuration: Configuration, advance: CheckProgress) -> Averages:
-    """Read a configuration, check it as its format allows, and return the averages over it."""
-
-    def advancing(blocks: Iterable[Block], count: int) -> Iterator[Block]:
-        for block in blocks:
-            yield block
-            advance(1 / count)
-
-    return configuration.check(advancing)
-
-
-def _missing(path: Path) -> DamagedError:
-    return DamagedError(f"{path} is missing; restore it from a copy.")
 
 
 def summarise(verdicts: Sequence[Verdict], named: int) -> GaugeError | None:

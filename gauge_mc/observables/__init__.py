@@ -1,8 +1,8 @@
 """Observables.
 
-Each observable has a module of its name, with a subclass of `Observable` that is registered in
-`OBSERVABLES`, and usually a kernel. It can then be measured during a run and on stored
-configurations, and it has a table, a summary, plots, exports and columns in the tables of scans.
+Each observable is a subclass of `Observable` that is registered in `OBSERVABLES`, and usually a
+kernel. It can then be measured during a run and on stored configurations, and it has a table, a
+summary, plots, exports and columns in the tables of scans.
 """
 
 from __future__ import annotations
@@ -22,28 +22,27 @@ from gauge_mc.fields.sums import BLOCK, DeferredSums
 from gauge_mc.files.columns import SWEEP, TableColumns
 from gauge_mc.files.table import TableData
 from gauge_mc.groups import Group
-from gauge_mc.observables.parts.choices import ChoiceParts
-from gauge_mc.observables.parts.costs import CostParts
-from gauge_mc.observables.parts.recording import (
+from gauge_mc.observables.parts import (
+    OF_TABLE,
+    ChoiceParts,
+    Columns,
+    CostParts,
+    DerivedQuantity,
     ImmediateRecorder,
     Measurer,
     Record,
     Recorder,
     Records,
     RecordsOfTables,
-    SumRecorder,
-    measure_repeatedly,
-)
-from gauge_mc.observables.parts.summaries import DerivedQuantity, SummaryParts
-from gauge_mc.observables.parts.tables import (
-    OF_TABLE,
-    Columns,
     SecondaryTable,
+    SummaryParts,
+    SumRecorder,
     TableParts,
     TimeSeries,
+    measure_repeatedly,
 )
 from gauge_mc.options import merged
-from gauge_mc.registry import QUANTITIES, Registry
+from gauge_mc.registry import Registry
 
 __all__ = [
     "AGAIN_SUFFIX",
@@ -191,7 +190,7 @@ def check_observable(kind: type[Observable]) -> None:
     ValueError
         If a column has no name that can be used, or records of arrays have no indices.
     """
-    merged(kind.owners())
+    merged([(kind.name, kind.options)])
     if not isinstance(kind.columns, TableColumns):
         raise ValueError(f"has the columns {kind.columns!r}; declare a tuple of columns or names")
     names = [one.name for one in kind.columns]
@@ -240,7 +239,12 @@ def check_records(observable: Observable, records: Records) -> None:
 
 
 OBSERVABLES: Registry[type[Observable]] = Registry(
-    "observable", __name__, Observable, check_observable, rooms=QUANTITIES
+    "observable",
+    __name__,
+    Observable,
+    check_observable,
+    options=lambda one: one.options,
+    alone=True,
 )
 
 

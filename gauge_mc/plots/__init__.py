@@ -1,9 +1,9 @@
 """Plots.
 
-Each plot has a module of its name, with a subclass of `Plot` that is registered in `PLOTS`. Every
-observable also has two plots that need no module: its time series, which has the name of the
-observable, and its average against the coupling, named ``NAME-beta``. So has every table that a run
-has measured with a function of the user.
+Each plot is a subclass of `Plot` that is registered in `PLOTS`. Every observable also has two plots
+that need no module: its time series, which has the name of the observable, and its average against
+the coupling, named ``NAME-beta``. So has every table that a run has measured with a function of the
+user.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from gauge_mc.options import Option
-from gauge_mc.registry import QUANTITIES, Registry
+from gauge_mc.registry import Registry
 
 AGAINST_BETA = "-beta"
 """Suffix of the name of a plot of averages against the coupling."""
@@ -31,6 +31,8 @@ class Plot(ABC):
     """Options of `draw`."""
     of_scans: ClassVar[bool] = False
     """Whether the figure shows a scan instead of runs."""
+    of_several: ClassVar[bool] = False
+    """Whether it is of several ensembles that the user chooses, so that reports leave it out."""
     skips_each: ClassVar[bool] = False
     """Whether `draw` takes `gauge_mc.run.thermalisation.AUTO` and looks for the end of the
     thermalisation of every run, as figures of scans do. For all others, which show runs in one
@@ -64,4 +66,4 @@ class Plot(ABC):
         """
 
 
-PLOTS: Registry[Plot] = Registry("plot", __name__, Plot, rooms=QUANTITIES)
+PLOTS: Registry[Plot] = Registry("plot", __name__, Plot)

@@ -1,7 +1,7 @@
 """Random number generators.
 
-Each generator has a module of its name, with an instance of `Generator` that is registered in
-`GENERATORS`, and a C++ header in ``cuda_src/random``. A generator and its states on a lattice are a
+Each generator is an instance of `Generator` that is registered in `GENERATORS`, and a C++ header in
+``cuda_src/random``. A generator and its states on a lattice are a
 `gauge_mc.fields.random_field.Random`.
 """
 

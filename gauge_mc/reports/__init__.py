@@ -1,8 +1,8 @@
 """Reports: pages that show everything about runs.
 
-A page consists of sections. Each section has a module of its name in `gauge_mc.reports.sections`,
-with a subclass of `Section` that is registered in `SECTIONS`. Sections iterate over what is
-declared, so that a new observable, fit or plot appears without a line here.
+A page consists of sections. Each section is a subclass of `Section` that is registered in
+`SECTIONS`. Sections iterate over what is declared, so that a new observable, fit or plot appears
+without a line here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gauge_mc.registry import Registry
 
 if TYPE_CHECKING:
     from gauge_mc.reports.markup import Markup
-    from gauge_mc.reports.subject import Subject
+    from gauge_mc.reports.page import Subject
 
 
 class Section(ABC):

@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 
 from gauge_mc.files.table import TableData
-from gauge_mc.quantities.potential.analysis.static_potential import StaticPotential
+from gauge_mc.quantities.potential.static_potential import StaticPotential
 from gauge_mc.reports.charts import WIDTH, Chart, ChartLine
 from gauge_mc.reports.markup import Markup, element
-from gauge_mc.reports.sections.series import history_chart
-from gauge_mc.reports.subject import ChainSeries, Quantity, columns_of
+from gauge_mc.reports.page import ChainSeries, Quantity, columns_of
+from gauge_mc.reports.sections.plots import history_chart, placed
 
 CURVE = 60
 """Number of places at which the curve of a fit is drawn."""
@@ -48,21 +48,16 @@ def table_cell(table: TableData, cut: int = 0) -> Markup:
 
 
 def potential_cell(result: StaticPotential) -> Markup:
-    """Return V(R) with errors, and the fit with free B if one can be trusted."""
-    fit = result.free.fit if result.free else None
-    points = sorted(result.points, key=lambda one: one.distance)
-    r = np.array([one.distance for one in points])
-    own = fit.continuum(points) if fit else np.array([one.potential.value for one in points])
+    """Return V(R) with errors, and the most probable fit, if there is one."""
+    fit, r = result.best, result.distances
     places = np.unique(np.concatenate([r, np.linspace(fit.r_min, fit.r_max, CURVE) if fit else r]))
-    value, error = (np.full(places.size, math.nan) for _ in range(2))
-    at = np.searchsorted(places, r)
-    value[at], error[at] = own, [one.potential.error for one in points]
+    at, errors = np.searchsorted(places, r), np.array([point.error for point in result.points])
+    value, error = (placed(at, series, places.size) for series in (result.continuum, errors))
     lines = [ChartLine("V", value, error, look="points")]
     if fit:
-        curve, band = fit.potential(places)
         inside = (places >= fit.r_min) & (places <= fit.r_max)
-        curve, band = (np.where(inside, one, math.nan) for one in (curve, band))
+        curve, band = (np.where(inside, y, math.nan) for y in fit.curve(places))
         lines.append(ChartLine("fit", curve, band, 1))
-    words = f"Static potential at {r.size} distances"
-    scale = f", r₀/a = {fit.r0}" if fit else ""
-    return cell(Chart("Static potential", "R/a", "a V(R)", places, lines, f"{words}{scale}."))
+    scale = f", r₀/a = {result.scales['r0']}" if "r0" in result.scales else ""
+    words = f"Static potential at {r.size} distances{scale}."
+    return cell(Chart("Static potential", "R/a", "a V(R)", places, lines, words))

@@ -123,13 +123,9 @@ class Chart:
             "zero": self.zero,
             "title": self.title,
         }
-        return element(
-            "figure",
-            element("figcaption", self.title),
-            element("div", self._drawing(), class_="static"),
-            data(content),
-            class_="chart",
-        )
+        drawing = element("div", self._drawing(), class_="static")
+        title = element("figcaption", self.title)
+        return element("figure", title, drawing, data(content), class_="chart")
 
     def drawing(self) -> Markup:
         """Return the chart as an SVG drawing that needs no style sheet, as for a notebook."""
@@ -161,12 +157,8 @@ class Chart:
         for one, own, error in zip(self.lines, values, errors, strict=True):
             colour = f"c{one.colour % COLOURS}"
             if one.error is not None and one.look == "points":
-                whiskers = zip(
-                    places.tolist(),
-                    up.places(own - error).tolist(),
-                    up.places(own + error).tolist(),
-                    strict=True,
-                )
+                ends = (places, up.places(own - error), up.places(own + error))
+                whiskers = zip(*(one.tolist() for one in ends), strict=True)
                 d = "".join(f"M{a:.1f} {b:.1f}V{c:.1f}" for a, b, c in whiskers if b == b)
                 parts.append(_path(d, look(f"thin {colour}")))
             elif one.error is not None:
@@ -181,14 +173,8 @@ class Chart:
         parts.append(element("text", self.x_label, **names))
         turned = f"translate(12 {TOP + (HEIGHT - TOP - BOTTOM) / 2:g}) rotate(-90)"
         parts.append(element("text", self.y_label, transform=turned, text_anchor="middle"))
-        return element(
-            "svg",
-            *parts,
-            viewBox=f"0 0 {WIDTH} {HEIGHT}",
-            role="img",
-            aria_label=self.description,
-            **more,
-        )
+        whole = {"viewBox": f"0 0 {WIDTH} {HEIGHT}", "role": "img", "aria_label": self.description}
+        return element("svg", *parts, **whole, **more)
 
     @staticmethod
     def _frame(across: _Axis, up: _Axis, look: _Looks) -> list[Markup]:

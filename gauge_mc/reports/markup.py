@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from gauge_mc.console import Console
 from gauge_mc.quoting import printable
 
 EMPTY = {"col", "img", "input", "link", "meta"}
@@ -91,16 +97,48 @@ def table(
     parts = [element("thead", head), element("tbody", *body)]
     if caption:
         parts.insert(0, element("caption", caption))
-    return element(
-        "div",
-        element("table", *parts),
-        class_="scroll",
-        tabindex="0",
-        role="region",
-        aria_label=caption or "table",
-    )
+    region = {"class_": "scroll", "tabindex": "0", "role": "region"}
+    return element("div", element("table", *parts), **region, aria_label=caption or "table")
 
 
 def folded(title: object, *content: object, **attributes: Any) -> Markup:
     """Return content that the reader unfolds."""
     return element("details", element("summary", title), *content, **attributes)
+
+
+WIDE = 100
+"""Width in characters of what is neither a table nor a text."""
+
+
+def as_html(shown: object) -> Markup:
+    """Return something that Rich shows as HTML: a table as a table, a text as a paragraph."""
+    if isinstance(shown, Table):
+        return _table(shown)
+    if isinstance(shown, Group):
+        return joined(map(as_html, shown.renderables))
+    if isinstance(shown, str | Text):
+        words = str(shown).strip()
+        return joined(element("p", line) for line in words.splitlines() if line.strip())
+    console = Console(file=io.StringIO(), width=WIDE)
+    console.print(shown)
+    assert isinstance(console.file, io.StringIO)
+    return element("pre", console.file.getvalue())
+
+
+def further_as_html(tables: Sequence[object]) -> Markup:
+    """Return further tables of a fit, which the reader unfolds; nothing without any."""
+    return folded("Further tables", *map(as_html, tables)) if tables else Markup("")
+
+
+def _table(shown: Table) -> Markup:
+    names = [str(one.header) for one in shown.columns]
+    columns = [[*one.cells] for one in shown.columns]
+    rows = [[_cell(one) for one in row] for row in zip(*columns, strict=True)]
+    below = as_html(shown.caption) if shown.caption else Markup("")
+    if not rows:
+        return below
+    return joined([table(names, rows, str(shown.title or "")), below])
+
+
+def _cell(shown: object) -> object:
+    return str(shown) if isinstance(shown, str | Text) else as_html(shown)

@@ -5,27 +5,242 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache, cached_property
 from importlib import resources
 from pathlib import Path
+from urllib.parse import quote
+
+import numpy as np
+from numpy.typing import NDArray
 
 from gauge_mc import __version__
+from gauge_mc.algorithms import ALGORITHMS
+from gauge_mc.analysis.timeseries.estimates import Estimate, estimate
 from gauge_mc.arguments import checks_types
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.files.atomic import FileKind, replacing
-from gauge_mc.files.folders import may_be_made
-from gauge_mc.files.given_paths import Paths, paths_of
-from gauge_mc.files.table import each_table_once
+from gauge_mc.files.atomic import FileKind, write_file
+from gauge_mc.files.columns import SWEEP, Column, TableColumns
+from gauge_mc.files.input import Paths, may_be_made, paths_of
+from gauge_mc.files.table import TableData, each_table_once, read_table
+from gauge_mc.fits import FitResult
+from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import check_options
+from gauge_mc.plots.runs import labels_of
 from gauge_mc.reports import SECTIONS
-from gauge_mc.reports.markup import Markup, element, joined
-from gauge_mc.reports.subject import Subject
+from gauge_mc.reports.markup import Markup, element, joined, text
 from gauge_mc.results import documented, result_field
+from gauge_mc.run.directory import Run, SessionRecord, missing_run
 from gauge_mc.run.lock import now
-from gauge_mc.run.thermalisation import AUTO, SKIP, Skip
-from gauge_mc.scans.targets import named_or_newest
+from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.thermalisation import AUTO, SKIP, Skip, Thermalisation, found_thermalisation
+from gauge_mc.scans.scan import Scan, named_or_newest, runs_of
+
+MOST_RUNS = 12
+"""Number of runs that a page shows."""
+
+
+@dataclass(frozen=True)
+class ChainSeries:
+    """A quantity of a run along its chain."""
+
+    label: str
+    """Label of the run."""
+    sweeps: NDArray[np.int64]
+    """Numbers of updates, of shape (samples,)."""
+    values: NDArray[np.float64]
+    """Values, of shape (samples,)."""
+    cut: int
+    """Last update that is left out of averages."""
+
+    @cached_property
+    def kept(self) -> NDArray[np.float64]:
+        """The values that are averaged."""
+        return self.values[self.sweeps > self.cut]
+
+    @cached_property
+    def average(self) -> Estimate:
+        """Their average; tau_int is in measurements."""
+        return estimate(self.kept)
+
+    @property
+    def every(self) -> int | None:
+        """Updates from one measurement to the next; None if they differ or are unknown."""
+        steps = np.diff(self.sweeps)
+        return int(steps[0]) if steps.size and (steps == steps[0]).all() else None
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A column of tables of the same name."""
+
+    table: str
+    """File name of the tables."""
+    column: Column
+    """Its declaration."""
+    series: Sequence[ChainSeries]
+    """Its series in every run that has it."""
+
+    @property
+    def name(self) -> str:
+        """Name for readers."""
+        one = self.column
+        return one.average or (f"{one.short}: {one.help.rstrip('.')}" if one.help else one.short)
+
+
+@dataclass(frozen=True)
+class ReportedRun:
+    """A run on a page."""
+
+    run: Run
+    """The run."""
+    label: str
+    """Group, coupling and lattice, and if necessary the directory."""
+    parameters: Parameters
+    """Its parameters."""
+    sessions: Sequence[SessionRecord]
+    """Processes that have worked on it."""
+    skip: Skip
+    """Updates that are left out of averages, as the user has chosen them."""
+
+    @property
+    def path(self) -> Path:
+        """The run directory."""
+        return self.run.path
+
+    @cached_property
+    def thermalisation(self) -> Thermalisation | None:
+        """The part that has been left out; None if a number was given."""
+        return found_thermalisation(self.path) if isinstance(self.skip, str) else None
+
+    @cached_property
+    def cut(self) -> int:
+        """Last update that is left out of averages."""
+        return self.thermalisation.update if self.thermalisation else int(self.skip)
+
+    @cached_property
+    def tables(self) -> dict[str, TableData]:
+        """The tables by name of their files, without damaged and empty ones."""
+        return {name: one for name, one in self._read.items() if isinstance(one, TableData)}
+
+    @property
+    def damaged(self) -> list[str]:
+        """Sentences about the tables that cannot be read."""
+        return [str(one) for one in self._read.values() if isinstance(one, GaugeError)]
+
+    @cached_property
+    def _read(self) -> dict[str, TableData | GaugeError]:
+        found: dict[str, TableData | GaugeError] = {}
+        for path in self.run.tables():
+            try:
+                found[path.name] = read_table(path)
+            except GaugeError as error:
+                found[path.name] = error
+        return found
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The runs and scans that a page shows."""
+
+    paths: Sequence[Path]
+    """Runs and scans, as the user has named them."""
+    runs: Sequence[ReportedRun]
+    """The runs, at most `MOST_RUNS`."""
+    scans: Sequence[Path]
+    """The scans."""
+    left_out: int
+    """Number of further runs, which are not shown."""
+    folder: Path
+    """The folder of the page, from which it links to files."""
+    skip: Skip
+    """Updates that are left out of averages, as the user has chosen them."""
+    results: dict[Path, dict[str, FitResult]] = field(default_factory=dict)
+    """Results of fits by run and name of their file, which the section of fits adds."""
+    said: set[str] = field(default_factory=set)
+    """Cautions that the page shows already."""
+
+    @classmethod
+    def of(cls, paths: Sequence[Path], folder: Path, skip: Skip) -> Subject:
+        """Return the runs and scans in directories.
+
+        Raises
+        ------
+        UsageError
+            If there is no run in one of them.
+        GaugeError
+            If a run.toml or scan.toml is damaged.
+        """
+        for path in paths:
+            if not path.is_dir():
+                raise missing_run(path)
+        every = runs_of(paths)
+        shown = every[:MOST_RUNS]
+        runs = [
+            ReportedRun(Run(path), label or path.resolve().name, *Run(path).read(), skip)
+            for path, label in zip(shown, labels_of(shown), strict=True)
+        ]
+        scans = [path for path in paths if Scan(path, Parameters()).exists()]
+        return cls(paths, runs, scans, len(every) - len(shown), folder, skip)
+
+    @cached_property
+    def quantities(self) -> list[Quantity]:
+        """The quantities of all tables with one row per measurement."""
+        found: dict[tuple[str, str], tuple[Column, list[ChainSeries]]] = {}
+        for run in self.runs:
+            for name, table in run.tables.items():
+                for column, sweeps, values in columns_of(table):
+                    series = ChainSeries(run.label, sweeps, values, run.cut)
+                    _, every = found.setdefault((name, column.name), (column, []))
+                    every.append(series)
+        return [Quantity(name, column, every) for (name, _), (column, every) in found.items()]
+
+    def not_yet_said(self, cautions: Sequence[str]) -> list[str]:
+        """Return the cautions that the page does not show yet; from now on it does."""
+        new = [one for one in dict.fromkeys(cautions) if one not in self.said]
+        self.said.update(new)
+        return new
+
+    def link(self, path: Path, words: object = "") -> Markup:
+        """Return a link to a file from the page, or the words alone if it is on another disk."""
+        shown = words or path.name
+        with suppress(ValueError):
+            address = quote(os.fsencode(os.path.relpath(path, self.folder)))
+            return element("a", shown, href=f"./{address}")
+        return text(shown)
+
+
+def columns_of(table: TableData) -> Iterator[tuple[Column, NDArray[np.int64], NDArray[np.float64]]]:
+    """Yield the columns of a table with one row per measurement that are shown as time series.
+
+    These are the columns whose averages are shown; of algorithms, all that have numbers.
+    """
+    sweeps = table.columns.get(SWEEP)
+    if sweeps is None or not len(table) or not single(table):
+        return
+    name, known = declared_columns(table)
+    algorithm = name in ALGORITHMS
+    for column in known if algorithm else known.averaged:
+        if column.name in table and table[column.name].dtype.kind in "if" and not column.index:
+            values = np.asarray(table[column.name], dtype=np.float64)
+            if np.isfinite(values).all() and not (algorithm and np.ptp(values) == 0):
+                yield column, sweeps, values
+
+
+def declared_columns(table: TableData) -> tuple[str, TableColumns]:
+    """Return the name of what made a table, and the declarations of its columns."""
+    name = table.header.get("observable", "").replace("_", "-")
+    known = OBSERVABLES.get(name) or ALGORITHMS.get(name)
+    return name, known.columns if known else TableColumns.of_function(name or "value", table)
+
+
+def single(table: TableData) -> bool:
+    """Return whether a table has one row per measurement."""
+    sweeps = table.columns.get(SWEEP)
+    return sweeps is not None and bool((np.diff(sweeps) > 0).all())
+
 
 MARK = b"<!DOCTYPE html>\n<!-- a report of gauge-mc -->\n"
 """The beginning of every page."""
@@ -98,8 +313,7 @@ def report(
         PAGE.check(file)
         content, names = page(subject)
     written = content.encode("utf-8", "backslashreplace")
-    with replacing(file, kind=PAGE) as out:
-        out.write(written)
+    write_file(file, written, PAGE)
     runs = [str(one.path) for one in subject.runs]
     return PageReport(str(file), runs, names, len(written))
 
@@ -133,14 +347,11 @@ def page(subject: Subject) -> tuple[str, list[str]]:
             names.append(one.name)
     title = "; ".join(one.label for one in subject.runs[:3])
     heading = f"Report: {title}"
+    made = element("p", f"Made by gauge-mc {__version__}, {now()}")
     body = element(
         "body",
         element("a", "Skip to the content", href="#content", class_="jump"),
-        element(
-            "header",
-            element("h1", heading),
-            element("p", f"Made by gauge-mc {__version__}, {now()}"),
-        ),
+        element("header", element("h1", heading), made),
         element("nav", element("ul", *links), aria_label="Sections"),
         element("main", *parts, id="content", tabindex="-1"),
         element("footer", element("details", element("summary", "Licences"), _licence())),

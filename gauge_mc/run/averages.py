@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from gauge_mc.algorithms import ALGORITHMS
-from gauge_mc.analysis.timeseries.cautions import caution_skip, caution_slower
-from gauge_mc.analysis.timeseries.estimates import Estimate, caution_growth
-from gauge_mc.analysis.timeseries.gamma_method import estimate, growth
-from gauge_mc.analysis.timeseries.transients import transient_end
-from gauge_mc.files.columns import SWEEP, Column, TableColumns
+from gauge_mc.analysis.timeseries.bins import caution_skip, caution_slower, transient_end
+from gauge_mc.analysis.timeseries.estimates import Estimate, caution_growth, estimate, growth
+from gauge_mc.domain.energy import EnergyUse
+from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import Option
+from gauge_mc.quoting import counted
 from gauge_mc.results import documented, result_field
+from gauge_mc.run.chain import Chain
 from gauge_mc.run.directory import Run
+from gauge_mc.run.display import Clock, duration, energy_text, link_rate, spent
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import TEMPERING, Parameters
-from gauge_mc.run.starts import compared_starts
+from gauge_mc.run.state import COMPLETE, STOPPED, RunState
+from gauge_mc.run.thermalisation import columns_of, compared_starts
+
+if TYPE_CHECKING:
+    from gauge_mc.run.view import RunResult
 
 TAU_EXP = Option(
     "tau_exp",
@@ -56,7 +63,7 @@ def run_averages(run: Run, parameters: Parameters) -> dict[str, Estimate]:
     GaugeError
         If a table is damaged.
     """
-    return {name: found for name, found, *_ in _averages(_measured([run], parameters))}
+    return {name: average for name, average, *_ in _averages(_measured([run], parameters))}
 
 
 @documented
@@ -79,10 +86,8 @@ def averages_values(
     runs: Sequence[Run], parameters: Parameters, tau_exp: float | None = None
 ) -> dict[str, Average]:
     """Return the averages over chains by label, for JSON; see `averages_table`."""
-    return {
-        name: Average.of(found, every)
-        for name, found, every, *_ in _averages(_measured(runs, parameters), tau_exp)
-    }
+    averages = _averages(_measured(runs, parameters), tau_exp)
+    return {name: Average.of(average, every) for name, average, every, *_ in averages}
 
 
 @dataclass(frozen=True)
@@ -125,7 +130,9 @@ def averages_table(
     measured = list(_measured(runs, parameters))
     found = list(_averages(measured, tau_exp))
     if not found:
-        return AveragesSummary(Text(_without_averages(measured)))
+        names = ", ".join(item.observable for item, *_ in measured)
+        words = f"measured: {names}, which fits and plots evaluate"
+        return AveragesSummary(Text(words if names else "nothing measured yet"))
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("average")
     for heading in ("value", "tau_int [updates]", "measurements"):
@@ -171,14 +178,6 @@ def _measured(runs: Sequence[Run], parameters: Parameters) -> Iterator[Measureme
             yield item, paths, tables
 
 
-def _without_averages(measured: Sequence[MeasurementTables]) -> str:
-    """Return what has been measured if no table has averages."""
-    if not measured:
-        return "nothing measured yet"
-    names = ", ".join(item.observable for item, *_ in measured)
-    return f"measured: {names}, which fits and plots evaluate"
-
-
 def _slow_modes(measured: Iterable[MeasurementTables]) -> Iterator[tuple[str, Estimate, int]]:
     """Yield the name, the average and the updates between measurements of every slow mode.
 
@@ -203,32 +202,108 @@ def _averages(
     or 0, and by which factor long bins show a larger error. The parameter tau_exp is in updates.
     """
     for item, paths, tables in measured:
+        sweeps = tables[0].columns[SWEEP]
+        if item.observable == TEMPERING or (len(sweeps) > 1 and sweeps[0] == sweeps[1]):
+            continue
         tail = tau_exp and tau_exp / item.every
-        for column in _averaged(item, tables[0]):
+        for column in columns_of(item.observable, tables[0]).averaged:
             pairs = zip(paths, tables, strict=True)
             series = [table.numbers(column.name, path) for path, table in pairs]
             if any(len(one) for one in series):
                 found = estimate(*(one for one in series if len(one)), tau_exp=tail)
                 both = zip(tables, series, strict=True)
                 early = max(transient_end(table[SWEEP], one) for table, one in both)
-                yield (
-                    column.average,
-                    found,
-                    item.every,
-                    early,
-                    max(growth(one, tail) for one in series),
-                )
+                grown = max(growth(one, tail) for one in series)
+                yield column.average, found, item.every, early, grown
 
 
-def _averaged(item: Measurement, table: TableData) -> tuple[Column, ...]:
-    """Return the columns whose averages are shown; none of several rows per measurement."""
-    sweeps = table.columns[SWEEP]
-    if len(sweeps) > 1 and sweeps[0] == sweeps[1]:
-        return ()
-    if item.observable in OBSERVABLES:
-        return OBSERVABLES[item.observable].columns.averaged
-    if item.observable in ALGORITHMS:
-        return ALGORITHMS[item.observable].columns.averaged
-    if item.observable == TEMPERING:
-        return ()
-    return TableColumns.of_function(item.observable, table.columns).averaged
+@documented
+@dataclass(frozen=True)
+class RunReport(RunState):
+    """Report on a session of a run, for JSON."""
+
+    run: str = result_field("Run directory.")
+    parameters: Mapping[str, object] = result_field("Parameters of the run, as in ``run.toml``.")
+    stopped: str | None = result_field(
+        "Reason why the session stopped before the end; None if all is done."
+    )
+    seconds: float = result_field("Duration of the session in seconds.")
+    nj_per_link: float | None = result_field("Energy per link update in nJ; None if it is unknown.")
+    energy_source: str | None = result_field(
+        "Where the energy was read, such as ``RAPL`` or ``NVML``, or why it is unknown."
+    )
+    configurations: int = result_field("Number of configurations.")
+    averages: Mapping[str, Average] = result_field("Averages by the label of the quantity.")
+
+    @classmethod
+    def of(cls, result: RunResult) -> RunReport:
+        """Return the report on the result of `generate`."""
+        p = result.parameters
+        return cls(
+            str(result.path),
+            p.values(),
+            result.stopped,
+            result.seconds,
+            result.nj_per_link,
+            result.energy_source or None,
+            len(result.configs),
+            averages_values([Run(result.path)], p),
+            state=STOPPED if result.stopped else COMPLETE,
+            sweep=result.sweep,
+            sweeps=p.updates,
+            thermalize=p.thermalize,
+            links_per_s=result.links_per_s or None,
+            times=result.times,
+            joules=result.joules,
+        )
+
+
+@documented
+@dataclass(frozen=True)
+class RunReports:
+    """Report on a session of several runs, for JSON."""
+
+    runs: Sequence[RunReport] = result_field("Runs.")
+    stopped: str | None = result_field(
+        "Reason why the session stopped before the end; None if all is done."
+    )
+
+    @classmethod
+    def of(cls, results: Sequence[RunResult]) -> RunReports:
+        """Return the report on the results of `generate_chains`."""
+        reason = next((one.stopped for one in results if one.stopped), None)
+        return cls([RunReport.of(one) for one in results], reason)
+
+
+def session_table(
+    clock: Clock, chain: Chain, began: int, times: Mapping[str, float], energy: EnergyUse
+) -> Table:
+    """Return the time, the rate and the energy of a session.
+
+    Parameters
+    ----------
+    clock : Clock
+        Clock of the session.
+    chain : Chain
+        Chain at the end of the session; one of those that are updated together.
+    began : int
+        Number of updates done before the session.
+    times : mapping of str to float
+        Shares of the session's time, in seconds.
+    energy : EnergyUse
+        Energy that the devices have used in the session.
+    """
+    table = Table.grid(padding=(0, 2))
+    elapsed = duration(time.monotonic() - clock.began)
+    table.add_row("time", f"{elapsed} for {counted(chain.sweep - began, 'update')}")
+    table.add_row("", spent(times))
+    pace = clock.updates_per_second(chain.sweep) * clock.chains
+    if pace:
+        rate = link_rate(pace * chain.parameters.links_per_update)
+        table.add_row("rate", f"{rate}, including measurements and files")
+    links = (chain.sweep - began) * chain.parameters.links_per_update * clock.chains
+    if energy.joules is not None:
+        each = energy.nj_per_link(links)
+        words = f", {each:.3g} nJ per link update" if each else ""
+        table.add_row("energy", f"{energy_text(energy.joules)} by {energy.source}{words}")
+    return table

@@ -37,11 +37,10 @@ from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import Option
 from gauge_mc.registry import nearest
 from gauge_mc.results import documented, result_field
-from gauge_mc.run.execution import Execution
 from gauge_mc.run.functions import observable_along, options_of_observable
 from gauge_mc.run.measurement import EVERY, MAX_UPDATES
-from gauge_mc.run.options import KINDS, known_options, options_of_kind
-from gauge_mc.run.parameters import UNSTATED, Parameters
+from gauge_mc.run.parameters import KINDS, UNSTATED, Parameters, known_options, options_of_kind
+from gauge_mc.run.settings import Execution
 
 MAX_CARD = 2**20
 """Maximum size of a run card in bytes. A run.toml with thousands of sessions is smaller."""
@@ -57,9 +56,6 @@ WIDTH = 96
 
 EXAMPLE = ("[measure.plaquette]", "[measure.flow]", "every = 50", "to = 6.4")
 """Lines of a card that show how observables are measured."""
-
-DRAFT = "https://json-schema.org/draft/2020-12/schema"
-"""Version of the JSON schema."""
 
 ParametersLike = Parameters | Mapping[str, object] | str | os.PathLike[str] | None
 """Parameters, a mapping of some parameters by name, or the path of a run card."""
@@ -191,13 +187,9 @@ def schema() -> dict[str, Any]:
     properties = {one.name: _property(one) for one in known_options().values()}
     for kind, things in KINDS.items():
         named = properties[kind]
-        table = {
-            "type": "object",
-            "properties": {NAME: named, **{o.name: _property(o) for o in options_of_kind(things)}},
-            "required": [NAME],
-            "additionalProperties": False,
-        }
-        properties[kind] = {"description": named["description"], "anyOf": [named, table]}
+        own = {NAME: named, **{one.name: _property(one) for one in options_of_kind(things)}}
+        either = [named, _table(own, required=[NAME])]
+        properties[kind] = {"description": named["description"], "anyOf": either}
     interval = {"type": "integer", "minimum": 1, "maximum": MAX_UPDATES}
     measured = {name: _measured(name, interval) for name in OBSERVABLES}
     properties[MEASURE] = {
@@ -205,46 +197,37 @@ def schema() -> dict[str, Any]:
         "anyOf": [
             {"type": "string"},
             {"type": "array", "items": {"type": "string"}},
-            {"type": "object", "properties": measured, "additionalProperties": False},
+            _table(measured),
         ],
     }
-    return {
-        "$schema": DRAFT,
-        "title": "Run card of gauge-mc",
-        "type": "object",
-        "properties": properties,
-        "additionalProperties": False,
-    }
+    draft = "https://json-schema.org/draft/2020-12/schema"
+    return {"$schema": draft, "title": "Run card of gauge-mc", **_table(properties)}
+
+
+def _table(properties: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """Return the schema of a table whose keys are known."""
+    return {"type": "object", "properties": properties, **more, "additionalProperties": False}
 
 
 def _measured(name: str, interval: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema of the value of an observable: an interval, or a table of options."""
     own = {one.name: _property(one) for one in options_of_observable(name)}
-    table = {
-        "type": "object",
-        "properties": {**own, EVERY: interval},
-        "additionalProperties": False,
-    }
-    return {"description": OBSERVABLES[name].summary, "anyOf": [interval, table]}
+    either = [interval, _table({**own, EVERY: interval})]
+    return {"description": OBSERVABLES[name].summary, "anyOf": either}
 
 
 def _property(option: Option) -> dict[str, Any]:
     """Return the schema of the value of an option."""
     types = {int: "integer", float: "number", bool: "boolean", str: "string"}
     if option.items:
-        inner = {one.name: _property(one) for one in option.items.options()}
-        item = {"type": "object", "properties": inner, "additionalProperties": False}
-        kinds = [
-            {"type": "string"},
-            {"type": "array", "items": {"anyOf": [{"type": "string"}, item]}},
-        ]
-        return {"description": option.help, "anyOf": kinds}
+        own = {one.name: _property(one) for one in option.items.options()}
+        text = {"type": "string"}
+        either = [text, {"type": "array", "items": {"anyOf": [text, _table(own)]}}]
+        return {"description": option.help, "anyOf": either}
     found: dict[str, Any] = {"description": option.help, "type": types[option.kind]}
     if option.kind in (int, float):
-        names = (
-            ("exclusiveMinimum", "exclusiveMaximum") if option.inside else ("minimum", "maximum")
-        )
-        bounds = dict(zip(names, (option.least, option.most), strict=True))
+        m = "exclusiveM" if option.inside else "m"
+        bounds = {f"{m}inimum": option.least, f"{m}aximum": option.most}
         found |= {key: bound for key, bound in bounds.items() if abs(bound) < float("inf")}
     if option.choices and not option.open:
         found["enum"] = [*option.choices]
@@ -252,10 +235,8 @@ def _property(option: Option) -> dict[str, Any]:
         found["default"] = option.usual
     if option.each:
         number = {"type": types[option.each]}
-        found = {
-            "description": found["description"],
-            "anyOf": [{"type": "string"}, number, {"type": "array", "items": number}],
-        }
+        either = [{"type": "string"}, number, {"type": "array", "items": number}]
+        found = {"description": found["description"], "anyOf": either}
     return found
 
 

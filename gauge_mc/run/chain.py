@@ -15,14 +15,14 @@ from gauge_mc.actions import BETA_IS
 from gauge_mc.algorithms import Tuning
 from gauge_mc.configurations.background import BackgroundWriter
 from gauge_mc.configurations.reading import open_configuration
-from gauge_mc.devices import Device
 from gauge_mc.domain.device_group import DeviceGroup
-from gauge_mc.domain.layout import REALS
+from gauge_mc.domain.device_pool import Devices
+from gauge_mc.domain.slab import REALS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.files.table import Value
-from gauge_mc.observables import live_observables
+from gauge_mc.observables import OBSERVABLES, Observable, live_observables
 from gauge_mc.registry import in_words
 from gauge_mc.run import checkpoint
 from gauge_mc.run.parameters import OF_SCANS, UNSTATED, Parameters
@@ -82,7 +82,7 @@ class Chain:
         return "  ".join([*of_links, *self.parameters.algorithm.live(self.record)])
 
     @classmethod
-    def begin(cls, parameters: Parameters, device: Device | DeviceGroup | None = None) -> Chain:
+    def begin(cls, parameters: Parameters, device: Devices | None = None) -> Chain:
         """Begin a chain from a cold start, a hot start or a configuration file.
 
         Raises
@@ -105,7 +105,7 @@ class Chain:
 
     @classmethod
     def resume(
-        cls, parameters: Parameters, device: Device | DeviceGroup | None, path: Path
+        cls, parameters: Parameters, device: Devices | None, path: Path
     ) -> tuple[Chain, checkpoint.ChainState]:
         """Continue a chain from a checkpoint.
 
@@ -166,7 +166,7 @@ class Chain:
         GaugeError
             If the checkpoint cannot be written. The previous checkpoint is then unchanged.
         """
-        if self.root:
+        if self.field.devices.root:
             facts = self.parameters.fixed(), measured, self.tuning.numbers, self.replica
             state = checkpoint.ChainState(self.sweep, self.random.step, *facts, self.ladder)
             checkpoint.save(path, state, self._arrays())
@@ -202,11 +202,6 @@ class Chain:
         origin = {"ensemble_id": p.name, "sequence_number": str(self.sweep)}
         metadata = {**provenance(p), **origin}
         writer.write(self.field, path, format or p.format, metadata, before)
-
-    @property
-    def root(self) -> bool:
-        """Whether this process reads and writes the files."""
-        return self.field.devices.root
 
     def _arrays(self) -> Iterator[np.ndarray]:
         yield from self.field.packed_slices()
@@ -263,9 +258,13 @@ def is_configuration(path: Path, parameters: Parameters, sweep: int) -> bool:
     return all(header.provenance.get(name, value) == value for name, value in origin.items())
 
 
-def version() -> str:
-    """Return the name and version of the program, for the headers of files."""
-    return f"gauge-mc {__version__}"
+def version(observable: Observable | type[Observable] | None = None) -> str:
+    """Return the name and version of the program, for the headers of files.
+
+    That of the package that brings an observable follows if it is another one.
+    """
+    package = OBSERVABLES.package(getattr(observable, "name", ""))
+    return ", ".join(filter(None, (f"gauge-mc {__version__}", package)))
 
 
 def provenance(parameters: Parameters) -> dict[str, str]:

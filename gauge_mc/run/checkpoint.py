@@ -2,6 +2,11 @@
 
 The first line of the file is the SHA-256 of the rest of the file, in hexadecimal. The second line
 is the `ChainState` as a JSON object. Arrays in NumPy's ``.npy`` format follow, one after the other.
+
+Checkpoints of runs that can only be continued together, after the same update.
+
+While new checkpoints are written, every run keeps its last one beside the new one. A process that
+is killed meanwhile leaves some new and some old ones, and the old ones are then valid for all.
 """
 
 from __future__ import annotations
@@ -10,6 +15,7 @@ import dataclasses
 import hashlib
 import json
 import math
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,7 +25,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from gauge_mc.errors import DamagedError, GaugeError, UnreadableError
+from gauge_mc.errors import DamagedError, GaugeError, UnreadableError, not_written
 from gauge_mc.files.atomic import replacing
 from gauge_mc.files.input import open_regular
 from gauge_mc.files.structured import LARGE, parse_json
@@ -102,7 +108,14 @@ def read_state(path: Path) -> ChainState:
     """
     with _reading(path) as file:
         file.seek(DIGEST_LINE)
-        return _state(path, file.readline(LONGEST))
+        line = file.readline(LONGEST)
+    try:
+        return parse_state(line)
+    except (ValueError, TypeError) as error:
+        raise GaugeError(
+            f"{path} is not a checkpoint of this version of gauge-mc; restore it from a copy, or "
+            "continue with the version that wrote it."
+        ) from error
 
 
 def load(path: Path) -> tuple[ChainState, Iterator[np.ndarray]]:
@@ -122,8 +135,7 @@ def load(path: Path) -> tuple[ChainState, Iterator[np.ndarray]]:
     """
     with _reading(path) as file:
         stated = file.readline().strip()
-        found = hashlib.file_digest(file, "sha256").hexdigest().encode()
-        if stated != found:
+        if stated != hashlib.file_digest(file, "sha256").hexdigest().encode():
             raise _damaged(path, "its checksum is wrong")
     return read_state(path), _arrays(path)
 
@@ -210,16 +222,6 @@ def parse_state(text: str | bytes) -> ChainState:
     return state
 
 
-def _state(path: Path, line: bytes) -> ChainState:
-    try:
-        return parse_state(line)
-    except (ValueError, TypeError) as error:
-        raise GaugeError(
-            f"{path} is not a checkpoint of this version of gauge-mc; restore it from a copy, or "
-            "continue with the version that wrote it."
-        ) from error
-
-
 @contextmanager
 def _reading(path: Path) -> Iterator[BufferedReader]:
     try:
@@ -241,3 +243,81 @@ class _DigestingFile:
     def write(self, data: bytes) -> int:
         self.digest.update(data)
         return self._file.write(data)
+
+
+PREVIOUS = "previous"
+"""Name of the last checkpoint of a run while a new one is written."""
+
+Moment = tuple[int, bool]
+"""Number of updates, and whether everything that is due after them has been written."""
+
+
+@contextmanager
+def replaced_together(paths: Sequence[Path]) -> Iterator[None]:
+    """Keep the last checkpoints of several runs until all new ones have been written.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        The checkpoints, which exist, and which are replaced within the context.
+
+    Raises
+    ------
+    GaugeError
+        If the last ones cannot be kept.
+    """
+    for path in paths:
+        try:
+            if not _previous(path).exists():  # which it does if writing new ones has just failed
+                os.link(path, _previous(path))
+        except OSError as error:
+            raise not_written(_previous(path), error) from error
+    yield
+    for path in paths:
+        _previous(path).unlink(missing_ok=True)
+
+
+def restore_common(paths: Sequence[Path]) -> None:
+    """Restore the newest checkpoints that several runs have after the same update.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        The checkpoints, each of which may be missing, or newer than that of another run.
+
+    Raises
+    ------
+    GaugeError
+        If a checkpoint is damaged, or there is no update after which all runs have one.
+    """
+    found = [_by_moment(path) for path in paths]
+    common = set.intersection(*(set(one) for one in found))
+    if common:
+        newest = max(common)
+        for path, files in zip(paths, found, strict=True):
+            if files[newest] != path:
+                os.replace(files[newest], path)
+            _previous(path).unlink(missing_ok=True)
+    elif all(moment[0] == 0 for one in found for moment in one):
+        for path in paths:  # the process was killed while the first ones were written
+            path.unlink(missing_ok=True)
+    else:
+        raise GaugeError(
+            f"The checkpoint {paths[0]} and those of the runs with which it exchanges couplings "
+            "are not after the same update; restore them from copies, or begin again with another "
+            "--output."
+        )
+
+
+def _by_moment(path: Path) -> dict[Moment, Path]:
+    """Return the checkpoints of a run by the update after which they are."""
+    found: dict[Moment, Path] = {}
+    for file in (_previous(path), path):
+        if file.exists():
+            state = read_state(file)
+            found[state.sweep, state.measured] = file
+    return found
+
+
+def _previous(path: Path) -> Path:
+    return path.with_name(PREVIOUS)

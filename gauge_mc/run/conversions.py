@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
@@ -13,11 +12,11 @@ from pathlib import Path
 from threading import Event, Lock
 
 from gauge_mc.arguments import checks_types
-from gauge_mc.configurations.comparison import DAMAGED, GOOD, OTHER, FileComparison, compare
 from gauge_mc.configurations.reading import Configuration, LinkKind, open_configuration
+from gauge_mc.configurations.writing import DAMAGED, GOOD, OTHER, FileComparison, compare
 from gauge_mc.console import Console
 from gauge_mc.devices.choice import available_threads, check_threads, host_threads
-from gauge_mc.domain.layout import real_type
+from gauge_mc.domain.slab import real_type
 from gauge_mc.errors import (
     DamagedError,
     GaugeError,
@@ -26,15 +25,14 @@ from gauge_mc.errors import (
     UsageError,
     not_written,
 )
-from gauge_mc.files.folders import make_folder
-from gauge_mc.files.given_paths import Paths, paths_of
+from gauge_mc.files.input import Paths, make_folder, paths_of
 from gauge_mc.formats import FORMATS, writable_formats
 from gauge_mc.registry import in_words
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.convert import WrittenWronglyError, write_converted, written_precision
 from gauge_mc.run.directory import Run
-from gauge_mc.run.display import PLAIN_SECONDS, duration
-from gauge_mc.run.ensemble import configurations_in
+from gauge_mc.run.display import TimedLines
+from gauge_mc.run.measurement_table import configurations_in
 from gauge_mc.storage.links import Block
 
 CONVERTED, THERE, FAILED = "converted", "already there", "failed"
@@ -146,9 +144,8 @@ def convert_all(
     except OSError as error:
         raise not_written(folder, error) from error
     most = threads or available_threads()
-    jobs = min(most, len(targets))
+    jobs, kind = min(most, len(targets)), LinkKind(lattice, group)
     console, stop = Console(stderr=True, quiet=not progress), Event()
-    kind = LinkKind(lattice, group)
     found: dict[Path, Conversion] = {}
     with _progress(console, {source: _size(source) for source in targets}) as shown:
         work = _FileConversions(format, precision, verify, kind, most // jobs, stop, shown)
@@ -156,8 +153,7 @@ def convert_all(
             try:
                 tasks = [pool.submit(work.carry_out, *pair) for pair in targets.items()]
                 for task in as_completed(tasks):
-                    one = task.result()
-                    found[Path(one.source)] = one
+                    found[Path(task.result().source)] = task.result()
             finally:
                 stop.set()
                 pool.shutdown(cancel_futures=True)
@@ -319,7 +315,10 @@ def _progress(console: Console, sizes: dict[Path, int]) -> Iterator[_ConversionP
 
     total, count = sum(sizes.values()), len(sizes)
     if not console.is_terminal or console.quiet:
-        yield _ConversionProgress(sizes, _ConversionLines(console, total, count).show)
+        lines = TimedLines(console, total)
+        yield _ConversionProgress(
+            sizes, lambda done, files: lines.show(done, f"{files} of {count} files")
+        )
         return
     columns = (TextColumn("converting {task.description}"), BarColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as bar:
@@ -328,19 +327,3 @@ def _progress(console: Console, sizes: dict[Path, int]) -> Iterator[_ConversionP
             sizes,
             lambda done, files: bar.update(task, completed=done, description=f"{files} of {count}"),
         )
-
-
-class _ConversionLines:
-    """Lines about the progress in a log file, now and then."""
-
-    def __init__(self, console: Console, total: int, count: int) -> None:
-        self._console, self._total, self._count = console, total, count
-        self._began = self._shown = time.monotonic()
-
-    def show(self, done: int, files: int) -> None:
-        """Show that a number of bytes and of files are done, if the last line is long ago."""
-        now = time.monotonic()
-        if now - self._shown >= PLAIN_SECONDS and done:
-            self._shown = now
-            left = (now - self._began) / done * (self._total - done)
-            self._console.print(f"{files} of {self._count} files  ETA {duration(left)}")

@@ -1,22 +1,58 @@
-"""Conversion of configuration files between formats, and of propagators between bases."""
+"""Conversion of configuration files between formats."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from gauge_mc.arguments import checks_types
-from gauge_mc.configurations.comparison import DAMAGED, GOOD, FileComparison, compare
 from gauge_mc.configurations.reading import Configuration, Wrap, open_configuration
 from gauge_mc.configurations.reading import unwrapped as unwrapped
-from gauge_mc.configurations.writing import convert_configuration
+from gauge_mc.configurations.writing import (
+    DAMAGED,
+    GOOD,
+    FileComparison,
+    compare,
+    convert_configuration,
+)
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.layout import REALS
+from gauge_mc.domain.slab import REALS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.formats import FORMATS, check_writable
 from gauge_mc.groups import GROUPS
-from gauge_mc.quarks.hadrons.propagator_files import BASIS, StoredPropagator, read_propagator
+from gauge_mc.options import Option
+from gauge_mc.registry import Registry
+
+
+class OtherConversion(ABC):
+    """A conversion of other files than configurations, which its options choose."""
+
+    name: str
+    """Name of what is converted."""
+    options: tuple[Option, ...]
+    """Its options."""
+    alone: str
+    """The sentence that refuses options for configurations beside its own."""
+    results: tuple[str, ...]
+    """Modules and names of the classes of its results."""
+
+    @abstractmethod
+    def convert(self, source: Path, target: Path, values: Mapping[str, Any]) -> tuple[str, Any]:
+        """Write a file; return a line about it, and the result.
+
+        Raises
+        ------
+        UsageError
+            If a value is missing or invalid, or the target exists.
+        GaugeError
+            If the source is damaged, or the target cannot be written.
+        """
+
+
+CONVERSIONS: Registry[OtherConversion] = Registry("conversion", __name__, OtherConversion)
 
 
 class WrittenWronglyError(GaugeError):
@@ -79,22 +115,9 @@ def convert(
     GaugeError
         If the source is damaged, or the target cannot be written or is read back with other links.
     """
-    found = open_configuration(source, lattice, group)
-    return convert_opened(found, target, format, precision, wrap, verify)[0]
-
-
-def convert_opened(
-    source: Configuration,
-    target: str | Path,
-    format: str,
-    precision: str | None,
-    wrap: Wrap,
-    verify: bool,
-) -> tuple[Configuration, FileComparison | None]:
-    """Write a configuration, and return the new file and its comparison; see `convert`."""
-    out = _new_file(target)
-    width = written_precision(source, format, precision)
-    return write_converted(source, out, width, format, wrap, verify)
+    configuration, out = open_configuration(source, lattice, group), new_file(target)
+    width = written_precision(configuration, format, precision)
+    return write_converted(configuration, out, width, format, wrap, verify)[0]
 
 
 def written_precision(source: Configuration, format: str, precision: str | None) -> str:
@@ -106,7 +129,11 @@ def written_precision(source: Configuration, format: str, precision: str | None)
         If the format is unknown, or does not support the group or the precision.
     """
     header = source.header
-    width = precision or _precision_for(format, header.group, header.precision)
+    width = precision or header.precision
+    if not precision:
+        chosen, group = FORMATS[format], GROUPS[header.group]
+        fitting = (real for real in (width, *REALS) if chosen.refusal(group, real) is None)
+        width = next(fitting, width)
     check_writable(format, header.group, width)
     return width
 
@@ -131,59 +158,12 @@ def write_converted(
     return written, found
 
 
-def convert_propagator(
-    source: str | Path, target: str | Path, basis: str, formerly: str | None = None
-) -> StoredPropagator:
-    """Write a quark propagator with another basis of gamma matrices.
-
-    Parameters
-    ----------
-    source : path
-        File in USQCD's format; its checksums are verified.
-    target : path
-        File to write. It must not exist, and it appears complete or not at all.
-    basis : str
-        Name of the basis of the new file.
-    formerly : str, optional
-        Name of the basis of a file that names none; by default that of DeGrand and Rossi.
-
-    Returns
-    -------
-    StoredPropagator
-        What was written.
-
-    Raises
-    ------
-    UsageError
-        If the target exists, a basis is unknown, or the file names another basis.
-    GaugeError
-        If the source is damaged or has no sources, or the target cannot be written.
-    """
-    out = _new_file(target)
-    found = read_propagator(source, None)
-    named = found.metadata.get(BASIS)
-    if formerly and named and named != formerly:
-        raise UsageError(f"{source} has the basis {named}, not {formerly}; leave --from-basis out.")
-    if formerly:
-        found = replace(found, metadata={**found.metadata, BASIS: formerly})
-    written = found.in_basis(basis)
-    written.write(out)
-    return written
-
-
-def _new_file(path: str | Path) -> Path:
+def new_file(path: str | Path) -> Path:
     """Return a path at which there is nothing yet."""
     out = Path(path)
     if os.path.lexists(out):  # or a link that leads nowhere
         raise UsageError(f"{out} already exists; choose another file, or remove it first.")
     return out
-
-
-def _precision_for(format: str, group: str, precision: str) -> str:
-    """Return the given precision, or another one if that is all that the format supports."""
-    chosen, links_of = FORMATS[format], GROUPS[group]
-    fitting = [one for one in (precision, *REALS) if chosen.refusal(links_of, one) is None]
-    return fitting[0] if fitting else precision
 
 
 def warning_of(

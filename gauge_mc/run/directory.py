@@ -15,11 +15,12 @@
 from __future__ import annotations
 
 import dataclasses
+import glob
 import platform
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Set
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gauge_mc import __version__
@@ -34,8 +35,7 @@ from gauge_mc.errors import (
     UsageError,
 )
 from gauge_mc.files.atomic import remove_leftovers, replacing
-from gauge_mc.files.folders import make_folder, remove_empty
-from gauge_mc.files.input import read_text
+from gauge_mc.files.input import make_folder, read_text, remove_empty
 from gauge_mc.files.structured import parse_toml, typed
 from gauge_mc.formats import FORMATS
 from gauge_mc.observables import table_name
@@ -44,8 +44,7 @@ from gauge_mc.results import documented, result_field
 from gauge_mc.run.cards import MAX_CARD, RECORD, flat
 from gauge_mc.run.lock import Holder, RunLock, is_locked, now, read_holder
 from gauge_mc.run.log import LOG
-from gauge_mc.run.options import known_options
-from gauge_mc.run.parameters import UNSTATED, Parameters
+from gauge_mc.run.parameters import UNSTATED, Parameters, known_options
 
 RUNS = Path("runs")
 """Default parent directory of runs and scans."""
@@ -77,6 +76,11 @@ class SessionRecord:
     joules: float | None = result_field(
         "Energy that the devices used in the session, in joules, in equal parts for runs that are "
         "updated together; None if it is not available, or if the session was killed.",
+        None,
+    )
+    seconds: float | None = result_field(
+        "Duration of the session in seconds, in equal parts for runs that are updated together; "
+        "None if the session was killed.",
         None,
     )
 
@@ -112,11 +116,6 @@ class Run:
     def lock(self) -> Path:
         """The lock file."""
         return self.path / "lock"
-
-    @property
-    def log(self) -> Path:
-        """The log; see `gauge_mc.run.log`."""
-        return self.path / LOG
 
     def table(self, observable: str) -> Path:
         """Return the path of an observable's table."""
@@ -164,9 +163,8 @@ class Run:
         """Return the configuration files named and stored as the run does, by update, ascending."""
         if not parameters.keeps_configs:
             return {}
-        form = parameters.format
-        found = self.config_files()
-        return {number: path for number, path in found if path == self.config(number, form)}
+        files, format = self.config_files(), parameters.format
+        return {number: path for number, path in files if path == self.config(number, format)}
 
     def exists(self) -> bool:
         """Return whether the directory contains a run.toml."""
@@ -226,19 +224,23 @@ class Run:
         GaugeError
             If another process holds the run lock; see `RunLock`.
         """
-        made = self._make()
-        try:
-            lock = RunLock(self.lock)
-        except BaseException:
-            remove_empty(made)
-            raise
+        self.check_place()
+        folders = (self.path / "configs", self.checkpoint.parent)
+        made = [path for folder in folders for path in make_folder(folder)]
+        lock = locked_or_removed(self.lock, made)
         try:
             lock.record(lock.holder)
-            self._remove_leftovers()
+            # The directory itself may be named by a link, but its folders may not be links.
+            here = self.path.resolve()
+            remove_leftovers(here, _of_run)
+            remove_leftovers(here / "configs", lambda name: bool(CONFIG.fullmatch(name)))
+            remove_leftovers(here / "checkpoint", self.checkpoint.name.__eq__)
             yield lock
         finally:
             if not self.begun():
-                self._unmake(made)
+                for file in (self.toml, self.path / LOG, self.lock):
+                    file.unlink(missing_ok=True)
+                remove_empty(dict.fromkeys([*made, self.path / "configs", self.checkpoint.parent]))
             lock.close()
 
     def holder(self) -> tuple[Holder, bool]:
@@ -249,16 +251,6 @@ class Run:
     def _has_work(self) -> bool:
         return self.checkpoint.exists() or bool(self.configs()) or bool(self.tables())
 
-    def _remove_leftovers(self) -> None:
-        """Remove what killed processes have left of the files of the run.
-
-        The directory itself may be named by a link, but its folders may not be links.
-        """
-        here = self.path.resolve()
-        remove_leftovers(here, _of_run)
-        remove_leftovers(here / "configs", lambda name: bool(CONFIG.fullmatch(name)))
-        remove_leftovers(here / "checkpoint", lambda name: name == self.checkpoint.name)
-
     def check_place(self) -> None:
         """Refuse a path at which there is something else than a run.
 
@@ -268,25 +260,44 @@ class Run:
             If the path is a file, or a directory with other content.
         """
         known = {"lock", LOG, "run.toml", "configs", "checkpoint"}
-        if self.path.exists() and not self.path.is_dir():
-            raise UsageError(f"{self.path} is a file; choose another --output.")
-        if self.path.is_dir() and not self.exists():
-            names = {item.name for item in self.path.iterdir() if not item.name.startswith(".")}
-            if self._has_work() or names - known:
-                raise UsageError(
-                    f"{self.path} is not empty and has no run.toml; choose another --output."
-                )
+        refuse_other_content(self.toml, known, self._has_work)
 
-    def _make(self) -> list[Path]:
-        """Make the folders, and return those that did not exist."""
-        self.check_place()
-        folders = (self.path / "configs", self.checkpoint.parent)
-        return [made for folder in folders for made in make_folder(folder)]
 
-    def _unmake(self, made: Sequence[Path]) -> None:
-        for file in (self.toml, self.log, self.lock):
-            file.unlink(missing_ok=True)
-        remove_empty(dict.fromkeys([*made, self.path / "configs", self.checkpoint.parent]))
+def locked_or_removed(path: Path, made: Iterable[Path]) -> RunLock:
+    """Return the lock of a run or a scan; if it cannot be had, remove the folders made for it."""
+    try:
+        return RunLock(path)
+    except BaseException:
+        remove_empty(made)
+        raise
+
+
+def refuse_other_content(toml: Path, known: Set[str], has_work: Callable[[], bool] = bool) -> None:
+    """Refuse a path at which there is something else than a run or a scan.
+
+    Parameters
+    ----------
+    toml : Path
+        The file that a run or a scan has.
+    known : set of str
+        Names in the folder without it that attempts may have left, besides hidden ones.
+    has_work : callable
+        Function that returns whether the folder contains results.
+
+    Raises
+    ------
+    UsageError
+        If the path is a file, or a directory with other content.
+    """
+    folder = toml.parent
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is a file; choose another --output.")
+    if folder.is_dir() and not toml.is_file():
+        names = {item.name for item in folder.iterdir() if not item.name.startswith(".")}
+        if names - known or has_work():
+            raise UsageError(
+                f"{folder} is not empty and has no {toml.name}; choose another --output."
+            )
 
 
 def _of_run(name: str) -> bool:
@@ -323,22 +334,17 @@ def is_of_no_run(folder: Path) -> bool:
 
 def missing_run(path: Path) -> MissingFileError:
     """Return the error for a path that is not a run directory, with what is there instead."""
+    inside = sorted(path.glob("*/run.toml")) if path.is_dir() else []
+    words = f"in {path}: it has no run.toml."
     if not path.exists():
         near = similar(path.name, [one.parent.name for one in path.parent.glob("*/run.toml")])
-        return MissingFileError(
-            f"There is no run {path}{f'; did you mean {near!r}?' if near else '.'}"
-        )
-    if not path.is_dir():
-        return MissingFileError(
-            f"There is no run in {path}, which is a file; name the run's directory."
-        )
-    inside = sorted(path.glob("*/run.toml"))
-    if inside:
+        words = f"{path}{f'; did you mean {near!r}?' if near else '.'}"
+    elif not path.is_dir():
+        words = f"in {path}, which is a file; name the run's directory."
+    elif inside:
         runs = f"the {len(inside)} runs" if len(inside) > 1 else "the run"
-        return MissingFileError(
-            f"There is no run in {path} itself; name {runs} in it, such as {inside[0].parent}."
-        )
-    return MissingFileError(f"There is no run in {path}: it has no run.toml.")
+        words = f"in {path} itself; name {runs} in it, such as {inside[0].parent}."
+    return MissingFileError(f"There is no run {words}")
 
 
 def newest_run(root: Path = RUNS) -> Run:
@@ -371,3 +377,66 @@ def modified(path: Path) -> float:
         return path.stat().st_mtime
     except OSError:
         return 0.0
+
+
+CHAIN = re.compile(r"(.+_chain)([1-9][0-9]{0,5})")
+"""Name of the directory of one of several chains."""
+
+
+def chains_of(folder: Path) -> list[Path]:
+    """Return the chains of the ensemble of a run, in order of their numbers; alone, it is one.
+
+    They are the runs beside it whose names differ by the number of the chain, and that are of the
+    same ensemble.
+
+    Parameters
+    ----------
+    folder : Path
+        A run directory.
+    """
+    found, own = number_of_chain(folder), known_parameters(folder)
+    if not found or not own:
+        return [folder]
+    same = []
+    for path in folder.parent.glob(f"{glob.escape(found[0])}*"):
+        number, its = number_of_chain(path), known_parameters(path)
+        if number and its and same_ensemble(own, its):
+            same.append((number[1], path))
+    return [path for _, path in sorted(same)]
+
+
+def only_newest_run(root: Path = RUNS) -> Run:
+    """Return the run that was used last.
+
+    Raises
+    ------
+    UsageError
+        If there are no runs, or it is one of several chains of an ensemble.
+    """
+    newest = newest_run(root)
+    chains = chains_of(newest.path)
+    if len(chains) > 1:
+        raise UsageError(
+            f"The newest run in {root} is one of {len(chains)} chains, {chains[0]} to "
+            f"{chains[-1]}; name one."
+        )
+    return newest
+
+
+def number_of_chain(folder: Path) -> tuple[str, int] | None:
+    """Return the beginning of a chain's name and its number; None if it is not one of several."""
+    found = CHAIN.fullmatch(folder.name) or CHAIN.fullmatch(folder.resolve().name)
+    return (found[1], int(found[2])) if found else None
+
+
+def known_parameters(folder: Path) -> Parameters | None:
+    """Return the parameters of a run that has begun; None if there is none, or it is damaged."""
+    try:
+        return Run(folder).read()[0] if Run(folder).begun() else None
+    except GaugeError:
+        return None
+
+
+def same_ensemble(own: Parameters, its: Parameters) -> bool:
+    """Return whether two chains have the same parameters but for start, seed and length."""
+    return own == replace(its, start=own.start, seed=own.seed, configs=own.configs)

@@ -7,22 +7,221 @@ while there is room for a checkpoint of what was done.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 
+import numpy as np
+from rich.console import RenderableType
 from rich.filesize import decimal
+from rich.table import Table
 
 from gauge_mc.configurations.writing import stored_by
+from gauge_mc.devices import Device, describe_devices
 from gauge_mc.devices.kernels import REAL_BYTES
-from gauge_mc.domain.layout import WORD_BYTES
-from gauge_mc.errors import GaugeError
+from gauge_mc.devices.rehearsal import RehearsalDevice
+from gauge_mc.domain.device_group import DeviceGroup
+from gauge_mc.domain.device_pool import DevicePool, Devices
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.domain.slab import WORD_BYTES
+from gauge_mc.errors import NoMemoryError
+from gauge_mc.fields.field import Field
 from gauge_mc.groups import GROUPS
-from gauge_mc.observables import Observable
+from gauge_mc.observables import Measurer, Observable
 from gauge_mc.random import GENERATORS
+from gauge_mc.registry import in_words
+from gauge_mc.results import documented, result_field
 from gauge_mc.run.directory import Run
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import Parameters
+
+SPLIT = "let several devices share every configuration with --split"
+"""Advice if the memory is too small for stored configurations."""
+
+DIVIDE = "let more --devices share the lattice"
+"""Advice if the memory is too small along the way."""
+
+SAID = 2**30
+"""Memory in bytes from which on the start of a measurement says it."""
+
+
+def of_free(needed: int, free: int) -> str:
+    """Return in words how many bytes are needed, and how many are free."""
+    return f"{decimal(needed)} of {decimal(free)} that are free"
+
+
+@documented
+@dataclass(frozen=True)
+class MemoryForecast:
+    """Memory that a measurement takes on devices."""
+
+    observable: str = result_field("Name of the observable.")
+    group: str = result_field("Gauge group.")
+    lattice: str = result_field("Extents of the lattice.")
+    device: str = result_field("Names of the devices.")
+    device_bytes: int = result_field(
+        "Memory of all devices that the measurement takes when it takes most, without what the "
+        "driver takes for itself, and if iterations need not go on in higher precision."
+    )
+    free_device_bytes: int = result_field("Memory of all devices that is free.")
+    shortage: str | None = result_field(
+        "Why the memory is too small, in a sentence; None if it is not.", None
+    )
+
+    @property
+    def sentence(self) -> str:
+        """The memory that is needed and that is free, in words."""
+        return of_free(self.device_bytes, self.free_device_bytes)
+
+    def table(self) -> RenderableType:
+        """Return the content as a table."""
+        table = Table.grid(padding=(0, 2))
+        table.add_row("measurement", f"{self.observable} (nothing was measured)")
+        table.add_row("links", f"{self.group} on {self.lattice}")
+        table.add_row("device", self.device)
+        table.add_row("memory", self.sentence)
+        return table
+
+
+@dataclass(frozen=True)
+class DeviceMemory:
+    """Memory of one device, or of the host if the device works there."""
+
+    name: str
+    """Name of the device."""
+    needed: int
+    """Bytes that are needed."""
+    free: int
+    """Bytes that are free."""
+
+
+def rehearse(
+    observables: Sequence[Observable],
+    lattice: Lattice,
+    group: str,
+    precision: str,
+    devices: Devices,
+    sharing: bool = False,
+) -> list[int]:
+    """Return the largest memory in bytes that measurements take, for each device of a group.
+
+    They are carried out without memory and kernels; see `RehearsalDevice`. It begins with the
+    links that are measured, and is done twice, because scratch memory stays.
+
+    Parameters
+    ----------
+    observables : sequence of Observable
+        The observables, ready for the ensemble. Those that cannot be rehearsed do not count.
+    lattice, group, precision
+        Those of the links.
+    devices : Device or DeviceGroup
+        The devices of this process that share the lattice.
+    sharing : bool
+        Whether the observables share results, as those that a run measures along the way do.
+    """
+    real = DeviceGroup.of(devices)
+    actors = [RehearsalDevice(one) for one in real.devices]
+    stage = replace(real, devices=tuple(cast(Device, one) for one in actors))
+    wanted = [one.rehearsed for one in observables if one.rehearsed]
+    measurers: list[Measurer] = []
+    for _ in range(2):
+        field = Field.cold(lattice, group, precision, stage)
+        # Results are all zero, and so are denominators of ratios.
+        with stage.measuring() if sharing else nullcontext(), np.errstate(all="ignore"):
+            measurers = measurers or [one.measurer(field) for one in wanted]
+            for measure in measurers:
+                measure(field)
+        del field
+    return [actor.memory.most for actor in actors]
+
+
+def memory_of(
+    observable: Observable, lattice: Lattice, group: str, precision: str, pool: DevicePool
+) -> MemoryForecast:
+    """Return the memory that a measurement takes on a pool of devices; see `rehearse`.
+
+    Parameters
+    ----------
+    observable, lattice, group, precision
+        See `rehearse`.
+    pool : DevicePool
+        Devices, or groups of devices, each of which measures a configuration at a time.
+    """
+
+    def job(devices: Devices, numbers: Sequence[int]) -> Generator[list[DeviceMemory], None, None]:
+        for _ in numbers:
+            needed = rehearse([observable], lattice, group, precision, devices)
+            yield _memory(DeviceGroup.of(devices), needed)
+
+    each = [one for several in pool.results(job, range(len(pool.devices))) for one in several]
+    lacking = (one for one in each if one.needed > one.free)
+    return MemoryForecast(
+        observable.name,
+        group,
+        str(lattice),
+        describe_devices(one.name for one in each),
+        sum(one.needed for one in each),
+        sum(one.free for one in each),
+        next((_shortage(f"{observable.name} needs", one, SPLIT) for one in lacking), None),
+    )
+
+
+def memory_beside(observables: Iterable[Observable], field: Field) -> list[int]:
+    """Return the memory in bytes that measurements along the way take besides the field.
+
+    It is that on each device of this process of all observables that may take much. If the lattice
+    is shared by several processes, between which nothing can be rehearsed, it is 0.
+
+    Raises
+    ------
+    NoMemoryError
+        If a device has less.
+    """
+    several, devices = [one for one in observables if one.takes_memory], field.devices
+    if not several or devices.processes.size > 1:
+        return [0] * len(field.slabs)
+    kind = field.lattice, field.group.name, field.precision, devices
+    pairs = zip(rehearse(several, *kind, sharing=True), field.slabs, strict=True)
+    needed = [nbytes - slab.buffer.nbytes for nbytes, slab in pairs]
+    names = in_words([one.name for one in several])
+    names += " need" if len(several) > 1 else " needs"
+    for memory in _memory(devices, needed):
+        if memory.needed > memory.free:
+            raise NoMemoryError(_shortage(names, memory, DIVIDE))
+    return needed
+
+
+def _memory(devices: DeviceGroup, needed: Sequence[int]) -> list[DeviceMemory]:
+    """Return the memory of every device of a group, or of the host that all of them share."""
+    first = devices.devices[0]
+    if first.in_host_memory:
+        return [DeviceMemory(devices.name, sum(needed), first.free_bytes())]
+    pairs = zip(devices.devices, needed, strict=True)
+    return [DeviceMemory(one.name, nbytes, one.free_bytes()) for one, nbytes in pairs]
+
+
+def _shortage(need: str, memory: DeviceMemory, otherwise: str) -> str:
+    """Return why a device has too little memory, given what needs it, and what to do."""
+    return (
+        f"{need} {decimal(memory.needed)} of memory on {memory.name}, where "
+        f"{decimal(memory.free)} are free: measure fewer quarks or smearing levels at a time, or "
+        f"{otherwise}."
+    )
+
+
+def refuse_shortage(forecast: MemoryForecast) -> None:
+    """Refuse a measurement for which a device has too little memory.
+
+    Raises
+    ------
+    NoMemoryError
+        If it has.
+    """
+    if forecast.shortage:
+        raise NoMemoryError(forecast.shortage)
+
 
 SLACK = 2**16
 """Number of bytes for headers and for the blocks of the file system, per file."""
@@ -54,20 +253,16 @@ class DiskNeeds:
     def of(cls, run: Run, parameters: Parameters, observables: Observables, done: int) -> DiskNeeds:
         """Return the needs of a run after some updates."""
         p, started = parameters, max(0, done - parameters.thermalize)
-        left, size = 0, 0
-        if p.keeps_configs:
-            left = p.configs - started // p.separation
-            size = stored_by(p.format, p.lattice, p.group, p.precision).nbytes
+        left = p.configs - started // p.separation if p.keeps_configs else 0
         sampled = p.updates - p.thermalize - started
         rows = sum(sampled // item.every * row_bytes(one) for item, one in observables.items())
         checkpoints = 1 if run.checkpoint.exists() else 2
-        return cls(run, left, size, checkpoint_bytes(p), rows, checkpoints)
+        return cls(run, left, config_bytes(p), checkpoint_bytes(p), rows, checkpoints)
 
     @property
     def bytes(self) -> int:
         """Total number of bytes."""
-        configs = self.configurations_left * self.config_bytes
-        return configs + self.checkpoints * self.checkpoint_bytes + self.table_bytes
+        return sum(count for _, count in self.parts)
 
     @property
     def parts(self) -> list[tuple[Path, int]]:
@@ -86,6 +281,12 @@ def row_bytes(observable: Observable) -> int:
     """
     columns = getattr(observable, "columns", ("",))
     return max(1, observable.records) * (1 + len(columns)) * ROW_BYTES
+
+
+def config_bytes(parameters: Parameters) -> int:
+    """Return the size of a configuration file; 0 if the run keeps none."""
+    p = parameters
+    return stored_by(p.format, p.lattice, p.group, p.precision).nbytes if p.keeps_configs else 0
 
 
 def checkpoint_bytes(parameters: Parameters) -> int:
@@ -125,24 +326,17 @@ def shortage(parts: Iterable[tuple[Path, int]]) -> tuple[Path, int, int] | None:
     return None
 
 
-def check_disk(needs: Iterable[DiskNeeds]) -> None:
-    """Refuse runs for which a disk is too small.
-
-    Raises
-    ------
-    GaugeError
-        If there is too little space for everything that the runs would write.
-    """
-    every = list(needs)
-    found = shortage(part for one in every for part in one.parts)
-    if found is None:
-        return
-    path, needed, free = found
-    configs = sum(one.configurations_left for one in every)
-    size = max(one.config_bytes for one in every)
+def disk_shortage(needs: Iterable[DiskNeeds]) -> str | None:
+    """Return why a disk is too small for what runs write, in a sentence; None if it is not."""
+    runs = list(needs)
+    if not (lacking := shortage(part for run in runs for part in run.parts)):
+        return None
+    path, needed, free = lacking
+    configs = sum(run.configurations_left for run in runs)
+    size = max(run.config_bytes for run in runs)
     what = f"{configs} configurations of {decimal(size)}, " if configs and size else ""
-    whose = f"The run {every[0].run.path} needs" if len(every) == 1 else f"{len(every)} runs need"
-    raise GaugeError(
+    whose = f"The run {runs[0].run.path} needs" if len(runs) == 1 else f"{len(runs)} runs need"
+    return (
         f"{whose} {decimal(needed)} on the disk of {path}, where {decimal(free)} are free: {what}"
         "checkpoints and tables; free some space, choose another --output or --format none, or "
         "fewer --configs, which can be raised later."
@@ -166,19 +360,12 @@ class DiskGuard:
 
     @classmethod
     def of(
-        cls,
-        runs: Sequence[Run],
-        parameters: Parameters,
-        observables: Observables,
-        pending: int,
+        cls, runs: Sequence[Run], parameters: Parameters, observables: Observables, pending: int
     ) -> DiskGuard:
         """Return the guard for runs of which at most `pending` measurements are not yet written."""
-        p, size = parameters, 0
-        if p.keeps_configs:
-            size = stored_by(p.format, p.lattice, p.group, p.precision).nbytes
-        rows = pending * sum(row_bytes(one) for one in observables.values())
+        p, rows = parameters, pending * sum(row_bytes(one) for one in observables.values())
         twice = len(runs) if p.tempering else 1
-        return cls(runs, size, twice * checkpoint_bytes(p), rows)
+        return cls(runs, config_bytes(p), twice * checkpoint_bytes(p), rows)
 
     def shortage(self, unwritten: int, due: bool) -> str | None:
         """Return why the runs must stop now, in a sentence, or None.
@@ -197,8 +384,7 @@ class DiskGuard:
             (first.path / "configs", configs * (self.config_bytes + SLACK)),
             (first.checkpoint.parent, self.checkpoint_bytes + SLACK),
         ]
-        found = shortage(parts)
-        if found is None:
+        if not (found := shortage(parts)):
             return None
         path, needed, free = found
         return (

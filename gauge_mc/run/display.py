@@ -10,16 +10,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from threading import Event
-from typing import Protocol
 
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
 from gauge_mc import defaults
+from gauge_mc.console import NotebookBar
 from gauge_mc.devices.cache import watching
-from gauge_mc.notebook_bar import NotebookBar
-from gauge_mc.numbers import counted
+from gauge_mc.quoting import counted
 from gauge_mc.random import GENERATORS
 from gauge_mc.run.chain import Chain
 from gauge_mc.run.convert import warning_of
@@ -61,7 +60,7 @@ class View(RunState):
     def facts(self) -> str:
         """Return the physics and the number of configurations as text."""
         configs = f"configurations {self.configs}" if self.configs else ""
-        return "  ".join(words for words in (self.physics, configs) if words)
+        return "  ".join(filter(None, (self.physics, configs)))
 
 
 class Clock:
@@ -127,12 +126,9 @@ def opening(
 def opening_cautions(parameters: Parameters, session: SessionRecord) -> list[str]:
     """Return the cautions at the start of a session: generator, algorithm, and start."""
     p = parameters
-    begun_from = p.start not in STARTS and not session.sweep
-    warning = warning_of(p.start) if begun_from else None
+    warning = warning_of(p.start) if p.start not in STARTS and not session.sweep else None
     said = f"{p.start}: {warning}" if warning else ""
-    return [
-        one for one in (GENERATORS[p.rng].caution, p.algorithm.caution(p.precision), said) if one
-    ]
+    return [*filter(None, (GENERATORS[p.rng].caution, p.algorithm.caution(p.precision), said))]
 
 
 def describe(parameters: Parameters) -> str:
@@ -196,17 +192,7 @@ def announced_compilation(console: Console) -> Iterator[None]:
         yield
 
 
-class _Display(Protocol):
-    """A live or plain progress display."""
-
-    def due(self, chain: Chain, now: float) -> bool:
-        """Return whether the display is due for an update."""
-
-    def show(self, view: View) -> None:
-        """Show the state of the chain."""
-
-
-def _report(clock: Clock, display: _Display | None, chain: Chain) -> None:
+def _report(clock: Clock, display: _Lines | _Bar | _NotebookDisplay | None, chain: Chain) -> None:
     """Show the chain if it is due. All processes measure, because each has a part of the field."""
     now = clock.tick()
     due = display is not None and display.due(chain, now)
@@ -226,19 +212,28 @@ class _Lines:
     def due(self, chain: Chain, now: float) -> bool:
         tenth = 10 * chain.sweep // chain.parameters.updates
         silence = now - self._shown_at
-        if silence >= PLAIN_SECONDS or (tenth > self._tenth and silence >= PLAIN_LEAST_SECONDS):
+        due = silence >= PLAIN_SECONDS or (tenth > self._tenth and silence >= PLAIN_LEAST_SECONDS)
+        if due:
             self._shown_at, self._tenth = now, tenth
-            return True
-        return False
+        return due
 
     def show(self, view: View) -> None:
-        self.console.print(
-            f"update {view.sweep}/{view.sweeps} ({view.phase})  {view.pace()}  {view.facts()}",
-            soft_wrap=True,
-        )
+        place = f"update {view.sweep}/{view.sweeps} ({view.phase})"
+        self.console.print(f"{place}  {view.pace()}  {view.facts()}", soft_wrap=True)
 
 
-class _Bar(Progress):
+class _LiveDisplay:
+    """Live progress display, which is renewed now and then, and after the last update."""
+
+    _shown_at = -math.inf
+
+    def due(self, chain: Chain, now: float) -> bool:
+        """Return whether the display is due for an update."""
+        last = chain.sweep == chain.parameters.updates
+        return last or now - self._shown_at >= LIVE_SECONDS
+
+
+class _Bar(_LiveDisplay, Progress):
     """Live progress display: a bar, and a line with observables below it."""
 
     def __init__(self, parameters: Parameters, console: Console) -> None:
@@ -252,17 +247,12 @@ class _Bar(Progress):
             transient=True,
             expand=True,
         )
-        self._shown_at = -math.inf
         self._task = self.add_task("starting", total=parameters.updates, pace="")
 
     def get_renderables(self) -> Iterator[RenderableType]:
         """Yield the bar and the line below it."""
         yield self.make_tasks_table(self.tasks)
         yield self.note
-
-    def due(self, chain: Chain, now: float) -> bool:
-        """Return whether the display is due for an update."""
-        return now - self._shown_at >= LIVE_SECONDS
 
     def show(self, view: View) -> None:
         """Show the state of the chain."""
@@ -271,20 +261,39 @@ class _Bar(Progress):
         self.note = Text(view.facts())
 
 
-class _NotebookDisplay:
+class _NotebookDisplay(_LiveDisplay):
     """Live progress display in a notebook: one bar, which shows the last update in the end."""
 
     def __init__(self, parameters: Parameters) -> None:
         self._bar = NotebookBar(parameters.updates, "updates", AT_FIRST)
-        self._shown_at = -math.inf
-
-    def due(self, chain: Chain, now: float) -> bool:
-        last = chain.sweep == chain.parameters.updates
-        return last or now - self._shown_at >= LIVE_SECONDS
 
     def show(self, view: View) -> None:
         self._shown_at = time.monotonic()
         self._bar.show(view.sweep, f"{view.phase}  {view.pace()}  {view.facts()}")
+
+
+class TimedLines:
+    """Lines about the progress of some work in a log file, now and then.
+
+    Parameters
+    ----------
+    console : Console
+        Where to print.
+    total : int
+        Amount of the work, in units such as bytes.
+    """
+
+    def __init__(self, console: Console, total: int) -> None:
+        self._console, self._total = console, total
+        self._began = self._shown = time.monotonic()
+
+    def show(self, done: int, words: str) -> None:
+        """Show that an amount of work is done, in words, if the last line is long ago."""
+        now = time.monotonic()
+        if now - self._shown >= PLAIN_SECONDS and done:
+            self._shown = now
+            left = (now - self._began) / done * (self._total - done)
+            self._console.print(f"{words}  ETA {duration(left)}")
 
 
 def duration(seconds: float | None) -> str:

@@ -6,39 +6,149 @@ import datetime
 import math
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 from rich.console import RenderableType
 from rich.filesize import decimal
 from rich.table import Table
 
+from gauge_mc.analysis.timeseries import Estimate, estimate
+from gauge_mc.analysis.timeseries.estimates import MIN_CONFIGURATIONS, with_error
 from gauge_mc.configurations.background import IN_FLIGHT
 from gauge_mc.configurations.writing import Snapshot
 from gauge_mc.devices.host import free_memory
 from gauge_mc.domain.device_group import DeviceGroup, open_device_group
 from gauge_mc.domain.mpi import find_processes
-from gauge_mc.errors import GaugeError
-from gauge_mc.numbers import counted
+from gauge_mc.files.table import read_table
 from gauge_mc.observables import Observable, measure_repeatedly
+from gauge_mc.quoting import counted
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.batch import Batch
 from gauge_mc.run.chain import Chain, provenance
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
-from gauge_mc.run.disk import DiskNeeds, check_disk, free_disk
+from gauge_mc.run.disk import DiskNeeds, disk_shortage, free_disk, memory_beside, of_free
 from gauge_mc.run.display import describe, duration, link_rate
 from gauge_mc.run.measurement import Measurement
-from gauge_mc.run.memory import memory_beside, of_free
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.preparation import compile_kernels
-from gauge_mc.run.prospect import Prospect, prospect
-from gauge_mc.run.request import RunRequest
+from gauge_mc.run.request import RunRequest, compile_kernels
 from gauge_mc.run.settings import STARTS
+from gauge_mc.run.thermalisation import LAST_ROW, series_of
+
+
+@documented
+@dataclass(frozen=True)
+class ExpectedError:
+    """The error that an average is expected to have, if autocorrelations are as they are so far."""
+
+    table: str = result_field("The table.")
+    column: str = result_field("The column; of several rows for each measurement, their mean.")
+    now: Estimate = result_field("The average so far, with tau_int in measurements.")
+    measurements: int = result_field("Number of measurements that are expected.")
+    error: float = result_field("The expected error, σ √(2 τ_int / measurements).")
+    error_of_error: float = result_field("Its error from that of τ_int.")
+
+    def __str__(self) -> str:
+        tau = with_error(self.now.tau_int, self.now.tau_int_error)
+        expected = with_error(self.error, self.error_of_error)
+        return (
+            f"{self.table}, {self.column}: ±{expected} by {self.measurements} measurements; now "
+            f"{self.now} by {self.now.samples}, τ_int {tau}"
+        )
+
+
+@documented
+@dataclass(frozen=True)
+class Prospect:
+    """The state of a run after a time, if updates and measurements take as long as in a trial."""
+
+    seconds: float = result_field("The time.")
+    updates: int = result_field("Number of further updates in this time.")
+    updates_error: float | None = result_field(
+        "Its error from that of the time of an update in the trial; null if it is not known."
+    )
+    last: int = result_field("Number of the last update.")
+    configurations: int = result_field("Number of configurations that the run then has.")
+    errors: Sequence[ExpectedError] = result_field(
+        "Errors of averages; none before there are enough measurements."
+    )
+
+    def lines(self) -> Iterator[tuple[str, str]]:
+        """Yield what is known, by heading."""
+        count = f"{self.updates}"
+        if self.updates_error is not None and self.updates:
+            count = f"{self.updates} ± {max(1, round(self.updates_error))}"
+        words = f"{count} updates, up to update {self.last}, {self.configurations} configurations"
+        yield f"in {duration(self.seconds)}", words
+        for n, one in enumerate(self.errors):
+            yield "" if n else "errors then", str(one)
+        if not self.errors:
+            words = "not known before the run has measured: begin it, and repeat this command"
+            yield "errors then", words
+
+
+def prospect(
+    seconds: float,
+    run: Run,
+    parameters: Parameters,
+    observables: Mapping[Measurement, Observable],
+    done: int,
+    costs: tuple[float, float, float | None],
+) -> Prospect:
+    """Return how far a run comes.
+
+    Parameters
+    ----------
+    seconds : float
+        The time.
+    run : Run
+        The run directory, which need not exist.
+    parameters : Parameters
+        Parameters of the run.
+    observables : mapping of Measurement to Observable
+        Its measurements.
+    done : int
+        Number of updates done.
+    costs : tuple of float
+        Time of an update; that of all measurements and snapshots after an update, on average; and
+        the error of the former, or None.
+    """
+    p, (update, rest, error) = parameters, costs
+    early, whole, count = max(0, p.thermalize - done), update + rest, seconds / update
+    if count > early:
+        count = early + (seconds - early * update) / whole
+    last = done + int(count)
+    sampled = max(0, last - p.thermalize)
+    return Prospect(
+        seconds,
+        int(count),
+        None if error is None else count * error / whole,
+        last,
+        sampled // p.separation,
+        [one for item in observables for one in _errors(run, item, sampled // item.every)],
+    )
+
+
+def _errors(run: Run, item: Measurement, measurements: int) -> Iterator[ExpectedError]:
+    """Yield the expected errors of the averages of a table after a number of measurements."""
+    path = run.table(item.observable)
+    if not path.exists():
+        return
+    for name, _, values in series_of(read_table(path)):
+        now = estimate(values)
+        if name.endswith(LAST_ROW) or now.samples < MIN_CONFIGURATIONS or not now.error > 0:
+            continue
+        count = max(measurements, now.samples)
+        error = float(np.std(values, ddof=1)) * math.sqrt(2 * now.tau_int / count)
+        uncertain = error * now.tau_int_error / (2 * now.tau_int)
+        yield ExpectedError(item.observable, name, now, count, error, uncertain)
+
 
 TEST_SECONDS = 0.5
 """Time in seconds for which updates are tried."""
@@ -87,8 +197,7 @@ class Forecast:
         "Time of all updates, measurements and snapshots, without waiting for the disk."
     )
     shortage: str | None = result_field(
-        "Why the disk is too small, in a sentence; None if it is not.",
-        None,
+        "Why the disk is too small, in a sentence; None if it is not.", None
     )
     update_error: float | None = result_field(
         "Standard error of the time of an update among those that were tried; None for one.", None
@@ -117,11 +226,9 @@ class Forecast:
         measuring, writing = milliseconds(self.measure_seconds), milliseconds(self.write_seconds)
         table.add_row("", f"and on average {measuring} to measure, {writing} to write")
         end = datetime.datetime.now() + datetime.timedelta(seconds=self.seconds)
-        until = end.isoformat(" ", "minutes")
-        words = (
-            f"{duration(self.seconds)} for {counted(self.updates_left, 'update')}, until {until}"
-        )
-        words = f"{words}, if the disk keeps up" if self.updates_left else "the run is complete"
+        until = f"until {end.isoformat(' ', 'minutes')}, if the disk keeps up"
+        words = f"{duration(self.seconds)} for {counted(self.updates_left, 'update')}, {until}"
+        words = words if self.updates_left else "the run is complete"
         table.add_row("time", words)
         if self.caution:
             table.add_row("", self.caution)
@@ -160,14 +267,48 @@ def forecast(values: Mapping[str, object]) -> Forecast | None:
     request, processes = RunRequest(values), find_processes()
     e = request.execution
     with processes.aborting():
-        run, parameters = request.run, request.checked()
+        run, p = request.run, request.checked()
         done = read_state(run.checkpoint).sweep if run.checkpoint.exists() else 0
-        observables = request.chosen(parameters)
+        observables = request.chosen(p)
         opened = open_device_group(
-            e.devices, e.backend, e.threads, processes, e.share_gpus, lattice=parameters.lattice
+            e.devices, e.backend, e.threads, processes, e.share_gpus, lattice=p.lattice
         )
         with closing(opened) as devices:
-            return _needs(run, parameters, observables, devices, done, e.time_limit)
+            name = devices.name  # a collective operation of all processes
+            costs = try_out([p], observables, devices, run.checkpoint if done else None)
+            if not devices.root:
+                return None
+            left = p.updates - done
+            sampled = (p.updates - max(done, p.thermalize)) / max(1, left)
+            disk = DiskNeeds.of(run, p, observables, done)
+            configs, size = disk.configurations_left, disk.config_bytes
+            unthermalised = p.algorithm.labels and done < p.thermalize and p.start in STARTS
+            limit = e.time_limit
+            return Forecast(
+                str(run.path),
+                describe(p),
+                name,
+                left,
+                p.links_per_update,
+                costs.device_bytes,
+                costs.free_device_bytes,
+                min(IN_FLIGHT, configs) * size,
+                free_memory(),
+                configs,
+                size,
+                disk.checkpoint_bytes,
+                disk.table_bytes,
+                disk.bytes,
+                free_disk(run.path),
+                costs.update_seconds,
+                costs.measure_seconds * sampled,
+                costs.write_seconds * sampled,
+                costs.seconds(p, done),
+                disk_shortage([disk]),
+                costs.update_error,
+                RANDOM_LINKS if unthermalised else None,
+                prospect(limit, run, p, observables, done, costs.each) if limit else None,
+            )
 
 
 @dataclass(frozen=True)
@@ -248,74 +389,12 @@ def try_out(
         writing = len(runs) * _seconds(snapshot, snapshot, devices)[0] / p.separation
     taken = beside + sum(device.allocated_bytes() for device in devices.devices)
     memory = devices.processes.allgather((taken, free))
-    return RunCosts(
-        sum(one for one, _ in memory),
-        sum(one for _, one in memory),
-        update,
-        error,
-        measuring,
-        writing,
-    )
-
-
-def _needs(
-    run: Run,
-    parameters: Parameters,
-    observables: Mapping[Measurement, Observable],
-    devices: DeviceGroup,
-    done: int,
-    limit: float | None,
-) -> Forecast | None:
-    """Return what the rest of a run needs; None in processes other than the root."""
-    p, name = parameters, devices.name
-    costs = try_out([p], observables, devices, run.checkpoint if done else None)
-    if not devices.root:
-        return None
-    left = p.updates - done
-    sampled = (p.updates - max(done, p.thermalize)) / max(1, left)
-    disk = DiskNeeds.of(run, p, observables, done)
-    configs, size = disk.configurations_left, disk.config_bytes
-    return Forecast(
-        str(run.path),
-        describe(p),
-        name,
-        left,
-        p.links_per_update,
-        costs.device_bytes,
-        costs.free_device_bytes,
-        min(IN_FLIGHT, configs) * size,
-        free_memory(),
-        configs,
-        size,
-        disk.checkpoint_bytes,
-        disk.table_bytes,
-        disk.bytes,
-        free_disk(run.path),
-        costs.update_seconds,
-        costs.measure_seconds * sampled,
-        costs.write_seconds * sampled,
-        costs.seconds(p, done),
-        _shortage(disk),
-        costs.update_error,
-        RANDOM_LINKS if p.algorithm.labels and done < p.thermalize and p.start in STARTS else None,
-        prospect(limit, run, p, observables, done, costs.each) if limit else None,
-    )
-
-
-def _shortage(needs: DiskNeeds) -> str | None:
-    """Return why the disk is too small for a run, or None."""
-    try:
-        check_disk([needs])
-    except GaugeError as error:
-        return str(error)
-    return None
+    taken, free = (sum(each) for each in zip(*memory, strict=True))
+    return RunCosts(taken, free, update, error, measuring, writing)
 
 
 def _seconds(
-    first: Callable[[], object],
-    then: Callable[[], object],
-    devices: DeviceGroup,
-    least: int = 1,
+    first: Callable[[], object], then: Callable[[], object], devices: DeviceGroup, least: int = 1
 ) -> tuple[float, float | None]:
     """Return the mean time in seconds of a call after the first, and its standard error.
 

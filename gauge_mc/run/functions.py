@@ -118,7 +118,18 @@ def _table_of(result: Any, name: str) -> tuple[tuple[str, ...], list[Record]]:
     if isinstance(result, Mapping):
         cells = [cell for key, value in result.items() for cell in _cells(value, str(key), name)]
         columns = tuple(column for column, _ in cells)
-        _check_columns(columns, name)
+        reserved = {SWEEP, *INDICES}
+        for column in columns:
+            plain = column.isprintable() and column.strip() == column and "," not in column
+            if not plain or not column or column.startswith("#") or column in reserved:
+                raise UsageError(
+                    f"The observable {name} cannot have a column '{column}'; choose a name without "
+                    f"commas or surrounding spaces, other than {in_words(sorted(reserved), 'or')}."
+                )
+        if not columns or len(set(columns)) < len(columns):
+            raise UsageError(
+                f"The observable {name} must return at least one value, with distinct names."
+            )
         return columns, [tuple(value for _, value in cells)]
     array = np.asarray(result)
     if array.ndim == 0:
@@ -133,22 +144,6 @@ def _table_of(result: Any, name: str) -> tuple[tuple[str, ...], list[Record]]:
         for index, value in indexed
     ]
     return (*INDICES[: array.ndim], *last), rows
-
-
-def _check_columns(columns: tuple[str, ...], name: str) -> None:
-    """Check that the names of a record's entries can be used as names of columns."""
-    reserved = {SWEEP, *INDICES}
-    for column in columns:
-        plain = column.isprintable() and column.strip() == column and "," not in column
-        if not plain or not column or column.startswith("#") or column in reserved:
-            raise UsageError(
-                f"The observable {name} cannot have a column '{column}'; choose a name without "
-                f"commas or surrounding spaces, other than {in_words(sorted(reserved), 'or')}."
-            )
-    if not columns or len(set(columns)) < len(columns):
-        raise UsageError(
-            f"The observable {name} must return at least one value, with distinct names."
-        )
 
 
 def _cells(value: Any, key: str, name: str) -> list[tuple[str, int | float]]:
@@ -167,8 +162,6 @@ def _cells(value: Any, key: str, name: str) -> list[tuple[str, int | float]]:
 class Catalogue:
     """The observables that a run can measure: registered and user-defined ones."""
 
-    lattice: Lattice
-    """Extents of the lattice."""
     own: dict[str, Observable]
     """User-defined observables by name."""
     measure: tuple[Measurement, ...]
@@ -180,9 +173,19 @@ class Catalogue:
         Raises
         ------
         UsageError
-            If one of the observables is neither registered nor user-defined.
+            If one of the observables is neither registered nor user-defined, or one of its options
+            is unknown or invalid.
         """
-        return {item: self.observable(item, parameters) for item in parameters.measure}
+        chosen = {}
+        for item in parameters.measure:
+            name = item.observable
+            if name not in self.own and name not in OBSERVABLES:
+                raise UsageError(
+                    f"The run measures '{name}', an observable defined in Python; continue the run "
+                    "from Python with the same observables."
+                )
+            chosen[item] = self.own.get(name) or observable_along(item, parameters)
+        return chosen
 
     def measured(self, parameters: Parameters) -> Parameters:
         """Return the parameters with the measurements of the user-defined observables added."""
@@ -208,25 +211,7 @@ class Catalogue:
                 raise _two_named(name)
             own[name] = observable
             measure.append(Measurement(name, every))
-        return cls(lattice, own, tuple(measure))
-
-    def observable(self, item: Measurement, parameters: Parameters) -> Observable:
-        """Return the observable of a measurement for the lattice and the group of a run.
-
-        Raises
-        ------
-        UsageError
-            If no observable has this name, or one of its options is unknown or invalid.
-        """
-        name = item.observable
-        if name in self.own:
-            return self.own[name]
-        if name not in OBSERVABLES:
-            raise UsageError(
-                f"The run measures '{name}', an observable defined in Python; continue the run "
-                "from Python with the same observables."
-            )
-        return observable_along(item, parameters)
+        return cls(own, tuple(measure))
 
 
 def observable_along(item: Measurement, parameters: Parameters) -> Observable:
@@ -292,12 +277,6 @@ def observable_of(what: CustomObservable, lattice: Lattice, **options: Any) -> O
         check_options((), options, observable.name)
     else:
         raise UsageError(f"{what!r} is not an observable; pass a function of a field.")
-    _check_name(observable)
-    return observable
-
-
-def _check_name(observable: Observable) -> None:
-    """Check that a table can be named after an observable, and that the name is not taken."""
     name = observable.name
     known = {table_name(one): one for one in OBSERVABLES}.get(table_name(name))
     if known and not isinstance(observable, OBSERVABLES[known]):
@@ -307,6 +286,7 @@ def _check_name(observable: Observable) -> None:
             f"The observable '{name}' needs a name of letters, digits and underscores; "
             "set its __name__, or define it with def."
         )
+    return observable
 
 
 def _two_named(name: str) -> UsageError:

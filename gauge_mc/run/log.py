@@ -94,11 +94,6 @@ class RunLog:
     folder: Path
     """Directory of a run or a scan."""
 
-    @property
-    def path(self) -> Path:
-        """The file."""
-        return self.folder / LOG
-
     def add(self, event: str, level: str = INFO, **fields: Any) -> None:
         """Append an entry; nothing happens if that is not possible.
 
@@ -111,8 +106,9 @@ class RunLog:
         """
         known = {name: value for name, value in fields.items() if value is not None}
         entry = {"time": now(), "level": level, "event": event, **known}
+        line = json.dumps(entry, ensure_ascii=False).encode(errors="replace")
         with suppress(OSError):
-            _append(self.path, json.dumps(entry, ensure_ascii=False).encode(errors="replace"))
+            _append(self.folder / LOG, line)
 
     def caution(self, *messages: str) -> None:
         """Append warnings, one sentence each."""
@@ -189,13 +185,9 @@ def logged_session(logs: Sequence[RunLog], **fields: Any) -> Iterator[dict[str, 
     dict of str to object
         Facts that are known when it ends, to which the context adds. The key ``ended`` says how.
     """
-    about: dict[str, Any] = {
-        "command": command_line(),
-        "version": __version__,
-        "process": os.getpid(),
-    }
+    about = {"version": __version__, "process": os.getpid(), "host": platform.node()}
     for log in logs:
-        log.add(SESSION, **about, host=platform.node(), **fields)
+        log.add(SESSION, **{"command": command_line(), **about, **fields})
     ended: dict[str, Any] = {"ended": COMPLETE}
     began, level = time.monotonic(), INFO
     try:

@@ -1,8 +1,13 @@
-"""Measurements on a field, on the configurations of a run, or on configuration files."""
+"""Measurements on a field, on the configurations of a run, or on configuration files.
+
+Also what is shown of them: progress, and reports on tables with averages and cautions.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+import math
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,35 +18,57 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from gauge_mc import defaults
+from gauge_mc.analysis.timeseries.bins import caution_series, caution_spacing
+from gauge_mc.analysis.timeseries.estimates import caution_short, estimate
 from gauge_mc.arguments import checks_types
 from gauge_mc.configurations.reading import STATED_KIND, LinkKind
-from gauge_mc.console import Console
+from gauge_mc.console import Console, NotebookBar
 from gauge_mc.devices.choice import AUTOMATIC, choose_devices, hint
 from gauge_mc.domain.device_group import DeviceGroup, open_device_group
 from gauge_mc.domain.device_pool import DevicePool, Devices, device_pool
 from gauge_mc.domain.lattice import Lattice, OddLattice
-from gauge_mc.domain.layout import REALS
+from gauge_mc.domain.slab import REALS
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.files.columns import SWEEP
-from gauge_mc.files.given_paths import Paths, paths_of
+from gauge_mc.files.input import Paths, paths_of
 from gauge_mc.files.table import TableData, read_table
-from gauge_mc.observables import OBSERVABLES, Observable, check_records
+from gauge_mc.observables import OBSERVABLES, Observable, check_records, observable_of_table
 from gauge_mc.options import Owners
-from gauge_mc.quoting import shortened
+from gauge_mc.quoting import counted, shortened
 from gauge_mc.registry import in_words
-from gauge_mc.run.chains import only_newest_run
-from gauge_mc.run.directory import Run
-from gauge_mc.run.display import announced_compilation
-from gauge_mc.run.ensemble import Ensemble, ensemble_of, find_ensemble, refuse_number
+from gauge_mc.results import documented, result_field
+from gauge_mc.run.averages import Average
+from gauge_mc.run.convert import warning_of
+from gauge_mc.run.directory import Run, only_newest_run
+from gauge_mc.run.disk import SAID, MemoryForecast, memory_of, refuse_shortage
+from gauge_mc.run.display import (
+    AT_FIRST,
+    PLAIN_LEAST_SECONDS,
+    PLAIN_SECONDS,
+    announced_compilation,
+    duration,
+)
 from gauge_mc.run.functions import CustomObservable, observable_of
-from gauge_mc.run.log import RunLog, logged_session
-from gauge_mc.run.measure_display import KEPT, of_others, opening, show_progress, warnings_of
-from gauge_mc.run.measurement_table import measured_by_others, measuring, put_aside
-from gauge_mc.run.memory import SAID, MemoryForecast, memory_of, refuse_shortage
-from gauge_mc.run.regenerate import Updates, update_numbers, updates_shown
-from gauge_mc.run.regeneration import Regeneration, StoredChain
-from gauge_mc.run.source_versions import sources_of
+from gauge_mc.run.log import RunLog, command_line, logged_session
+from gauge_mc.run.measurement_table import (
+    Ensemble,
+    MeasurementTask,
+    ensemble_of,
+    find_ensemble,
+    measured_by_others,
+    measuring,
+    put_aside,
+    refuse_kind,
+    rows_of_others,
+)
+from gauge_mc.run.regenerate import (
+    Regeneration,
+    StoredChain,
+    Updates,
+    update_numbers,
+    updates_shown,
+)
 from gauge_mc.signatures import with_options
 from gauge_mc.smearing import smear_option, smearing_owners
 
@@ -60,8 +87,8 @@ Target = Field | Paths | None
 
 def _owners() -> Owners:
     """Yield the observables and the smearings, with the options that they declare."""
-    for name, one in OBSERVABLES.items():
-        yield name, one.options
+    for one in OBSERVABLES.values():
+        yield from one.owners()
     yield "smear", (smear_option(),)
     yield from smearing_owners()
 
@@ -113,7 +140,7 @@ def measure(
         `gauge_mc.regenerate`. By default the stored configurations are taken.
     again : bool
         Whether to measure again what is not known to be measured by the present version of the
-        observable's sources. The table of before is kept, with a number behind its name.
+        program. The table of before is kept, with a number behind its name.
     progress : bool
         Whether to show progress.
     lattice, group : str, optional
@@ -141,41 +168,24 @@ def measure(
     """
     kind = LinkKind(lattice, group)
     if isinstance(target, Field):
-        kind.refuse("A field")
-        refuse_number(number, "A field")
-        return _measure_field(target, _observable(observable, target.lattice, options))
+        refuse_kind(kind, number, "A field")
+        what = OBSERVABLES[observable] if isinstance(observable, str) else observable
+        alone = observable_of(what, target.lattice, **options)
+        records = alone.measurer(target)(target)
+        if alone.records:
+            check_records(alone, [records])
+        names = enumerate(alone.columns.names)
+        columns = {name: np.array([record[i] for record in records]) for i, name in names}
+        return TableData(alone.header, columns)
     _check_order(target, observable)
-    paths, places = paths_of(target), _MeasuringDevices(backend, devices, threads, split)
+    paths, places = paths_of(target), (devices, backend, threads)
     console = Console(quiet=not progress)
-    plan = _ObservablePlan(observable, options, precision, places, console, again=again)
+    plan = _ObservablePlan(observable, options, precision, places, split, console, again=again)
     if at is not None:
-        kind.refuse("A run")
-        refuse_number(number, "A run")
+        refuse_kind(kind, number, "A run")
         return _measure_again(paths, update_numbers(at), plan, output)
     ensemble = find_ensemble(paths, kind, number)
     return plan.carry_out(ensemble, Path(output) if output else None)
-
-
-@dataclass(frozen=True)
-class _MeasuringDevices:
-    """The devices on which an observable is measured."""
-
-    backend: str
-    devices: str | None
-    threads: int | None
-    split: bool
-
-    @property
-    def advice(self) -> str | None:
-        """The reason why a GPU of this machine is not used, unless devices were chosen."""
-        return hint() if self.backend == AUTOMATIC and not self.devices else None
-
-    def openers(self, lattice: Lattice) -> list[Callable[[], Devices]]:
-        """Return functions that open the devices: one for each, or one for all to split."""
-        chosen = (self.devices, self.backend, self.threads)
-        if self.split:
-            return [partial(open_device_group, *chosen, all_by_default=True, lattice=lattice)]
-        return [one.open for one in choose_devices(*chosen, all_by_default=True)]
 
 
 @dataclass(frozen=True)
@@ -185,7 +195,9 @@ class _ObservablePlan:
     observable: str | CustomObservable
     options: Mapping[str, Any]
     precision: str | None
-    places: _MeasuringDevices
+    places: tuple[str | None, str, int | None]
+    """Devices, backend and number of threads."""
+    split: bool
     console: Console
     logged: bool = True
     again: bool = False
@@ -197,26 +209,46 @@ class _ObservablePlan:
 
     def wanted(self, ensemble: Ensemble) -> Observable:
         """Return the observable for an ensemble."""
-        if isinstance(ensemble.lattice, OddLattice):
-            _check_copies(self.observable, ensemble.lattice)
-        found = _observable(self.observable, ensemble.lattice, self.options)
-        return found.for_group(ensemble.group).for_ensemble(ensemble.metadata)
+        lattice, kind = ensemble.lattice, self.observable
+        kind = OBSERVABLES[kind] if isinstance(kind, str) else kind
+        if isinstance(lattice, OddLattice) and not getattr(kind, "on_copies", False):
+            possible = [name for name, one in OBSERVABLES.items() if one.on_copies]
+            raise UsageError(
+                f"The lattice {lattice} has odd extents, so that its links are measured on "
+                f"periodic copies, {lattice.copies}, on which averages over closed loops are the "
+                "same, but nothing that winds around the lattice or is summed over it; choose "
+                f"{in_words(possible, 'or')}."
+            )
+        observable = observable_of(kind, lattice, **self.options)
+        return observable.for_group(ensemble.group).for_ensemble(ensemble.metadata)
+
+    def openers(self, lattice: Lattice) -> list[Callable[[], Devices]]:
+        """Return functions that open the devices: one for each, or one for all to split."""
+        options: dict[str, Any] = {"all_by_default": True}
+        if self.split:
+            return [partial(open_device_group, *self.places, lattice=lattice, **options)]
+        return [device.open for device in choose_devices(*self.places, **options)]
 
     def carry_out(self, ensemble: Ensemble, path: Path | None) -> TableData:
         """Measure on the configurations that the table lacks, and return the table."""
         wanted, console = self.wanted(ensemble), self.console
         path = path or ensemble.table(wanted.name)
-        width = self._width(ensemble)
-        openers = self.places.openers(ensemble.measured_lattice)[: len(ensemble.files)]
+        width = self.precision or ensemble.precision
+        openers = self.openers(ensemble.measured_lattice)[: len(ensemble.files)]
         with device_pool(openers) as pool, announced_compilation(console):
             if not wanted.records:
                 wanted = _prepared(wanted, ensemble, width, pool)
             with measuring(ensemble, wanted, path, width, self.again) as work:
-                lines = opening(work, pool.name, self.places.advice)
-                console.print(*lines, sep="\n", soft_wrap=True)
+                devices, backend, _ = self.places
+                advice = hint() if backend == AUTOMATIC and not devices else None
+                console.print(*opening(work, pool.name, advice), sep="\n", soft_wrap=True)
                 if work.left and wanted.takes_memory:
-                    self._check_memory(wanted, ensemble, pool)
-                if self.places.split and len(openers) == 1 and _is_single(pool):
+                    memory = self._memory_on(pool, wanted, ensemble)
+                    refuse_shortage(memory)
+                    if memory.device_bytes >= SAID:
+                        console.print(f"memory: {memory.sentence}", soft_wrap=True)
+                alone = len(openers) == 1 and len(getattr(pool.devices[0], "devices", ())) == 1
+                if self.split and alone:
                     console.print(ONE_DEVICE, soft_wrap=True)
                 numbers = work.carry_out(pool, width)
                 logs = _logs(ensemble.folder) if self.logged and work.left else []
@@ -230,7 +262,7 @@ class _ObservablePlan:
 
     def memory(self, ensemble: Ensemble) -> MemoryForecast:
         """Return the memory that the measurement takes on the devices."""
-        wanted, openers = self.wanted(ensemble), self.places.openers(ensemble.lattice)
+        wanted, openers = self.wanted(ensemble), self.openers(ensemble.lattice)
         if not wanted.takes_memory:
             raise UsageError(
                 f"The memory of {wanted.name} is not forecast, because it is about that of the "
@@ -244,21 +276,11 @@ class _ObservablePlan:
         with device_pool(openers[: len(ensemble.files)]) as pool:
             return self._memory_on(pool, wanted, ensemble)
 
-    def _width(self, ensemble: Ensemble) -> str:
-        return self.precision or ensemble.precision
-
     def _memory_on(
         self, pool: DevicePool, wanted: Observable, ensemble: Ensemble
     ) -> MemoryForecast:
-        kind = ensemble.lattice, ensemble.group, self._width(ensemble)
-        return memory_of(wanted, *kind, pool)
-
-    def _check_memory(self, wanted: Observable, ensemble: Ensemble, pool: DevicePool) -> None:
-        """Refuse a measurement for which the memory is too small, and say how much it takes."""
-        memory = self._memory_on(pool, wanted, ensemble)
-        refuse_shortage(memory)
-        if memory.device_bytes >= SAID:
-            self.console.print(f"memory: {memory.sentence}", soft_wrap=True)
+        width = self.precision or ensemble.precision
+        return memory_of(wanted, ensemble.lattice, ensemble.group, width, pool)
 
 
 def measurement_memory(
@@ -280,8 +302,8 @@ def measurement_memory(
     For the parameters and errors see `measure`.
     """
     _check_order(target, observable)
-    places = _MeasuringDevices(backend, devices, threads, split)
-    plan = _ObservablePlan(observable, options, precision, places, Console(quiet=True))
+    places, console = (devices, backend, threads), Console(quiet=True)
+    plan = _ObservablePlan(observable, options, precision, places, split, console)
     return plan.memory(find_ensemble(paths_of(target), LinkKind(lattice, group), number))
 
 
@@ -295,21 +317,18 @@ def _measure_again(
     nothing = ensemble_of(run, chain.parameters, {})
     wanted = plan.wanted(nothing)
     path = Path(output) if output else nothing.table_again(wanted.name)
-    sources = sources_of(wanted, nothing.group)
-    if plan.again and (kept := put_aside(path, wanted, sources)):
+    if plan.again and (kept := put_aside(path, wanted)):
         plan.console.print(KEPT.format(kept), soft_wrap=True)
-    done = _measured_in(path)
-    others = len(measured_by_others(path, sources)) if done else 0
+    done = {*map(int, read_table(path).columns[SWEEP])} if path.exists() else set()
+    others = len(measured_by_others(path, wanted)) if done else 0
     for line in of_others(path, wanted.name, others, len(done)):
         plan.console.print(line, soft_wrap=True)
     left = [one for one in numbers if one not in done]
     silent = replace(plan, console=Console(quiet=True), logged=False, again=False)
-    places, total = plan.places, chain.work(left)
-    chosen = (places.devices, places.backend, places.threads)
     with (
         TemporaryDirectory() as folder,
-        closing(open_device_group(*chosen, lattice=chain.parameters.lattice)) as group,
-        updates_shown(plan.console, total) as advance,
+        closing(open_device_group(*plan.places, lattice=chain.parameters.lattice)) as group,
+        updates_shown(plan.console, chain.work(left)) as advance,
     ):
         facts = {"devices": group.name, "configurations": len(left)}
         making = Regeneration(chain, group, advance)
@@ -361,10 +380,6 @@ def _run_of(paths: Sequence[Path]) -> Run:
     return Run(paths[0]) if paths else only_newest_run()
 
 
-def _measured_in(path: Path) -> set[int]:
-    return set(map(int, read_table(path).columns[SWEEP])) if path.exists() else set()
-
-
 def _check_order(target: Target, observable: str | CustomObservable) -> None:
     """Refuse the name of an observable in place of the run."""
     names = [str(one) for one in (target, observable)]
@@ -373,28 +388,6 @@ def _check_order(target: Target, observable: str | CustomObservable) -> None:
             f"There is no run {names[0]}, but an observable; the run comes first, as in "
             f"measure('{shortened(names[1])}', '{names[0]}')."
         )
-
-
-def _check_copies(given: str | CustomObservable, lattice: OddLattice) -> None:
-    """Refuse an observable that is not the same on periodic copies of a lattice."""
-    kind = OBSERVABLES[given] if isinstance(given, str) else given
-    if not getattr(kind, "on_copies", False):
-        possible = [name for name, one in OBSERVABLES.items() if one.on_copies]
-        raise UsageError(
-            f"The lattice {lattice} has odd extents, so that its links are measured on periodic "
-            f"copies, {lattice.copies}, on which averages over closed loops are the same, but "
-            f"nothing that winds around the lattice or is summed over it; choose "
-            f"{in_words(possible, 'or')}."
-        )
-
-
-def _observable(
-    given: str | CustomObservable, lattice: Lattice, options: Mapping[str, Any]
-) -> Observable:
-    """Return a registered or user-defined observable for fields on a lattice."""
-    if isinstance(given, str):
-        return OBSERVABLES[given].for_lattice(lattice, **options)
-    return observable_of(given, lattice, **options)
 
 
 def _prepared(
@@ -412,16 +405,166 @@ def _prepared(
     return prepared
 
 
-def _measure_field(field: Field, observable: Observable) -> TableData:
-    records = observable.measurer(field)(field)
-    if observable.records:
-        check_records(observable, [records])
-    columns = {
-        column: np.array([record[i] for record in records])
-        for i, column in enumerate(observable.columns.names)
-    }
-    return TableData(observable.header, columns)
+@documented
+@dataclass(frozen=True)
+class TableReport:
+    """A table with averages over its columns, for JSON."""
+
+    file: str = result_field("File that was written or read.")
+    records: int = result_field("Number of records in the table.")
+    header: Mapping[str, str] = result_field("Header of the table.")
+    averages: Mapping[str, Average] = result_field(
+        "Averages by column; none if there are several records per configuration."
+    )
+    cautions: Sequence[str] = result_field(
+        "Cautions about the averages and the number of configurations, one sentence each."
+    )
+    records_of_others: int = result_field("Number of records that other versions have measured.", 0)
+
+    @classmethod
+    def of(cls, path: Path, table: TableData, further: Sequence[str] = ()) -> TableReport:
+        """Return the report on a table that `measure` has written, with further cautions."""
+        averages = _averages(table)
+        cautions = [*_cautions(table, averages), *further]
+        others = rows_of_others(path, table)
+        return cls(str(path), len(table), table.header, averages, cautions, others)
 
 
-def _is_single(pool: DevicePool) -> bool:
-    return len(getattr(pool.devices[0], "devices", ())) == 1
+@documented
+@dataclass(frozen=True)
+class TableReports:
+    """The tables of several ensembles, for JSON."""
+
+    tables: Sequence[TableReport] = result_field("Tables that were written, one for each ensemble.")
+    failures: Sequence[str] = result_field("Why the others could not be measured.")
+
+
+def _averages(table: TableData) -> dict[str, Average]:
+    """Return the averages of the columns of a table that has one row per configuration."""
+    observable = observable_of_table(table)
+    if observable is None or not observable.columns.averaged:
+        return {}
+    steps = set(np.diff(table[SWEEP]).tolist())
+    updates = steps.pop() if len(steps) == 1 else None
+    columns = {name: column for name, column in table.columns.items() if name != SWEEP}
+    return {name: Average.of(estimate(column), updates) for name, column in columns.items()}
+
+
+def _cautions(table: TableData, averages: Mapping[str, Average]) -> list[str]:
+    """Return cautions about averages: the chain is short, or has not thermalised."""
+    if not averages:
+        return []
+    slowest = max(one.tau_int + one.tau_int_error for one in averages.values())
+    series = [table[name] for name in averages]
+    short = caution_short(len(table), slowest)
+    return caution_spacing(table[SWEEP]) + short + caution_series(table[SWEEP], *series)
+
+
+WARNINGS = 3
+"""Maximum number of configurations with warnings that are named."""
+
+
+KEPT = "The table of before is kept as {}."
+"""Line shown if all configurations are measured again."""
+
+
+def opening(work: MeasurementTask, devices: str, advice: str | None) -> list[str]:
+    """Return the lines shown at the beginning: configurations, devices, options, and a hint."""
+    ensemble, header, total = work.ensemble, work.observable.header, len(work.done) + len(work.left)
+    fields = ensemble.measured_lattice
+    copies = f" (periodic copies, {fields})" if fields != ensemble.lattice else ""
+    rows = f", {work.observable.records} rows each" if work.observable.records > 1 else ""
+    first = (
+        f"{work.observable.name} on {total} configuration{'s' * (total != 1)}{rows}, "
+        f"{ensemble.group} on {ensemble.lattice}{copies}, {len(work.done)} already measured, on "
+        f"{devices}"
+    )
+    known = {"observable", "normalisation", "units"}
+    again = len({*work.unknown} & ensemble.files.keys())
+    trusted = (
+        f"{again} of them by an earlier version, which did not record their links: they are taken "
+        "to be those of these files"
+    )
+    details = "; ".join(f"{key}: {value}" for key, value in header.items() if key not in known)
+    others = measured_by_others(work.table.path, work.observable)
+    repeated = of_others(work.table.path, work.observable.name, len(others), len(work.done))
+    kept = KEPT.format(work.kept) if work.kept else ""
+    more = (details, trusted if again else "", *repeated, kept, advice or "")
+    return [first, *filter(None, more), *shortest(warnings_of(work))]
+
+
+def of_others(path: Path, observable: str, others: int, done: int) -> list[str]:
+    """Return a sentence about what another version has measured, if they have measured anything.
+
+    Parameters
+    ----------
+    path : Path
+        Table.
+    observable : str
+        Name of the observable.
+    others, done : int
+        Number of configurations that another version has measured, and of all in the table.
+    """
+    command = command_line()
+    how = f"{command} --again" if command.startswith("gauge-mc ") else "measure(..., again=True)"
+    sentence = (
+        f"Another version has measured {observable} on {others} of "
+        f"{counted(done, 'configuration')} in the table {path}; this measures them again and keeps "
+        f"the table beside the new one: {how}"
+    )
+    return [sentence] * bool(others)
+
+
+def warnings_of(work: MeasurementTask) -> list[str]:
+    """Return the warnings in the headers of the configurations to be measured."""
+    left, ensemble = {*work.left}, work.ensemble
+    files = [path for number, path in ensemble.files.items() if number in left]
+    warnings = ((path, warning_of(path, *ensemble.kind)) for path in files)
+    return list(dict.fromkeys(f"{path}: {warning}" for path, warning in warnings if warning))
+
+
+def shortest(warnings: Sequence[str]) -> list[str]:
+    """Return the first warnings, and how many there are more."""
+    more = len(warnings) - WARNINGS
+    return [*warnings[:WARNINGS], *([f"and {more} more such files"] if more > 0 else [])]
+
+
+def show_progress(
+    numbers: Iterator[int], work: MeasurementTask, console: Console, devices: int
+) -> Iterator[int]:
+    """Pass on the numbers, and show progress: live where that is possible, else in plain lines."""
+    from rich.progress import track
+
+    total = len(work.left)
+    if console.is_jupyter and not console.quiet:
+        bar = NotebookBar(total, "configurations", AT_FIRST)
+        for done, number in enumerate(numbers, 1):
+            bar.show(done, f"configuration {number}")
+            yield number
+    elif console.is_terminal or console.quiet:
+        yield from track(
+            numbers, "measuring", total, console=console, transient=True, disable=console.quiet
+        )
+    else:
+        yield from _plain_lines(numbers, total, console, devices)
+
+
+def _plain_lines(
+    numbers: Iterator[int], total: int, console: Console, devices: int
+) -> Iterator[int]:
+    """Pass on the numbers, and show lines whose ETA leaves out the first round of all devices.
+
+    In that round kernels are compiled.
+    """
+    shown, since, tenth = time.monotonic(), math.inf, 0
+    for done, number in enumerate(numbers, 1):
+        now = time.monotonic()
+        since = now if done == devices else since
+        silence = now - shown
+        new_tenth = 10 * done // total > tenth
+        if silence >= PLAIN_SECONDS or (new_tenth and silence >= PLAIN_LEAST_SECONDS):
+            shown, tenth = now, 10 * done // total
+            later = done - devices
+            rest = (now - since) / later * (total - done) if later > 0 else math.nan
+            console.print(f"configuration {number}, {done} of {total}  ETA {duration(rest)}")
+        yield number

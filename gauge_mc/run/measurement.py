@@ -162,3 +162,16 @@ def measurements(value: object) -> tuple[Measurement, ...]:
     if len(by_name) < len(found):
         raise UsageError(f"measure: '{','.join(map(str, found))}' names an observable twice.")
     return tuple(by_name[name] for name in sorted(by_name))
+
+
+def is_due(done: int, every: int) -> bool:
+    """Return whether something that happens at an interval is due.
+
+    Parameters
+    ----------
+    done : int
+        Number of updates after thermalisation.
+    every : int
+        Interval in updates.
+    """
+    return done > 0 and done % every == 0

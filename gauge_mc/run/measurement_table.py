@@ -6,13 +6,13 @@ with complete records in the table are skipped, and a last configuration with in
 measured again. Records of other links under the same number are refused, never taken for those of
 this configuration.
 
-Rows know the version of the sources that made them. Those of another version are kept, and whoever
+Rows know the version that made them. Those of another version are kept, and whoever
 asks for it measures them again, in a new table beside the old one.
 """
 
 from __future__ import annotations
 
-import itertools
+import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -22,24 +22,275 @@ from pathlib import Path
 import numpy as np
 
 from gauge_mc.actions import restated
+from gauge_mc.configurations.reading import STATED_KIND, Configuration, LinkKind, open_configuration
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.device_pool import DevicePool, Devices
+from gauge_mc.domain.lattice import Lattice, OddLattice
 from gauge_mc.errors import ConvergenceError, GaugeError, UsageError
+from gauge_mc.fields.field import Field
 from gauge_mc.files.atomic import refuse_link
 from gauge_mc.files.columns import SWEEP
-from gauge_mc.files.table import Origin, Table, read_table
+from gauge_mc.files.table import Origin, Table, TableData, read_heading, read_table
+from gauge_mc.formats import FORMATS, is_configuration
 from gauge_mc.observables import (
+    AGAIN_SUFFIX,
+    CONFIGS_SUFFIX,
+    OBSERVABLES,
+    OF_TABLE,
     Measurer,
     Observable,
     Record,
     RecordsOfTables,
-    SecondaryTable,
     check_records,
+    table_name,
 )
-from gauge_mc.run.chain import version
-from gauge_mc.run.ensemble import Ensemble, number_in_name
+from gauge_mc.run.chain import provenance, version
+from gauge_mc.run.directory import Run, only_newest_run
 from gauge_mc.run.lock import RunLock
-from gauge_mc.run.source_versions import mask_of_others, sources_of
+from gauge_mc.run.parameters import NO_FORMAT, Parameters, differences
+from gauge_mc.run.regenerate import updates_to_measure
+from gauge_mc.storage.header import Header
+
+WHOLE = "[0-9]{1,18}"
+"""Form of the number of a configuration."""
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """Configurations with the same group and lattice."""
+
+    files: dict[int, Path]
+    """Configuration files by number, in ascending order. In a run, the number is the update; for
+    other files it is the sequence number in the header, or else the last number in the name,
+    unless a regular expression says where in the name it is.
+    """
+    group: str
+    """Gauge group."""
+    lattice: Lattice
+    """Extents of the lattice."""
+    precision: str
+    """Precision of the links in the files."""
+    metadata: dict[str, str]
+    """Metadata that identify the ensemble, for the headers of tables."""
+    folder: Path
+    """Default folder of the tables."""
+    measured: tuple[str, ...] = ()
+    """Observables that the run itself measures."""
+    kind: LinkKind = STATED_KIND
+    """Extents and group, if the files themselves do not state them."""
+
+    @property
+    def measured_lattice(self) -> Lattice:
+        """Lattice of the fields: that of the files, or of their copies if an extent is odd."""
+        return self.lattice.copies if isinstance(self.lattice, OddLattice) else self.lattice
+
+    def strictly(self, observable: Observable) -> bool:
+        """Return whether an observable is measured with the same bits on all machines."""
+        strict = observable.strict and not observable.loose
+        return strict and self.metadata.get("strict") == str(True)
+
+    def table(self, observable: str) -> Path:
+        """Return the default path of a table. It differs from the tables that the run writes."""
+        plain = self.folder / f"{table_name(observable)}.csv"
+        other = self.folder / f"{table_name(observable)}{CONFIGS_SUFFIX}.csv"
+        return other if observable in self.measured or other.exists() else plain
+
+    def table_again(self, observable: str) -> Path:
+        """Return the default path of a table of configurations that were not kept."""
+        return self.folder / f"{table_name(observable)}{AGAIN_SUFFIX}.csv"
+
+    def open(self, number: int) -> Configuration:
+        """Open a configuration and read its header; for the errors see `open_configuration`."""
+        return open_configuration(self.files[number], *self.kind)
+
+    def load(self, number: int, precision: str, device: Devices) -> tuple[Field, str]:
+        """Read a configuration, and return it with the digest of its links in the file.
+
+        If an extent is odd, there are periodic copies of it in the field.
+
+        Raises
+        ------
+        GaugeError
+            If the configuration cannot be read, is damaged, or has another group or lattice than
+            the ensemble.
+        """
+        configuration = self.open(number)
+        header = configuration.header
+        if (header.group, header.lattice) != (self.group, self.lattice):
+            raise GaugeError(
+                f"{configuration.path} contains {header.group} on {header.lattice}, but the others "
+                f"contain {self.group} on {self.lattice}; move it to another folder."
+            )
+        return configuration.load_identified(precision, device)
+
+
+def find_ensemble(
+    targets: Sequence[Path], kind: LinkKind = STATED_KIND, number: str | None = None
+) -> Ensemble:
+    """Find the configurations to measure on.
+
+    Parameters
+    ----------
+    targets : sequence of Path
+        A run directory, a folder of configurations, or configuration files. If it is empty, the
+        newest run in ``runs/`` is taken.
+    kind : LinkKind
+        Extents and group, if configuration files themselves do not state them.
+    number : str, optional
+        Regular expression whose first group, in the name of a file, is its number; see
+        `Ensemble.files` for what it is otherwise.
+
+    Raises
+    ------
+    UsageError
+        If the run does not exist, or two of the given files have the same number; if `number` is
+        not a regular expression with a group that is a whole number in the names of all files; or
+        if a kind or `number` is given for a run.
+    GaugeError
+        If there are no configurations, a file cannot be read or has another group or lattice than
+        the others, or two configurations of the run have the same number.
+    """
+    if targets and not any(target.is_dir() for target in targets):
+        return _ensemble_of_files(targets, kind, number)
+    if len(targets) > 1:
+        raise UsageError("Several targets include a directory; name one run, or only files.")
+    run = Run(targets[0]) if targets else only_newest_run()
+    if not run.exists() and (files := configurations_in(run.path)):
+        return _ensemble_of_files(files, kind, number)
+    refuse_kind(kind, number, str(run.path))
+    parameters = run.read()[0]
+    files_by_update = run.unambiguous_configs()
+    if files_by_update:
+        return ensemble_of(run, parameters, files_by_update)
+    if parameters.keeps_configs:
+        raise GaugeError(f"The run {run.path} has no configurations yet; generate some first.")
+    at = updates_to_measure(run)
+    again = f"repeat the command with --at {at}, which makes them again"
+    other = "generate another run with --measure, which measures along the way, or --format"
+    raise GaugeError(
+        f"The run {run.path} keeps no configurations, because its format is {NO_FORMAT}; "
+        f"{again if at else other}."
+    )
+
+
+def configurations_in(folder: Path) -> list[Path]:
+    """Return the files in a folder, hidden ones left out, that are configurations."""
+    found = sorted(folder.iterdir()) if folder.is_dir() else []
+    files = [one for one in found if one.is_file() and not one.name.startswith(".")]
+    return [one for one in files if is_configuration(one)]
+
+
+def ensemble_of(run: Run, parameters: Parameters, files: dict[int, Path]) -> Ensemble:
+    """Return files with configurations of a run, by update, as its ensemble."""
+    p = parameters
+    metadata = {name: value for name, value in provenance(p).items() if name != "version"}
+    measured = tuple(item.observable for item in p.measure)
+    return Ensemble(files, p.group, p.lattice, p.precision, metadata, run.path, measured)
+
+
+def _ensemble_of_files(paths: Sequence[Path], kind: LinkKind, number: str | None) -> Ensemble:
+    headers = [open_configuration(path, *kind).header for path in paths]
+    first = headers[0]
+    for path, header in zip(paths, headers, strict=True):
+        if (header.group, header.lattice) != (first.group, first.lattice):
+            raise GaugeError(
+                f"{path} contains {header.group} on {header.lattice}, but {paths[0]} contains "
+                f"{first.group} on {first.lattice}; measure on them separately."
+            )
+    pairs = zip(paths, headers, strict=True)
+    stated = (_number_of(path, header) for path, header in pairs)
+    numbers = stated if number is None else _numbers_by_pattern(paths, number)
+    files: dict[int, Path] = {}
+    for n, path in zip(numbers, paths, strict=True):
+        if n in files:
+            where = (
+                f"{files[n]} and {path} both have the number {n} (the sequence number in the "
+                "header, or else the last number in the name), which must identify a "
+                "configuration; say with --number where it is in the names"
+            )
+            by_pattern = (
+                f"--number '{number}' finds {n} in the names of both {files[n]} and {path}, but "
+                "the number must identify a configuration; choose another part of the names"
+            )
+            raise UsageError(
+                f"{where if number is None else by_pattern}, or measure on them separately, with "
+                "another --output."
+            )
+        files[n] = path
+    known = {key: first.provenance.get(key) for key in ("beta", "strict")}
+    metadata = {"group": first.group, "lattice": str(first.lattice)}
+    metadata |= {key: value for key, value in known.items() if value is not None}
+    if isinstance(first.lattice, OddLattice):
+        metadata["measured on"] = f"periodic copies, {first.lattice.copies}"
+    files = dict(sorted(files.items()))
+    return Ensemble(files, first.group, first.lattice, first.precision, metadata, Path(), kind=kind)
+
+
+def _numbers_by_pattern(paths: Sequence[Path], text: str) -> Iterator[int]:
+    """Yield the first groups of a regular expression in the names of files."""
+    try:
+        pattern = re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise UsageError(
+            f"--number '{text}' is not a regular expression ({error}); put a backslash before "
+            "letters that stand for themselves, and close what is opened."
+        ) from None
+    if not pattern.groups:
+        raise UsageError(
+            f"--number '{text}' has no group; put parentheses around the number, as in "
+            "'cfg([0-9]+)'."
+        )
+    for path in paths:
+        match = pattern.search(path.name)
+        if not match:
+            raise UsageError(
+                f"--number '{text}' does not match the name of {path}; give one that matches the "
+                "names of all files, or name the others only."
+            )
+        if not re.fullmatch(WHOLE, match[1] or ""):
+            raise UsageError(
+                f"--number '{text}' finds '{match[1] or ''}' in the name of {path}, which is not a "
+                "whole number; put the first parentheses around digits, as in '([0-9]+)'."
+            )
+        yield int(match[1])
+
+
+def refuse_kind(kind: LinkKind, number: str | None, what: str) -> None:
+    """Refuse what only files of other programs need: extents, a group, numbers in their names.
+
+    Raises
+    ------
+    UsageError
+        If there is any.
+    """
+    kind.refuse(what)
+    if number is not None:
+        raise UsageError(
+            f"{what} has no files whose names are to be numbered; leave --number out, which is "
+            "for files of other programs."
+        )
+
+
+def _number_of(path: Path, header: Header) -> int:
+    """Return the sequence number in the header of a configuration, or else that in its name.
+
+    Programs that do not count configurations state the number 0 or 1, which is used only if there
+    is no number in the name.
+    """
+    stated = header.provenance.get("sequence_number", "")
+    number = int(stated) if re.fullmatch(WHOLE, stated) else 0
+    return number if number > 1 else number_in_name(path, number)
+
+
+def number_in_name(path: Path, otherwise: int = 0) -> int:
+    """Return the last number in the name of a file, such as 4000 for ``ckpoint_lat.4000``.
+
+    The ending of a format, such as ``.h5``, does not count.
+    """
+    suffixes = {one.suffix for one in FORMATS.values()}
+    name = path.stem if path.suffix in suffixes else path.name
+    numbers = re.findall(WHOLE, name)
+    return int(numbers[-1]) if numbers else otherwise
 
 
 @dataclass(frozen=True)
@@ -60,8 +311,6 @@ class MeasurementTask:
     """Those of `done` whose links an earlier version did not record."""
     secondary: dict[str, Table]
     """Secondary tables of the observable, by name."""
-    others: tuple[int, ...] = ()
-    """Those of `done` that another version of the observable's sources has measured."""
     kept: Path | None = None
     """The table of before, if all configurations are measured again."""
 
@@ -122,8 +371,8 @@ def measuring(
     precision : str
         Precision of the links in memory.
     again : bool
-        Whether to begin a new table if not all rows of the present one are known to be of the
-        present sources. The present one is kept under another name.
+        Whether to begin a new table if not all rows of the present one are known to be of this
+        version. The present one is kept under another name.
 
     Raises
     ------
@@ -144,15 +393,15 @@ def measuring(
         raise UsageError(f"{path} is a folder; name a file for the table with --output.")
     with _locked(path), _without_empty(path, observable):
         refuse_link(path)
-        sources = sources_of(observable, ensemble.group)
-        kept = _put_aside(path, observable, sources) if again else None
+        kept = _put_aside(path, observable) if again else None
         if _is_empty(path, observable):
             # It may have other parameters, as after an attempt that was refused.
             _remove(path, observable)
         if path.exists():
             _compare(path, header, observable.formerly)
         columns = (SWEEP, *observable.columns.names)
-        with Table(path, {**header, "version": version()}, columns, sources) as table:
+        header["version"] = version(observable)
+        with Table(path, header, columns) as table, ExitStack() as stack:
             done = _drop_incomplete(path, table, observable.records)
             left = tuple(number for number in ensemble.files if number not in done)
             unknown = _compare_links(path, ensemble, done)
@@ -162,17 +411,13 @@ def measuring(
                     f"configuration {left[0]} cannot be appended; choose another --output, or "
                     "remove the table to measure all configurations again."
                 )
-            with ExitStack() as stack:
-                secondary = {
-                    one.name: stack.enter_context(
-                        _secondary(one, one.records(observable), path, header, done, sources)
-                    )
-                    for one in observable.secondary_tables
-                }
-                others = measured_by_others(path, sources)
-                yield MeasurementTask(
-                    ensemble, observable, table, done, left, unknown, secondary, others, kept
-                )
+            secondary: dict[str, Table] = {}
+            for one in observable.secondary_tables:
+                beside = secondary[one.name] = stack.enter_context(one.open(path, header))
+                # Configurations that the main table does not have are removed.
+                records = len(done) * one.records(observable)
+                beside.truncate(after=max(done, default=-1), expected=records)
+            yield MeasurementTask(ensemble, observable, table, done, left, unknown, secondary, kept)
 
 
 @contextmanager
@@ -220,16 +465,16 @@ def _remove(path: Path, observable: Observable) -> None:
         one.unlink(missing_ok=True)
 
 
-def put_aside(path: Path, observable: Observable, sources: str) -> Path | None:
+def put_aside(path: Path, observable: Observable) -> Path | None:
     """Rename a table as `measuring` does with `again`; return its new name, if it has one."""
     if not path.exists():
         return None
     with _locked(path):
-        return _put_aside(path, observable, sources)
+        return _put_aside(path, observable)
 
 
-def _put_aside(path: Path, observable: Observable, sources: str) -> Path | None:
-    """Rename a table and its secondary tables, if not all rows are of the present sources.
+def _put_aside(path: Path, observable: Observable) -> Path | None:
+    """Rename a table and its secondary tables, if not all rows are known to be of this version.
 
     The new name is followed by a number, so that no file is replaced.
 
@@ -241,12 +486,12 @@ def _put_aside(path: Path, observable: Observable, sources: str) -> Path | None:
     if not path.exists() or _is_empty(path, observable):
         return None
     table = read_table(path)
-    if sources and {*table.sources.values()} == {sources} and 0 in table.sources:
+    if {*table.makers.values()} == {version(observable)} and 0 in table.makers:
         return None
     tables = [one for one in _all_tables(path, observable) if one.exists()]
-    number = next(
-        n for n in itertools.count(1) if not any(_aside(one, n).exists() for one in tables)
-    )
+    number = 1
+    while any(_aside(one, number).exists() for one in tables):
+        number += 1
     for one in reversed(tables):  # the table itself last, so that all is repeated after a kill
         one.rename(_aside(one, number))
     return _aside(path, number)
@@ -257,24 +502,26 @@ def _aside(path: Path, number: int) -> Path:
     return path.with_name(f"{path.name}.{number}")
 
 
-def measured_by_others(path: Path, sources: str) -> tuple[int, ...]:
-    """Return the numbers of the configurations in a table that other sources have measured."""
+def measured_by_others(path: Path, observable: Observable) -> tuple[int, ...]:
+    """Return the numbers of the configurations in a table that another version has measured."""
     table = read_table(path)
-    return tuple(np.unique(table.columns[SWEEP][mask_of_others(table, sources)]).tolist())
+    others = table.made_by_others(version(observable))
+    return tuple(np.unique(table.columns[SWEEP][others]).tolist())
 
 
-def _secondary(
-    one: SecondaryTable,
-    records: int,
-    path: Path,
-    header: Mapping[str, str],
-    done: Sequence[int],
-    sources: str,
-) -> Table:
-    """Open a secondary table, without configurations that the main table does not have."""
-    table = one.open(path, {**header, "version": version()}, sources)
-    table.truncate(after=max(done, default=-1), expected=len(done) * records)
-    return table
+def rows_of_others(path: Path, table: TableData) -> int:
+    """Return the number of rows of a table that another version made.
+
+    Beside a secondary table, whose path is given, is the table that names the observable.
+    """
+    header = table.header
+    try:
+        if OF_TABLE in header:
+            header = read_heading(path.with_name(header[OF_TABLE]))[0]
+        kind = OBSERVABLES.get(header.get("observable", "").replace("_", "-"))
+    except (GaugeError, ValueError):
+        return 0
+    return int(table.made_by_others(version(kind)).sum())
 
 
 def _compare(path: Path, header: Mapping[str, str], formerly: Mapping[str, str]) -> None:
@@ -284,16 +531,9 @@ def _compare(path: Path, header: Mapping[str, str], formerly: Mapping[str, str])
     found.pop("version", None)
     if "action" in header:
         found = restated(found)
-    names = dict.fromkeys([*header, *found])
-    differences = [
-        f"{name} = {found.get(name, 'none')}, not {header.get(name, 'none')}"
-        for name in names
-        if found.get(name) != header.get(name)
-    ]
-    if differences:
+    if words := differences({**header, **found}, found, header):
         raise UsageError(
-            f"The table {path} has {'; '.join(differences)}; choose another --output, or remove "
-            "the table."
+            f"The table {path} has {words}; choose another --output, or remove the table."
         )
 
 

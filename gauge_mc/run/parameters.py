@@ -1,26 +1,29 @@
-"""Parameters of a run, which determine the numbers that it writes: defaults and checks."""
+"""Parameters of a run, which determine the numbers that it writes: defaults and checks.
+
+Run cards (TOML) and the command line use the same names, see `known_options`.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from gauge_mc import defaults
 from gauge_mc.actions import ACTIONS, BETA, Action, Coupling, couplings
 from gauge_mc.algorithms import ALGORITHMS, Algorithm, algorithm_options
-from gauge_mc.configurable import Configurable
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.layout import REALS
+from gauge_mc.domain.slab import REALS
 from gauge_mc.errors import GaugeError, UnknownNameError, UsageError
 from gauge_mc.formats import FORMATS, check_writable, writable_formats
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES, observable_of_loops
-from gauge_mc.options import Option, flag_of
+from gauge_mc.option_items import Configurable
+from gauge_mc.options import Option, flag_of, merged
 from gauge_mc.random import GENERATORS
-from gauge_mc.registry import in_words, nearest
+from gauge_mc.registry import Registry, in_words, nearest
 from gauge_mc.results import documented
 from gauge_mc.run.measurement import (
     ADDING,
@@ -35,16 +38,23 @@ from gauge_mc.run.settings import (
     LARGEST,
     PHYSICS,
     STARTS,
+    Execution,
     check_bounds,
     converted,
     listed_starts,
     options_of,
     setting,
 )
-from gauge_mc.updates.chain_versions import FIRST, LATEST
+from gauge_mc.updates.sweep import FIRST, LATEST
 
 if TYPE_CHECKING:
     from gauge_mc.keywords import ParameterKeywords
+
+COUNT: dict[str, Any] = {"least": 0, "most": MAX_UPDATES}
+"""Bounds of numbers of updates and of configurations."""
+
+INTERVAL: dict[str, Any] = {"least": 1, "most": MAX_UPDATES}
+"""Bounds of intervals in updates."""
 
 NO_FORMAT = "none"
 """The format of a run that keeps no configurations."""
@@ -54,9 +64,6 @@ TEMPERING = "tempering"
 
 OF_SCANS = ("tempering", "exchange_every")
 """Parameters that only runs of a scan can have."""
-
-USUAL_LATTICE = Lattice.parse(defaults.LATTICE)
-"""The default lattice."""
 
 USUAL_BETA = float("nan")
 """Placeholder for the default coupling of the group, until the group is known."""
@@ -77,11 +84,6 @@ UNSTATED: Mapping[str, object] = {
 
 _levels = max(len(one.levels) for one in GENERATORS.values())
 _leveled = in_words([name for name, one in GENERATORS.items() if one.levels], "or")
-
-
-def _choose(name: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise UsageError(f"{name}: '{value}' is unknown; choose {in_words(known, 'or')}.")
 
 
 def meaning_of_beta() -> str:
@@ -112,7 +114,7 @@ class Parameters:
     """
 
     lattice: Lattice = setting(
-        USUAL_LATTICE,
+        Lattice.parse(defaults.LATTICE),
         PHYSICS,
         "Even extents of the lattice.",
         default=defaults.LATTICE,
@@ -131,7 +133,7 @@ class Parameters:
         PHYSICS,
         "Gauge action.",
         default=defaults.ACTION,
-        choices=tuple(ACTIONS),
+        choices=ACTIONS,
     )
     precision: str = setting(
         USUAL_PRECISION,
@@ -165,7 +167,7 @@ class Parameters:
         PHYSICS,
         "Algorithm that updates the links.",
         default=defaults.ALGORITHM,
-        choices=tuple(ALGORITHMS),
+        choices=ALGORITHMS,
     )
     chain_version: int = setting(
         defaults.CHAIN_VERSION,
@@ -182,38 +184,23 @@ class Parameters:
         "take up to 6 % longer.",
     )
     tempering: bool = setting(
-        False,
-        PHYSICS,
-        "Let runs of a scan that differ in beta only exchange their couplings.",
+        False, PHYSICS, "Let runs of a scan that differ in beta only exchange their couplings."
     )
     exchange_every: int = setting(
         defaults.EXCHANGE_EVERY,
         PHYSICS,
         "Updates from one exchange of couplings to the next, with tempering.",
-        least=1,
-        most=MAX_UPDATES,
+        **INTERVAL,
         tag="every",
     )
     thermalize: int = setting(
-        defaults.THERMALIZE,
-        ENSEMBLE,
-        "Updates before the first measurement.",
-        least=0,
-        most=MAX_UPDATES,
+        defaults.THERMALIZE, ENSEMBLE, "Updates before the first measurement.", **COUNT
     )
     configs: int = setting(
-        defaults.CONFIGS,
-        ENSEMBLE,
-        "Number of configurations; can be increased later.",
-        least=0,
-        most=MAX_UPDATES,
+        defaults.CONFIGS, ENSEMBLE, "Number of configurations; can be increased later.", **COUNT
     )
     separation: int = setting(
-        defaults.SEPARATION,
-        ENSEMBLE,
-        "Updates from one configuration to the next.",
-        least=1,
-        most=MAX_UPDATES,
+        defaults.SEPARATION, ENSEMBLE, "Updates from one configuration to the next.", **INTERVAL
     )
     measure: tuple[Measurement, ...] = setting(
         USUAL_MEASURE,
@@ -254,10 +241,19 @@ class Parameters:
         self.action.check().update_sets(self.lattice)
         if self.precision == USUAL_PRECISION:
             object.__setattr__(self, "precision", self.algorithm.usual_precision)
-        _choose("precision", self.precision, tuple(REALS))
+        if self.precision not in REALS:
+            known = in_words(REALS, "or")
+            raise UsageError(f"precision: '{self.precision}' is unknown; choose {known}.")
         self.algorithm.check().check_run(self.thermalize, self.precision)
         GENERATORS.check(self.rng, "rng")
-        self._check_luxury()
+        levels = GENERATORS[self.rng].levels
+        if levels and not 0 <= self.luxury < len(levels):
+            raise UsageError(f"luxury must lie between 0 and {len(levels) - 1}, not {self.luxury}.")
+        if not levels and self.luxury != defaults.LUXURY:
+            raise UsageError(
+                f"luxury does not apply to {self.rng}; leave it out, or choose the generator "
+                f"{_leveled}."
+            )
         if self.strict and not self.algorithm.strict:
             known = in_words([name for name, one in ALGORITHMS.items() if one.strict], "and")
             raise UsageError(
@@ -288,17 +284,6 @@ class Parameters:
         if self.strict:
             needed = {name for name in needed if OBSERVABLES[name].strict}
         return tuple(map(Measurement, sorted({*defaults.MEASURE, *needed})))
-
-    def _check_luxury(self) -> None:
-        levels = GENERATORS[self.rng].levels
-        if levels and not 0 <= self.luxury < len(levels):
-            raise UsageError(f"luxury must lie between 0 and {len(levels) - 1}, not {self.luxury}.")
-        if not levels and self.luxury != defaults.LUXURY:
-            having = in_words([name for name, one in GENERATORS.items() if one.levels], "or")
-            raise UsageError(
-                f"luxury does not apply to {self.rng}; leave it out, or choose the generator "
-                f"{having}."
-            )
 
     @classmethod
     def from_values(cls, values: Mapping[str, object]) -> Parameters:
@@ -352,12 +337,12 @@ class Parameters:
         configured = {"action": self.action, "algorithm": self.algorithm}
         values = {**self.values(), **{name: str(one) for name, one in configured.items()}}
         own = {one.name for each in configured.values() for one in each.options}
-        shown = {
-            name: value
+        shown = (
+            f"{name}={value!r}"
             for name, value in values.items()
             if name not in own and (value != usual[name] or name in named)
-        }
-        return f"Parameters({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
+        )
+        return f"Parameters({', '.join(shown)})"
 
     def values(self) -> dict[str, str | int | float]:
         """Return the parameters as TOML keys and values, which `from_run` reads back.
@@ -413,13 +398,8 @@ class Parameters:
         """
         asked = dataclasses.replace(self, **_read(values, self))
         mine, theirs = self.fixed(), asked.fixed()
-        differences = [
-            f"{name} = {mine.get(name, 'none')}, not {theirs.get(name, 'none')}"
-            for name in {**mine, **theirs}
-            if mine.get(name) != theirs.get(name)
-        ]
-        if differences:
-            raise UsageError(f"{whose} has {'; '.join(differences)}; choose another --output.")
+        if words := differences({**mine, **theirs}, mine, theirs):
+            raise UsageError(f"{whose} has {words}; choose another --output.")
         if asked.configs < self.configs:
             raise UsageError(
                 f"{whose} has configs = {self.configs}; --configs can be increased, but not "
@@ -481,26 +461,34 @@ class Parameters:
             "tempering": TEMPERING,
         }
         changed = [
-            words.get(name) or f"{options[name].tag}{getattr(self, name)}"
-            for name in NAMING
-            if getattr(self, name) != getattr(usual, name)
+            words.get(name) or f"{option.tag}{getattr(self, name)}"
+            for name, option in options.items()
+            if option.panel == PHYSICS
+            and name not in UNNAMED
+            and getattr(self, name) != getattr(usual, name)
         ]
         return "_".join([self.group, f"b{self.beta:.12g}", str(self.lattice), *changed])
 
 
-NAMING = (
-    "action",
-    "precision",
-    "start",
-    "seed",
-    "rng",
-    "luxury",
-    "algorithm",
-    "strict",
-    "tempering",
-    "exchange_every",
+Registry.reserved = frozenset(
+    one.name for kind in (Parameters, Execution) for one in dataclasses.fields(kind)
 )
-"""Parameters that names of directories contain if they differ from their defaults."""
+Registry.checked = False
+
+UNNAMED = ("lattice", "group", "beta", "chain_version")
+"""Parameters of the Markov chain that names of directories contain always or never; the others are
+contained if they differ from their defaults."""
+
+
+def differences(
+    names: Iterable[str], own: Mapping[str, object], other: Mapping[str, object]
+) -> str:
+    """Return the values of these names in which two mappings differ, in words; or nothing."""
+    return "; ".join(
+        f"{name} = {own.get(name, 'none')}, not {other.get(name, 'none')}"
+        for name in names
+        if own.get(name) != other.get(name)
+    )
 
 
 def run_options() -> tuple[Option, ...]:
@@ -523,11 +511,9 @@ def _read(values: Mapping[str, object], before: Parameters | None = None) -> dic
     read = converted(Parameters, values)
     actions, algorithms = ACTIONS[defaults.ACTION], ALGORITHMS[defaults.ALGORITHM]
     usual = (before.action, before.algorithm) if before else (actions, algorithms)
-    kinds: tuple[tuple[Mapping[str, Configurable], Iterable[Option]], ...] = (
-        (ACTIONS, couplings()),
-        (ALGORITHMS, algorithm_options()),
-    )
-    for one, (registry, options) in zip(usual, kinds, strict=True):
+    registries: tuple[Mapping[str, Configurable], ...] = (ACTIONS, ALGORITHMS)
+    declared = (couplings(), algorithm_options())
+    for one, registry, options in zip(usual, registries, declared, strict=True):
         given = {option: values[option.name] for option in options if option.name in values}
         if given or one.kind in read:
             read[one.kind] = _configured(one, read.get(one.kind), given, registry)
@@ -560,3 +546,29 @@ def _configured(
             f"{in_words(having)}; add --{named.kind} {having[0]}, or leave it out."
         )
     return named.with_options(**meant)
+
+
+KINDS: Mapping[str, Registry[Any]] = {one.kind: one for one in (ACTIONS, ALGORITHMS)}
+"""The parameters that have options."""
+
+
+def known_options() -> dict[str, Option]:
+    """Return all options of runs by name: of parameters, of actions, and of the execution.
+
+    Options of actions follow the action; their descriptions say which actions have them.
+    """
+    known: dict[str, Option] = {}
+    for name, option in options_of(Parameters).items():
+        own = options_of_kind(KINDS[name]) if name in KINDS else ()
+        known |= {name: option, **{one.name: one for one in own}}
+    return known | options_of(Execution)
+
+
+def options_of_kind(kind: Registry[Any]) -> Iterator[Option]:
+    """Yield the options of the things of a kind, each once, with the things that have them."""
+    for option in merged([(f"the {kind.kind} {name}", one.options) for name, one in kind.items()]):
+        names = [
+            name for name, thing in kind.items() if option.name in {o.name for o in thing.options}
+        ]
+        whose = "" if len(names) == len(kind) else f" For {in_words(names)}."
+        yield replace(option, panel=PHYSICS, help=f"{option.help}{whose}")

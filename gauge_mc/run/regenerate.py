@@ -1,29 +1,332 @@
-"""Making configurations again that a run has not kept, into files."""
+"""Making configurations again that a run has not kept, into files.
+
+Configurations that a run has not kept, made again from those that it has.
+
+Random numbers are a function of seed, site and update, so that a chain can be taken up at any
+stored configuration. If the generator has states, it is taken up at its start. Another device or
+compiler may round differently. Before anything is made, a configuration that is stored is
+therefore made again from the one before it, and both must have the same links.
+"""
 
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
+from itertools import count
 from pathlib import Path
+from shlex import quote
+
+import numpy as np
 
 from gauge_mc import defaults
 from gauge_mc.arguments import checks_types
+from gauge_mc.configurations.background import BackgroundWriter
 from gauge_mc.console import Console
 from gauge_mc.devices.choice import AUTOMATIC
 from gauge_mc.domain.device_group import DeviceGroup, open_device_group
-from gauge_mc.errors import UsageError
-from gauge_mc.files.folders import make_folder
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.random_field import Random
+from gauge_mc.files.input import make_folder
 from gauge_mc.formats import FORMATS
-from gauge_mc.numbers import counted, whole_number
+from gauge_mc.quoting import counted, whole_number
+from gauge_mc.random import GENERATORS
 from gauge_mc.results import documented, result_field
+from gauge_mc.run.batch import Batch
+from gauge_mc.run.chain import Chain, is_configuration
+from gauge_mc.run.checkpoint import ChainState, read_state
 from gauge_mc.run.directory import Run
-from gauge_mc.run.display import PLAIN_SECONDS, announced_compilation, duration
-from gauge_mc.run.regeneration import Regeneration, StoredChain
-from gauge_mc.run.run_output import is_due
+from gauge_mc.run.display import TimedLines, announced_compilation
+from gauge_mc.run.measurement import is_due
+from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.request import compile_kernels
+
+START = 0
+"""Number of updates at the start of a chain."""
+
+
+@dataclass(frozen=True)
+class StoredChain:
+    """A chain with the places at which it can be taken up again."""
+
+    run: Run
+    """Run directory."""
+    parameters: Parameters
+    """Parameters of the run."""
+    state: ChainState
+    """Position of the chain at the last checkpoint."""
+    files: dict[int, Path]
+    """Configurations that the run has written, by update, in ascending order."""
+
+    @classmethod
+    def of(cls, run: Run) -> StoredChain:
+        """Return the chain of a run, with its stored configurations.
+
+        Raises
+        ------
+        UsageError
+            If there is no run, or it has not begun.
+        GaugeError
+            If its files are damaged.
+        """
+        run.read()
+        if not run.checkpoint.exists():
+            raise UsageError(f"The run {run.path} has no checkpoint yet; generate some updates.")
+        return cls.at(run, read_state(run.checkpoint))
+
+    @classmethod
+    def at(cls, run: Run, state: ChainState) -> StoredChain:
+        """Return the chain of a run that is in some state; see `of`."""
+        p = run.read()[0]
+        if p.tempering:
+            raise UsageError(
+                f"The run {run.path} exchanges couplings with other runs, so that its "
+                "configurations cannot be made again by itself; repeat the scan with another "
+                "--output."
+            )
+        if state.step != state.sweep * p.algorithm.draws:
+            raise GaugeError(
+                f"The run {run.path} has drawn other random numbers than this version draws in "
+                f"{state.sweep} updates; use the version that made it."
+            )
+        own = run.own_configs(p).items()
+        chain = cls(run, p, state, {})
+        return replace(chain, files={n: path for n, path in own if n in chain.due})
+
+    def without(self, numbers: Iterable[int]) -> StoredChain:
+        """Return the chain as it is without some of its configurations."""
+        left = self.files.keys() - {*numbers}
+        return replace(self, files={number: self.files[number] for number in sorted(left)})
+
+    @property
+    def due(self) -> range:
+        """Updates after which the run has written a configuration, as its card and state say."""
+        p = self.parameters
+        end = min(self.state.sweep, p.updates) + 1
+        return range(p.thermalize + p.separation, end, p.separation)
+
+    @cached_property
+    def places(self) -> tuple[int, ...]:
+        """Updates at which the chain can be taken up, ascending, with the start."""
+        if GENERATORS[self.parameters.rng].state_words:
+            return (START,)
+        # After thermalisation, the numbers that an algorithm chooses are those of the checkpoint.
+        return (START, *self.files)
+
+    def place_before(self, update: int) -> int:
+        """Return the last place from which an update can be made; it is not the update itself."""
+        return max(place for place in self.places if place < update)
+
+    def distance(self, numbers: Iterable[int]) -> int:
+        """Return the number of updates that it takes to make some configurations."""
+        at, total = -1, 0
+        for number in sorted({*numbers}):
+            at = max(at, self.place_before(number))
+            total += number - at
+            at = number
+        return total
+
+    @property
+    def compared(self) -> int | None:
+        """The stored configuration that takes the fewest updates to make again, if there is any."""
+        return self.nearest(self.files)
+
+    def work(self, numbers: Sequence[int]) -> int:
+        """Return the number of updates to make configurations, after one that is compared."""
+        if not numbers:
+            return 0
+        comparison = [] if self.compared is None else [self.compared]
+        return self.distance(numbers) + self.distance(comparison)
+
+    def refuse_later(self, numbers: Sequence[int]) -> None:
+        """Refuse updates that the run has not done.
+
+        Raises
+        ------
+        UsageError
+            If there are some.
+        """
+        if max(numbers) > self.state.sweep:
+            raise UsageError(
+                f"The run {self.run.path} has done {self.state.sweep} updates, so that update "
+                f"{max(numbers)} cannot be made again; continue the run."
+            )
+
+    def nearest(self, numbers: Iterable[int]) -> int | None:
+        """Return that of some configurations that takes the fewest updates, if there is any."""
+        return min(numbers, key=lambda one: (one - self.place_before(one), one), default=None)
+
+    def taken_up(self, place: int, devices: DeviceGroup) -> Chain:
+        """Return the chain as it was at one of its places.
+
+        Raises
+        ------
+        UsageError
+            If the file at which the run was started does not exist.
+        GaugeError
+            If the configuration is damaged, or has other links than the run stores.
+        """
+        p = self.parameters
+        if place == START:
+            return Chain.begin(p, devices)
+        self.check(place)
+        devices.compute(p.strict)
+        field = Field.load(self.files[place], p.precision, devices)
+        random = Random.for_field(field, p.rng, p.seed, p.luxury)
+        random.step = place * p.algorithm.draws
+        return Chain(p, field, random, place, self.state.tuning)
+
+    def check(self, number: int) -> None:
+        """Refuse a file whose header does not say that it is a configuration of the run.
+
+        Raises
+        ------
+        GaugeError
+            If the header says something else.
+        """
+        path = self.files[number]
+        if not is_configuration(path, self.parameters, number):
+            raise GaugeError(
+                f"{path} does not seem to be what the run has after update {number}; move it to "
+                f"another folder, or check it with gauge-mc verify {quote(str(path))}."
+            )
+
+
+@dataclass(frozen=True)
+class Regeneration:
+    """The making of configurations on some devices, whose kernels are compiled first."""
+
+    chain: StoredChain
+    """The chain."""
+    devices: DeviceGroup
+    """Devices that share the lattice."""
+    advance: Callable[[], object] = lambda: None
+    """Function that is called after every update."""
+
+    def files(
+        self, numbers: Sequence[int], folder: Path, format: str, together: int
+    ) -> Iterator[dict[int, Path]]:
+        """Make and write configurations.
+
+        Parameters
+        ----------
+        numbers : sequence of int
+            Updates.
+        folder : Path
+            Folder for the files.
+        format : str
+            File format.
+        together : int
+            Number of files to write before they are yielded.
+
+        Yields
+        ------
+        dict of int to Path
+            Files by update.
+
+        Raises
+        ------
+        UsageError, GaugeError
+            See `StoredChain.taken_up` and `Chain.write`.
+        """
+        with BackgroundWriter() as writer:
+            written: dict[int, Path] = {}
+            for chain in self.made(numbers):
+                path = folder / f"{chain.sweep:07d}{FORMATS[format].suffix}"
+                chain.write(path, writer, format=format)
+                written[chain.sweep] = path
+                if len(written) == together:
+                    writer.flush()
+                    yield written
+                    written = {}
+            writer.flush()
+            if written:
+                yield written
+
+    def made(self, numbers: Iterable[int]) -> Iterator[Chain]:
+        """Yield the chain after each of some updates, in ascending order.
+
+        Raises
+        ------
+        UsageError, GaugeError
+            See `StoredChain.taken_up`.
+        """
+        compile_kernels(self.chain.parameters, (), self.devices, resumed=False)
+        batch: Batch | None = None
+        for number in sorted({*numbers}):
+            place = self.chain.place_before(number)
+            if batch is None or batch.sweep < place:
+                batch = Batch([self.chain.taken_up(place, self.devices)], 1)
+            while batch.sweep < number:
+                batch.update()
+                self.advance()
+            yield batch.chains[0]
+
+    def compare_first(self) -> None:
+        """Make the stored configuration again that takes the fewest updates; see `compare`."""
+        if self.chain.compared is not None:
+            self.compare(self.chain, self.chain.compared)
+
+    def compare(self, stored: StoredChain, number: int) -> None:
+        """Make a configuration again and compare its links with those that are stored.
+
+        Parameters
+        ----------
+        stored : StoredChain
+            The chain with this configuration.
+        number : int
+            Its update.
+
+        Raises
+        ------
+        GaugeError
+            If the links differ.
+        """
+        stored.check(number)
+        path = stored.files[number]
+        for chain in self.made([number]):
+            field = chain.field
+            known = Field.load(path, field.precision, self.devices)
+            pairs = zip(field.packed_slices(), known.packed_slices(), strict=True)
+            same = all([np.array_equal(a.view(np.uint8), b.view(np.uint8)) for a, b in pairs])
+            if not field.devices.processes.broadcast(same):
+                sessions = stored.run.read()[1]
+                made_by = [f"{one.device} with gauge-mc {one.version}" for one in sessions]
+                raise GaugeError(
+                    f"Made again on {self.devices.name}, configuration {number} of "
+                    f"{stored.run.path} has other links than {path}, so that others would be wrong "
+                    f"as well; the run was made on {'; '.join(dict.fromkeys(made_by))}."
+                )
+
+
+def updates_to_measure(run: Run) -> str | None:
+    """Return the updates whose configurations can be made again, as text for ``--at``.
+
+    These are those after which the run would have written one, if it keeps none. None if it has
+    some, or they cannot be made again.
+    """
+    if not run.exists() or run.configs():
+        return None
+    try:
+        due = StoredChain.of(run).due
+    except GaugeError:
+        return None
+    several = f":{due[-1]}:{due.step}" if len(due) > 1 else ""
+    return f"{due[0]}{several}" if due else None
+
+
+def how_to_measure(observable: str, folder: Path) -> str:
+    """Return the advice that measures an observable on the configurations of a run."""
+    run = Run(folder)
+    at = updates_to_measure(run)
+    if not at and run.exists() and not run.configs() and not run.read()[0].keeps_configs:
+        return f"measure it along the way in another run, with --measure {observable}"
+    again = f" --at {at}" if at else ""
+    return f"make one with gauge-mc measure {observable} {quote(str(folder))}{again}"
+
 
 MOST = 10**6
 """Largest number of updates in one command, to catch typing errors."""
@@ -113,9 +416,8 @@ def regenerate(
         if not output:
             lock = stack.enter_context(chain.run.locked())
             lock.record(replace(lock.holder, sweep=chain.state.sweep))
-        group = stack.enter_context(
-            closing(open_device_group(devices, backend, threads, lattice=chain.parameters.lattice))
-        )
+        opened = open_device_group(devices, backend, threads, lattice=chain.parameters.lattice)
+        group = stack.enter_context(closing(opened))
         stack.enter_context(announced_compilation(console))
         plan.carry_out(group, stack.enter_context(updates_shown(console, report.updates)))
     return report
@@ -173,25 +475,14 @@ def updates_shown(console: Console, total: int) -> Iterator[Callable[[], object]
         with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
             yield partial(bar.advance, bar.add_task("", total=total))
         return
-    yield _PlainLines(console, total).advance
+    lines, updates = TimedLines(console, total), count(1)
 
+    def advance() -> None:
+        done = next(updates)
+        lines.show(done, f"update {done} of {total}")
 
-class _PlainLines:
-    """Lines about updates in a log file: the first one, and others now and then."""
-
-    def __init__(self, console: Console, total: int) -> None:
-        self._console, self._total, self._done = console, total, 0
-        self._began = self._shown = time.monotonic()
-        console.print(f"making {counted(total, 'update')} again")
-
-    def advance(self) -> None:
-        """Note that an update is done."""
-        self._done += 1
-        now = time.monotonic()
-        if now - self._shown >= PLAIN_SECONDS:
-            self._shown = now
-            left = (now - self._began) / self._done * (self._total - self._done)
-            self._console.print(f"update {self._done} of {self._total}  ETA {duration(left)}")
+    console.print(f"making {counted(total, 'update')} again")
+    yield advance
 
 
 @dataclass(frozen=True)
@@ -210,8 +501,18 @@ class _WantedFiles:
         """Check what is wanted."""
         p, path = chain.parameters, chain.run.path
         chain.refuse_later(numbers)
-        if not output:
-            _refuse_irregular(chain, numbers)
+        if not output and not p.keeps_configs:
+            raise UsageError(
+                f"The run {path} keeps no configurations, because its format is {p.format}; give a "
+                "folder for them with --output."
+            )
+        for number in () if output else numbers:
+            if not is_due(number - p.thermalize, p.separation):
+                raise UsageError(
+                    f"The run {path} keeps no configuration after update {number}, but after every "
+                    f"{p.separation} updates from {p.thermalize + p.separation} on; give a folder "
+                    "for others with --output."
+                )
         if format is not None:
             FORMATS.check(format)
         named = format or (p.format if p.keeps_configs else defaults.FORMAT)
@@ -247,20 +548,3 @@ class _WantedFiles:
         make_folder(self.folder)
         for _ in making.files(self.left, self.folder, self.format, TOGETHER):
             pass
-
-
-def _refuse_irregular(chain: StoredChain, numbers: Iterable[int]) -> None:
-    """Refuse updates after which the run does not keep a configuration."""
-    p, path = chain.parameters, chain.run.path
-    if not p.keeps_configs:
-        raise UsageError(
-            f"The run {path} keeps no configurations, because its format is {p.format}; give a "
-            "folder for them with --output."
-        )
-    for number in numbers:
-        if not is_due(number - p.thermalize, p.separation):
-            raise UsageError(
-                f"The run {path} keeps no configuration after update {number}, but after every "
-                f"{p.separation} updates from {p.thermalize + p.separation} on; give a folder for "
-                "others with --output."
-            )

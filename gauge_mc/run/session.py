@@ -8,21 +8,198 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import asdict
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
 
+import numpy as np
+
+from gauge_mc import algorithms
 from gauge_mc.configurations.background import IN_FLIGHT, BackgroundWriter, prepare_writing
 from gauge_mc.errors import ChainError, GaugeError, UsageError
+from gauge_mc.fields.field import Field
+from gauge_mc.files.columns import SWEEP, TableColumns
+from gauge_mc.files.table import Table
+from gauge_mc.observables import Observable, Record, Records, RecordsOfTables, check_records
 from gauge_mc.run.batch import Batch
-from gauge_mc.run.chain import Chain
-from gauge_mc.run.checkpoint import ChainState
-from gauge_mc.run.common_checkpoint import replaced_together
-from gauge_mc.run.disk import DiskGuard
-from gauge_mc.run.preparation import compile_kernels
-from gauge_mc.run.run_output import RunOutput, is_due, refuse_leftovers
-from gauge_mc.run.sampling import PENDING, Sampler
-from gauge_mc.run.session_plan import SessionPlan
+from gauge_mc.run.chain import Chain, is_configuration, provenance, version
+from gauge_mc.run.checkpoint import ChainState, replaced_together
+from gauge_mc.run.disk import DiskGuard, memory_beside
+from gauge_mc.run.functions import FunctionObservable
+from gauge_mc.run.log import CHECKPOINT, RunLog
+from gauge_mc.run.measurement import Measurement, is_due
+from gauge_mc.run.parameters import TEMPERING
+from gauge_mc.run.request import ChainTask, SessionPlan, compile_kernels
+from gauge_mc.updates.exchange import COLUMNS, NORMALISATION
+
+
+class UpdateRecords(Observable):
+    """The records of updates or exchanges of a batch, as an observable.
+
+    It is its own recorder; see `Recorder`.
+
+    Parameters
+    ----------
+    name : str
+        Name of the table.
+    columns : TableColumns
+        The values in a record.
+    normalisation : str
+        Their definitions.
+    latest : callable
+        Function that returns the last record of every chain.
+    chains : int
+        Number of chains.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        columns: TableColumns,
+        normalisation: str,
+        latest: Callable[[], algorithms.Records],
+        chains: int,
+    ) -> None:
+        self.name = name  # type: ignore[misc]
+        self.columns = columns  # type: ignore[misc]
+        self.normalisation = normalisation  # type: ignore[misc]
+        self._latest = latest
+        self._found: list[list[list[Record]]] = [[] for _ in range(chains)]
+
+    @classmethod
+    def of(cls, batch: Batch) -> dict[Measurement, Observable]:
+        """Return the records of a batch: those of its algorithm, and those of exchanges."""
+        p, count = batch.chains[0].parameters, len(batch.chains)
+        one, exchange = p.algorithm, batch.tempering
+        found: dict[Measurement, Observable] = {}
+        if one.columns:
+            found[Measurement(one.name)] = cls(
+                one.name, one.columns, one.normalisation, lambda: batch.records, count
+            )
+        if exchange:
+            found[Measurement(TEMPERING, p.exchange_every)] = cls(
+                TEMPERING, COLUMNS, NORMALISATION, lambda: exchange.records, count
+            )
+        return found
+
+    def recorder(self, field: Field, ensembles: Sequence[Mapping[str, str]] = ()) -> UpdateRecords:
+        """Return the recorder of the batch, which needs no field."""
+        return self
+
+    def begin(self) -> None:
+        """Take the last records; see `Recorder.begin`."""
+        for found, record in zip(self._found, self._latest(), strict=True):
+            found.append([record])
+
+    def fetch(self) -> Sequence[Records]:
+        """Return the records; see `Recorder.fetch`."""
+        found, self._found = self._found, [[] for _ in self._found]
+        return found
+
+
+PENDING = 64
+"""Number of measurements after which their records are fetched."""
+
+AT_ONCE = 16
+"""Number of updates during which fetched records are added to the tables, a few tables each.
+
+Otherwise a GPU would wait while the tables of many runs are written."""
+
+
+class Sampler:
+    """Measurements of a batch that advances.
+
+    It calls every observable once when it is made, so that the time of compilation does not enter
+    the rates of the session. For user-defined observables this also determines the columns of the
+    table.
+
+    Parameters
+    ----------
+    work : SessionPlan
+        Runs, observables, devices and limits.
+    batch : Batch
+        The chains that are updated together.
+    outputs : sequence of RunOutput
+        The files of each run of the batch.
+
+    Attributes
+    ----------
+    observables : dict of Measurement to Observable
+        What is measured: the observables of the session, and the records of the algorithm.
+    """
+
+    def __init__(self, work: SessionPlan, batch: Batch, outputs: Sequence[RunOutput]) -> None:
+        self._work, self._batch, self._outputs = work, batch, outputs
+        self.observables = work.observables | UpdateRecords.of(batch)
+        self._begun: dict[Measurement, list[int]] = {item: [] for item in self.observables}
+        self._fetched: deque[Callable[[], None]] = deque()
+        metadata = [provenance(task.parameters) for task in work.tasks]
+        for observable in self.observables.values():
+            if isinstance(observable, FunctionObservable):
+                observable.for_ensemble(metadata[0], batch.field)
+        memory_beside(self.observables.values(), batch.field.replicas[0])
+        self._recorders = {
+            item: observable.recorder(batch.field, metadata)
+            for item, observable in self.observables.items()
+        }
+        for item, observable in work.observables.items():
+            warm_up, recorder = observable.warm_up, self._recorders[item]
+            if warm_up is not observable:
+                recorder = warm_up.recorder(batch.field, metadata)
+            with work.devices.measuring():
+                recorder.begin()
+            for records in recorder.fetch():
+                check_records(warm_up, records)
+
+    def begin(self, done: int) -> None:
+        """Begin what is due after a number of updates after thermalisation."""
+        due = [item for item in self._recorders if is_due(done, item.every)]
+        if due:
+            with self._work.devices.measuring():
+                for item in due:
+                    self._recorders[item].begin()
+                    self._begun[item].append(self._batch.sweep)
+
+    @property
+    def full(self) -> bool:
+        """Whether so much has begun that it should be fetched."""
+        return any(len(sweeps) >= PENDING for sweeps in self._begun.values())
+
+    def collect(self) -> None:
+        """Add the records of all measurements that have begun to the tables, in order."""
+        self.fetch()
+        self._add_records(len(self._fetched))
+
+    def add_some(self) -> None:
+        """Add some of the fetched records; the devices may work on the next update meanwhile."""
+        if self._fetched:
+            self._add_records(max(2, len(self._fetched) // AT_ONCE))
+
+    def fetch(self) -> None:
+        """Fetch the records of all measurements that have begun."""
+        if not any(self._begun.values()):
+            return
+        self._add_records(len(self._fetched))
+        with self._work.times.of("update"):
+            self._work.devices.synchronize()
+        with self._work.times.of("measure"):
+            for item, sweeps in self._begun.items():
+                by_run = self._recorders[item].fetch()
+                if self._work.devices.root and sweeps:
+                    for output, records in zip(self._outputs, by_run, strict=True):
+                        add = partial(output.add_records, item, tuple(sweeps), records)
+                        self._fetched.append(add)
+                sweeps.clear()
+
+    def _add_records(self, tables: int) -> None:
+        """Add fetched records to some tables; the devices may work on the next update meanwhile."""
+        with self._work.times.of("measure"):
+            for _ in range(min(tables, len(self._fetched))):
+                self._fetched.popleft()()
+
 
 SAFETY = 2.0
 """Ratio of the time allowed for the next update or checkpoint to the longest time so far."""
@@ -107,9 +284,20 @@ class Session:
         self._outputs = [RunOutput(task, chain) for task, chain in chains]
         self._first_sweep, self._first_at = self.batch.sweep + 1, math.inf
         self._sampler = Sampler(work, self.batch, self._outputs)
-        self._prepare_others()
+        # The kernels that write configurations, and those of the progress display, are loaded here.
+        # Their compilation is not to enter the rates of the session either.
+        if work.parameters.keeps_configs:
+            prepare_writing(self.batch.field.replicas[0], work.parameters.format)
+        self.batch.chains[0].live()
         if not self._resuming:
-            self._save_first()
+            # Checkpoints are written before anything else. Results without one are therefore an
+            # error, and results later than the checkpoint can be computed again.
+            began = time.monotonic()
+            for output in self._outputs:
+                output.save(measured=True)
+            self._save_time = time.monotonic() - began
+            for output in self._outputs:
+                output.log_checkpoint(self._save_time)
         self._saved, self._saved_at = (self.batch.sweep, self._measured), time.monotonic()
         runs = [task.run for task in work.tasks]
         self._guard = DiskGuard.of(runs, work.parameters, self._sampler.observables, PENDING)
@@ -136,7 +324,8 @@ class Session:
             if reason := next((one for one in reasons if one), None):
                 return reason
             self._advance()
-            due = processes.broadcast(self._since_save >= self._work.checkpoint_every)
+            since_save = time.monotonic() - self._saved_at
+            due = processes.broadcast(since_save >= self._work.checkpoint_every)
             if due and batch.sweep < parameters.updates:
                 self.save()
         return None
@@ -145,7 +334,10 @@ class Session:
         """Return the reason why this process should stop now, or None."""
         if self._work.devices.root and self._disk_is_full():
             return FULL_DISK
-        return "on_update" if self._stopped_by_user else self._work.stop(self._seconds_to_stop)
+        # An upper estimate of the time in seconds for one more update and a checkpoint.
+        writing = IN_FLIGHT * self._writer.seconds + self._save_time
+        seconds = SAFETY * (self._update_time + writing) + MARGIN
+        return "on_update" if self._stopped_by_user else self._work.stop(seconds)
 
     def _disk_is_full(self) -> bool:
         """Return whether there is too little space for what is written next.
@@ -159,26 +351,14 @@ class Session:
             self.full_disk = self._guard.shortage(self._writer.unwritten, due)
         return self.full_disk is not None
 
-    @property
-    def _seconds_to_stop(self) -> float:
-        """Upper estimate of the time in seconds for one more update and a checkpoint."""
-        writing = IN_FLIGHT * self._writer.seconds + self._save_time
-        return SAFETY * (self._update_time + writing) + MARGIN
-
-    @property
-    def _since_save(self) -> float:
-        """Time in seconds since the last checkpoint."""
-        return time.monotonic() - self._saved_at
-
     def _set_up_chains(self) -> None:
         """Resume the chains, or begin them."""
         work, began = self._work, time.monotonic()
         count = len(work.tasks)
         resumed = work.devices.processes.broadcast(work.tasks[0].run.checkpoint.exists())
         self._resuming = resumed
-        compile_kernels(
-            work.parameters, work.observables.values(), work.devices, resumed, count > 1
-        )
+        observables = work.observables.values()
+        compile_kernels(work.parameters, observables, work.devices, resumed, count > 1)
         if resumed:
             states: list[ChainState] = []
             self.batch = Batch(self._resumed(states), count)
@@ -189,19 +369,6 @@ class Session:
             refuse_leftovers(work.tasks)
         begun = (Chain.begin(task.parameters, work.devices) for task in work.tasks)
         self.batch, self._measured = Batch(begun, count), True
-
-    def _save_first(self) -> None:
-        """Write first checkpoints, when the observables have shown that they can be measured.
-
-        They are written before anything else. Results without a checkpoint are therefore an error,
-        and results later than the checkpoint can be computed again.
-        """
-        began = time.monotonic()
-        for output in self._outputs:
-            output.save(measured=True)
-        self._save_time = time.monotonic() - began
-        for output in self._outputs:
-            output.log_checkpoint(self._save_time)
 
     def _resumed(self, states: list[ChainState]) -> Iterator[Chain]:
         """Yield the chains from their checkpoints, whose states are added to `states`."""
@@ -215,16 +382,6 @@ class Session:
                     "runs; continue the runs one by one."
                 )
             yield chain
-
-    def _prepare_others(self) -> None:
-        """Load the kernels that write configurations, and those of the progress display.
-
-        Their compilation is not to enter the rates of the session either.
-        """
-        p, field = self._work.parameters, self.batch.field
-        if p.keeps_configs:
-            prepare_writing(field.replicas[0], p.format)
-        self.batch.chains[0].live()
 
     def _advance(self) -> None:
         """Do one update, and measure and write what is due after it."""
@@ -287,19 +444,15 @@ class Session:
         self._sampler.collect()
         with self._writing():
             self._writer.flush()
-            with self._keeping_last_checkpoints():
+            paths = [task.run.checkpoint for task in self._work.tasks]
+            # Of runs that exchange couplings, a kill leaves checkpoints after the same update.
+            with replaced_together(paths if self._work.parameters.tempering else ()):
                 for output in self._outputs:
                     output.save(self._measured)
         self._saved, self._saved_at = (self.batch.sweep, self._measured), time.monotonic()
         self._save_time = max(self._save_time, self._saved_at - began)
         for output in self._outputs:
             output.log_checkpoint(self._saved_at - began)
-
-    def _keeping_last_checkpoints(self) -> AbstractContextManager[None]:
-        """Return a context in which a kill leaves checkpoints after the same update."""
-        if not self._work.parameters.tempering:
-            return nullcontext()
-        return replaced_together([task.run.checkpoint for task in self._work.tasks])
 
     def finish(self) -> None:
         """Seal the tables, then write checkpoints, and record the progress.
@@ -351,15 +504,168 @@ class Session:
         if joules is not None:  # that of other processes is not known here
             joules = round(joules / len(self._outputs), 3) if processes.size == 1 else None
         if processes.size == 1 and now >= self._live_from:
-            self._measure_physics()
+            self._work.devices.synchronize()
+            began = time.monotonic()
+            for output in self._outputs:
+                output.physics = output.chain.live()
+            ended = time.monotonic()
+            self._live_from = ended + (ended - began) / LIVE_SHARE
         for output in self._outputs:
             output.record(rate, times, joules)
 
-    def _measure_physics(self) -> None:
-        """Measure what is recorded with the progress, and let its share of the time be small."""
-        self._work.devices.synchronize()
-        began = time.monotonic()
-        for output in self._outputs:
-            output.physics = output.chain.live()
-        ended = time.monotonic()
-        self._live_from = ended + (ended - began) / LIVE_SHARE
+
+class RunOutput:
+    """The output of a session to one run. Only the root process writes.
+
+    Parameters
+    ----------
+    task : ChainTask
+        The run, with its lock and its parameters.
+    chain : Chain
+        The chain of the run.
+
+    Attributes
+    ----------
+    physics : str
+        Observables on the links, as text, which are recorded with the progress.
+    """
+
+    def __init__(self, task: ChainTask, chain: Chain) -> None:
+        self.task, self.chain, self.physics = task, chain, ""
+        # By the name of a secondary table; that of a main table is empty.
+        self._tables: dict[tuple[Measurement, str], Table] = {}
+
+    def open_tables(
+        self, files: ExitStack, observables: Mapping[Measurement, Observable], written: int
+    ) -> None:
+        """Open the tables, and remove rows and configurations later than the checkpoint.
+
+        Parameters
+        ----------
+        files : ExitStack
+            Context that closes the tables.
+        observables : mapping of Measurement to Observable
+            Observables that the run measures along the way.
+        written : int
+            Update up to which the checkpoint expects results.
+        """
+        run, parameters = self.task.run, self.task.parameters
+        for item, observable in observables.items():
+            metadata = provenance(parameters)
+            observable = observable.for_ensemble(metadata)
+            header = {**observable.header, **metadata, "version": version(observable)}
+            columns, path = (SWEEP, *observable.columns.names), run.table(item.observable)
+            measurements = max(0, written - parameters.thermalize) // item.every
+
+            def opened(table: Table, records: int, expected: int = measurements) -> Table:
+                files.enter_context(table)
+                table.truncate(after=written, expected=expected * records)
+                return table
+
+            self._tables[item, ""] = opened(Table(path, header, columns), observable.records)
+            for second in observable.secondary_tables:
+                table = opened(second.open(path, header), second.records(observable))
+                self._tables[item, second.name] = table
+        for sweep, path in run.config_files():
+            if sweep > written:
+                _refuse_stranger(self.task, sweep, path)
+                path.unlink()
+
+    def add_records(self, item: Measurement, sweeps: Sequence[int], records: Records) -> None:
+        """Append records to a table.
+
+        Parameters
+        ----------
+        item : Measurement
+            The measurement that the records belong to.
+        sweeps : sequence of int
+            The update of each measurement.
+        records : Records
+            The records of each measurement.
+        """
+        table = self._tables[item, ""]
+        if isinstance(records, np.ndarray):
+            numbers = np.repeat(sweeps, records.shape[1]).tolist()
+            table.append_numbers(numbers, records.reshape(-1, records.shape[-1]))
+            return
+        secondary = {name: each for (of, name), each in self._tables.items() if of == item and name}
+        for sweep, rows in zip(sweeps, records, strict=True):
+            if isinstance(rows, RecordsOfTables):
+                for name, beside in secondary.items():
+                    beside.append([(sweep, *row) for row in rows.secondary[name]])
+            table.append([(sweep, *row) for row in rows])
+
+    def write_configuration(self, writer: BackgroundWriter) -> None:
+        """Write the links after the last update, when the rows of the tables are on disk."""
+        path = self.task.run.config(self.chain.sweep, self.task.parameters.format)
+        self.chain.write(path, writer, before=self.sync)
+
+    def save(self, measured: bool) -> None:
+        """Write a checkpoint, when the rows of the tables are on disk; see `Chain.save`."""
+        self.sync()
+        self.chain.save(self.task.run.checkpoint, measured)
+
+    def log_checkpoint(self, seconds: float) -> None:
+        """Log that a checkpoint is on disk, and how long it took in seconds."""
+        if self.task.lock:
+            log = RunLog(self.task.run.path)
+            log.add(CHECKPOINT, sweep=self.chain.sweep, seconds=round(seconds, 3))
+
+    def sync(self) -> None:
+        """Wait until the rows of the tables are on disk."""
+        for table in self._tables.values():
+            table.sync()
+
+    def seal(self) -> None:
+        """Seal the tables."""
+        for table in self._tables.values():
+            table.seal()
+        self._tables.clear()
+
+    def record(self, rate: float, times: dict[str, float], joules: float | None) -> None:
+        """Record the progress in the lock file, where other processes can read it.
+
+        Parameters
+        ----------
+        rate : float
+            Updates per second in this session.
+        times : dict of str to float
+            Shares of the session's time in seconds.
+        joules : float or None
+            Energy of the run in this session; None if it is not available.
+        """
+        lock = self.task.lock
+        if lock:
+            holder = replace(lock.holder, sweep=self.chain.sweep, rate=rate, physics=self.physics)
+            lock.record(replace(holder, times=times, joules=joules))
+
+
+def _refuse_stranger(task: ChainTask, sweep: int, path: Path) -> None:
+    """Check that a configuration later than the checkpoint is one that the run writes again."""
+    p = task.parameters
+    due = is_due(sweep - p.thermalize, p.separation) and sweep <= p.updates
+    expected = p.keeps_configs and due and path == task.run.config(sweep, p.format)
+    if not expected or not is_configuration(path, p, sweep):
+        raise GaugeError(
+            f"{path} is later than the checkpoint and does not seem to be a configuration of this "
+            "run, which would replace it; move it to another folder."
+        )
+
+
+def refuse_leftovers(tasks: Iterable[ChainTask]) -> None:
+    """Check that run directories without checkpoints contain no results.
+
+    Raises
+    ------
+    GaugeError
+        If a directory contains results.
+    """
+    for task in tasks:
+        run = task.run
+        tables = [run.table(item.observable) for item in task.parameters.recorded]
+        if run.configs() or any(table.exists() for table in tables):
+            how = "--start from its last configuration and " if run.configs() else ""
+            raise GaugeError(
+                f"The run {run.path} contains results but no checkpoint; start a new run with "
+                f"{how}another --output."
+            )

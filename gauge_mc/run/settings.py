@@ -10,19 +10,22 @@ import dataclasses
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from gauge_mc import actions, algorithms
+from gauge_mc import actions, algorithms, defaults
 from gauge_mc.actions import Action
 from gauge_mc.algorithms import Algorithm
+from gauge_mc.devices.choice import AUTOMATIC, BACKENDS, check_threads
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.options import Option
 from gauge_mc.quoting import quoted, shortened
-from gauge_mc.registry import words_in_any_case
-from gauge_mc.results import DECLARED
+from gauge_mc.registry import in_words, words_in_any_case
+from gauge_mc.results import DECLARED, documented
 from gauge_mc.run.measurement import measurements
 
 PHYSICS, ENSEMBLE, FILES, EXECUTION = "Physics", "Ensemble", "Files", "Execution"
@@ -60,12 +63,13 @@ def setting(usual: Any, panel: str, help: str, *, read: str = "", **more: Any) -
 
 @cache
 def _options(settings: type[Any]) -> dict[str, Option]:
-    return {
-        one.name: Option(
-            one.name, KINDS.get(one.metadata[READ] or _type(one), str), **one.metadata[DECLARED]
-        )
-        for one in dataclasses.fields(settings)
+    fields = dataclasses.fields(settings)
+    kinds = {one.name: KINDS.get(one.metadata[READ] or _type(one), str) for one in fields}
+    options = {
+        one.name: Option(one.name, kinds[one.name], **one.metadata[DECLARED]) for one in fields
     }
+    # Registries are choices as well, whose plug-ins may be left out after the declaration.
+    return {name: replace(one, choices=tuple(one.choices)) for name, one in options.items()}
 
 
 def options_of(settings: type[Any]) -> dict[str, Option]:
@@ -132,6 +136,29 @@ def parse_duration(value: object) -> float:
     return 3600.0 * hours + 60.0 * minutes + seconds
 
 
+SECONDS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
+"""Units of times."""
+
+
+def parse_time(value: float | str, flag: str) -> float:
+    """Read a time such as ``90`` in seconds, ``10m`` or ``10min``, ``1.5h`` or ``HH:MM:SS``.
+
+    Raises
+    ------
+    UsageError
+        If it is not a positive time; the message begins with the option.
+    """
+    digits = str(value).strip().lower()
+    match = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,9})?) ?(s|m|min|h|d)?", digits)
+    with suppress(UsageError):
+        seconds = float(match[1]) * SECONDS[match[2] or ""] if match else parse_duration(digits)
+        if seconds > 0:
+            return seconds
+    raise UsageError(
+        f"{flag} is '{shortened(digits)}'; give a time such as 90s, 10m, 1.5h or 0:30:00."
+    )
+
+
 def _whole(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise ValueError("a whole number")
@@ -171,10 +198,8 @@ def _path(value: object) -> str:
 def _start(value: object) -> str:
     """Read a start. The path of a file is made absolute, so that it is valid in every folder."""
     word = _word(value)
-    return ",".join(
-        one if one in STARTS or not one else str(Path(one).absolute())
-        for one in listed_starts(word) or (word,)
-    )
+    words = listed_starts(word) or (word,)
+    return ",".join(w if w in STARTS or not w else str(Path(w).absolute()) for w in words)
 
 
 def listed_starts(start: str) -> tuple[str, ...]:
@@ -250,3 +275,78 @@ READERS: Mapping[str, Callable[[object], object]] = {
 
 KINDS: Mapping[str, type[Any]] = {"int": int, "float": float, "bool": bool}
 """Types of fields that the command line reads as such; all others are text."""
+
+
+NUMBERED = in_words(dict.fromkeys(one.label for one in BACKENDS.values() if one.numbered), "or")
+"""Label of the devices that are chosen by number, such as ``GPU``."""
+
+DIVIDED = [name for name, one in BACKENDS.items() if not one.numbered]
+"""Backends whose single device can be divided into parts."""
+
+DIVIDED_LABELS = in_words(dict.fromkeys(BACKENDS[name].label for name in DIVIDED), "or")
+"""Labels of the devices of the backends in `DIVIDED`, as text."""
+
+_parts = [f"{name}:N" for name in DIVIDED]
+_backends = (AUTOMATIC, *sorted(BACKENDS, key=lambda name: -BACKENDS[name].preference))
+
+
+@documented
+@dataclass(frozen=True)
+class Execution:
+    """Options for how and where a run is carried out. They do not change the numbers.
+
+    Raises
+    ------
+    UsageError
+        If a value is invalid.
+    """
+
+    output: str | None = setting(
+        None,
+        FILES,
+        "Run directory.",
+        read="path",
+        default="runs/NAME, where NAME identifies the chain",
+        metavar="PATH",
+    )
+    backend: str = setting(
+        AUTOMATIC, EXECUTION, "Backend, the type of device to compute on.", choices=_backends
+    )
+    devices: str | None = setting(
+        None,
+        EXECUTION,
+        f"Number of {NUMBERED}s, or their numbers, or all; or {in_words(_parts, 'or')} to divide "
+        f"the {DIVIDED_LABELS} into N parts, which share its threads.",
+        metavar="|".join(["N", "I,J,...", "all", *_parts]),
+    )
+    threads: int | None = setting(
+        None, EXECUTION, "Number of CPU threads, over all slabs.", default="all, or fewer if faster"
+    )
+    share_gpus: bool = setting(False, EXECUTION, "Let processes of an MPI job share GPUs.")
+    time_limit: float | None = setting(
+        None,
+        EXECUTION,
+        "Time within which to write a checkpoint and stop.",
+        read="duration",
+        metavar="HH:MM:SS",
+    )
+    checkpoint_every: float = setting(
+        defaults.CHECKPOINT_EVERY,
+        EXECUTION,
+        "Minutes between checkpoints.",
+        least=0,
+        metavar="MINUTES",
+    )
+    quiet: bool = setting(False, EXECUTION, "Show no progress and no summary.")
+
+    def __post_init__(self) -> None:
+        check_threads(self.threads)
+        check_bounds(self)
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, object]) -> Execution:
+        """Return execution options from command-line options or the keys of a run card.
+
+        Other keys are ignored.
+        """
+        return cls(**converted(cls, values))

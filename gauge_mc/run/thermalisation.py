@@ -1,20 +1,76 @@
-"""Where the thermalised part of a run begins, by its tables."""
+"""Where the thermalised part of a run begins, by the series in its tables."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from gauge_mc.analysis.timeseries.gamma_method import LEAST_BINS
-from gauge_mc.analysis.timeseries.transients import thermalisation, transient
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.algorithms import ALGORITHMS
+from gauge_mc.analysis.timeseries.bins import SampledChain, agreement, thermalisation, transient
+from gauge_mc.analysis.timeseries.estimates import LEAST_BINS
 from gauge_mc.errors import GaugeError
-from gauge_mc.files.table import read_table
+from gauge_mc.files.columns import SWEEP, TableColumns
+from gauge_mc.files.table import TableData, read_table
+from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import Option
 from gauge_mc.results import documented, result_field
-from gauge_mc.run.chain_series import NamedSeries, series_of
-from gauge_mc.run.starts import Stamps, StartComparison, compared_starts, stamps_of
+from gauge_mc.run.directory import known_parameters, number_of_chain, same_ensemble
+
+LAST_ROW = ", last row"
+"""End of the name of a series of the last rows of measurements."""
+
+
+NamedSeries = tuple[str, NDArray[np.int64], NDArray[np.float64]]
+"""Name of a quantity, numbers of updates, and values, of shape (samples,)."""
+
+
+def series_of(table: TableData) -> Iterator[NamedSeries]:
+    """Yield the series of a table that tell whether a chain has thermalised.
+
+    These are the columns whose averages are shown and the slow modes of the observable; of the
+    table of an algorithm, such as the energies of trajectories, all columns with numbers. Of a
+    table with several rows per measurement they are the mean over the rows of each measurement and
+    its last row, which is that of the longest flow time or of the largest loop. Columns that may
+    be nothing but rounding are left out.
+    """
+    sweeps = table.columns.get(SWEEP)
+    if sweeps is None or sweeps.dtype.kind != "i" or not len(table):
+        return
+    name = table.header.get("observable", "").replace("_", "-")
+    observable = OBSERVABLES.get(name)
+    updates, first, rows = np.unique(sweeps, return_index=True, return_counts=True)
+    for column in _columns(table, name, rows.size == sweeps.size):
+        values = np.asarray(table[column], dtype=np.float64)
+        if rows.size == sweeps.size:
+            yield column, sweeps, values
+        else:
+            yield f"{column}, mean of its rows", updates, np.add.reduceat(values, first) / rows
+            yield f"{column}{LAST_ROW}", updates, values[first + rows - 1]
+    if observable:
+        for name, values in observable.slow_modes(table).items():
+            if len(values) == updates.size:
+                yield name, updates, values
+
+
+def columns_of(name: str, table: TableData) -> TableColumns:
+    """Return the columns of the table of an observable, an algorithm or a function."""
+    known = OBSERVABLES.get(name) or ALGORITHMS.get(name)
+    return known.columns if known else TableColumns.of_function(name, table.columns)
+
+
+def _columns(table: TableData, name: str, single: bool) -> list[str]:
+    """Return the names of the columns that are looked at, which contain decimal numbers."""
+    columns = columns_of(name, table)
+    every = tuple(one for one in columns if one.kind is float and not one.rounding)
+    chosen = columns.averaged if single and name not in ALGORITHMS else every
+    names = (one.name for one in chosen if not one.index and one.name in table)
+    return [name for name in names if table[name].dtype.kind in "if"]
+
 
 AUTO = "auto"
 """The word instead of a number of updates for what the time series suggest."""
@@ -76,12 +132,8 @@ class Thermalisation:
         """A caution if the run has not thermalised, or nothing."""
         if self.starts and self.starts.agree is False:
             return [self.starts.sentence]
-        if self.thermalised is not False:
-            return []
-        return [
-            f"The series of {self.run} still change in what is left; the run has not thermalised, "
-            "so make it longer."
-        ]
+        words = "still change in what is left; the run has not thermalised, so make it longer."
+        return [f"The series of {self.run} {words}"] if self.thermalised is False else []
 
 
 LONG = 0.45
@@ -91,9 +143,9 @@ LONG = 0.45
 def found_thermalisation(folder: Path) -> Thermalisation:
     """Return where the thermalised part of a run begins, by all tables in its directory.
 
-    The rule is that of `gauge_mc.analysis.timeseries.transients.thermalisation`, and the series
+    The rule is that of `gauge_mc.analysis.timeseries.bins.thermalisation`, and the series
     that thermalises last decides. If there is a chain from another start, nothing is kept before
-    both agree; see `gauge_mc.run.starts`. Damaged tables are ignored.
+    both agree; see `gauge_mc.run.thermalisation`. Damaged tables are ignored.
 
     Parameters
     ----------
@@ -106,14 +158,7 @@ def found_thermalisation(folder: Path) -> Thermalisation:
 @lru_cache(maxsize=256)
 def _found(folder: Path, files: Stamps, starts: StartComparison | None) -> Thermalisation:
     """Return where the thermalised part begins, given the tables with their sizes and times."""
-    every = []
-    for path, *_ in files:
-        try:
-            table = read_table(path)
-        except GaugeError:
-            continue
-        every += [(path.name, series) for series in series_of(table)]
-    return thermalisation_of(folder, every, starts)
+    return thermalisation_of(folder, _series(files), starts)
 
 
 def thermalisation_of(
@@ -172,3 +217,110 @@ def sentences_of(found: Sequence[Thermalisation]) -> list[str]:
         *(one.sentence for one in cut[:MOST_NAMED]),
         *(words for one in moving[:MOST_NAMED] for words in one.cautions),
     ]
+
+
+@documented
+@dataclass(frozen=True)
+class StartComparison:
+    """How a chain agrees with a chain from another start, which has the same parameters."""
+
+    run: str = result_field("Run directory.")
+    start: str = result_field("How it began.")
+    other: str = result_field("Run directory of the other chain.")
+    other_start: str = result_field("How the other chain began.")
+    update: int = result_field("Last update up to which they disagree; 0 if they never do.")
+    series: str = result_field(
+        "Table and quantity of the series that agrees last; empty if all agree from the start."
+    )
+    agree: bool | None = result_field(
+        "Whether all series agree in the last half of the updates that both have done; None if "
+        "they are too short to tell."
+    )
+
+    @property
+    def both(self) -> frozenset[str]:
+        """The two run directories."""
+        return frozenset((self.run, self.other))
+
+    @property
+    def sentence(self) -> str:
+        """A sentence about from where the chains agree."""
+        both = f"{self.run} ({self.start} start) and {self.other} ({self.other_start} start)"
+        if self.agree is None:
+            return f"{both} are too short to tell from where they agree."
+        if not self.agree:
+            return (
+                f"{both} disagree even in the last half of their updates, in {self.series}: they "
+                "have not thermalised, or are in different states, so make them longer."
+            )
+        since = f"after update {self.update}" if self.update else "from their first measurement on"
+        last = f", the series of {self.series} last" if self.series else ""
+        return f"{both} agree within errors {since}{last}."
+
+
+Stamps = tuple[tuple[Path, int, int], ...]
+"""Files with their sizes and times."""
+
+
+def stamps_of(folder: Path) -> Stamps:
+    """Return the tables in a folder with their sizes and the times of their last changes."""
+    files = [(path, path.stat()) for path in sorted(folder.glob("*.csv")) if path.is_file()]
+    return tuple((path, one.st_size, one.st_mtime_ns) for path, one in files)
+
+
+def compared_starts(folder: Path) -> StartComparison | None:
+    """Return how a run agrees with one from another start; None if there is no such run.
+
+    This is the chain with the next number or the one before it, as
+    ``generate --chains 2 --start hot,cold`` makes them, if both have the same parameters except for
+    the start, the seed and the length. All series that tell whether a chain has thermalised are
+    compared, by the rule of `gauge_mc.analysis.timeseries.bins.agreement`. Damaged tables are
+    ignored.
+
+    Parameters
+    ----------
+    folder : Path
+        A run directory.
+    """
+    found = number_of_chain(folder)
+    own = known_parameters(folder) if found else None
+    if not found or not own:
+        return None
+    name, number = found
+    for near in (number + 1, number - 1) if number % 2 else (number - 1, number + 1):
+        other = folder.parent / f"{name}{near}"
+        its = known_parameters(other)
+        if its and its.start != own.start and same_ensemble(own, its):
+            return _compared(
+                folder, own.start, other, its.start, stamps_of(folder), stamps_of(other)
+            )
+    return None
+
+
+@lru_cache(maxsize=256)
+def _compared(
+    run: Path, start: str, other: Path, other_start: str, own: Stamps, its: Stamps
+) -> StartComparison:
+    """Return the comparison of two chains, given their tables with sizes and times."""
+    first, second = (
+        {f"{series[0]} in {table}": SampledChain(*series[1:]) for table, series in _series(files)}
+        for files in (own, its)
+    )
+    found = [(name, agreement(first[name], second[name])) for name in first if name in second]
+    known = [(name, one) for name, one in found if one]
+    late = [(one.update, name) for name, one in known if one.update]
+    update, named = max(late, default=(0, ""))
+    agree = all(one.reached for _, one in known) if known else None
+    return StartComparison(str(run), start, str(other), other_start, update, named, agree)
+
+
+def _series(files: Stamps) -> list[tuple[str, NamedSeries]]:
+    """Return the series of all tables that are not damaged, with the name of the file."""
+    found: list[tuple[str, NamedSeries]] = []
+    for path, *_ in files:
+        try:
+            table = read_table(path)
+        except GaugeError:
+            continue
+        found += [(path.name, series) for series in series_of(table)]
+    return found

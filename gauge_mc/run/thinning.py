@@ -20,7 +20,7 @@ from gauge_mc.arguments import checks_types
 from gauge_mc.devices.choice import AUTOMATIC
 from gauge_mc.domain.device_group import open_device_group
 from gauge_mc.errors import DamagedError, GaugeError, UnreadableError, UsageError, not_written
-from gauge_mc.files.atomic import replacing, sync_folder
+from gauge_mc.files.atomic import sync_folder, write_file
 from gauge_mc.files.input import read_text
 from gauge_mc.files.structured import parse_toml, typed
 from gauge_mc.results import documented, result_field
@@ -28,7 +28,7 @@ from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
 from gauge_mc.run.lock import now
 from gauge_mc.run.parameters import NO_FORMAT, Parameters
-from gauge_mc.run.regeneration import Regeneration, StoredChain
+from gauge_mc.run.regenerate import Regeneration, StoredChain
 
 MAX_RECORD = 2**20
 """Maximum size of the record in bytes."""
@@ -89,11 +89,8 @@ class RemovedConfigurations:
             begin = min(end, max(0, (rule.sweep - start) // separation)) if rule else 0
             first = (begin // step + 1) * step
             if first <= end:
-                ranges.append(
-                    range(
-                        start + first * separation, start + end * separation + 1, step * separation
-                    )
-                )
+                last = start + end * separation
+                ranges.append(range(start + first * separation, last + 1, step * separation))
             if rule:
                 end, step = begin, min(lcm(step, rule.keep), total + 1)  # beyond it nothing is kept
         return ranges[::-1]
@@ -103,8 +100,7 @@ class RemovedConfigurations:
         import tomli_w
 
         text = tomli_w.dumps({RECORD: [asdict(rule) for rule in self.rules]})
-        with replacing(run.thinned) as file:
-            file.write(text.encode())
+        write_file(run.thinned, text)
 
 
 def read_rules(run: Run, updates: int) -> tuple[Rule, ...]:
@@ -119,9 +115,8 @@ def read_rules(run: Run, updates: int) -> tuple[Rule, ...]:
     if not os.path.lexists(path):
         return ()
     try:
-        rules: tuple[Rule, ...] = typed(
-            parse_toml(read_text(path, MAX_RECORD))[RECORD], tuple[Rule, ...]
-        )
+        record = parse_toml(read_text(path, MAX_RECORD))[RECORD]
+        rules: tuple[Rule, ...] = typed(record, tuple[Rule, ...])
         if min(rule.keep for rule in rules) < 1:
             raise ValueError("it keeps nothing")
         if (last := max(rule.sweep for rule in rules)) > updates:

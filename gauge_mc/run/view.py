@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.arguments import checks_types
 from gauge_mc.errors import UnknownNameError, UsageError
-from gauge_mc.files.frames import html_table
-from gauge_mc.files.mapping import FileMapping, SuggestingDict, unknown
+from gauge_mc.files.frames import FileMapping, SuggestingDict, html_table, unknown
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.observables import OBSERVABLES, table_name
 from gauge_mc.results import documented, result_field
-from gauge_mc.run.chains import only_newest_run
-from gauge_mc.run.directory import Run
+from gauge_mc.run.directory import Run, only_newest_run
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.regeneration import updates_to_measure
+from gauge_mc.run.regenerate import updates_to_measure
 from gauge_mc.run.state import saved_updates, state_of
 from gauge_mc.run.thermalisation import found_thermalisation
 
@@ -52,10 +50,7 @@ class RunView:
         return f"<Run {self.path}: {self.sweep} of {self.parameters.updates} updates>"
 
     def _repr_html_(self) -> str:
-        rows = [
-            (label, found, found.format_tau(), found.samples)
-            for label, found in self.averages.items()
-        ]
+        rows = [(label, one, one.format_tau(), one.samples) for label, one in self.averages.items()]
         names = ("average", "value", "tau_int [measurements]", "measurements")
         return f"{escape(repr(self))}{html_table(names, rows) if rows else ''}{self._chart()}"
 
@@ -66,12 +61,8 @@ class RunView:
         found = found_thermalisation(self.path)
         charts = (table_cell(table, found.update) for table in self.tables.values())
         chart = next(filter(None, charts), "")
-        words = found.cautions
-        if chart and found.update:
-            words = [
-                f"The shaded updates, up to {found.update}, are those that skip='auto' leaves out.",
-                *words,
-            ]
+        shaded = f"The shaded updates, up to {found.update}, are those that skip='auto' leaves out."
+        words = [shaded, *found.cautions] if chart and found.update else found.cautions
         return f"{chart}{''.join(f'<p>{escape(one)}</p>' for one in words)}"
 
     def __fspath__(self) -> str:
@@ -173,7 +164,7 @@ class RunView:
 
     def plot(self, what: str, output: str | Path | None = None, **options: Any) -> Figure:
         """Draw a figure of this run; see `gauge_mc.plot`."""
-        from gauge_mc.plots.runs.drawing import plot
+        from gauge_mc.plots.drawing import plot
 
         return plot(what, self, output, **options)
 

@@ -8,11 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from gauge_mc.analysis.timeseries.cautions import caution_skip
-from gauge_mc.analysis.timeseries.estimates import caution_short
-from gauge_mc.analysis.timeseries.gamma_method import estimate
-from gauge_mc.analysis.timeseries.notation import with_error
-from gauge_mc.analysis.timeseries.transients import transient_end
+from gauge_mc.analysis.timeseries.bins import caution_skip, transient_end
+from gauge_mc.analysis.timeseries.estimates import caution_short, estimate, with_error
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import TableData, Value, read_table, write_table
@@ -110,16 +107,14 @@ class ScanAverages:
             return
         shared = self.scan.parameters
         skipped = [last_skipped(member.run.path, self.skip) for member in chains]
+        pairs = zip(chains, skipped, strict=True)
         row: dict[str, Value] = {
             "beta": point.beta,
             **{one.name: point.action.values[one.name] for one in self._options},
             **{name: value_at(point.numbers, name) for name in self._differing},
             "lattice": str(point.lattice),
             "chains": len(chains),
-            "sweeps": sum(
-                one.sweep() - max(shared.thermalize, last)
-                for one, last in zip(chains, skipped, strict=True)
-            ),
+            "sweeps": sum(one.sweep() - max(shared.thermalize, last) for one, last in pairs),
         }
         if self.skip == AUTO:
             row[SKIP.name] = max(skipped)
@@ -133,7 +128,9 @@ class ScanAverages:
                     both = zip(paths, skipped, strict=True)
                     tables = [read_table(one).after(last, str(one)) for one, last in both]
                     row |= average(observable, tables, paths, item.every, point.lattice)
-                    early.append(last_early_update(observable, tables))
+                    main = observable.columns.averaged[0].name
+                    series = ((next(iter(one.columns.values())), one[main]) for one in tables)
+                    early.append(max(transient_end(*pair) for pair in series))
                     for one in observable.columns.averaged:
                         name = f"{column_of(observable, one.name)}{NUMBERS[-1]}"
                         tau = float(row[name]) / item.every
@@ -162,48 +159,31 @@ class ScanAverages:
     @property
     def cautions(self) -> list[str]:
         """Cautions if chains at some points seem not to have thermalised, or are short."""
-        return [*self._unthermalised, *self._short]
-
-    @property
-    def _short(self) -> list[str]:
-        """A caution if the series at some points are shorter than `MIN_TAUS` times tau_int."""
+        cautions: list[str] = []
+        early = {point: last for point, last in self._early.items() if last}
+        if early:
+            worst = max(early, key=lambda point: early[point])
+            place = self._where(len(early), worst)
+            cautions += [f"At {place}: {sentence}" for sentence in caution_skip(early[worst])]
+        # Series are short if they are shorter than `MIN_TAUS` times tau_int.
         short = {
             point: max(own, key=lambda one: one[0] / one[1])
             for point, lengths in self._lengths.items()
             if (own := [one for one in lengths if caution_short(one[1], one[0])])
         }
-        if not short:
-            return []
-        worst = max(short, key=lambda point: short[point][0] / short[point][1])
-        tau, samples, name = short[worst]
-        return [
-            f"At {self._where(len(short), worst)}: {words}"
-            for words in caution_short(samples, tau, name)
-        ]
+        if short:
+            worst = max(short, key=lambda point: short[point][0] / short[point][1])
+            tau, samples, name = short[worst]
+            place = self._where(len(short), worst)
+            cautions += [f"At {place}: {words}" for words in caution_short(samples, tau, name)]
+        return cautions
 
     def _where(self, count: int, worst: Point) -> str:
         """Return a number of points in words, with the worst of them."""
-        return (
-            f"{count} of {len(self.rows)} points, such as "
-            f"{', '.join([f'beta = {worst.beta:.12g}', *self._said(worst)])} on {worst.lattice}"
-        )
-
-    def _said(self, point: Point) -> list[str]:
-        """Return the numbers in words that differ between points besides beta."""
-        pairs = ((name, value_at(point.numbers, name)) for name in self._differing)
-        return [number_of_point(name).said(value) for name, value in pairs]
-
-    @property
-    def _unthermalised(self) -> list[str]:
-        """A caution if the chains at some points seem not to have thermalised, or nothing."""
-        early = {point: last for point, last in self._early.items() if last}
-        if not early:
-            return []
-        worst = max(early, key=lambda point: early[point])
-        return [
-            f"At {self._where(len(early), worst)}: {sentence}"
-            for sentence in caution_skip(early[worst])
-        ]
+        values = ((name, value_at(worst.numbers, name)) for name in self._differing)
+        others = [number_of_point(name).said(value) for name, value in values]
+        place = f"{', '.join([f'beta = {worst.beta:.12g}', *others])} on {worst.lattice}"
+        return f"{count} of {len(self.rows)} points, such as {place}"
 
     def sorted_rows(self) -> list[dict[str, Value]]:
         """Return the rows, sorted by lattice, options of the action, quarks, and then by beta."""
@@ -224,11 +204,8 @@ class ScanAverages:
         varying = {*axes(), *self.scan.parameters.coupling.metadata} - {one.name for one in fixed}
         varying |= list_axes().keys() if self._differing else set()
         header = {name: value for name, value in metadata.items() if name not in varying}
-        notes = {
-            column_of(observable, one.name): one.help
-            for observable in OBSERVABLES.values()
-            for one in observable.derived
-        }
+        derived = ((kind, one) for kind in OBSERVABLES.values() for one in kind.derived)
+        notes = {column_of(kind, one.name): one.help for kind, one in derived}
         rows = self.sorted_rows()
         columns = list(rows[0]) if rows else ["beta", "lattice"]
         values = [list(row.values()) for row in rows]
@@ -255,12 +232,6 @@ def check_skip(skip: Skip, parameters: Parameters) -> None:
             f"--skip {skip} leaves nothing of the runs, whose last measurement is made after "
             f"update {min(ends)}; skip less."
         )
-
-
-def last_early_update(observable: type[Observable], tables: Sequence[TableData]) -> int:
-    """Return the last update up to which the main quantity deviates from the rest, or 0."""
-    column = observable.columns.averaged[0].name
-    return max(transient_end(next(iter(one.columns.values())), one[column]) for one in tables)
 
 
 def average(

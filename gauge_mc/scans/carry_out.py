@@ -1,39 +1,191 @@
-"""Scans as a whole: carry out on the devices of this machine, submit as jobs, gather results."""
+"""Scans as a whole: carry out on the devices of this machine, submit as jobs, gather results.
+
+The reports on scans and their runs, for JSON, are here as well.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+import time
+from collections import deque
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from gauge_mc.arguments import checks_types
 from gauge_mc.console import Console
-from gauge_mc.devices.choice import AUTOMATIC
+from gauge_mc.devices import BACKENDS, choose_devices
+from gauge_mc.devices.choice import AUTOMATIC, hint
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.files.table import TableData, read_table
+from gauge_mc.files.table import TableData, Value, read_table
 from gauge_mc.options import Option
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.cards import ParametersLike, named_values
-from gauge_mc.run.execution import Execution
-from gauge_mc.run.log import COMPLETE, INCOMPLETE, SUBMITTED, RunLog, logged_session
+from gauge_mc.run.log import COMPLETE, ERROR, FAILURE, INCOMPLETE, SUBMITTED, RunLog, logged_session
 from gauge_mc.run.parameters import Parameters, run_options
-from gauge_mc.run.stop import Stop
+from gauge_mc.run.request import StopReason
+from gauge_mc.run.settings import Execution
+from gauge_mc.run.state import TIME_LIMIT, RunState, Stop, saved_updates, state_of
 from gauge_mc.run.thermalisation import Skip
-from gauge_mc.scans.grid import axes
+from gauge_mc.scans.additions import ADDITIONS
+from gauge_mc.scans.averages import ScanAverages, panels
+from gauge_mc.scans.display import (
+    ProgressDisplay,
+    Tally,
+    opening,
+    point_name,
+    point_words,
+    results,
+    show_progress,
+)
+from gauge_mc.scans.display import places as places_in_words
+from gauge_mc.scans.grid import COUPLINGS, axes
 from gauge_mc.scans.job_arrays import ArrayPlan, JobRequest
-from gauge_mc.scans.ladders import ladders, unfinished
-from gauge_mc.scans.process import CHILD
+from gauge_mc.scans.ladders import LadderReport, RunBatch, ladder_reports, ladders, pack, unfinished
+from gauge_mc.scans.pool import CHILD, Child, Pool, Slot, make_slots
 from gauge_mc.scans.request import ScanRequest
-from gauge_mc.scans.scan import Scan
+from gauge_mc.scans.scan import Member, Scan
 from gauge_mc.signatures import with_fields
 
 if TYPE_CHECKING:
     from gauge_mc.keywords import ScanKeywords
-    from gauge_mc.scans.averages import ScanAverages
-    from gauge_mc.scans.pool import Slot
+
+SECONDS_TO_STOP = 4.0
+"""Time in seconds before a scan's time limit at which all running children are told to stop."""
+
+TICK = 0.1
+"""Time in seconds between two checks of the children."""
+
+
+class Scheduler:
+    """A scheduler that carries out the runs of a scan in a pool of children.
+
+    Parameters
+    ----------
+    pool : Pool
+        The pool of children.
+    command : sequence of str
+        Command that carries out a batch, see `CHILD`.
+    display : ProgressDisplay
+        Progress display.
+    averages : ScanAverages
+        Averages over complete runs, updated when a run is complete.
+    execution : Execution
+        Execution options of the scan, which also apply to its children.
+
+    Attributes
+    ----------
+    failures : dict of str to str
+        Reasons for the failure of runs, by the name of the run.
+    """
+
+    def __init__(
+        self,
+        pool: Pool,
+        command: Sequence[str],
+        display: ProgressDisplay,
+        averages: ScanAverages,
+        execution: Execution,
+    ) -> None:
+        self.pool, self.command, self.display = pool, command, display
+        self.averages, self.execution = averages, execution
+        self.failures: dict[str, str] = {}
+        limit = execution.time_limit
+        self._deadline = math.inf if limit is None else time.monotonic() + limit
+        self._stopped: str | None = None
+        self._queue: deque[RunBatch] = deque()
+
+    def carry_out(self, batches: Iterable[RunBatch], stop: StopReason) -> str | None:
+        """Carry out batches until all are done or there is a reason to stop.
+
+        Parameters
+        ----------
+        batches : iterable of Batch
+            Runs in the order in which they are started. The largest lattices come first, so that
+            the smaller ones fill the gaps at the end.
+        stop : callable
+            See `StopReason`.
+
+        Returns
+        -------
+        str or None
+            Reason for stopping early, or None.
+        """
+        self._queue.extend(batches)
+        reason = None
+        while self.pool.children or (self._queue and not reason):
+            if not reason and (reason := stop(SECONDS_TO_STOP)):
+                self.pool.terminate()
+            elif not reason:
+                self._fill()
+            for child in self.pool.ended():
+                self._note(child)
+            self.display.refresh(self.pool.children)
+            time.sleep(TICK)
+        return reason or self._stopped
+
+    def _fill(self) -> None:
+        """Start runs in free slots; postpone runs that another process holds."""
+        for _ in range(len(self._queue)):
+            if not self.pool.free:
+                return
+            batch = self._queue.popleft()
+            held = [member for member in batch if member.run.holder()[1]]
+            if held and batch[0].parameters.tempering:
+                self._queue.append(batch)
+                continue
+            free = tuple(member for member in batch if member not in held)
+            if free:
+                self.pool.start(free, self.command, map(self._values, free))
+            self._queue.extend((member,) for member in held)
+
+    def _values(self, member: Member) -> dict[str, object]:
+        """Return the values of `Parameters` and `Execution` for a run."""
+        values: dict[str, object] = {
+            **member.parameters.values(),
+            "output": str(member.run.path),
+            "checkpoint_every": self.execution.checkpoint_every,
+        }
+        if math.isfinite(self._deadline):
+            seconds = max(1, int(self._deadline - SECONDS_TO_STOP / 2 - time.monotonic()))
+            values["time_limit"] = f"0:0:{seconds}"
+        return values
+
+    def _note(self, child: Child) -> None:
+        """Record the end of a child, whose runs are complete, failed or stopped."""
+        tally, failure = self.display.tally, child.failure()
+        tally.note(child)
+        complete = [member for member in child.members if tally.done(member)]
+        left = [member for member in child.members if member not in complete]
+        tempered = child.members[0].parameters.tempering
+        if failure and len(child.members) > 1 and not tempered:
+            # One of them has failed. The others can be carried out without it.
+            self._queue.extendleft((member,) for member in reversed(left))
+        elif failure:
+            self.failures |= {one.name: failure for one in left or child.members[:1]}
+            with suppress(GaugeError):  # a full disk, which may be why the run failed
+                self.averages.scan.record_failures(self.failures)
+            for one in left or child.members[:1]:
+                RunLog(self.averages.scan.path).add(FAILURE, ERROR, run=one.name, message=failure)
+            self.display.line(f"{child.members[0].name} failed: {failure}")
+        elif left:
+            limited = math.isfinite(self._deadline)
+            self._stopped = TIME_LIMIT if limited else f"a signal to {left[0].name}"
+        if complete and not (failure and (len(child.members) == 1 or tempered)):
+            self._average(complete)
+
+    def _average(self, complete: Sequence[Member]) -> None:
+        """Average over the runs that have just been completed."""
+        chains = self.averages.scan.points()
+        for point in dict.fromkeys(member.point for member in complete):
+            self.averages.update(point)
+            if row := self.averages.rows.get(point):
+                self.display.line(point_words(point, row, chains[point]))
+        self.averages.write()
 
 
 @documented
@@ -89,9 +241,10 @@ class Submission:
 
 
 def _options() -> list[Option]:
-    """Return the options of runs; those that are axes may have several values."""
-    several = axes()
-    return [replace(one, each=one.kind) if one.name in several else one for one in run_options()]
+    """Return the options of runs, of which axes may have several values, and of additions."""
+    several, added = axes(), [one.option for one in ADDITIONS.values()]
+    of_runs = [replace(o, each=o.kind) if o.name in several else o for o in run_options()]
+    return [*added, *of_runs]
 
 
 @with_fields(Parameters, Execution, options=_options)
@@ -105,7 +258,6 @@ def scan(
     output: str | Path | None = None,
     per_device: int | None = None,
     skip: Skip = 0,
-    refine: bool = False,
     progress: bool = True,
     **options: Unpack[ScanKeywords],
 ) -> ScanResult:
@@ -130,13 +282,11 @@ def scan(
         Number of processes on each device.
     skip : int or str
         Last update that is left out of the averages, or ``auto``.
-    refine : bool
-        Whether to add points where the susceptibility of the Polyakov loop of an existing scan has
-        its peak, or runs are missing.
     progress : bool
         Whether to show progress and a summary.
     **options : object
-        Other fields of `Parameters` and `Execution` by name. Options of the action may have several
+        Other fields of `Parameters` and `Execution` by name, and flags that add points to an
+        existing scan, such as ``refine``. Options of the action may have several
         values, also as on the command line, such as ``anisotropy="1.5,2"``.
 
     Returns
@@ -156,19 +306,11 @@ def scan(
         needed = {one.name for one in parameters.action.options if one.usual is None}
         left_out = axes().keys() - needed
         parameters = {name: shared[name] for name in shared if name not in left_out}
-    grid: dict[str, object] = {"beta": _words(beta), "lattice": _words(lattice)}
-    others = {"quiet": not progress, "output": output, **options}
-    grid |= {name: _words(others.pop(name)) for name in axes() if name in others}
-    values = named_values(parameters, {**grid, **others})
+    stated: dict[str, Any] = {"beta": beta, "lattice": lattice, "output": output, **options}
+    added = {name: stated.pop(name, False) for name in ADDITIONS}
+    values = named_values(parameters, {"quiet": not progress, **stated})
     asked = ScanRequest.of({**values, "chains": chains, "skip": skip})
-    return carry_out(asked.refined() if refine else asked, per_device)
-
-
-def _words(values: object) -> str | None:
-    """Return one or several values as on the command line."""
-    if values is None or isinstance(values, str):
-        return values
-    return ",".join(map(str, values)) if isinstance(values, Iterable) else str(values)
+    return carry_out(asked.with_additions(added), per_device)
 
 
 def carry_out(asked: ScanRequest, per_device: int | None = None) -> ScanResult:
@@ -181,19 +323,13 @@ def carry_out(asked: ScanRequest, per_device: int | None = None) -> ScanResult:
     """
     e = asked.execution
     with Stop(e.time_limit) as stop:
-        # These imports take long. They come after the signal handlers have been installed, so that
-        # a signal in the meantime is not lost.
-        from gauge_mc.devices.choice import hint
-        from gauge_mc.scans.averages import ScanAverages
-
         asked.check_runs()
         slots, busy_sites = places(e, per_device, len(ladders(asked.scan().members())))
         advice = hint() if e.backend == AUTOMATIC and not e.devices else None
         with asked.locked() as scan:
             averages = ScanAverages(scan, asked.skip)
             result = _work(averages, slots, busy_sites, e, stop, advice)
-            if result.failures:
-                name, sentence = next(iter(result.failures.items()))
+            for name, sentence in result.failures.items():
                 raise GaugeError(
                     f"{len(result.failures)} of {result.runs} runs failed, and repeating the "
                     f"command tries them again; {name}: {sentence}"
@@ -215,9 +351,6 @@ def places(
     together : int
         Number of batches that cannot be divided, if there are only such; else 0.
     """
-    from gauge_mc.devices import BACKENDS, choose_devices
-    from gauge_mc.scans.pool import make_slots
-
     e = execution
     chosen = choose_devices(e.devices, e.backend, e.threads, all_by_default=True)
     backend = BACKENDS[chosen[0].backend]
@@ -232,18 +365,12 @@ def _work(
     busy_sites: int,
     execution: Execution,
     stop: Stop,
-    hint: str | None,
+    advice: str | None,
 ) -> ScanResult:
     """Carry out the remaining runs, and show the progress."""
-    from gauge_mc.scans.display import Tally, opening, show_progress
-    from gauge_mc.scans.display import places as places_in_words
-    from gauge_mc.scans.packing import pack
-    from gauge_mc.scans.pool import Pool
-    from gauge_mc.scans.scheduler import Scheduler
-
     console, scan = Console(quiet=execution.quiet), averages.scan
     tally = Tally(scan.members())
-    console.print(opening(scan, tally, slots, hint), soft_wrap=True)
+    console.print(opening(scan, tally, slots, advice), soft_wrap=True)
     left = unfinished(tally.members, tally.done)
     scan.record_failures({})
     log, facts = RunLog(scan.path), {"devices": places_in_words(slots), "runs": len(left)}
@@ -281,21 +408,17 @@ def gather(asked: ScanRequest) -> ScanResult:
     GaugeError
         If a table is damaged.
     """
-    from gauge_mc.scans.averages import ScanAverages
-    from gauge_mc.scans.display import Tally
-
     scan = Scan.read(asked.path)
     console, tally = Console(quiet=asked.execution.quiet), Tally(scan.members())
     averages = ScanAverages(scan, asked.skip)
     console.print(f"{scan.path}: {tally}", soft_wrap=True)
-    complete = sum(map(tally.done, tally.members))
-    with logged_session([RunLog(scan.path)], runs=len(tally.members)) as ended:
+    complete, total = sum(map(tally.done, tally.members)), len(tally.members)
+    with logged_session([RunLog(scan.path)], runs=total) as ended:
         _finish(averages, console)
         for failure in averages.failures.values():
             raise GaugeError(failure)
-        whole = complete == len(tally.members)
-        ended |= {"ended": COMPLETE if whole else INCOMPLETE, "complete": complete}
-    return ScanResult(scan.path, len(tally.members), complete, None, {})
+        ended |= {"ended": COMPLETE if complete == total else INCOMPLETE, "complete": complete}
+    return ScanResult(scan.path, total, complete, None, {})
 
 
 def submit(
@@ -341,8 +464,6 @@ def _submission(
     scan: Scan, wanted: JobRequest, execution: Execution, log: RunLog | None = None
 ) -> Submission:
     """Return the jobs of a scan; submit them if there is a log."""
-    from gauge_mc.scans.display import Tally
-
     tally = Tally(scan.members())
     left = [one for one in tally.members if not (tally.done(one) or one.run.holder()[1])]
     array = ArrayPlan.of(wanted, scan.jobs, left, execution) if left else None
@@ -364,8 +485,6 @@ def _submission(
 
 def _finish(averages: ScanAverages, console: Console) -> None:
     """Write and draw the averages over complete runs, and show them."""
-    from gauge_mc.scans.display import results
-
     averages.write()
     files = [averages.scan.table] + [averages.scan.figure] * _draw(averages)
     console.print("", results(averages), "", sep="\n")
@@ -375,10 +494,112 @@ def _finish(averages: ScanAverages, console: Console) -> None:
 def _draw(averages: ScanAverages) -> bool:
     """Draw the scan's figure; return False if there is no data, or Matplotlib is missing."""
     from gauge_mc.plots import PLOTS
-    from gauge_mc.scans.averages import panels
 
     shown = {panel.column for panel in panels()}
     if not find_spec("matplotlib") or not any(shown & row.keys() for row in averages.rows.values()):
         return False
     PLOTS["scan"].draw([averages.scan.path], averages.scan.figure)
     return True
+
+
+@documented
+@dataclass(frozen=True)
+class MemberState(RunState):
+    """A run of a scan and its progress."""
+
+    run: str = result_field("Run directory.")
+    beta: float = result_field("Coupling.")
+    lattice: str = result_field("Extents of the lattice.")
+    couplings: Mapping[str, float] = result_field(COUPLINGS)
+    chain: int = result_field("Number of the chain at its point, from 1.")
+    point: str = result_field("Couplings and lattice in words.")
+    damage: str | None = result_field("Why the run cannot be read or continued; None if it can.")
+
+    @classmethod
+    def of(
+        cls,
+        member: Member,
+        failures: Collection[str] = (),
+        saved: int | None = None,
+        damage: str | None = None,
+    ) -> MemberState:
+        """Return the state of a run of a scan.
+
+        Parameters
+        ----------
+        member : Member
+            The run.
+        failures : collection of str
+            Names of the runs that failed in the latest session.
+        saved : int, optional
+            Number of updates in its checkpoint; by default it is read.
+        damage : str, optional
+            Why the run cannot be read or continued.
+        """
+        p = member.parameters
+        saved = saved_updates(member.run) if saved is None else saved
+        failed = member.name in failures
+        return cls(
+            str(member.run.path),
+            p.beta,
+            str(p.lattice),
+            member.point.numbers,
+            member.chain,
+            point_name(member.point),
+            damage,
+            **vars(state_of(member.run, p, saved, member.begun(), failed)),
+        )
+
+    @property
+    def name(self) -> str:
+        """Name of the run directory."""
+        return Path(self.run).name
+
+    def __str__(self) -> str:
+        return f"{self.name}  {self.damage or f'{self.sweep} of {self.sweeps} updates'}"
+
+
+def member_states(members: Sequence[Member], failures: Collection[str] = ()) -> list[MemberState]:
+    """Return the states of runs of a scan, with damages of their files."""
+    return [MemberState.of(one, failures, damage=one.damage()) for one in members]
+
+
+def share_done(members: Sequence[Member], states: Sequence[RunState]) -> tuple[float, int]:
+    """Return the fraction of the work of a scan that is done, and what is left in link updates."""
+    links = [one.parameters.links_per_update for one in members]
+    every = sum(one.sweeps * n for one, n in zip(states, links, strict=True))
+    done = sum(one.sweep * n for one, n in zip(states, links, strict=True))
+    return done / max(1, every), every - done
+
+
+@documented
+@dataclass(frozen=True)
+class ScanReport:
+    """A scan, what a session has done, and the averages at its points."""
+
+    scan: str = result_field("Scan directory.")
+    runs: Sequence[MemberState] = result_field("Runs.")
+    complete: int = result_field("Number of complete runs.")
+    stopped: str | None = result_field(
+        "Reason why the session stopped before the end; None if all is done."
+    )
+    failures: Mapping[str, str] = result_field("Error messages by the name of the run.")
+    rows: Sequence[Mapping[str, Value]] = result_field("Rows of ``scan.csv``, by column.")
+    cautions: Sequence[str] = result_field("Cautions about the averages, one sentence each.")
+    ladders: Sequence[LadderReport] = result_field("Runs that exchange their couplings.")
+
+    @classmethod
+    def of(cls, result: ScanResult, skip: Skip = 0) -> ScanReport:
+        """Return the report on a session of a scan."""
+        scan = Scan.read(result.path)
+        averages = ScanAverages(scan, skip)
+        return cls(
+            str(result.path),
+            member_states(scan.members(), result.failures),
+            result.complete,
+            result.stopped,
+            result.failures,
+            averages.sorted_rows(),
+            averages.cautions,
+            ladder_reports(scan),
+        )

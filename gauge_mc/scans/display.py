@@ -11,20 +11,19 @@ from dataclasses import dataclass
 
 from rich.console import Console, Group, RenderableType
 from rich.progress import BarColumn, Progress, TextColumn
-from rich.table import Table
 
 from gauge_mc.actions import BETA
+from gauge_mc.console import NotebookBar, plain_table
 from gauge_mc.files.table import Value
-from gauge_mc.notebook_bar import NotebookBar
-from gauge_mc.numbers import counted
 from gauge_mc.options import Option
+from gauge_mc.quoting import counted
 from gauge_mc.run.display import LIVE_SECONDS, PLAIN_SECONDS, duration, link_rate
+from gauge_mc.scans.additions import ADDITIONS
 from gauge_mc.scans.averages import ScanAverages, panels, row_in_words
 from gauge_mc.scans.grid import Point, numbers_in, value_at
-from gauge_mc.scans.ladder_report import ladder_reports, ladders_shown
+from gauge_mc.scans.ladders import ladder_reports, ladders_shown
 from gauge_mc.scans.pool import Child, Slot
 from gauge_mc.scans.scan import Member, Scan
-from gauge_mc.scans.thermal_runs import lacking_action
 
 LOOK_SECONDS = 1.0
 """Time in seconds between two looks at the progress of the runs for plain lines."""
@@ -79,17 +78,16 @@ class Tally:
 
     def look(self, child: Child) -> float:
         """Record the progress that a child reports; return its link updates per second, or 0."""
-        return sum(self._look(child, member) for member in child.members)
-
-    def _look(self, child: Child, member: Member) -> float:
-        holder = member.run.holder()[0]
-        if holder.process != child.process.pid or not holder.rate:
-            return 0.0
-        spent = (holder.sweep - self._first[member.name]) / holder.rate
-        pace = self._paces[child.slot]
-        pace.since = min(pace.since, time.monotonic() - spent)
-        self._count(child, member, max(self.sweeps[member.name], holder.sweep))
-        return holder.rate * member.parameters.links_per_update
+        total = 0.0
+        for member in child.members:
+            holder = member.run.holder()[0]
+            if holder.process == child.process.pid and holder.rate:
+                spent = (holder.sweep - self._first[member.name]) / holder.rate
+                pace = self._paces[child.slot]
+                pace.since = min(pace.since, time.monotonic() - spent)
+                self._count(child, member, max(self.sweeps[member.name], holder.sweep))
+                total += holder.rate * member.parameters.links_per_update
+        return total
 
     def _count(self, child: Child, member: Member, sweep: int) -> None:
         """Record the updates of a run. A report that is old says nothing about the time since."""
@@ -125,9 +123,7 @@ class Tally:
         return f"{sum(map(self.done, self.members))} of {len(self.members)} runs complete"
 
     def _links(self) -> int:
-        return sum(
-            self.sweeps[member.name] * member.parameters.links_per_update for member in self.members
-        )
+        return sum(self.sweeps[m.name] * m.parameters.links_per_update for m in self.members)
 
     def _all(self) -> int:
         return sum(m.parameters.updates * m.parameters.links_per_update for m in self.members)
@@ -144,10 +140,13 @@ class ProgressDisplay:
         Where to print.
     """
 
+    look_seconds = LOOK_SECONDS
+    """Time in seconds between two looks at the progress of the runs."""
+
     def __init__(self, tally: Tally, console: Console) -> None:
-        self.tally = tally
-        self.console = console
-        self._began = self._shown_at = self._looked_at = time.monotonic()
+        self.tally, self.console = tally, console
+        self._began = self._shown_at = time.monotonic()
+        self._looked_at = -math.inf
         self._said = False
 
     def line(self, text: str) -> None:
@@ -157,12 +156,14 @@ class ProgressDisplay:
 
     def refresh(self, children: Sequence[Child]) -> None:
         """Show the progress of the children, if the display is due for an update."""
+        if time.monotonic() - self._looked_at >= self.look_seconds:
+            self._looked_at = time.monotonic()
+            rates = [self.tally.look(child) for child in children]
+            self._show(children, rates)
+
+    def _show(self, children: Sequence[Child], rates: Sequence[float]) -> None:
+        """Show the progress of the children, given their link updates per second."""
         now = time.monotonic()
-        if now - self._looked_at < LOOK_SECONDS:
-            return
-        self._looked_at = now
-        for child in children:
-            self.tally.look(child)
         if now - self._began >= START_SECONDS and not self._said and not self.tally.updating:
             self._said = True
             self.line("kernels are being compiled or loaded ...")
@@ -174,24 +175,18 @@ class ProgressDisplay:
 class _Bars(ProgressDisplay):
     """Live progress display: a bar for the scan, and one for each slot."""
 
+    look_seconds = LIVE_SECONDS
+
     def __init__(self, tally: Tally, slots: Sequence[Slot], progress: Progress) -> None:
         super().__init__(tally, progress.console)
         self.progress = progress
         self._whole = progress.add_task("scan", total=1.0, words="")
         self._slots = {slot: progress.add_task(slot.name, total=1.0, words="") for slot in slots}
-        self._shown_at = -math.inf
 
-    def line(self, text: str) -> None:
-        self.console.print(text, soft_wrap=True)
-
-    def refresh(self, children: Sequence[Child]) -> None:
-        if time.monotonic() - self._shown_at < LIVE_SECONDS:
-            return
-        self._shown_at = time.monotonic()
+    def _show(self, children: Sequence[Child], rates: Sequence[float]) -> None:
         for slot in self._slots.keys() - {child.slot for child in children}:
             self.progress.update(self._slots[slot], completed=0.0, words="")
-        for child in children:
-            rate = self.tally.look(child)
+        for child, rate in zip(children, rates, strict=True):
             first = child.members[0]
             sweep, total = self.tally.sweeps[first.name], first.parameters.updates
             names = list(dict.fromkeys(point_name(member.point) for member in child.members))
@@ -206,28 +201,18 @@ class _Bars(ProgressDisplay):
 class _NotebookScanDisplay(ProgressDisplay):
     """Live progress display in a notebook: one bar, which shows the whole scan in the end."""
 
+    look_seconds = LIVE_SECONDS
+
     def __init__(self, tally: Tally, console: Console) -> None:
         super().__init__(tally, console)
         total = sum(member.parameters.updates for member in tally.members)
         self._bar = NotebookBar(total, "updates", str(tally))
-        self._drawn_at = -math.inf
 
-    def line(self, text: str) -> None:
-        self.console.print(text, soft_wrap=True)
+    def _show(self, children: Sequence[Child], rates: Sequence[float]) -> None:
+        self.say(f"{len(children)} running  ETA {duration(self.tally.remaining(children))}")
 
-    def refresh(self, children: Sequence[Child]) -> None:
-        if time.monotonic() - self._drawn_at < LIVE_SECONDS:
-            return
-        self._drawn_at = time.monotonic()
-        for child in children:
-            self.tally.look(child)
-        self._show(f"{len(children)} running  ETA {duration(self.tally.remaining(children))}")
-
-    def end(self) -> None:
-        """Show how far the scan has come."""
-        self._show("")
-
-    def _show(self, words: str) -> None:
+    def say(self, words: str) -> None:
+        """Show how far the scan has come, with words beside it."""
         self._bar.show(sum(self.tally.sweeps.values()), f"{self.tally}  {words}".rstrip())
 
 
@@ -239,16 +224,13 @@ def show_progress(
     if console.is_jupyter and not console.quiet:
         shown = _NotebookScanDisplay(tally, console)
         yield shown
-        shown.end()
+        shown.say("")
         return
     if not console.is_terminal or console.quiet:
         yield ProgressDisplay(tally, console)
         return
-    columns = (
-        TextColumn("{task.description}", style="bold"),
-        BarColumn(bar_width=None),
-        TextColumn("{task.fields[words]}", style="cyan"),
-    )
+    name = TextColumn("{task.description}", style="bold")
+    columns = (name, BarColumn(bar_width=None), TextColumn("{task.fields[words]}", style="cyan"))
     with Progress(*columns, console=console, transient=True, expand=True) as progress:
         yield _Bars(tally, slots, progress)
 
@@ -260,12 +242,13 @@ def opening(scan: Scan, tally: Tally, slots: Sequence[Slot], hint: str | None = 
     every = [{BETA.name: one.beta, **one.numbers} for one in points]
     stated = dict.fromkeys(one for p in points for one in (BETA, *p.action.changed, *p.listed))
     words = [_values(one, sorted({value_at(n, one.name) for n in every})) for one in stated]
-    state = f"continues, {tally}" if any(tally.sweeps.values()) else f"begins, {tally}"
+    p, verb = scan.parameters, "continues" if any(tally.sweeps.values()) else "begins"
+    updates = f"{p.thermalize} + {p.configs * p.separation} updates per run"
     lines = [
-        f"{scan.path} {state}",
+        f"{scan.path} {verb}, {tally}",
         f"{', '.join(words)} on {', '.join(lattices)}",
-        f"{describe(scan)}, {places(slots)}",
-        *filter(None, [hint, lacking_action(scan.parameters)]),
+        f"{p.group}, {p.precision} precision, {p.generator}, {updates}, {places(slots)}",
+        *filter(None, [hint, *(addition.caution(p) for addition in ADDITIONS.values())]),
     ]
     return "\n".join(lines)
 
@@ -277,13 +260,6 @@ def _values(option: Option, values: Sequence[float]) -> str:
     name = BETA.name if option is BETA else option.short
     last = f" to {values[-1]:g}" if len(values) > 1 else ""
     return f"{name} = {values[0]:g}{last} ({counted(len(values), 'value')})"
-
-
-def describe(scan: Scan) -> str:
-    """Return a short description of the parameters that all runs share."""
-    p = scan.parameters
-    words = f"{p.group}, {p.precision} precision, {p.generator}"
-    return f"{words}, {p.thermalize} + {p.configs * p.separation} updates per run"
 
 
 def places(slots: Sequence[Slot]) -> str:
@@ -320,16 +296,13 @@ def results(averages: ScanAverages) -> RenderableType:
     rows, exchanges = averages.sorted_rows(), ladders_shown(ladder_reports(averages.scan))
     if not rows:
         return Group("no run is complete yet", *exchanges)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("lattice")
     labels = [panel.label for panel in panels() if panel.column in rows[0]]
-    options = numbers_in(rows[0])
-    for heading in ("β", *(one.short for one in options), *labels, "chains", "updates"):
-        table.add_column(heading, justify="right")
+    options = [BETA, *numbers_in(rows[0])]
+    headings = ("β", *(option.short for option in options[1:]), *labels, "chains", "updates")
+    table = plain_table(["lattice"], headings)
     for row in rows:
         numbers = row_in_words(row)
         counts = (str(row["chains"]), str(row["sweeps"]))
-        numbers_of = ("beta", *(one.name for one in options))
-        place = [f"{float(row[name]):.12g}" for name in numbers_of]
+        place = [f"{float(row[option.name]):.12g}" for option in options]
         table.add_row(str(row["lattice"]), *place, *(numbers[label] for label in labels), *counts)
     return Group(table, *averages.cautions, *exchanges)

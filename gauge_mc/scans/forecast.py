@@ -13,6 +13,7 @@ from rich.filesize import decimal
 from rich.table import Table
 
 from gauge_mc.actions import couplings
+from gauge_mc.console import plain_table
 from gauge_mc.devices.choice import AUTOMATIC
 from gauge_mc.domain.device_group import open_device_group
 from gauge_mc.domain.mpi import find_processes
@@ -21,17 +22,15 @@ from gauge_mc.options import Option
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.batch import shared_values
 from gauge_mc.run.chain import check_start
-from gauge_mc.run.disk import DiskNeeds, free_disk
+from gauge_mc.run.disk import DiskNeeds, free_disk, of_free
 from gauge_mc.run.display import duration
 from gauge_mc.run.forecast import RunCosts, try_out
 from gauge_mc.run.functions import Catalogue
 from gauge_mc.run.lock import is_locked
-from gauge_mc.run.memory import of_free
 from gauge_mc.scans.carry_out import places
 from gauge_mc.scans.display import Tally, opening
 from gauge_mc.scans.grid import COUPLINGS, Point, differing, number_of_point, value_at
-from gauge_mc.scans.ladders import ladders, unfinished
-from gauge_mc.scans.packing import RunBatch, pack
+from gauge_mc.scans.ladders import RunBatch, ladders, pack, unfinished
 from gauge_mc.scans.pool import Slot
 from gauge_mc.scans.request import ScanRequest
 from gauge_mc.scans.scan import Member, Scan
@@ -102,12 +101,9 @@ class ScanForecast:
 
     def table(self) -> RenderableType:
         """Return the content as a table."""
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        table.add_column("lattice")
         shown = varied_couplings([one.couplings for one in self.points])
         needs = ("complete", "updates left", "time", "memory", "disk")
-        for heading in ("β", *(one.short for one in shown), *needs):
-            table.add_column(heading, justify="right")
+        table = plain_table(["lattice"], ["β", *(one.short for one in shown), *needs])
         for one in self.points:
             table.add_row(
                 one.lattice,
@@ -138,11 +134,8 @@ def varied_couplings(points: Sequence[Mapping[str, float]]) -> list[Option]:
 
     Numbers of things in lists, such as quarks, are among them if they differ.
     """
-    of_actions = [
-        one
-        for one in couplings()
-        if {one.usual} != {each.get(one.name, one.usual) for each in points}
-    ]
+    values = {one: {each.get(one.name, one.usual) for each in points} for one in couplings()}
+    of_actions = [one for one, found in values.items() if found != {one.usual}]
     return [*of_actions, *map(number_of_point, differing(points))]
 
 
@@ -180,67 +173,7 @@ def forecast(asked: ScanRequest, per_device: int | None = None) -> ScanForecast:
     packed = pack(left, busy_sites, len(slots))
     refusals = list(_refusals(scan, left))
     costs = _costs(packed, slots[0]) if not refusals else {}
-    return _summary(scan, tally, slots, packed, costs, refusals)
-
-
-def _refusals(scan: Scan, left: Sequence[Member]) -> Iterator[str]:
-    """Yield the reasons for which the scan or its runs would be refused."""
-    if is_locked(scan.lock):
-        yield f"Another process is carrying out the scan {scan.path}; wait until it has ended."
-    for start in dict.fromkeys((m.parameters.start, m.parameters.lattice) for m in left):
-        member = next(m for m in left if (m.parameters.start, m.parameters.lattice) == start)
-        try:
-            check_start(member.parameters)
-        except GaugeError as error:
-            yield str(error)
-    for member in left:
-        reason = member.damage()
-        try:
-            member.run.check_place()
-        except GaugeError as error:
-            reason = reason or str(error)
-        if not reason and member.run.exists() and member.run.holder()[1]:
-            reason = f"Another process is carrying out the run {member.run.path}."
-        if reason:
-            yield reason
-
-
-def _kind(batch: RunBatch) -> tuple[Any, ...]:
-    """Return what the time and the memory of a batch depend on, besides the updates done."""
-    return (len(batch), *shared_values(batch[0].parameters))
-
-
-def _costs(packed: Sequence[RunBatch], slot: Slot) -> dict[tuple[Any, ...], RunCosts]:
-    """Return the costs of every kind of batch, from a short test run of each."""
-    where: dict[str, Any] = dict(slot.values)
-    found: dict[tuple[Any, ...], RunCosts] = {}
-    for batch in packed:
-        if _kind(batch) in found:
-            continue
-        p = batch[0].parameters
-        opened = open_device_group(
-            where.get("devices"),
-            where.get("backend", AUTOMATIC),
-            where.get("threads"),
-            find_processes(),
-            lattice=p.lattice,
-        )
-        with closing(opened) as devices:
-            runs = [member.parameters for member in batch]
-            observables = Catalogue.of(p.lattice, ()).chosen(p)
-            found[_kind(batch)] = try_out(runs, observables, devices)
-    return found
-
-
-def _summary(
-    scan: Scan,
-    tally: Tally,
-    slots: Sequence[Slot],
-    packed: Sequence[RunBatch],
-    costs: dict[tuple[Any, ...], RunCosts],
-    refusals: list[str],
-) -> ScanForecast:
-    """Return the forecast from the costs of batches; without them, times and memory are 0."""
+    # Without costs, times and memory are 0.
     batches = [_batch(one, costs.get(_kind(one)), tally) for one in packed]
     disks = {member.name: _disk_bytes(member, tally) for batch in packed for member in batch}
     on_one = sum(slot.device == slots[0].device for slot in slots)
@@ -264,7 +197,7 @@ def _summary(
     return ScanForecast(
         str(scan.path),
         opening(scan, tally, slots),
-        [_point(point, members, of_run, disks, tally) for point, members in points.items()],
+        [_point(members, of_run, disks, tally) for members in points.values()],
         batches,
         len(slots),
         sum(map(tally.done, tally.members)),
@@ -277,11 +210,54 @@ def _summary(
     )
 
 
+def _refusals(scan: Scan, left: Sequence[Member]) -> Iterator[str]:
+    """Yield the reasons for which the scan or its runs would be refused."""
+    if is_locked(scan.lock):
+        yield f"Another process is carrying out the scan {scan.path}; wait until it has ended."
+    first = {(p.start, p.lattice): p for p in (member.parameters for member in reversed(left))}
+    for start in dict.fromkeys((m.parameters.start, m.parameters.lattice) for m in left):
+        try:
+            check_start(first[start])
+        except GaugeError as error:
+            yield str(error)
+    for member in left:
+        reason = member.damage()
+        try:
+            member.run.check_place()
+        except GaugeError as error:
+            reason = reason or str(error)
+        if not reason and member.run.exists() and member.run.holder()[1]:
+            reason = f"Another process is carrying out the run {member.run.path}."
+        if reason:
+            yield reason
+
+
+def _kind(batch: RunBatch) -> tuple[Any, ...]:
+    """Return what the time and the memory of a batch depend on, besides the updates done."""
+    return (len(batch), *shared_values(batch[0].parameters))
+
+
+def _costs(packed: Sequence[RunBatch], slot: Slot) -> dict[tuple[Any, ...], RunCosts]:
+    """Return the costs of every kind of batch, from a short test run of each."""
+    where: dict[str, Any] = dict(slot.values)
+    chosen = where.get("devices"), where.get("backend", AUTOMATIC), where.get("threads")
+    found: dict[tuple[Any, ...], RunCosts] = {}
+    for batch in packed:
+        if _kind(batch) in found:
+            continue
+        p = batch[0].parameters
+        opened = open_device_group(*chosen, find_processes(), lattice=p.lattice)
+        with closing(opened) as devices:
+            runs = [member.parameters for member in batch]
+            observables = Catalogue.of(p.lattice, ()).chosen(p)
+            found[_kind(batch)] = try_out(runs, observables, devices)
+    return found
+
+
 def _batch(batch: RunBatch, cost: RunCosts | None, tally: Tally) -> BatchForecast:
-    names = [member.name for member in batch]
+    names, first = [member.name for member in batch], batch[0]
     if cost is None:
         return BatchForecast(names, 0, 0.0)
-    first = batch[0]
     seconds = cost.seconds(first.parameters, tally.sweeps[first.name])
     return BatchForecast(names, cost.device_bytes, seconds)
 
@@ -293,12 +269,9 @@ def _disk_bytes(member: Member, tally: Tally) -> int:
 
 
 def _point(
-    point: Point,
-    members: Sequence[Member],
-    of_run: dict[str, BatchForecast],
-    disks: dict[str, int],
-    tally: Tally,
+    members: Sequence[Member], of_run: dict[str, BatchForecast], disks: dict[str, int], tally: Tally
 ) -> PointForecast:
+    point = members[0].point
     batches = [of_run[member.name] for member in members if member.name in of_run]
     return PointForecast(
         point.beta,

@@ -1,14 +1,21 @@
-"""Grids of couplings and lattices."""
+"""Grids of couplings and lattices.
+
+Axes of a grid within lists of things with options, such as the masses of dynamical quarks.
+
+A number of a thing may have several values, as in ``wilson:kappa=0.12:0.16:0.01``, which then
+stands for as many lists. Where things of one list have the same name with the same values, such as
+one chemical potential of all quarks, they vary together.
+"""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cache
-from itertools import product, takewhile
+from itertools import chain, product, takewhile
 from shlex import quote
 from typing import Any, NamedTuple
 
@@ -17,11 +24,12 @@ from gauge_mc.actions import BETA, Action, couplings
 from gauge_mc.algorithms import ALGORITHMS, Algorithm, algorithm_options
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
-from gauge_mc.option_items import Items, OptionItem
+from gauge_mc.option_items import Items, OptionItem, option_name
 from gauge_mc.options import Option
+from gauge_mc.quoting import shortened
+from gauge_mc.registry import in_words
 from gauge_mc.results import documented, result_field
-from gauge_mc.run.options import known_options
-from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.parameters import Parameters, known_options
 
 MAX_RUNS = 10_000
 """Maximum number of runs in a scan, to catch mistyped ranges."""
@@ -184,11 +192,8 @@ class Grid:
         own = {name: values for name, values in self.options.items() if name not in lists}
         actions = [action.with_options(**one) for one in _combinations(own)]
         algorithms = [algorithm.with_options(**one) for one in _combinations(lists)]
-        return [
-            Point(beta, *rest)
-            for rest in product(self.lattice, actions, algorithms)
-            for beta in self.beta
-        ]
+        places = product(self.lattice, actions, algorithms)
+        return [Point(beta, *place) for place in places for beta in self.beta]
 
     def values(self) -> dict[str, object]:
         """Return the grid as TOML keys and values, which `from_values` reads back."""
@@ -219,16 +224,11 @@ class Grid:
         """Return a grid from TOML keys and values."""
         beta = tuple(float(str(one)) for one in values["beta"])
         lattice = tuple(Lattice.parse(str(one)) for one in values["lattice"])
-        options: dict[str, tuple[Any, ...]] = {
-            one.name: tuple(float(str(value)) for value in values[one.name])
-            for one in couplings()
-            if one.name in values
-        }
-        options |= {
-            name: tuple(map(one.several, values[name]))
-            for name, one in list_axes().items()
-            if name in values
-        }
+        numbers = {one.name: values[one.name] for one in couplings() if one.name in values}
+        lists = {name: kind for name, kind in list_axes().items() if name in values}
+        options: dict[str, tuple[Any, ...]]
+        options = {name: tuple(float(str(one)) for one in each) for name, each in numbers.items()}
+        options |= {name: tuple(map(kind.several, values[name])) for name, kind in lists.items()}
         return cls(beta, lattice, int(str(values["chains"])), options)
 
 
@@ -240,7 +240,8 @@ def _combinations(values: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
 def parse_numbers(text: str, option: Option = BETA) -> tuple[float, ...]:
     """Read values of a coupling: numbers and ranges ``FIRST:LAST:STEP``, separated by commas.
 
-    Ranges include their last number, and are computed in decimal arithmetic.
+    Ranges include their last number, and are computed in decimal arithmetic. Each value is returned
+    once.
 
     Raises
     ------
@@ -248,7 +249,8 @@ def parse_numbers(text: str, option: Option = BETA) -> tuple[float, ...]:
         If the text does not have this form, a range does not end at its last number, or a number is
         outside of the bounds of the option.
     """
-    return tuple(one for word in text.split(",") for one in _range(word.strip(), option))
+    ranges = (_range(word.strip(), option) for word in text.split(","))
+    return tuple(dict.fromkeys(chain.from_iterable(ranges)))
 
 
 def parse_lattices(text: str) -> tuple[Lattice, ...]:
@@ -292,3 +294,115 @@ def _number(part: str, word: str, name: str) -> Decimal:
     if float(f"{value:.12g}") != value:
         raise UsageError(f"{name}: {part} has more than 12 digits.")
     return number
+
+
+WITHIN = r":(?!\s*[-+.0-9])|,(?=\s*\w+=)"
+"""Regular expression of what is between the words of a thing that may have ranges."""
+
+ListAxis = tuple[str, tuple[float, ...]]
+"""The name of an option, and its values."""
+
+
+@dataclass(frozen=True)
+class _Template:
+    """A thing, some of whose numbers have several values."""
+
+    kind: type[OptionItem]
+    """Its kind."""
+    given: object
+    """The rest of it: text, a table, or an object."""
+    axes: Sequence[ListAxis] = ()
+    """These numbers."""
+
+    def at(self, numbers: Mapping[ListAxis, float]) -> object:
+        """Return the thing with one value of each of these numbers."""
+        own = {axis[0]: numbers[axis] for axis in self.axes}
+        if isinstance(self.given, Mapping):
+            return {**self.given, **own}
+        if not isinstance(self.given, str):
+            return self.given
+        words = (f"{name}={value!r}" for name, value in own.items())
+        return self.kind.parse(self.kind.glued.join([self.given, *words]))
+
+
+def lists_of(kind: type[OptionItem], value: object) -> tuple[Items[Any], ...]:
+    """Return the lists of things that a value stands for, the last number varying fastest.
+
+    Parameters
+    ----------
+    kind : type of OptionItem
+        The kind of things.
+    value : object
+        Text, a table, a thing, or a list of these. Numbers in text and tables may have several
+        values.
+
+    Raises
+    ------
+    UsageError
+        If a value, a range or a thing is invalid.
+    """
+    templates = list(_templates(kind, value))
+    axes = list(dict.fromkeys(axis for one in templates for axis in one.axes))
+    combinations = product(*(values for _, values in axes))
+    points = (dict(zip(axes, numbers, strict=True)) for numbers in combinations)
+    return tuple(kind.several([one.at(point) for one in templates]) for point in points)
+
+
+def is_point_beside(first: Items[Any], other: Items[Any]) -> bool:
+    """Return whether lists of things differ in nothing but numbers that may be axes."""
+    pairs = zip(first, other, strict=False)
+    return 0 < len(first) == len(other) and all(_rest(one) == _rest(two) for one, two in pairs)
+
+
+def _rest(thing: OptionItem) -> dict[str, Any]:
+    """Return the values of a thing that cannot be axes."""
+    names = {one.name for one in thing.axes()}
+    return {name: value for name, value in thing.values.items() if name not in names}
+
+
+def _templates(kind: type[OptionItem], value: object) -> Iterator[_Template]:
+    """Yield the things of a list, whose numbers may have several values."""
+    if isinstance(value, str):
+        yield from (_of_text(kind, one) for one in re.split(kind.between, value) if value.strip())
+    elif isinstance(value, Mapping):
+        yield _of_table(kind, value)
+    elif isinstance(value, Iterable):
+        yield from (one for each in value for one in _templates(kind, each))
+    else:
+        yield _Template(kind, value)
+
+
+def _of_text(kind: type[OptionItem], text: str) -> _Template:
+    rest, axes, known = [], [], _axes_by_name(kind)
+    for word in re.split(WITHIN, text):
+        name, equals, numbers = word.partition("=")
+        own = option_name(name.strip())
+        option = known.get(own)
+        if option and equals and re.search("[:,]", numbers):
+            axes.append((option.name, parse_numbers(numbers, option)))
+        elif equals and ":" in numbers and any(own == one.name for one in kind.options()):
+            raise UsageError(
+                f"{name} of {kind.place({})} is '{shortened(numbers)}', but has one value in a "
+                f"scan; numbers that may vary are "
+                f"{in_words([one.written or one.name for one in kind.axes()])}."
+            )
+        else:
+            rest.append(word.partition(":")[0])
+    return _Template(kind, kind.glued.join(rest), axes)
+
+
+def _of_table(kind: type[OptionItem], table: Mapping[str, object]) -> _Template:
+    rest, axes, known = {}, [], _axes_by_name(kind)
+    for key, value in table.items():
+        option = known.get(option_name(str(key).strip()))
+        words = ",".join(map(str, value)) if isinstance(value, list | tuple) else value
+        if option and isinstance(words, str):
+            axes.append((option.name, parse_numbers(words, option)))
+        else:
+            rest[key] = value
+    return _Template(kind, rest, axes)
+
+
+def _axes_by_name(kind: type[OptionItem]) -> dict[str, Option]:
+    names = {one.name for one in kind.axes()}
+    return {name: one for name, one in kind.placed({}).items() if name in names}

@@ -12,16 +12,17 @@ import re
 import shutil
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.files.atomic import complete_folder, replacing
+from gauge_mc.files.atomic import complete_folder, write_file
 from gauge_mc.files.input import read_text
 from gauge_mc.files.structured import parse_json
 from gauge_mc.quoting import shortened
-from gauge_mc.run.execution import Execution
+from gauge_mc.run.settings import Execution
 from gauge_mc.scans.batch_systems import BATCH_SYSTEMS, MARGIN, BatchSystem, JobArray
 from gauge_mc.scans.scan import Member
 
@@ -66,8 +67,8 @@ class JobRequest:
         Raises
         ------
         UsageError
-            If the batch system is unknown, an option does not have this form, or ``time`` is
-            missing.
+            If the batch system is unknown, an option does not have this form or no possible value
+            or decides what the jobs execute, or ``time`` is missing.
         """
         BATCH_SYSTEMS.check(name, "--submit")
         system = BATCH_SYSTEMS[name]
@@ -80,6 +81,11 @@ class JobRequest:
                     f"--submit-option: '{shortened(word)}' is not of the form KEY=VALUE, as in "
                     "time=12:00:00."
                 )
+            if {key, key.lower()} & {*system.fixed}:
+                raise UsageError(
+                    f"--submit-option: {key} decides what the jobs execute, as the script does; "
+                    "leave it out."
+                )
             own = key.replace("-", "_")
             given[own if own in (TIME, TOGETHER) else key] = value if equals else None
         if TIME not in given:
@@ -87,29 +93,16 @@ class JobRequest:
                 "The time limit of the jobs is missing; give it, for instance by "
                 "--submit-option time=12:00:00."
             )
-        minutes = parse_minutes(given.pop(TIME) or "")
-        together = parse_together(given.pop(TOGETHER)) if TOGETHER in given else None
+        minutes, together = parse_minutes(given.pop(TIME) or ""), None
+        if TOGETHER in given:
+            text = given.pop(TOGETHER) or ""
+            together = int(text) if re.fullmatch(DIGITS, text) else 0
+            if not together:
+                raise UsageError(
+                    f"--submit-option: {TOGETHER} must be a positive whole number, not "
+                    f"'{shortened(text)}'."
+                )
         return cls(system, minutes, together, given)
-
-    def array(self, folder: Path, jobs: int) -> JobArray:
-        """Return an array of jobs in a folder."""
-        return JobArray(folder, jobs, self.minutes, self.together, self.options)
-
-
-def parse_together(text: str | None) -> int:
-    """Read the maximum number of jobs at the same time.
-
-    Raises
-    ------
-    UsageError
-        If it is not a positive number.
-    """
-    text = text or ""
-    if not re.fullmatch(DIGITS, text) or not int(text):
-        raise UsageError(
-            f"--submit-option: {TOGETHER} must be a positive whole number, not '{shortened(text)}'."
-        )
-    return int(text)
 
 
 def parse_minutes(text: str) -> int:
@@ -163,7 +156,8 @@ class ArrayPlan:
             If a script cannot have the path.
         """
         folder = jobs.absolute() / str(max(_numbers(jobs), default=0) + 1)
-        if not str(folder).isprintable():
+        replaced = any(word in str(folder) for word in request.system.replaced)
+        if replaced or not str(folder).isprintable():
             raise UsageError(
                 "The path of the scan has characters that a script cannot have; choose another "
                 "--output."
@@ -182,8 +176,9 @@ class ArrayPlan:
 
     def text(self) -> str:
         """Return the content of the script."""
-        array = self.request.array(self.folder, len(self.members))
-        return self.request.system.script(array)
+        r = self.request
+        array = JobArray(self.folder, len(self.members), r.minutes, r.together, r.options)
+        return r.system.script(array)
 
     def submit(self) -> str:
         """Write the folder and submit the array; return its ID.
@@ -201,25 +196,23 @@ class ArrayPlan:
             shutil.rmtree(self.folder)
             raise
         system = self.request.system
-        found = system.job_id(answer)
-        if not found:
+        job = system.job_id(answer)
+        if not job:
             raise GaugeError(
                 f"{system.program} has answered '{shortened(_last_line(answer))}' instead of the "
                 f"ID of the jobs; look in the queue whether {system.title} has them."
             )
-        with replacing(self.folder / RECORD) as file:
-            file.write(json.dumps({"system": system.name, "job": found}).encode() + b"\n")
-        return found
+        submitted = json.dumps({"system": system.name, "job": job})
+        write_file(self.folder / RECORD, f"{submitted}\n")
+        return job
 
     def _write(self) -> None:
         import tomli_w
 
         with complete_folder(self.folder) as temporary:
             for number, member in enumerate(self.members, self.request.system.first):
-                with replacing(temporary / f"{number}.toml") as file:
-                    file.write(tomli_w.dumps(self._card(member)).encode())
-            with replacing(temporary / self.script.name) as file:
-                file.write(self.text().encode())
+                write_file(temporary / f"{number}.toml", tomli_w.dumps(self._card(member)))
+            write_file(temporary / self.script.name, self.text())
 
     def _card(self, member: Member) -> dict[str, object]:
         """Return the run card of a job."""
@@ -241,10 +234,10 @@ class ArrayPlan:
     def _answer(self) -> str:
         """Let the batch system have the array; return what it answers."""
         system = self.request.system
-        given = self.text() if system.by_input else None
+        script = self.text() if system.by_input else None
         try:
             done = subprocess.run(
-                system.words(self.script), input=given, capture_output=True, text=True, check=False
+                system.words(self.script), input=script, capture_output=True, text=True, check=False
             )
         except FileNotFoundError as error:
             raise GaugeError(
@@ -261,36 +254,21 @@ class ArrayPlan:
         return done.stdout
 
 
-@dataclass(frozen=True)
-class SubmittedArray:
-    """An array of jobs that a batch system has accepted."""
-
-    system: BatchSystem
-    """The batch system."""
-    job: str
-    """ID of the array."""
-
-    @property
-    def query(self) -> str:
-        """The command that shows its jobs."""
-        return f"{self.system.queue} {quote(self.job)}"
-
-
-def last_array(jobs: Path) -> SubmittedArray | None:
+def last_array(jobs: Path) -> tuple[str | None, str | None, str | None]:
     """Return the array that was submitted last, of those with folders in `jobs`.
 
     Returns
     -------
-    SubmittedArray or None
-        None if no batch system has accepted jobs, or it is known no longer.
+    tuple of (str, str, str)
+        ID of the array, name of the batch system, and the command that shows the jobs in its
+        queue; each is None if no batch system has accepted jobs, or it is known no longer.
     """
     for number in sorted(_numbers(jobs), reverse=True):
-        try:
-            found = parse_json(read_text(jobs / str(number) / RECORD, MAX_RECORD))
-            return SubmittedArray(BATCH_SYSTEMS[str(found["system"])], str(found["job"]))
-        except (GaugeError, ValueError, LookupError, TypeError):
-            continue
-    return None
+        with suppress(GaugeError, ValueError, LookupError, TypeError):
+            record = parse_json(read_text(jobs / str(number) / RECORD, MAX_RECORD))
+            system, job = BATCH_SYSTEMS[str(record["system"])], str(record["job"])
+            return job, system.name, f"{system.queue} {quote(job)}"
+    return None, None, None
 
 
 def _numbers(jobs: Path) -> list[int]:

@@ -2,13 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 
-from gauge_mc.errors import UsageError
+import numpy as np
+from numpy.typing import NDArray
+from rich.table import Table
 
-if TYPE_CHECKING:
-    from gauge_mc.scans.scan import Member, Scan
+from gauge_mc.analysis.timeseries import Estimate, estimate
+from gauge_mc.console import plain_table
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.files.table import TableData, read_table
+from gauge_mc.results import documented, headings, result_field
+from gauge_mc.run.batch import shared_values
+from gauge_mc.run.parameters import TEMPERING
+from gauge_mc.run.state import saved_progress
+from gauge_mc.scans.grid import COUPLINGS, differing, number_of_point, value_at
+from gauge_mc.scans.scan import Member, Scan
+
+
+def rungs_of_replicas(replicas: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return on which rung every replica stands.
+
+    Parameters
+    ----------
+    replicas : ndarray of int64, shape (exchanges, rungs)
+        The replica on every rung after each exchange; every row is a permutation of 0, 1, 2, ….
+
+    Returns
+    -------
+    ndarray of int64, shape (exchanges, replicas)
+        The rung of every replica.
+
+    Raises
+    ------
+    ValueError
+        If a row is not a permutation.
+    """
+    rungs = np.argsort(replicas, axis=1, kind="stable")
+    every = np.broadcast_to(np.arange(replicas.shape[1]), replicas.shape)
+    if not np.array_equal(np.take_along_axis(replicas, rungs, 1), every):
+        raise ValueError("a replica is missing or on several rungs")
+    return rungs
+
+
+def round_trips(replicas: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return how often every replica has gone from the lowest rung to the highest and back.
+
+    Parameters
+    ----------
+    replicas : ndarray of int64, shape (exchanges, rungs)
+        See `rungs_of_replicas`.
+
+    Returns
+    -------
+    ndarray of int64, shape (replicas,)
+        The number of round trips that began and ended in this time.
+    """
+    rungs, last = rungs_of_replicas(replicas), replicas.shape[1] - 1
+    return np.array([_trips(one, last) for one in rungs.T], np.int64)
+
+
+def _trips(rungs: NDArray[np.int64], last: int) -> int:
+    """Return the number of round trips of a replica."""
+    ends = rungs[(rungs == 0) | (rungs == last)]
+    turns = ends[np.diff(ends, prepend=-1) != 0]  # the ends in turn, each once
+    first = int(turns.size > 0 and turns[0] != 0)  # a trip begins on the lowest rung
+    return max(0, len(turns) - first - 1) // 2
 
 
 def ladders(members: Iterable[Member]) -> list[tuple[Member, ...]]:
@@ -17,20 +79,18 @@ def ladders(members: Iterable[Member]) -> list[tuple[Member, ...]]:
     They have the same lattice, options of the action, quarks, and number of the chain. Runs without
     tempering are left out.
     """
-    found: dict[tuple[object, ...], list[Member]] = {}
-    for one in members:
-        if one.parameters.tempering:
-            key = (one.point._replace(beta=0.0), one.chain)
-            found.setdefault(key, []).append(one)
-    return [tuple(sorted(each, key=lambda one: one.parameters.beta)) for each in found.values()]
+    runs: defaultdict[tuple[object, ...], list[Member]] = defaultdict(list)
+    for member in members:
+        if member.parameters.tempering:
+            runs[member.point._replace(beta=0.0), member.chain].append(member)
+    return [tuple(sorted(each, key=lambda one: one.parameters.beta)) for each in runs.values()]
 
 
 def unfinished(members: Sequence[Member], done: Callable[[Member], bool]) -> list[Member]:
     """Return the runs that are left: those that are not done, and all that exchange with them."""
     left = {one.name for one in members if not done(one)}
-    left |= {
-        one.name for each in ladders(members) if any(m.name in left for m in each) for one in each
-    }
+    again = [each for each in ladders(members) if any(one.name in left for one in each)]
+    left |= {one.name for each in again for one in each}
     return [one for one in members if one.name in left]
 
 
@@ -62,3 +122,151 @@ def check_ladders(scan: Scan, before: Scan) -> None:
                 f"The runs of {scan.path} on {point.lattice} exchange their couplings, so that no "
                 "further β can be added; choose another --output, or another --lattice."
             )
+
+
+RunBatch = tuple[Member, ...]
+"""Runs on the same lattice after the same number of updates."""
+
+
+def pack(members: Iterable[Member], busy_sites: int, slots: int) -> list[RunBatch]:
+    """Divide runs into batches, those on the largest lattices first.
+
+    Runs that exchange their couplings are one batch.
+
+    Parameters
+    ----------
+    members : iterable of Member
+        Runs to divide.
+    busy_sites : int
+        Number of sites that keep a device busy, see `gauge_mc.devices.base.Backend`. A batch of
+        independent runs has at most as many, but at least one run.
+    slots : int
+        Number of batches that are carried out at the same time. A kind of runs is divided into as
+        many batches if there are enough of them.
+    """
+    members = list(members)
+    batches = ladders(members)
+    kinds: defaultdict[tuple[object, ...], list[Member]] = defaultdict(list)
+    for member in members:
+        if not member.parameters.tempering:
+            kinds[*shared_values(member.parameters), saved_progress(member.run)].append(member)
+    for alike in kinds.values():
+        most = max(1, busy_sites // alike[0].parameters.lattice.sites)
+        size = min(most, -(-len(alike) // slots))
+        batches += [tuple(alike[n : n + size]) for n in range(0, len(alike), size)]
+    return sorted(batches, key=lambda batch: -batch[0].parameters.lattice.sites)
+
+
+@documented
+@dataclass(frozen=True)
+class NeighbourAcceptance:
+    """How often two runs with neighbouring couplings have exchanged their replicas."""
+
+    lower_beta: float = result_field("Smaller coupling.", symbol="β")
+    upper_beta: float = result_field("Next larger coupling.", symbol="and β")
+    attempts: int = result_field("Number of exchanges that were tried.", symbol="attempts")
+    acceptance: Estimate = result_field("Fraction that was accepted.", symbol="acceptance")
+
+
+@documented
+@dataclass(frozen=True)
+class LadderReport:
+    """Runs that exchange their couplings, after the thermalisation."""
+
+    lattice: str = result_field("Extents of the lattice.")
+    couplings: Mapping[str, float] = result_field(COUPLINGS)
+    chain: int = result_field("Number of the chain at its point, from 1.")
+    pairs: Sequence[NeighbourAcceptance] = result_field("Acceptance of every pair of neighbours.")
+    round_trips: Sequence[int] = result_field(
+        "How often each replica has gone from the smallest coupling to the largest and back."
+    )
+    updates_per_round_trip: float | None = result_field(
+        "Number of updates of a replica per round trip; None if there was none."
+    )
+
+    @classmethod
+    def of(cls, runs: Sequence[Member]) -> LadderReport | None:
+        """Return the report on runs in ascending order of β; None if there was no exchange yet.
+
+        Raises
+        ------
+        GaugeError
+            If a table of exchanges is damaged.
+        """
+        paths = [one.run.table(TEMPERING) for one in runs]
+        if not all(path.exists() for path in paths):
+            return None
+        tables = [read_table(path) for path in paths]
+        count = min(map(len, tables))
+        if not count:
+            return None
+        replicas = np.stack([one["replica"][:count] for one in tables], axis=1)
+        try:
+            trips = round_trips(replicas.astype(np.int64))
+        except ValueError as error:
+            raise GaugeError(
+                f"{paths[0]} and the tables beside it are damaged: {error}."
+            ) from error
+        point, total = runs[0].point, int(trips.sum())
+        updates = count * runs[0].parameters.exchange_every * len(runs)
+        return cls(
+            str(point.lattice),
+            point.numbers,
+            runs[0].chain,
+            [_pair(runs, tables, lower) for lower in range(len(runs) - 1)],
+            trips.tolist(),
+            updates / total if total else None,
+        )
+
+    def __str__(self) -> str:
+        rates = ", ".join(str(one.acceptance) for one in self.pairs)
+        return f"{self.lattice}, chain {self.chain}: acceptance {rates}; {self.sentence}"
+
+    @property
+    def sentence(self) -> str:
+        """The round trips in words."""
+        total, replicas = sum(self.round_trips), len(self.round_trips)
+        if not total:
+            return f"none of {replicas} replicas has made a round trip"
+        return (
+            f"{total} round trips of {replicas} replicas, one in "
+            f"{self.updates_per_round_trip:.3g} updates of each"
+        )
+
+
+def _pair(runs: Sequence[Member], tables: Sequence[TableData], lower: int) -> NeighbourAcceptance:
+    """Return the acceptance of a run and the next one."""
+    table = tables[lower]
+    accepted = table["accepted"][table["partner"] == lower + 1]
+    this, other = (one.parameters.beta for one in runs[lower : lower + 2])
+    return NeighbourAcceptance(this, other, accepted.size, estimate(accepted.astype(np.float64)))
+
+
+def ladder_reports(scan: Scan) -> list[LadderReport]:
+    """Return the reports on all runs of a scan that exchange their couplings.
+
+    Tables that are damaged are left out; ``gauge-mc verify`` names them.
+    """
+    reports = []
+    for runs in ladders(scan.members()):
+        with suppress(GaugeError):
+            reports.append(LadderReport.of(runs))
+    return [report for report in reports if report]
+
+
+def ladders_shown(reports: Sequence[LadderReport]) -> list[Table | str]:
+    """Return a table of the acceptance of all pairs, and lines with the round trips, if any."""
+    if not reports:
+        return []
+    table = plain_table(["lattice"], ["chain", *headings(NeighbourAcceptance).values()])
+    quarks = differing([report.couplings for report in reports])
+    sentences = []
+    for report in reports:
+        words = (number_of_point(name).said(value_at(report.couplings, name)) for name in quarks)
+        name = ", ".join([report.lattice, *words])
+        for n, pair in enumerate(report.pairs):
+            betas = (f"{beta:.12g}" for beta in (pair.lower_beta, pair.upper_beta))
+            place = ("", "") if n else (name, str(report.chain))
+            table.add_row(*place, *betas, str(pair.attempts), str(pair.acceptance))
+        sentences.append(f"{name}, chain {report.chain}: {report.sentence}")
+    return ["", table, *(sentences if len(reports) > 1 else [reports[0].sentence])]

@@ -10,7 +10,7 @@ from gauge_mc.configurations.reading import LinkKind
 from gauge_mc.errors import GaugeError, StoppedError, UsageError
 from gauge_mc.files.table import TableData
 from gauge_mc.run.measure import default_table, measure
-from gauge_mc.scans.targets import named_or_newest, runs_of
+from gauge_mc.scans.scan import named_or_newest, runs_of
 
 
 def ensembles_of(named: Sequence[Path] | None) -> list[list[Path]]:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
+import os
 import signal
 import subprocess
+import sys
 import tempfile
+import threading
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import IO
@@ -14,8 +19,44 @@ from gauge_mc.devices import BACKENDS, DeviceChoice
 from gauge_mc.devices.base import Backend
 from gauge_mc.devices.choice import MAX_THREADS
 from gauge_mc.errors import INTERRUPTED, UsageError
-from gauge_mc.scans.process import environment
+from gauge_mc.libraries import PYTHON
 from gauge_mc.scans.scan import Member
+
+SET_PARENT_DEATH_SIGNAL = 1
+"""Value of PR_SET_PDEATHSIG in linux/prctl.h."""
+
+CHILD = (*PYTHON, "-c", "from gauge_mc.cli.child import child; child()")
+"""Command that carries out runs together, whose values are a JSON list on standard input.
+
+The values are those of `generate_together`."""
+
+LOOK_SECONDS = 1.0
+"""Time in seconds between two looks at the parent, where the system sends no signal."""
+
+PARENT = "GAUGE_MC_PARENT"
+"""Environment variable of a child with the process ID of its scan."""
+
+
+def stop_with_parent() -> None:
+    """Let this process receive SIGTERM when its parent dies, or end now if it is already dead.
+
+    A run that receives SIGTERM writes a checkpoint and stops. The parent is named by the
+    environment variable `PARENT`, which is removed.
+    """
+    parent = os.environ.pop(PARENT, "")
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, signal.SIGTERM)
+    else:
+        threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+    if str(os.getppid()) != parent:  # it died before
+        sys.exit(INTERRUPTED)
+
+
+def _watch(parent: str) -> None:
+    """Send SIGTERM to this process when it has another parent, as Linux does by itself."""
+    while str(os.getppid()) == parent:
+        time.sleep(LOOK_SECONDS)
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 @dataclass(frozen=True)
@@ -65,20 +106,13 @@ def make_slots(choices: Sequence[DeviceChoice], per_device: int | None = None) -
                 "Each run of a scan uses one device, which cannot be divided by --devices; choose "
                 "--per-device N to carry out runs in N processes."
             )
-        threads, number = _threads_and_slots(choices[0], per_device)
-        devices = {
-            choices[0].name: (("backend", choices[0].backend), ("threads", threads)),
-        }
+        backend: Backend = BACKENDS[choices[0].backend]
+        cores = backend.available_threads()
+        threads = choices[0].threads or max(1, cores // (per_device or cores))
+        number = per_device or max(1, cores // threads)
+        devices = {choices[0].name: (("backend", choices[0].backend), ("threads", threads))}
     shares = range(1, number + 1) if number > 1 else (0,)
     return [Slot(name, values, share) for share in shares for name, values in devices.items()]
-
-
-def _threads_and_slots(choice: DeviceChoice, per_device: int | None) -> tuple[int, int]:
-    """Return the number of threads of a run, and the number of runs that share the device."""
-    backend: Backend = BACKENDS[choice.backend]
-    cores = backend.available_threads()
-    threads = choice.threads or max(1, cores // (per_device or cores))
-    return threads, per_device or max(1, cores // threads)
 
 
 @dataclass(frozen=True)
@@ -156,7 +190,7 @@ class Pool:
             stdin=given,
             stdout=subprocess.DEVNULL,
             stderr=complaint,
-            env=environment(),
+            env={**os.environ, PARENT: str(os.getpid())},
             start_new_session=True,
         )
         given.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,18 +10,25 @@ from typing import Any
 
 from gauge_mc.actions import couplings
 from gauge_mc.errors import GaugeError
-from gauge_mc.files.folders import remove_empty
 from gauge_mc.option_items import Items
 from gauge_mc.options import check_options
 from gauge_mc.run.cards import flat
-from gauge_mc.run.execution import Execution
+from gauge_mc.run.directory import locked_or_removed
 from gauge_mc.run.functions import observable_along
-from gauge_mc.run.lock import RunLock
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.settings import check_starts
+from gauge_mc.run.settings import Execution, check_starts
 from gauge_mc.run.thermalisation import SKIP, Skip
-from gauge_mc.scans.grid import PLACE, Grid, axes, list_axes, parse_lattices, parse_numbers
-from gauge_mc.scans.item_axes import is_point_beside, lists_of
+from gauge_mc.scans.additions import ADDITIONS
+from gauge_mc.scans.grid import (
+    PLACE,
+    Grid,
+    axes,
+    is_point_beside,
+    list_axes,
+    lists_of,
+    parse_lattices,
+    parse_numbers,
+)
 from gauge_mc.scans.ladders import check_ladders
 from gauge_mc.scans.scan import Scan, default_path
 
@@ -62,11 +69,8 @@ class ScanRequest:
         for one in couplings():
             if one.usual is None and one.name in words:
                 shared[one.name] = parse_numbers(words[one.name], one)[0]
-        lists = {
-            name: lists_of(one, shared[name])
-            for name, one in list_axes().items()
-            if shared.get(name)
-        }
+        kinds = {name: kind for name, kind in list_axes().items() if shared.get(name)}
+        lists = {name: lists_of(kind, shared[name]) for name, kind in kinds.items()}
         shared |= {name: each[0] for name, each in lists.items()}
         execution = Execution.from_values(values)
         path = Path(execution.output or default_path(Parameters.from_values(shared)))
@@ -85,19 +89,11 @@ class ScanRequest:
         """
         there, lists = self._there()
         beta, lattice = map(self.axes.get, PLACE)
-        larger = there.enlarged(
-            parse_numbers(beta) if beta is not None else None,
-            parse_lattices(lattice) if lattice is not None else None,
-            self.chains,
-            {
-                **{
-                    name: parse_numbers(words, axes()[name])
-                    for name, words in self.axes.items()
-                    if name not in PLACE
-                },
-                **lists,
-            },
-        )
+        betas = None if beta is None else parse_numbers(beta)
+        lattices = None if lattice is None else parse_lattices(lattice)
+        others = {name: words for name, words in self.axes.items() if name not in PLACE}
+        numbers = {name: parse_numbers(words, axes()[name]) for name, words in others.items()}
+        larger = there.enlarged(betas, lattices, self.chains, {**numbers, **lists})
         larger = larger.including(self.more)
         check_starts(larger.parameters.start, min(larger.points().values()))
         check_ladders(larger, there)
@@ -123,8 +119,8 @@ class ScanRequest:
                     points[name] = each
         return there.continued(values), points
 
-    def refined(self) -> ScanRequest:
-        """Return the request with the points where the scan should be finer; see `refinement`.
+    def with_additions(self, values: Mapping[str, object]) -> ScanRequest:
+        """Return the request with the points that options add; see `gauge_mc.scans.additions`.
 
         Raises
         ------
@@ -133,9 +129,11 @@ class ScanRequest:
         GaugeError
             If a complete run has not measured the Polyakov loop and its action.
         """
-        from gauge_mc.scans.refinement import refinement
-
-        return replace(self, more=refinement(Scan.read(self.path), self.skip))
+        chosen = [one for name, one in ADDITIONS.items() if values.get(name)]
+        if not chosen:
+            return self
+        there = Scan.read(self.path)
+        return replace(self, more=[grid for one in chosen for grid in one.points(there, self.skip)])
 
     @contextmanager
     def locked(self) -> Iterator[Scan]:
@@ -150,12 +148,7 @@ class ScanRequest:
         """
         new = not self.scan().exists()
         made = self.scan().make()
-        try:
-            lock = RunLock(self.scan().lock)
-        except BaseException:
-            remove_empty(made)
-            raise
-        with closing(lock):
+        with closing(locked_or_removed(self.scan().lock, made)) as lock:
             lock.record(lock.holder)
             for leftover in self.path.glob(".*.tmp"):
                 leftover.unlink()
@@ -193,5 +186,7 @@ class ScanRequest:
 
 
 def _words(value: object) -> str:
-    """Return a value as on the command line. In a run card it may be a number or a list."""
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    """Return a value as on the command line. Elsewhere it may be a number, or several values."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        return str(value)
+    return ",".join(map(str, value))

@@ -16,6 +16,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -24,14 +26,22 @@ from typing import Any
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, MissingFileError, UnreadableError, UsageError
-from gauge_mc.files.atomic import replacing
-from gauge_mc.files.folders import make_folder, remove_empty
-from gauge_mc.files.input import read_text
+from gauge_mc.files.atomic import write_file
+from gauge_mc.files.input import make_folder, read_text, remove_empty
 from gauge_mc.files.structured import parse_json, parse_toml
 from gauge_mc.options import Option
 from gauge_mc.run.cards import MAX_CARD
 from gauge_mc.run.checkpoint import read_state
-from gauge_mc.run.directory import RUNS, Run, last_use, modified, unusable
+from gauge_mc.run.directory import (
+    RUNS,
+    Run,
+    chains_of,
+    is_of_no_run,
+    last_use,
+    modified,
+    refuse_other_content,
+    unusable,
+)
 from gauge_mc.run.log import LOG
 from gauge_mc.run.parameters import UNSTATED, Parameters
 from gauge_mc.run.settings import start_of_chain
@@ -149,11 +159,6 @@ class Scan:
         """File with the runs that failed in the latest session; it exists only if there are any."""
         return self.path / "failed.json"
 
-    @property
-    def log(self) -> Path:
-        """Log; see `gauge_mc.run.log`."""
-        return self.path / LOG
-
     def failures(self) -> dict[str, str]:
         """Return the error messages of the latest session, by the name of the run."""
         try:
@@ -168,8 +173,8 @@ class Scan:
         if not failures:
             self.failed.unlink(missing_ok=True)
             return
-        with replacing(self.failed) as file:
-            file.write(json.dumps(dict(failures), indent=1, ensure_ascii=False).encode() + b"\n")
+        text = json.dumps(dict(failures), indent=1, ensure_ascii=False)
+        write_file(self.failed, f"{text}\n")
 
     def exists(self) -> bool:
         """Return whether the directory contains a scan.toml."""
@@ -201,9 +206,8 @@ class Scan:
             if one.usual is not None or value != shared[one.name]
         }
         several = self.grids[0].options.keys() & list_axes()
-        return own | (
-            point.listed if several or point.algorithm != self.parameters.algorithm else {}
-        )
+        stated = several or point.algorithm != self.parameters.algorithm
+        return own | (point.listed if stated else {})
 
     def points(self) -> dict[Point, int]:
         """Return the number of chains at each point."""
@@ -240,23 +244,25 @@ class Scan:
         """
         points = self.points()
         if not points:
-            first = self._first_points(beta, lattice)
-            return self._with(Grid(*first, 1 if chains is None else chains, options or {}))
+            if beta is None:
+                raise UsageError(
+                    f"There is no scan in {self.path} yet; to begin one, give --beta, such as "
+                    "--beta 2.2:2.8:0.05."
+                )
+            lattice = lattice or (self.parameters.lattice,)
+            return self._with(Grid(beta, lattice, 1 if chains is None else chains, options or {}))
         chains = max(points.values()) if chains is None else chains
         if beta is None and lattice is None and not options:
-            on: dict[Point, list[float]] = {}
-            for one in points:
-                on.setdefault(one._replace(beta=0.0), []).append(one.beta)
-            asked = [
-                Grid(tuple(b), (one.lattice,), chains, self.options_of([one]))
-                for one, b in on.items()
-            ]
-        else:
-            betas = tuple(dict.fromkeys(one.beta for one in points))
-            lattices = tuple(dict.fromkeys(one.lattice for one in points))
-            others = {**self.options_of([*points]), **(options or {})}
-            asked = [Grid(beta or betas, lattice or lattices, chains, others)]
-        return self.including(asked)
+            on: defaultdict[Point, list[float]] = defaultdict(list)
+            for point in points:
+                on[point._replace(beta=0.0)].append(point.beta)
+            return self.including(
+                [Grid(tuple(b), (p.lattice,), chains, self.options_of([p])) for p, b in on.items()]
+            )
+        betas = tuple(dict.fromkeys(point.beta for point in points))
+        lattices = tuple(dict.fromkeys(point.lattice for point in points))
+        others = {**self.options_of([*points]), **(options or {})}
+        return self._with(Grid(beta or betas, lattice or lattices, chains, others))
 
     def options_of(self, points: Sequence[Point]) -> dict[str, tuple[Any, ...]]:
         """Return the values that options of the action have at points, and the lists of things.
@@ -269,17 +275,6 @@ class Scan:
             lists = tuple(dict.fromkeys(one.algorithm.values[name] for one in points))
             found |= {name: lists} if lists != (shared[name],) else {}
         return found
-
-    def _first_points(
-        self, beta: tuple[float, ...] | None, lattice: tuple[Lattice, ...] | None
-    ) -> tuple[tuple[float, ...], tuple[Lattice, ...]]:
-        """Return the couplings and lattices of a new scan."""
-        if beta is None:
-            raise UsageError(
-                f"There is no scan in {self.path} yet; to begin one, give --beta, such as "
-                "--beta 2.2:2.8:0.05."
-            )
-        return beta, lattice or (self.parameters.lattice,)
 
     def including(self, grids: Sequence[Grid]) -> Scan:
         """Return the scan with grids added, as far as it does not contain their runs already."""
@@ -327,8 +322,7 @@ class Scan:
         import tomli_w
 
         grids = tomli_w.dumps({GRIDS: [grid.values() for grid in self.grids]})
-        with replacing(self.toml) as file:
-            file.write(f"{tomli_w.dumps(self.shared())}\n{grids}".encode())
+        write_file(self.toml, f"{tomli_w.dumps(self.shared())}\n{grids}")
 
     def check_place(self) -> None:
         """Refuse a path at which there is something else than a scan.
@@ -338,15 +332,8 @@ class Scan:
         UsageError
             If the path is a file, or a directory with other content.
         """
-        if self.path.exists() and not self.path.is_dir():
-            raise UsageError(f"{self.path} is a file; choose another --output.")
-        if self.path.is_dir() and not self.exists():
-            # A process that was killed may have left temporary files, which are hidden.
-            names = {item.name for item in self.path.iterdir() if not item.name.startswith(".")}
-            if names - {self.lock.name}:
-                raise UsageError(
-                    f"{self.path} is not empty and has no scan.toml; choose another --output."
-                )
+        # A process that was killed may have left temporary files, which are hidden.
+        refuse_other_content(self.toml, {self.lock.name})
 
     def make(self) -> list[Path]:
         """Create the directory if necessary; return it and its parents if they did not exist.
@@ -366,7 +353,8 @@ class Scan:
         """
         remove_empty([self.jobs])
         if not any(item.is_dir() for item in self.path.iterdir()):
-            for file in (self.toml, self.table, self.figure, self.failed, self.log, self.lock):
+            log = self.path / LOG
+            for file in (self.toml, self.table, self.figure, self.failed, log, self.lock):
                 file.unlink(missing_ok=True)
             remove_empty(made)
 
@@ -396,29 +384,79 @@ def default_path(parameters: Parameters) -> Path:
     return RUNS / f"scan_{p.name.replace(f'_b{p.beta:.12g}_{p.lattice}', '', 1)}"
 
 
-def newest_scan(root: Path = RUNS) -> Scan:
-    """Return the scan whose scan.toml or table was written last.
+def newest_scan() -> Scan:
+    """Return the scan in ``runs/`` whose scan.toml or table was written last.
 
     Raises
     ------
     UsageError
         If the directory contains no scans.
     """
-    found: Sequence[Path] = [*root.glob("*/scan.toml"), *root.glob("*/scan.csv")]
-    if not found:
-        raise UsageError(f"There are no scans in {root}; name one.")
-    return Scan.read(max(found, key=modified).parent)
+    files = [path for name in ("scan.toml", "scan.csv") for path in RUNS.glob(f"*/{name}")]
+    if not files:
+        raise UsageError(f"There are no scans in {RUNS}; name one.")
+    return Scan.read(max(files, key=modified).parent)
 
 
-def newest_run_or_scan(root: Path = RUNS) -> Path:
-    """Return the directory of the run or scan that was used last.
+def newest_run_or_scan() -> Path:
+    """Return the directory of the run or scan in ``runs/`` that was used last.
 
     Raises
     ------
     UsageError
         If the directory contains neither runs nor scans.
     """
-    found = [path.parent for name in ("run.toml", "scan.toml") for path in root.glob(f"*/{name}")]
-    if not found:
-        raise UsageError(f"There are no runs and no scans in {root}; name one.")
-    return max(found, key=last_use)
+    folders = [path.parent for name in ("run.toml", "scan.toml") for path in RUNS.glob(f"*/{name}")]
+    if not folders:
+        raise UsageError(f"There are no runs and no scans in {RUNS}; name one.")
+    return max(folders, key=last_use)
+
+
+def named_or_newest(named: Sequence[Path] | None) -> list[Path]:
+    """Return the paths that were named, or else the newest run or scan.
+
+    If the newest run is one of several chains of an ensemble, all of them are returned.
+
+    Raises
+    ------
+    UsageError
+        If nothing was named, and there are neither runs nor scans.
+    """
+    return [*named] if named else chains_of(newest_run_or_scan())
+
+
+def runs_of(paths: Sequence[Path]) -> list[Path]:
+    """Return run directories: those of scans, and of folders of runs, in place of the folder.
+
+    Other paths are returned as they are.
+
+    Raises
+    ------
+    UsageError
+        If no run of a scan has begun.
+    GaugeError
+        If the scan.toml of a scan is damaged.
+    """
+    runs: list[Path] = []
+    for path in paths:
+        if Scan(path, Parameters()).exists():
+            begun = [one.run.path for one in Scan.read(path).members() if one.run.begun()]
+            if not begun:
+                raise UsageError(f"No run of the scan {path} has begun; continue the scan.")
+            runs += begun
+        else:
+            runs += runs_in(path) or [path]
+    return runs
+
+
+def runs_in(folder: Path) -> list[Path]:
+    """Return the runs in a folder that is itself no run and has no tables, chain 2 before 10."""
+    if not folder.is_dir() or not is_of_no_run(folder):
+        return []
+    return sorted((one.parent for one in folder.glob("*/run.toml")), key=_natural_order)
+
+
+def _natural_order(path: Path) -> list[str | int]:
+    """Return a key that sorts names by the numbers in them, such as chain 2 before chain 10."""
+    parts = re.split("([0-9]+)", path.name)
+    return [int(one) if one.isdecimal() else one for one in parts]

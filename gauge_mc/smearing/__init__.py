@@ -1,8 +1,8 @@
 """Smearing of links.
 
-Each smearing has a module of its name, with a subclass of `Smearing` that is registered in
-`SMEARINGS`, and a kernel. Observables with smearing accept the options of all smearings, and chains
-of smearings that are applied one after the other.
+Each smearing is a subclass of `Smearing` that is registered in `SMEARINGS`, and a kernel.
+Observables with smearing accept the options of all smearings, and chains of smearings that are
+applied one after the other.
 """
 
 from __future__ import annotations
@@ -243,7 +243,9 @@ class DirectedSmearing(Smearing):
         return self.smears_time
 
 
-SMEARINGS: Registry[type[Smearing]] = Registry("smearing", __name__, Smearing)
+SMEARINGS: Registry[type[Smearing]] = Registry(
+    "smearing", __name__, Smearing, options=lambda one: one.options
+)
 
 
 def smearing_owners() -> list[tuple[str, tuple[Option, ...]]]:

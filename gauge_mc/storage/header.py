@@ -6,11 +6,11 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Self
 
 from gauge_mc.domain.lattice import Lattice, OddLattice
 from gauge_mc.errors import GaugeError
-from gauge_mc.files.averages import Averages
+from gauge_mc.files.columns import Averages
 from gauge_mc.files.input import InputFile
 from gauge_mc.results import documented, result_field
 from gauge_mc.storage.links import Checksums, StoredLinks
@@ -42,31 +42,6 @@ class Header:
     )
 
 
-class Reader(Protocol):
-    """A configuration file whose header has been read and agrees with its size."""
-
-    @property
-    def header(self) -> Header:
-        """The header."""
-
-    @property
-    def stored(self) -> StoredLinks:
-        """How the file stores the links."""
-
-    @property
-    def offset(self) -> int:
-        """Position of the links in the file, in bytes."""
-
-    def verify(self, file: InputFile, checksums: Checksums, averages: Averages) -> None:
-        """Compare checksums and averages of the links with those that the file states.
-
-        Raises
-        ------
-        GaugeError
-            If they differ.
-        """
-
-
 AVERAGE = re.compile(r"([+-]?[0-9]{1,20}(?:\.([0-9]{0,40}))?)(?:[eE]([+-]?[0-9]{1,2}))?")
 """Form of an average in a header."""
 
@@ -96,30 +71,70 @@ class StatedAverage:
             return None
         return cls(value, min(COARSEST, float(f"1e{int(match[3] or 0) - len(match[2] or '')}")))
 
-    def refuse(self, file: InputFile, name: str, found: float, precision: str) -> None:
-        """Compare the average with that of the links.
-
-        Raises
-        ------
-        GaugeError
-            If they differ by more than rounding errors.
-        """
-        if not abs(found - self.value) <= TOLERANCE[precision] + self.unit:
-            raise file.damaged(
-                f"its links have the {name} {found:.12g}, its header says {self.value:.12g}"
-            )
-
 
 STATED = {"plaquette": "mean", "link trace": "link_trace"}
 """Averages that headers of files state, with the names that they have in `Averages`."""
 
 
-def refuse_other_averages(
-    file: InputFile, stated: Mapping[str, StatedAverage], found: Averages, precision: str
-) -> None:
-    """Compare the averages that a file states with those of its links; see `StatedAverage`."""
-    for name, average in stated.items():
-        average.refuse(file, name, getattr(found, STATED[name]), precision)
+@dataclass(frozen=True)
+class Reader:
+    """A configuration file whose header has been read and agrees with its size.
+
+    A format whose files state checksums, or averages of another accuracy, has a subclass.
+    """
+
+    header: Header
+    """The header."""
+    stored: StoredLinks
+    """How the file stores the links."""
+    offset: int
+    """Position of the links in the file, in bytes."""
+    averages: Mapping[str, StatedAverage]
+    """Averages that the header states, by a name in `STATED`."""
+
+    @classmethod
+    def of(
+        cls,
+        format: str,
+        stored: StoredLinks,
+        offset: int,
+        averages: Mapping[str, StatedAverage] | None = None,
+        **others: Any,
+    ) -> Self:
+        """Return the reader of a file of a format.
+
+        Parameters
+        ----------
+        format : str
+            Name of the format.
+        stored : StoredLinks
+            How the file stores the links.
+        offset : int
+            Position of the links in the file, in bytes.
+        averages : mapping of str to StatedAverage, optional
+            Averages that the header states, by a name in `STATED`.
+        **others : object
+            Further fields of the `Header`.
+        """
+        stated = averages or {}
+        others |= {name.replace(" ", "_"): average.value for name, average in stated.items()}
+        header = Header(format, stored.lattice, stored.group.name, stored.precision, **others)
+        return cls(header, stored, offset, stated)
+
+    def verify(self, file: InputFile, checksums: Checksums, averages: Averages) -> None:
+        """Compare checksums and averages of the links with those that the file states.
+
+        Raises
+        ------
+        GaugeError
+            If they differ, averages by more than rounding errors.
+        """
+        for name, stated in self.averages.items():
+            average = getattr(averages, STATED[name])
+            if not abs(average - stated.value) <= TOLERANCE[self.header.precision] + stated.unit:
+                raise file.damaged(
+                    f"its links have the {name} {average:.12g}, its header says {stated.value:.12g}"
+                )
 
 
 LEAST_SITE_BYTES = 64

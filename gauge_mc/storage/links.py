@@ -1,20 +1,30 @@
-"""How a file stores links, and the checksums of its bytes."""
+"""How a file stores links, and the checksums of its bytes.
+
+Links in blocks of files by NumPy, for machines on which kernels cannot be compiled.
+
+The kernels ``read_links`` and ``write_links`` do the same on devices (``cuda_src/files``): the
+order of the links, types of numbers, checksums, the row of a matrix that follows from the others,
+and the test whether a matrix is in the group. Besides them there are only the traces that headers
+of files state.
+"""
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import BinaryIO, Protocol
+from functools import cached_property, lru_cache
+from itertools import combinations
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.devices.kernels import Choice
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.files.averages import Averages
+from gauge_mc.files.columns import Averages
 from gauge_mc.files.input import InputFile
-from gauge_mc.groups import Group
+from gauge_mc.groups import Group, special_unitary
 
 Links = NDArray[np.complex128]
 """Links of one time slice, ``U[z, y, x, mu, a, b]``."""
@@ -166,6 +176,10 @@ class Checksums:
         )
 
 
+LinkSums = tuple[Checksums, Averages]
+"""Checksums and averages of links."""
+
+
 class LinkSource(Protocol):
     """Links that are to be written to a file."""
 
@@ -173,7 +187,7 @@ class LinkSource(Protocol):
     def stored(self) -> StoredLinks:
         """How they are to be stored: what `Format.stored` has returned."""
 
-    def store(self, out: BinaryIO) -> tuple[Checksums, Averages]:
+    def store(self, out: BinaryIO) -> LinkSums:
         """Write all blocks from the current position of a file on, and return what headers state.
 
         The position is then behind the last block.
@@ -200,3 +214,162 @@ def digest(stored: StoredLinks, words: str) -> str:
     """
     (name,) = stored.checksums & IDENTIFYING.keys()
     return f"{IDENTIFYING[name]} checksum {words}"
+
+
+Matrices = NDArray[np.complex128]
+"""The matrices of a time slice, ``[link][row][column]`` with links in the order z, y, x, mu."""
+
+Bytes = NDArray[np.uint8]
+"""The bytes of the links of a time slice as they are stored, ``[link][byte]``."""
+
+
+def readable(stored: StoredLinks) -> bool:
+    """Return whether NumPy can read such links: those of SU(N), in an order that it knows."""
+    group = stored.group
+    return stored.order.numbers is not None and group.name == special_unitary(group.colours)
+
+
+def gather(stored: StoredLinks, t: int, block: Block, following: Block | None) -> Bytes:
+    """Return the links of slice `t`, given its block and, for some orders, the next one."""
+    size = stored.site_bytes // 4
+    links = block.reshape(-1, size)
+    if stored.order.reaches_back:
+        assert following is not None
+        links = np.concatenate([links, following.reshape(-1, size)])
+    return links[_numbers(stored.order, stored.lattice.extents[:3], t % 2)]
+
+
+def scatter(stored: StoredLinks, t: int, own: Bytes, before: Bytes | None) -> Block:
+    """Return the block of slice `t`, given its links and, for some orders, those before it."""
+    count = len(own)
+    block = np.empty_like(own)
+    extents = stored.lattice.extents[:3]
+    here = _numbers(stored.order, extents, t % 2)
+    block[here[here < count]] = own[here < count]
+    if stored.order.reaches_back:
+        assert before is not None
+        there = _numbers(stored.order, extents, (t - 1) % 2)
+        block[there[there >= count] - count] = before[there >= count]
+    return block.reshape(-1)
+
+
+@lru_cache(maxsize=4)
+def _numbers(order: FileOrder, extents: tuple[int, int, int], parity: int) -> NDArray[np.int64]:
+    """Return `FileOrder.numbers` in the order z, y, x, mu."""
+    assert order.numbers
+    return order.numbers(extents, parity).reshape(-1)
+
+
+def checksums(stored: StoredLinks, t: int, links: Bytes) -> Checksums:
+    """Return the checksums of the links of slice `t` that the file needs."""
+    sites = stored.lattice.slice_sites
+    words = np.ascontiguousarray(links).view(f"{stored.dtype[0]}u4").reshape(-1)
+    found = Checksums()
+    if WORD_SUM in stored.checksums:
+        found |= Checksums(word_sum=int(words.sum(dtype=np.uint64)) & 0xFFFFFFFF)
+    if SITE_CRC in stored.checksums:
+        rows = links.reshape(sites, -1)
+        crcs = np.fromiter((zlib.crc32(row.data) for row in rows), np.uint32, sites)
+        found |= Checksums(site_crc=_rotated(crcs, t * sites))
+    if ROTATED_WORDS in stored.checksums:
+        first = t * words.size
+        found |= Checksums(rotated_words=_rotated(words.astype(np.uint32), first))
+    return found
+
+
+def _rotated(values: NDArray[np.uint32], first: int) -> tuple[int, int]:
+    """Rotate values by their numbers modulo 29 and 31, and combine them by exclusive or."""
+    numbers = np.arange(first, first + len(values))
+    found = []
+    for period in (29, 31):
+        turns = (numbers % period).astype(np.uint32)
+        turned = values << turns | values >> ((np.uint32(32) - turns) & np.uint32(31))
+        found.append(int(np.bitwise_xor.reduce(turned)))
+    return found[0], found[1]
+
+
+def decode(stored: StoredLinks, links: Bytes) -> Matrices:
+    """Return the matrices of links, exactly as they are stored, with all rows."""
+    n = stored.group.colours
+    reals = links.view(stored.dtype).astype(np.float64)
+    rows = reals.view(np.complex128).reshape(len(links), -1, n)
+    return rows if rows.shape[1] == n else np.concatenate([rows, last_row(rows)], axis=1)
+
+
+def encode(stored: StoredLinks, matrices: Matrices) -> Bytes:
+    """Return matrices as they are stored."""
+    rows = np.ascontiguousarray(matrices[:, : stored.rows])
+    return rows.reshape(len(rows), -1).view(np.float64).astype(stored.dtype).view(np.uint8)
+
+
+def last_row(rows: Matrices) -> Matrices:
+    """Return the last row of matrices of SU(N), ``[link][1][column]``, given all others.
+
+    It is the complex conjugate of the cofactors. The minors of the first rows are computed row by
+    row, each from those of one row fewer.
+    """
+    n = rows.shape[2]
+    minors: dict[tuple[int, ...], Any] = {(column,): rows[:, 0, column] for column in range(n)}
+    for k in range(1, n - 1):
+        minors = {
+            chosen: sum(
+                (-1) ** (k + i) * rows[:, k, column] * minors[chosen[:i] + chosen[i + 1 :]]
+                for i, column in enumerate(chosen)
+            )
+            for chosen in combinations(range(n), k + 1)
+        }
+    others = reversed(list(combinations(range(n), n - 1)))  # without column 0, 1, ...
+    cofactors = [(-1) ** (n - 1 + j) * minors[chosen] for j, chosen in enumerate(others)]
+    return np.stack(cofactors, axis=-1).conj()[:, np.newaxis]
+
+
+def in_group(group: Group, matrices: Matrices) -> Matrices:
+    """Return matrices that have only those entries from the file that kernels store."""
+    n = group.colours
+    if group.components >= 2 * n**2:
+        return matrices
+    return np.concatenate([matrices[:, :-1], last_row(matrices[:, :-1])], axis=1)
+
+
+def first_outside(matrices: Matrices, tolerance: float) -> int | None:
+    """Return the number of the first link that is not in SU(N), or None; see ``file_links.h``."""
+    rows, last = matrices[:, :-1], matrices[:, -1:]
+    products = rows @ rows.conj().transpose(0, 2, 1) - np.eye(rows.shape[1])
+    apart = np.maximum(
+        np.abs(products).max(axis=(1, 2)), np.abs(last - last_row(rows)).max(axis=(1, 2))
+    )
+    bad = ~(apart <= tolerance)  # so that a NaN is bad
+    return int(np.argmax(bad)) if bad.any() else None
+
+
+def trace_sums(
+    extents: tuple[int, int, int], links: Matrices, following: Matrices
+) -> NDArray[np.float64]:
+    """Return the sums of Re Tr over spatial plaquettes, temporal ones and links of a slice.
+
+    Parameters
+    ----------
+    extents : tuple of int
+        The extents (x, y, z).
+    links, following : Matrices
+        The links of the slice and of the next one.
+    """
+    x, y, z = extents
+    n = links.shape[-1]
+    here, above = (one.reshape(z, y, x, 4, n, n) for one in (links, following))
+
+    def ahead(direction: int, mu: int) -> Matrices:
+        """Return the links along `direction` that leave the neighbours ahead along `mu`."""
+        if mu == 3:
+            return above[..., direction, :, :]
+        return np.roll(here[..., direction, :, :], -1, axis=2 - mu)
+
+    def plaquettes(mu: int, nu: int) -> float:
+        one = here[..., mu, :, :] @ ahead(nu, mu)
+        other = here[..., nu, :, :] @ ahead(mu, nu)
+        return float((one.real * other.real + one.imag * other.imag).sum())
+
+    spatial = sum(plaquettes(mu, nu) for mu, nu in ((0, 1), (0, 2), (1, 2)))
+    temporal = sum(plaquettes(mu, 3) for mu in range(3))
+    trace = float(np.trace(links, axis1=1, axis2=2).real.sum())
+    return np.array([spatial, temporal, trace])

@@ -1,5 +1,21 @@
 """Files of SciDAC's QIO: XML in LIME records, and checksums.
 
+A LIME file is a sequence of messages, and a message is a sequence of records. A record is a header
+of 144 bytes followed by its data, which is padded with zeros to a multiple of 8 bytes. The header
+is big endian. It consists of the magic number, the version, a 16-bit word whose two highest bits
+are the flags "message begins" and "message ends", the length of the data in 64 bits, and the type
+of the record, a text of 128 bytes that ends with a zero (USQCD Software Committee, LIME manual,
+version 1.2, and QIO programmer's manual, version 2.3).
+
+LIME, the container format of ILDG and SciDAC files.
+
+A file is a sequence of messages, and a message is a sequence of records. A record is a header of
+144 bytes followed by its data, which is padded with zeros to a multiple of 8 bytes. The header is
+big endian. It consists of the magic number, the version, a 16-bit word whose two highest bits are
+the flags "message begins" and "message ends", the length of the data in 64 bits, and the type of
+the record, a text of 128 bytes that ends with a zero (USQCD Software Committee, LIME manual,
+version 1.2).
+
 USQCD Software Committee, QIO programmer's manual, version 2.3.
 """
 
@@ -7,6 +23,7 @@ from __future__ import annotations
 
 import html
 import re
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import BinaryIO
@@ -14,11 +31,10 @@ from xml.etree import ElementTree
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
-from gauge_mc.files.averages import Averages
+from gauge_mc.files.columns import Averages
 from gauge_mc.files.input import InputFile
 from gauge_mc.quoting import printable
-from gauge_mc.storage.header import STATED, Header, StatedAverage, refuse_other_averages
-from gauge_mc.storage.lime import LimeRecord, padding, read_records, write_header, write_record
+from gauge_mc.storage.header import STATED, Reader, StatedAverage
 from gauge_mc.storage.links import Checksums, LinkSource, StoredLinks
 
 MAX_TEXT = 65536
@@ -100,55 +116,39 @@ def tag_of(key: str) -> str:
     return name if re.match(r"[A-Za-z_]", name) else f"_{name}"
 
 
-def element(name: str, text: object) -> str:
-    """Return an element with text."""
-    clean = re.sub("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "?", str(text))
-    return f"<{name}>{html.escape(clean, quote=False)}</{name}>"
-
-
-def document(root: str, content: str, attributes: str = "") -> bytes:
-    """Return a document, given its content in XML."""
+def document(root: str, fields: Mapping[str, object], attributes: str = "") -> bytes:
+    """Return a document, given the texts of its elements by name."""
+    content = ""
+    for name, value in fields.items():
+        text = re.sub("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "?", str(value))
+        content += f"<{name}>{html.escape(text, quote=False)}</{name}>"
     return f"{_XML}<{root}{attributes}>{content}</{root}>".encode()
 
 
 def private_file_xml(lattice: Lattice) -> bytes:
     """Return the private XML of the file: a single volume in four dimensions."""
-    return document(
-        "scidacFile",
-        element("version", "1.1")
-        + element("spacetime", 4)
-        + element("dims", " ".join(map(str, lattice.extents)) + " ")
-        + element("volfmt", 0),
-    )
+    dims = "".join(f"{extent} " for extent in lattice.extents)
+    return document("scidacFile", {"version": "1.1", "spacetime": 4, "dims": dims, "volfmt": 0})
 
 
 def checksum_xml(pair: tuple[int, int]) -> bytes:
     """Return the XML of a checksum."""
-    first, second = pair
-    return document(
-        "scidacChecksum",
-        element("version", "1.0") + element("suma", f"{first:x}") + element("sumb", f"{second:x}"),
-    )
+    first, second = (f"{word:x}" for word in pair)
+    return document("scidacChecksum", {"version": "1.0", "suma": first, "sumb": second})
 
 
-@dataclass(frozen=True)
-class ScidacReader:
-    """A file of links whose structure is consistent, with SciDAC's checksum; see `Reader`."""
-
-    header: Header
-    stored: StoredLinks
-    offset: int
-    averages: Mapping[str, StatedAverage]
+class ScidacReader(Reader):
+    """A file of links with a SciDAC checksum whose header agrees with its size."""
 
     def verify(self, file: InputFile, checksums: Checksums, averages: Averages) -> None:
-        """Compare the SciDAC checksum and the averages of the links with those in the file."""
-        found = checksum_words(checksums.site_crc)
-        if self.header.checksum not in ("", found):
+        """Compare checksum and averages of the links with those in the file."""
+        words = checksum_words(checksums.site_crc)
+        if self.header.checksum not in ("", words):
             raise file.damaged(
-                f"its links have the SciDAC checksum {found}, its header says "
+                f"its links have the SciDAC checksum {words}, its header says "
                 f"{self.header.checksum}"
             )
-        refuse_other_averages(file, self.averages, averages, self.header.precision)
+        super().verify(file, checksums, averages)
 
 
 DATA = "scidac-binary-data"
@@ -205,19 +205,8 @@ def reader_of(
     checksum = stated_checksum(file, records)
     if not checksum:
         warnings.append("it has no SciDAC checksum, so its links were not verified with one")
-    plaquette, link_trace = (averages.get(name) for name in AVERAGES)
-    header = Header(
-        format,
-        stored.lattice,
-        stored.group.name,
-        stored.precision,
-        plaquette.value if plaquette else None,
-        link_trace.value if link_trace else None,
-        checksum=checksum,
-        provenance=provenance,
-        warning="; ".join(warnings),
-    )
-    return ScidacReader(header, stored, data.offset, averages)
+    facts = {"checksum": checksum, "provenance": provenance, "warning": "; ".join(warnings)}
+    return ScidacReader.of(format, stored, data.offset, averages, **facts)
 
 
 def provenance_of(
@@ -276,13 +265,13 @@ def write_records_before(
     types : str
         Library that names the type of the data, ``QDP`` or ``USQCD``.
     """
-    fields = "".join(element(tag_of(key), text) for key, text in provenance.items())
+    fields = {tag_of(key): text for key, text in provenance.items()}
     write_record(out, "scidac-private-file-xml", private_file_xml(stored.lattice), begins=True)
     write_record(out, ABOUT, document("provenance", fields), ends=True)
     record_xml = _private_record_xml(stored, provenance.get("creation_date", "unknown"), types)
     write_record(out, PRIVATE_RECORD, record_xml, begins=True)
     place = out.tell()
-    write_record(out, "scidac-record-xml", _usqcd_info(None))
+    write_record(out, "scidac-record-xml", _usqcd_info(0.0, 0.0))
     return place
 
 
@@ -294,32 +283,105 @@ def write_data(out: BinaryIO, source: LinkSource, kind: str, place: int) -> None
     out.write(bytes(padding(nbytes)))
     write_record(out, "scidac-checksum", checksum_xml(checksums.site_crc), ends=True)
     out.seek(place)
-    write_record(out, "scidac-record-xml", _usqcd_info(averages))
+    write_record(out, "scidac-record-xml", _usqcd_info(averages.mean, averages.link_trace))
 
 
 def _private_record_xml(stored: StoredLinks, date: str, types: str) -> bytes:
     """Return the private XML of the record: four matrices per site."""
     letter, n = stored.precision[0].upper().replace("S", "F"), stored.group.colours
-    return document(
-        "scidacRecord",
-        element("version", "1.1")
-        + element("date", date)
-        + element("recordtype", 0)
-        + element("datatype", f"{types}_{letter}{n}_ColorMatrix")
-        + element("precision", letter)
-        + element("colors", n)
-        + element("typesize", stored.site_bytes // 4)
-        + element("datacount", 4),
-    )
+    fields = {
+        "version": "1.1",
+        "date": date,
+        "recordtype": 0,
+        "datatype": f"{types}_{letter}{n}_ColorMatrix",
+        "precision": letter,
+        "colors": n,
+        "typesize": stored.site_bytes // 4,
+        "datacount": 4,
+    }
+    return document("scidacRecord", fields)
 
 
-def _usqcd_info(averages: Averages | None) -> bytes:
-    """Return XML with plaquette and link trace, or with zeros, always of the same length."""
-    plaquette, trace = (averages.mean, averages.link_trace) if averages else (0.0, 0.0)
-    return document(
-        "usqcdInfo",
-        element("version", "1.0")
-        + element("plaq", f"{plaquette:.16f}"[:18])
-        + element("linktr", f"{trace:.16f}"[:18])
-        + element("info", _INFO),
-    )
+def _usqcd_info(plaquette: float, link_trace: float) -> bytes:
+    """Return XML with plaquette and link trace, always of the same length."""
+    plaq, linktr = (f"{average:.16f}"[:18] for average in (plaquette, link_trace))
+    fields = {"version": "1.0", "plaq": plaq, "linktr": linktr, "info": _INFO}
+    return document("usqcdInfo", fields)
+
+
+LIME_MAGIC = bytes.fromhex("456789ab")
+"""Magic number at the beginning of each record."""
+
+_HEADER = struct.Struct(">4sHHQ128s")
+_VERSION = 1
+_BEGINS, _ENDS = 0x8000, 0x4000
+_MAX_RECORDS = 1000
+"""Limit that ends the search in a damaged file early. A file of QIO has about ten records."""
+
+
+@dataclass(frozen=True)
+class LimeRecord:
+    """A record of a LIME file."""
+
+    type: str
+    """Type of the record, in lower case."""
+    offset: int
+    """Position of the data in the file, in bytes."""
+    length: int
+    """Length of the data in bytes."""
+
+
+def read_records(file: InputFile) -> list[LimeRecord]:
+    """Return the records of a LIME file without reading their data.
+
+    Raises
+    ------
+    GaugeError
+        If the records do not fill the file exactly, or if there is no record where one must be.
+    """
+    records: list[LimeRecord] = []
+    position = 0
+    while position < file.size:
+        if len(records) == _MAX_RECORDS:
+            raise file.damaged(f"it has more than {_MAX_RECORDS} LIME records")
+        record = _read_header(file, position)
+        position = record.offset + record.length + padding(record.length)
+        if position > file.size:
+            raise file.damaged(
+                f"its LIME record '{record.type}' of {record.length} bytes at byte "
+                f"{record.offset} goes beyond the {file.size} bytes of the file"
+            )
+        records.append(record)
+    return records
+
+
+def _read_header(file: InputFile, position: int) -> LimeRecord:
+    header = file.read(position, _HEADER.size).tobytes()
+    magic, version, _, length, name = _HEADER.unpack(header)
+    if magic != LIME_MAGIC or version != _VERSION:
+        raise file.damaged(f"no LIME record begins at byte {position}, where one must begin")
+    kind = name.split(b"\0")[0].decode("ascii", "replace").lower()
+    if not kind.isprintable():
+        raise file.damaged(f"the LIME record at byte {position} has no readable type")
+    return LimeRecord(kind, position + _HEADER.size, length)
+
+
+def write_header(
+    out: BinaryIO, kind: str, length: int, *, begins: bool = False, ends: bool = False
+) -> None:
+    """Write the header of a record, which may begin or end a message."""
+    flags = begins * _BEGINS | ends * _ENDS
+    out.write(_HEADER.pack(LIME_MAGIC, _VERSION, flags, length, kind.encode("ascii")))
+
+
+def write_record(
+    out: BinaryIO, kind: str, data: bytes, *, begins: bool = False, ends: bool = False
+) -> None:
+    """Write a record, header and data."""
+    write_header(out, kind, len(data), begins=begins, ends=ends)
+    out.write(data + bytes(padding(len(data))))
+
+
+def padding(length: int) -> int:
+    """Return the number of zeros that pad `length` bytes of data."""
+    return -length % 8

@@ -14,7 +14,7 @@ import numpy as np
 
 from gauge_mc.files.columns import Column, TableColumns
 from gauge_mc.files.table import Value
-from gauge_mc.updates.energy import acceptance
+from gauge_mc.updates.momenta import acceptance
 
 KEY = 0x65786368616E6765
 """Second word of the key of the random numbers, the letters ``exchange``; the first is the seed."""

@@ -29,12 +29,10 @@ from gauge_mc.domain.slab import Slab
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
-from gauge_mc.fields.field_strength import LargestValues
-from gauge_mc.fields.locality import is_local
+from gauge_mc.fields.gradient_flow import LargestValues
+from gauge_mc.fields.host_field import is_local
 from gauge_mc.fields.random_field import Random
 from gauge_mc.fields.sums import SlabSums
-from gauge_mc.quarks.solvers import Failures
-from gauge_mc.updates.energy import Energy, exact_sum
 from gauge_mc.updates.independence import (
     check_once,
     described,
@@ -44,10 +42,11 @@ from gauge_mc.updates.independence import (
     stored_reals,
     write_links,
 )
+from gauge_mc.updates.momenta import Energy, exact_sum
+from gauge_mc.updates.monomials import Failures
 from gauge_mc.updates.monomials.gauge import KICK, KICK_AND_DRIFT, check_action, gauge_actions
-from gauge_mc.updates.replicas import couplings_in_memory, in_memory
-from gauge_mc.updates.run_monomials import RunMonomial
-from gauge_mc.updates.term_links import TermLinks
+from gauge_mc.updates.sweep import couplings_in_memory, in_memory
+from gauge_mc.updates.terms import RunMonomial, TermLinks
 
 ROUGHNESS = 0.6
 """Typical size of the elements of the algebra whose exponentials are the links of the check."""
@@ -269,15 +268,9 @@ class _ForceCheck:
     def _move(self, size: float) -> Field:
         """Return the links after a drift."""
         drift = size * self._unit
-        self._slab.launch(
-            KICK_AND_DRIFT,
-            self._slab.whole(),
-            *self._choices,
-            source=self._slab.buffer.address,
-            target=self._moved.slabs[0].buffer.address,
-            drift=drift,
-            **self._given(0.0, drift),
-        )
+        slab, target, given = self._slab, self._moved.slabs[0], self._given(0.0, drift)
+        given |= {"source": slab.buffer.address, "target": target.buffer.address, "drift": drift}
+        slab.launch(KICK_AND_DRIFT, slab.whole(), *self._choices, **given)
         return self._moved
 
     def _value(self, links: Field) -> Energy:

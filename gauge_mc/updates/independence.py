@@ -30,8 +30,7 @@ from gauge_mc.devices.cache import cache_folder, keep, kept
 from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.devices.source import zero
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.layout import split_lanes
-from gauge_mc.domain.slab import Slab
+from gauge_mc.domain.slab import Slab, split_lanes
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field import Field
 from gauge_mc.groups import Group

@@ -1,32 +1,309 @@
-"""Sweeps over a field, which carry out the schedule on all slabs."""
+"""Sweeps over a field, which carry out the schedule on all slabs.
+
+Seeds, couplings and other numbers that differ between the replicas of a field are in memory.
+
+Plans: on how many threads, and in which order, a CPU carries out a sweep.
+
+The results do not depend on the plan, not even in a bit. So the fastest plan is found while sweeps
+are carried out: some of the first sweeps follow one plan, some the next, and the fastest is kept.
+It is remembered, next to the compiled kernels, for this processor, cores, lattice and kernel. If
+other processes used the cores meanwhile, the times mean nothing, and the first plan is kept.
+"""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import hashlib
+import json
+import resource
+import time
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import cycle, repeat
+from pathlib import Path
 from typing import Any, cast
+from weakref import ReferenceType, WeakKeyDictionary, ref
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.actions import Action
-from gauge_mc.devices.base import Launch, LoadedKernel, Registers, StreamedDevice, ThreadedDevice
-from gauge_mc.devices.kernels import Choice, Kernel
+from gauge_mc import defaults
+from gauge_mc.actions import Action, Coupling
+from gauge_mc.devices import Buffer
+from gauge_mc.devices.base import (
+    Device,
+    Launch,
+    LoadedKernel,
+    Registers,
+    StreamedDevice,
+    ThreadedDevice,
+)
+from gauge_mc.devices.cache import cache_folder, keep, kept
+from gauge_mc.devices.kernels import Choice, Kernel, Variant
 from gauge_mc.domain.halo import SliceRange
 from gauge_mc.domain.slab import Slab
-from gauge_mc.errors import UsageError
+from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
-from gauge_mc.updates.plans import Plan, Planner
+from gauge_mc.fields.field_blocks import SlabField
+from gauge_mc.fields.random_field import Random
+from gauge_mc.files.structured import parse_json
 from gauge_mc.updates.schedule import (
     Exchange,
     Stage,
+    Wavefront,
     allows_wavefronts,
+    best_wavefront,
     exchange_of,
+    fitting_wavefront,
     order_alone,
     schedule,
 )
+
+FEWER = 1.15
+"""Ratio of times above which still fewer threads are not tried."""
+
+WORTHWHILE = 0.97
+"""Ratio of times below which another plan is preferred; a smaller gain may be chance."""
+
+INTERRUPTIONS = 2, 30.0
+"""How often other processes may interrupt the threads while plans are timed: once for all, and per
+second. On an idle machine it is a few times per second."""
+
+TIMED_SWEEPS, TIMED_SECONDS = 2, 0.01
+"""Least number of timed sweeps, and least time in seconds, for each plan."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A way to carry out a sweep: a number of threads and a wavefront."""
+
+    threads: int
+    """Number of threads."""
+    wavefront: Wavefront | None
+    """The shape of the wavefront; None without wavefront blocking."""
+
+
+Search = Generator[Plan, float, Plan]
+"""Yields plans, takes the time of a sweep with each, and returns the fastest plan."""
+
+
+def search(first: Plan, wavefronts: Sequence[Wavefront | None], fewer: bool) -> Search:
+    """Look for the fastest plan: first the number of threads, then the wavefront.
+
+    Parameters
+    ----------
+    first : Plan
+        The plan to begin with, which has the maximum number of threads.
+    wavefronts : sequence of Wavefront or None
+        Wavefronts to try.
+    fewer : bool
+        Whether to try fewer threads.
+    """
+    best, least = first, (yield first)
+    if fewer:
+        threads = first.threads // 2
+        while threads >= 1:
+            plan = replace(first, threads=threads)
+            taken = yield plan
+            if taken > FEWER * least:
+                break
+            if taken < WORTHWHILE * least:
+                best, least = plan, taken
+            threads //= 2
+        for threads in (3 * best.threads // 4, 3 * best.threads // 2):
+            if best.threads > 2 and threads <= first.threads:
+                plan = replace(first, threads=threads)
+                taken = yield plan
+                if taken < WORTHWHILE * least:
+                    best, least = plan, taken
+    for wavefront in wavefronts:
+        if wavefront != first.wavefront:
+            plan = replace(best, wavefront=wavefront)
+            taken = yield plan
+            if taken < WORTHWHILE * least:
+                best, least = plan, taken
+    return best
+
+
+class Planner:
+    """Carries out sweeps on a slab without neighbours, and finds the fastest plan meanwhile.
+
+    Parameters
+    ----------
+    slab : Slab
+        A slab on a `ThreadedDevice`.
+    kernel : Kernel
+        The kernel of the sweeps.
+    variant : Variant
+        The kernel of the sweep, and its choices.
+    blocks : bool
+        Whether wavefronts are possible.
+    """
+
+    def __init__(self, slab: Slab, kernel: Kernel, variant: Variant, blocks: bool) -> None:
+        device = slab.device
+        assert isinstance(device, ThreadedDevice)
+        self._device = device
+        layout, identity = slab.layout, device.identity()
+        lattices = f"{layout.replicas} x {layout.lattice}"
+        shape = f"{lattices} {slab.group.name} {layout.precision} {layout.split}"
+        self._lattice = _LatticePlans.of(device, shape)
+        source = hashlib.sha256(kernel.digest(variant)).hexdigest()
+        key = (kernel.name, kernel.narrowed(variant), source, shape, identity, blocks)
+        self._key = hashlib.sha256(repr(key).encode()).hexdigest()
+        self._wavefronts = wavefronts_to_try(slab) if blocks else []
+        self._search: Search | None = None
+        self._times: list[float] = []
+        self._seconds = 0.0
+        self._decided = False
+        self.plan = Plan(device.threads, best_wavefront(slab) if blocks else None)
+        if self._key not in self._lattice.plans:
+            remembered = _read(self._path, self._key, device.threads, self._wavefronts)
+            if remembered and self._lattice.threads in (None, remembered.threads):
+                self._lattice.threads = remembered.threads
+                self._lattice.plans[self._key] = remembered
+
+    def run(self, sweeps: int, carry_out: Callable[[Plan, int, int], object]) -> None:
+        """Carry out sweeps.
+
+        Parameters
+        ----------
+        sweeps : int
+            Number of sweeps.
+        carry_out : callable
+            Takes a plan, the number of the first sweep among these, and the number of sweeps.
+        """
+        if not self._decided and self._search is None:
+            self._begin()
+        done = 0
+        while self._search is not None and done < sweeps:
+            self._device.use_threads(self.plan.threads)
+            began = time.perf_counter()
+            carry_out(self.plan, done, 1)
+            self._take_time(time.perf_counter() - began)
+            done += 1
+        if done < sweeps:
+            self._device.use_threads(self.plan.threads)
+            carry_out(self.plan, done, sweeps - done)
+
+    def _begin(self) -> None:
+        """Begin to search, unless the plan is known or another sweep finds the threads first."""
+        lattice, most = self._lattice, self._device.threads
+        known = lattice.plans.get(self._key)
+        if known:
+            self.plan, self._decided = known, True
+        elif lattice.threads is not None:
+            self.plan = replace(self.plan, threads=lattice.threads)
+            self._start(fewer=False)
+        elif lattice.finder is None or lattice.finder() is None:
+            lattice.finder = ref(self)
+            self._start(fewer=most > 1)
+
+    def _start(self, fewer: bool) -> None:
+        self._first, self._interruptions = self.plan, _interruptions()
+        self._search = search(self.plan, self._wavefronts, fewer)
+        self.plan = next(self._search)
+
+    def _take_time(self, seconds: float) -> None:
+        """Take the time of a sweep; if that is enough, turn to the next plan or keep the best."""
+        assert self._search is not None
+        self._seconds += seconds
+        self._times.append(seconds)
+        timed = self._times[1:]  # the first sweep wakes the threads and fills the caches
+        if len(timed) < TIMED_SWEEPS or sum(timed) < TIMED_SECONDS:
+            return
+        self._times = []
+        once, per_second = INTERRUPTIONS
+        busy = _interruptions() - self._interruptions > once + per_second * self._seconds
+        try:
+            self.plan = self._search.send(min(timed))
+        except StopIteration as end:
+            self._decide(self._first if busy else end.value)
+            if not busy:
+                _write(self._path, self._key, self.plan)
+        else:
+            if busy:
+                self._decide(self._first)
+
+    def _decide(self, plan: Plan) -> None:
+        self.plan, self._search, self._decided = plan, None, True
+        self._lattice.threads = plan.threads
+        self._lattice.plans[self._key] = plan
+
+    @property
+    def _path(self) -> Path:
+        return cache_folder() / f"plan-{self._key[:24]}.json"
+
+
+def wavefronts_to_try(slab: Slab) -> list[Wavefront | None]:
+    """Return the wavefronts that may be fastest: the best ones for the caches, and none."""
+    device = slab.device
+    assert isinstance(device, ThreadedDevice)
+    caches = device.cache_bytes, device.cache_bytes // 2, device.own_cache_bytes
+    # If the caches hold the whole slab, no order of work makes it faster.
+    fits = 2 * slab.slice_bytes * slab.layout.slices <= device.own_cache_bytes
+    found = [] if fits else [fitting_wavefront(slab, room) for room in caches]
+    return list(dict.fromkeys([best_wavefront(slab), *found, None]))
+
+
+class _LatticePlans:
+    """Plans of all sweeps on lattices of one shape on a device.
+
+    Attributes
+    ----------
+    threads : int or None
+        Number of threads; None until it is found. It is the same for all sweeps, because it takes
+        time to wake other threads.
+    finder : reference to Planner, or None
+        The planner that is looking for it.
+    plans : dict of str to Plan
+        The plans that were found or remembered.
+    """
+
+    def __init__(self, threads: int | None) -> None:
+        self.threads = threads
+        self.finder: ReferenceType[Planner] | None = None
+        self.plans: dict[str, Plan] = {}
+
+    @classmethod
+    def of(cls, device: ThreadedDevice, shape: str) -> _LatticePlans:
+        shapes = _KNOWN.setdefault(device, {})
+        threads = device.threads if device.threads_are_fixed or device.threads == 1 else None
+        return shapes.setdefault(shape, cls(threads))
+
+
+_KNOWN: WeakKeyDictionary[Device, dict[str, _LatticePlans]] = WeakKeyDictionary()
+
+
+def _interruptions() -> int:
+    """Return how often other processes have taken the cores from threads of this process."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
+
+
+def _read(path: Path, key: str, most: int, wavefronts: Sequence[Wavefront | None]) -> Plan | None:
+    """Return the remembered plan; None if there is none that is whole and possible."""
+    try:
+        stored = parse_json(kept(path) or b"{}")
+        if stored["key"] != key:
+            return None
+        shape = stored["wavefront"]
+        plan = Plan(stored["threads"], None if shape is None else Wavefront(*shape))
+        possible = 1 <= plan.threads <= most and (plan.wavefront in (None, *wavefronts))
+    except (GaugeError, ValueError, KeyError, TypeError):
+        return None
+    return plan if possible else None
+
+
+def _write(path: Path, key: str, plan: Plan) -> None:
+    """Remember a plan; if it cannot be written, it is found again in the next process."""
+    shape = plan.wavefront and (plan.wavefront.depth, plan.wavefront.planes)
+    content = {"key": key, "threads": plan.threads, "wavefront": shape}
+    with suppress(GaugeError, OSError):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        keep(path, json.dumps(content).encode())
+
 
 NO_TARGETS = {"first": None, "last": None, "last_t": 0, "depth": 0}
 """Members of ``HaloTargets`` for kernels that do not store links in neighbours' halos."""
@@ -284,3 +561,58 @@ def sweep_of(
     if key not in prepared:
         prepared[key] = Sweep(field, kernel, action, choices, values, memory)
     return cast(Sweep, prepared[key])
+
+
+FIRST = 1
+"""The version of chains that do not state theirs."""
+
+LATEST = 2
+"""The highest version."""
+
+ROUNDED = Choice.of("norms", "", "update/norms.h", "RoundedNorms")
+UNBIASED = Choice.of("norms", "", "update/norms.h", "UnbiasedNorms")
+
+
+def norms_of(precision: str, version: int = defaults.CHAIN_VERSION) -> Choice:
+    """Return the compile-time selection of the reunitarisation in updates."""
+    return UNBIASED if version >= 2 and precision == "single" else ROUNDED
+
+
+ONE_REPLICA = Choice.of("replicas", "", "update/replicas.h", "OneReplica")
+"""Updates of a field with one replica."""
+MANY_REPLICAS = Choice.of("replicas", "replicas", "update/replicas.h", "ManyReplicas")
+"""Updates of a field with several replicas, each with its own seed, couplings and steps."""
+
+
+def couplings_in_memory(
+    field: SlabField, kernel: Kernel, choices: Sequence[Choice], couplings: Sequence[Coupling]
+) -> Buffer:
+    """Return the coefficients of the action of every replica, as a kernel reads them.
+
+    Parameters
+    ----------
+    field : SlabField
+        A field on one device.
+    kernel : Kernel
+        The kernel of the updates.
+    choices : sequence of Choice
+        The compile-time choices of the kernel other than the group.
+    couplings : sequence of Coupling
+        The couplings of every replica.
+    """
+    kind: Any = kernel.part("ACTION::Coefficients", field.slabs[0].variant(*choices))
+    values = [kind(**one.coefficients(field.group)) for one in couplings]
+    return in_memory(field, np.frombuffer((kind * len(values))(*values), np.uint8))
+
+
+def keys_in_memory(field: SlabField, randoms: Sequence[Random]) -> Buffer:
+    """Return the keys of the generators of all replicas, as kernels read them."""
+    return in_memory(field, np.array([random.stream(0).key for random in randoms], np.uint32))
+
+
+def in_memory(field: SlabField, data: NDArray[Any]) -> Buffer:
+    """Return a copy of an array in the memory of the device of a field."""
+    plain, device = data.reshape(-1).view(np.uint8), field.slabs[0].device
+    buffer = device.allocate(plain.nbytes)
+    device.write(buffer, 0, plain)
+    return buffer

@@ -6,7 +6,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 
@@ -14,25 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.algorithms import ALGORITHMS
-from gauge_mc.analysis.timeseries.estimates import Estimate
-from gauge_mc.analysis.timeseries.gamma_method import estimate
-from gauge_mc.benchmarks.saved import SavedBenchmark
+from gauge_mc.analysis.timeseries.estimates import Estimate, estimate
+from gauge_mc.benchmarks.over import SavedBenchmark
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.columns import SWEEP, Column
 from gauge_mc.files.table import TableData, TableTail
 from gauge_mc.inspection.status import run_status
 from gauge_mc.observables import table_name
-from gauge_mc.reports.subject import columns_of, declared_columns, single
+from gauge_mc.reports.page import columns_of, declared_columns, single
 from gauge_mc.results import documented, result_field
-from gauge_mc.run.chain_series import series_of
 from gauge_mc.run.directory import Run, missing_run
 from gauge_mc.run.display import describe
 from gauge_mc.run.log import LOG, LogEntry, LogTail
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.starts import compared_starts
 from gauge_mc.run.state import COMPLETE, FAILED, RUNNING, STOPPED, WAITING, RunState
-from gauge_mc.run.thermalisation import thermalisation_of
-from gauge_mc.scans.report import MemberState, share_done
+from gauge_mc.run.thermalisation import compared_starts, series_of, thermalisation_of
+from gauge_mc.scans.carry_out import MemberState, share_done
 from gauge_mc.scans.scan import Member, Scan
 
 POINTS = 400
@@ -207,19 +204,9 @@ class Watcher:
         if Scan(self.path, Parameters()).exists():
             return self._of_scan(Scan.read(self.path))
         one = self._run(self.path)
-        return LiveSnapshot(
-            str(self.path),
-            False,
-            time.time(),
-            one.state,
-            one.done,
-            one.links_per_s,
-            one.remaining_seconds,
-            (),
-            (one,),
-            one.warnings,
-            one.log,
-        )
+        progress = one.state, one.done, one.links_per_s, one.remaining_seconds
+        path, now = str(self.path), time.time()
+        return LiveSnapshot(path, False, now, *progress, (), (one,), one.warnings, one.log)
 
     def _run(self, path: Path) -> RunSnapshot:
         return self._runs.setdefault(path, _WatchedRun(path, self.bench)).snapshot()
@@ -232,19 +219,12 @@ class Watcher:
         state = RUNNING if RUNNING in states else STOPPED if states - {WAITING} else WAITING
         state = COMPLETE if states == {COMPLETE} else state
         rate = sum(one.links_per_s or 0.0 for one in found) or None
-        return LiveSnapshot(
-            str(self.path),
-            True,
-            time.time(),
-            state,
-            done,
-            rate,
-            left / rate if rate else None,
-            tuple(found),
-            tuple(self._run(self.path / name) for name in _detailed(found)),
-            tuple(f"{one.name}: {failures[one.name]}" for one in found if one.state == FAILED),
-            self._log.last(),
-        )
+        what, progress = (str(self.path), True, time.time()), (state, done, rate)
+        runs = tuple(self._run(self.path / name) for name in _detailed(found))
+        failed = (one.name for one in found if one.state == FAILED)
+        warnings = tuple(f"{name}: {failures[name]}" for name in failed)
+        remaining, log = left / rate if rate else None, self._log.last()
+        return LiveSnapshot(*what, *progress, remaining, tuple(found), runs, warnings, log)
 
     def _saved(self, member: Member) -> int:
         """Return the number of updates in the checkpoint, which is read if it has changed."""
@@ -358,17 +338,14 @@ class _WatchedRun:
         self._warnings = [*found.cautions, *(worst.cautions if worst else ())]
 
 
-@dataclass
 class _WatchedTable:
     """A table, of which only new rows are read."""
 
-    path: Path
-    data: TableData = field(init=False)
-    _averages: dict[str, Estimate] = field(default_factory=dict)
-    _thinned: dict[str, _ShortSeries] = field(default_factory=dict)
+    data: TableData
 
-    def __post_init__(self) -> None:
-        self._tail = TableTail(self.path)
+    def __init__(self, path: Path) -> None:
+        self.path, self._tail = path, TableTail(path)
+        self._averages: dict[str, Estimate] = {}
 
     def read(self) -> None:
         """Read the new rows."""
@@ -376,14 +353,13 @@ class _WatchedTable:
 
     def average(self, cut: int) -> Estimate | None:
         """Average the columns after an update; return the average of the slowest one."""
-        averages = {
+        self._averages = {
             column.name: estimate(values[sweeps > cut])
             for column, sweeps, values in _series(self.data)
             if (sweeps > cut).any()
         }
-        self._averages = averages
-        known = [one for one in averages.values() if math.isfinite(one.tau_int)]
-        return max(known, key=lambda one: one.tau_int / one.samples, default=None)
+        finite = [one for one in self._averages.values() if math.isfinite(one.tau_int)]
+        return max(finite, key=lambda one: one.tau_int / one.samples, default=None)
 
     def histories(self, cut: int) -> list[LiveSeries]:
         """Return the histories of the columns."""
@@ -391,44 +367,27 @@ class _WatchedTable:
         columns = list(_series(self.data))
         main = next((c.name for c, *_ in columns if c.main), columns[0][0].name if columns else "")
         for column, sweeps, values in columns:
-            thinned = self._thinned.setdefault(column.name, _ShortSeries())
-            thinned.follow(sweeps, values)
-            found.append(
-                LiveSeries(
-                    self.path.name,
-                    column.name,
-                    column.average or column.short,
-                    column.short,
-                    column.label,
-                    column.unit,
-                    column.name == main,
-                    tuple(thinned.sweeps.tolist()),
-                    tuple(thinned.values.tolist()),
-                    thinned.length,
-                    values.size,
-                    float(values[-1]),
-                    self._averages.get(column.name),
-                )
-            )
+            words = column.average or column.short, column.short, column.label, column.unit
+            points = _points(sweeps, values)
+            shown = (*words, column.name == main, *points, values.size, float(values[-1]))
+            average = self._averages.get(column.name)
+            found.append(LiveSeries(self.path.name, column.name, *shown, average))
         return found
 
 
-class _ShortSeries:
-    """A series in at most `POINTS` points, each the mean of equally many measurements."""
+def _points(
+    sweeps: NDArray[np.int64], values: NDArray[np.float64]
+) -> tuple[tuple[int, ...], tuple[float, ...], int]:
+    """Return a series in at most `POINTS` points, each the mean of equally many measurements.
 
-    def __init__(self) -> None:
-        self.length = 1
-        self.sweeps: NDArray[np.int64] = np.empty(0, np.int64)
-        self.values: NDArray[np.float64] = np.empty(0)
-
-    def follow(self, sweeps: NDArray[np.int64], values: NDArray[np.float64]) -> None:
-        """Take the series up to now."""
-        while values.size // self.length > POINTS:
-            self.length *= 2
-        points = values.size // self.length
-        whole = points * self.length
-        self.sweeps = sweeps[self.length - 1 : whole : self.length]
-        self.values = values[:whole].reshape(points, self.length).mean(axis=1)
+    The last update and the mean of every point are returned, and the number of its measurements.
+    """
+    length = 1
+    while values.size // length > POINTS:
+        length *= 2
+    whole = values.size // length * length
+    means = values[:whole].reshape(-1, length).mean(axis=1)
+    return tuple(sweeps[length - 1 : whole : length].tolist()), tuple(means.tolist()), length
 
 
 Series = tuple[Column, NDArray[np.int64], NDArray[np.float64]]

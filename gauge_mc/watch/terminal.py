@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import textwrap
 import time
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 from rich.cells import cell_len, set_cell_size
@@ -16,11 +18,66 @@ from rich.live import Live
 from rich.text import Text
 
 from gauge_mc.quoting import printable
+from gauge_mc.run.directory import Run
 from gauge_mc.run.display import duration, energy_text, link_rate
-from gauge_mc.run.log import LogEntry
+from gauge_mc.run.lock import is_locked
+from gauge_mc.run.log import END, SESSION, LogEntry, LogTail
+from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.state import COMPLETE, FAILED, RUNNING, STOPPED, WAITING
-from gauge_mc.scans.report import MemberState
+from gauge_mc.scans.scan import Scan
 from gauge_mc.watch.snapshot import LiveSeries, LiveSnapshot, RunSnapshot, Watcher
+
+EARLIER = 10
+"""Number of entries of each log that are shown at first."""
+
+LOOK_SECONDS = 0.5
+"""Time in seconds between two looks at the logs."""
+
+KILLED = "The last session has no end in the log: it was killed, or its machine failed."
+"""Remark about a run that nobody works on and whose last session has not ended."""
+
+
+def followed(path: Path, seconds: float = LOOK_SECONDS) -> Iterator[str]:
+    """Yield the entries of the log of a run or a scan in lines, until nobody works on it.
+
+    The logs of the runs of a scan are followed as well, and their lines begin with their names.
+
+    Parameters
+    ----------
+    path : Path
+        Directory of the run or the scan.
+    seconds : float
+        Time between two looks at the logs.
+    """
+    is_scan = Scan(path, Parameters()).exists()
+    logs: dict[Path, LogTail] = {}
+    last: dict[Path, LogEntry] = {}
+    while True:
+        at_work = _at_work(path, is_scan)  # before the logs are read, so that none is missed
+        found: list[tuple[str, str]] = []
+        for folder in (path, *(sorted(path.glob("*/")) if is_scan else ())):
+            new: deque[LogEntry] = deque(maxlen=None if folder in logs else EARLIER)
+            new.extend(logs.setdefault(folder, LogTail(folder)).new())
+            name = "" if folder == path else f"{folder.name}: "
+            found += [(one.time, f"{name}{one}") for one in new]
+            last.update((folder, one) for one in new if one.event in (SESSION, END))
+        yield from (line for _, line in sorted(found, key=lambda pair: pair[0]))
+        if not at_work:
+            break
+        time.sleep(seconds)
+    if path in last and last[path].event == SESSION:
+        yield KILLED
+
+
+def _at_work(path: Path, is_scan: bool) -> bool:
+    """Return whether a process generates, measures, or carries out the scan or one of its runs."""
+    folders = (path, *path.glob("*/")) if is_scan else (path,)
+    return any(
+        is_locked(lock)
+        for folder in folders
+        for lock in (Run(folder).lock, *folder.glob(".*.csv.lock"))
+    )
+
 
 SECONDS = 1.0
 """Minimum time in seconds between two snapshots."""
@@ -98,7 +155,9 @@ class _Page:
     def lines(self, snapshot: LiveSnapshot, room: float) -> Iterator[RenderableType]:
         """Yield the lines, of which as many histories are left out as there is no room for."""
         own = [*self._head(snapshot), *self._cautions(snapshot)]
-        log = [self._line(_brief(one), "dim") for one in snapshot.log[-LOG_SHOWN:]]
+        last = snapshot.log[-LOG_SHOWN:]
+        entries = [replace(one, time=one.time[5:19].replace("T", " ")) for one in last]
+        log = [self._line(str(one), "dim") for one in entries]
         log = [self._line("log", "bold"), *log] if log else []
         room -= len(own) + len(log)
         middle: list[Text] = []
@@ -112,15 +171,15 @@ class _Page:
         if snapshot.is_scan:
             yield self._title(snapshot)
             yield self._progress("", snapshot.done, "", snapshot.remaining_seconds)
-            counts = {state: 0 for state in (COMPLETE, RUNNING, FAILED, STOPPED, WAITING)}
-            for member in snapshot.members:
-                counts[member.state] += 1
-            words = ", ".join(f"{number} {state}" for state, number in counts.items() if number)
+            counts = Counter(member.state for member in snapshot.members)
+            states = (COMPLETE, RUNNING, FAILED, STOPPED, WAITING)
+            words = ", ".join(f"{counts[state]} {state}" for state in states if counts[state])
             speed = f"; {link_rate(snapshot.links_per_s)}" if snapshot.links_per_s else ""
             yield self._line(f"runs: {words}{speed}")
             working = [one for one in snapshot.members if one.state == RUNNING]
             for one in working[:MEMBERS_SHOWN]:
-                yield self._member(one)
+                pace = f"  {link_rate(one.links_per_s)}" if one.links_per_s else "  starting"
+                yield self._line(f"  {one.point}  {one.sweep}/{one.sweeps} updates{pace}")
             if len(working) > MEMBERS_SHOWN:
                 yield self._line(f"and {len(working) - MEMBERS_SHOWN} more at work", "dim")
             return
@@ -178,13 +237,12 @@ class _Page:
         shown = [one for one in run.histories if one.main or not brief]
         lines = [self._line(run.name, "bold")] if brief and shown else []
         most = max(room - len(lines) - 1, LEAST_HISTORIES)
+        rest: list[Text] = []
         if len(shown) > most:
             ranked = sorted(shown, key=lambda one: not one.main)[: int(most)]
             left = len(shown) - len(ranked)
             shown = [one for one in shown if one in ranked]
             rest = [self._line(f"and {left} more series, which a higher window shows", "dim")]
-        else:
-            rest = []
         if not shown and run.state != WAITING and not brief:
             return [self._line("nothing measured yet", "dim")]
         return [*lines, *self._sparklines(shown), *rest]
@@ -205,11 +263,6 @@ class _Page:
             line.append(sparkline(one.values, left, self.heights), "cyan")
             lines.append(line)
         return lines
-
-    def _member(self, one: MemberState) -> Text:
-        """Return the line of a run of a scan at work."""
-        speed = f"  {link_rate(one.links_per_s)}" if one.links_per_s else "  starting"
-        return self._line(f"  {one.point}  {one.sweep}/{one.sweeps} updates{speed}")
 
     def _progress(self, phase: str, done: float, count: str, remaining: float | None) -> Text:
         """Return a bar with what is done and the time to the end."""
@@ -247,12 +300,6 @@ class _Page:
 
     def _line(self, words: str, style: str = "") -> Text:
         return Text(_fitted(printable(words), self.width).rstrip(), style)
-
-
-def _brief(entry: LogEntry) -> str:
-    """Return an entry of a log with a shorter time."""
-    moment = entry.time[5:19].replace("T", " ")
-    return str(replace(entry, time=moment))
 
 
 def _fitted(words: str, width: int) -> str:

@@ -21,8 +21,7 @@ import numpy as np
 from gauge_mc import generate
 from gauge_mc.algorithms import Tuning, parse
 from gauge_mc.analysis.timeseries import Estimate, estimate
-from gauge_mc.benchmarks.energy import energy_of
-from gauge_mc.benchmarks.timing import seconds_of
+from gauge_mc.benchmarks.timing import energy_of, seconds_of
 from gauge_mc.domain.device_group import open_device_group
 from gauge_mc.files.table import read_table
 from gauge_mc.run.chain import Chain

@@ -3,7 +3,8 @@
 ``python -m runs.hmc.reweighting ROWS`` prints averages, errors and pulls of every file that is in
 the folder ROWS; ``python -m runs.hmc.reweighting ROWS --case CASE [--ratio] [--trajectories N]
 [--chains N]`` first writes CASE.csv or CASE_ratio.csv there: the averages of the links after every
-trajectory and exp(-Delta H). The cases are those of `tests.reference.reweighting`.
+trajectory and exp(-Delta H). The cases are those of
+`tests.extensions.quarks.reference.reweighting`.
 """
 
 import argparse
@@ -14,8 +15,8 @@ import numpy as np
 
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.devices.cpu.device import CpuDevice
-from tests.reference.reweighting import AVERAGES, CASES, exact_averages, table_of
-from tests.updates.monomials.test_reweighting import chain
+from tests.extensions.quarks.dynamical.test_reweighting import chain
+from tests.extensions.quarks.reference.reweighting import AVERAGES, CASES, exact_averages, table_of
 
 GROUP = "su3"
 

@@ -23,12 +23,12 @@ from gauge_mc import heatbath, open_device_group
 from gauge_mc.algorithms import Algorithm, Tuning, parse
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.energy import EnergyMeter
+from gauge_mc.extensions.quarks.dynamical.flavours import DynamicalQuarks
 from gauge_mc.files.table import Value
-from gauge_mc.quantities.plaquette.observables.plaquette import plaquette
+from gauge_mc.quantities.plaquette import plaquette
 from gauge_mc.run.cards import named_values
 from gauge_mc.run.chain import Chain
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.updates.quarks import DynamicalQuarks
 
 JOULES_PER_KWH = 3.6e6
 

@@ -14,13 +14,12 @@ import time
 from links import add_options, links_of
 
 from gauge_mc import Wilson, measure
-from gauge_mc.numbers import listed, number, whole_number
-from gauge_mc.quarks.modes.reduced_modes import reduced_modes
-from gauge_mc.quarks.operators import DiracOperator
-from gauge_mc.quarks.solvers import SolverParameters, solve
-from gauge_mc.quarks.sources import parse_source
-from gauge_mc.quarks.vectors.spinors import SPINS, SpinorField
-from gauge_mc.quarks.vectors.storage import STORAGES
+from gauge_mc.extensions.quarks.modes.mode_files import reduced_modes
+from gauge_mc.extensions.quarks.operators import DiracOperator
+from gauge_mc.extensions.quarks.solvers import SolverParameters, solve
+from gauge_mc.extensions.quarks.sources import parse_source
+from gauge_mc.extensions.quarks.vectors.spinors import SPINS, STORAGES, SpinorField
+from gauge_mc.quoting import listed, number, whole_number
 
 
 def row(operator: DiracOperator, source: SpinorField, modes: int, request: SolverParameters) -> str:

@@ -28,10 +28,9 @@ from numpy.typing import NDArray
 
 from gauge_mc import Wilson, measure
 from gauge_mc.errors import GaugeError
-from gauge_mc.numbers import listed, number
-from gauge_mc.quarks.matrices.preconditioned import System
-from gauge_mc.quarks.operators import DiracOperator
-from gauge_mc.quarks.solvers import (
+from gauge_mc.extensions.quarks.matrices.preconditioned import System
+from gauge_mc.extensions.quarks.operators import DiracOperator
+from gauge_mc.extensions.quarks.solvers import (
     DEFECT,
     METHODS,
     SOLVERS,
@@ -40,8 +39,9 @@ from gauge_mc.quarks.solvers import (
     SolverProgress,
     StagnationError,
 )
-from gauge_mc.quarks.sources import parse_source
-from gauge_mc.quarks.vectors.spinors import SPINS, SpinorField
+from gauge_mc.extensions.quarks.sources import parse_source
+from gauge_mc.extensions.quarks.vectors.spinors import SPINS, SpinorField
+from gauge_mc.quoting import listed, number
 
 EXACT = 1e-14
 """Tolerance of the solution with which components are compared."""

@@ -50,46 +50,59 @@ LOOPED = (
     "--measure wilson-loops:1:r-max=2:t-max=4 --quiet --output looped",
 )
 
-TRACED = (
-    "generate --lattice 4x4x4x4 --thermalize 2 --configs 24 --separation 1 --format none --quiet "
-    "--beta 1000 --measure condensate:1:kappa=0.05:noise=gaussian:sources="
-)
-
-PAPER = """
-paper = "none"
-title = "plaquette"
-where = "here"
-read = "here"
-
-[ensembles.one]
-group = "su2"
-beta = 1.0
-lattice = "4x4x4x4"
-thermalize = 10
-configs = 100
-separation = 1
-measure = "plaquette"
-format = "none"
-
-[[entries]]
-name = "plaquette"
-ensemble = "one"
-average = "plaquette"
-published = 0.2432
-error = 0.01
-"""
 
 TEMPERED = (
     "scan --output scan --lattice 4x4x4x4 --configs 1 --separation 1 --thermalize 0 --quiet "
     "--beta 2.2,2.4 --tempering"
 )
 
+DETERMINE = "determine t0 --lattice 6x6x6x6 --beta 2.2 --target 0.05 --quiet"
+
 SCENARIOS = [
     Scenario(
+        "r0 --error 1%",
+        "determine",
+        "as in gauge-mc determine r0 --error 1%",
+        f"{DETERMINE} --error 90%",
+    ),
+    Scenario(
+        "{} needs --error, --time or both, as in --error 1% --time 10m.",
+        DETERMINE,
+        "as in --error 1% --time 10m.",
+        f"{DETERMINE} --error 90% --time 10m",
+    ),
+    Scenario(
+        "--error is '{}'; give one such as 0.5% or 0.005.",
+        f"{DETERMINE} --error 200%",
+        "give one such as 0.5% or 0.005",
+        f"{DETERMINE} --error 0.9",
+    ),
+    Scenario(
+        "No length of {} is known; name a --beta near {}.",
+        "determine beta-c --nt 2 --error 90% --quiet",
+        "name a --beta near beta-c",
+        "determine beta-c --nt 2 --error 90% --quiet --beta 1.87 --lattice 4x4x4x2,6x6x6x2",
+    ),
+    Scenario(
         "{} with --all.",
-        "fit potential looped --t-min 1 --t-max 2",
-        "1 further table with --all.",
-        "fit potential looped --t-min 1 --t-max 2 --all",
+        "fit potential looped",
+        "3 further tables with --all.",
+        "fit potential looped --all",
+        before=LOOPED,
+    ),
+    Scenario(
+        "Too few distances are from R = {} to {}: a fit needs {}; choose a wider window with "
+        "--r-min and --r-max.",
+        "fit potential looped --r-min 3",
+        "choose a wider window with --r-min",
+        "fit potential looped --r-min 1",
+        before=LOOPED,
+    ),
+    Scenario(
+        " ({} more with --all)",
+        "fit potential looped",
+        "more with --all)",
+        "fit potential looped --all",
         before=LOOPED,
     ),
     Scenario(
@@ -220,12 +233,6 @@ SCENARIOS = [
         before=("measure plaquette run --output x.csv --quiet",),
     ),
     Scenario(
-        "--dry-run is for configurations that are kept; leave out --at.",
-        "measure mesons run --kappa 0.1 --dry-run --at 6",
-        "leave out --at",
-        "measure mesons run --kappa 0.1 --dry-run",
-    ),
-    Scenario(
         "--keep is {}; choose at least 2, which keeps every other one.",
         "thin run --keep 1",
         "choose at least 2",
@@ -262,13 +269,6 @@ SCENARIOS = [
         f"{SCAN} --beta 2.2 --tempering",
         "leave out --tempering",
         f"{SCAN} --beta 2.2",
-    ),
-    Scenario(
-        "--dry-run cannot be combined with {}; leave out one of them.",
-        "paper mine.toml --dry-run --kept",
-        "leave out one of them",
-        "paper mine.toml --dry-run --backend cpu --threads 1",
-        write=("mine.toml", PAPER),
     ),
     Scenario(
         "--dry-run cannot be combined with --collect; leave out one of them.",
@@ -337,7 +337,7 @@ SCENARIOS = [
         before=(f"{RUN} hmc {HMC}",),
     ),
     Scenario(
-        "{} is not empty and has no run.toml; choose another --output.",
+        "{} is not empty and has no {}; choose another --output.",
         f"{RUN} run/configs",
         "choose another --output",
         f"{RUN} other",
@@ -372,50 +372,8 @@ SCENARIOS = [
     ),
 ]
 
-THERMAL = (
-    "scan --lattice 4x4x4x2 --thermalize 2 --configs 20 --separation 1 --format none --quiet "
-    "--algorithm hmc --precision double --steps 4 --output s"
-)
-QUARKS = f"{THERMAL} --beta 1.6 --quarks wilson:kappa=0.05,0.06"
-BOTH = f"{THERMAL} --beta 1.6,1.7 --quarks wilson:kappa=0.05,0.06"
 
 SCENARIOS += [
-    Scenario(
-        "The runs in {} have different dynamical quarks, between which nothing can be reweighted; "
-        "find peaks over their numbers with gauge-mc fit crossover {}.",
-        "fit transition s",
-        "gauge-mc fit crossover s",
-        before=(QUARKS,),
-    ),
-    Scenario(
-        "The quarks of all runs are the same, so that all measurements of the Polyakov loop count "
-        "at every β with gauge-mc fit transition {}.",
-        "fit crossover s",
-        "gauge-mc fit transition s",
-        before=(f"{THERMAL} --beta 1.6,1.7",),
-    ),
-    Scenario(
-        "The runs in {} differ in {}; say with --over {} which of them is varied along a curve.",
-        "fit crossover s",
-        "--over beta",
-        "fit crossover s --over beta",
-        before=(BOTH,),
-    ),
-    Scenario(
-        "--over is {}, but the runs in {} differ in {}; give {}.",
-        "fit crossover s --over lambda",
-        "give beta or kappa",
-        "fit crossover s --over kappa",
-        before=(BOTH,),
-    ),
-    Scenario(
-        "--refine adds values of β, of which {} has one for each of its quarks; add values to "
-        "--quarks, or several to --beta.",
-        "scan --output s --refine",
-        "add values to --quarks",
-        "scan --output s --quarks wilson:kappa=0.07 --quiet",
-        before=(QUARKS,),
-    ),
     Scenario(
         "RUN --at 250,300:400:10",
         "regenerate run",
@@ -423,12 +381,6 @@ SCENARIOS += [
         "regenerate run --at 6 --output made",
     ),
     Scenario("RUN --keep 2", "thin", "gauge-mc thin RUN --keep 2", "thin run --keep 2"),
-    Scenario(
-        "RUN FOLDER --author 'Family, Given'",
-        "publish run",
-        "gauge-mc publish RUN FOLDER --author 'Family, Given'",
-        "publish run data --author 'Family, Given'",
-    ),
     Scenario(
         "A Parquet file has one table; choose {} by --table.",
         "export run tables.parquet",
@@ -576,49 +528,6 @@ SCENARIOS += [
         ),
     ),
     Scenario(
-        "--t-max is {}; a fit from t = {} on needs at least {}.",
-        "fit mesons tables --t-min 3 --t-max 3",
-        "needs at least",
-        "fit mesons tables --t-min 3 --t-max 8",
-    ),
-    Scenario(
-        "--t-min is {}; choose a time from 1 on.",
-        "fit mesons tables --t-min 0",
-        "choose a time from 1 on",
-        "fit mesons tables --t-min 1",
-    ),
-    Scenario(
-        "With one source the noise cannot be told from the fluctuations of the links, and the "
-        "disconnected susceptibility is not known; measure with more --sources.",
-        "fit condensate traced",
-        "measure with more --sources",
-        f"{TRACED}2 --output more",
-        before=(f"{TRACED}1 --output traced",),
-        then="fit condensate more",
-    ),
-    Scenario(
-        "Most of the error of the condensate is noise of the sources: measure with more --sources, "
-        "or divide them by more with --dilute.",
-        "fit condensate traced",
-        "or divide them by more with --dilute",
-        f"{TRACED}2:dilute=spin;colour --output more",
-        before=(f"{TRACED}2 --output traced",),
-        then="fit condensate more",
-    ),
-    Scenario(
-        "--dilute is {}, but sources are not divided by {}; give {}, or several with commas "
-        "between them, or {}.",
-        "measure condensate run --kappa 0.1 --sources 1 --dilute chiral",
-        "give spin, colour, even-odd or time",
-        "measure condensate run --kappa 0.1 --sources 1 --dilute spin",
-    ),
-    Scenario(
-        "--dilute is {}; leave out {}, or all others.",
-        "measure condensate run --kappa 0.1 --sources 1 --dilute none,spin",
-        "leave out none, or all others",
-        "measure condensate run --kappa 0.1 --sources 1 --dilute spin",
-    ),
-    Scenario(
         "--least is {}; choose it between 1 and {}.",
         "fit anisotropy tables --least 1000",
         "choose it between 1 and",
@@ -655,12 +564,6 @@ SCENARIOS += [
         ),
     ),
     Scenario(
-        "--operator is for --quarks; add it, or leave out --operator.",
-        ("bench --lattice 4x4x4x4 --seconds 0.05 --backend cpu --threads 1 --operator wilson"),
-        "leave out --operator",
-        "bench --lattice 4x4x4x4 --seconds 0.05 --backend cpu --threads 1",
-    ),
-    Scenario(
         "--seconds must lie between {} and {}, not {}.",
         "bench --lattice 4x4x4x4 --backend cpu --threads 1 --seconds -1",
         "must lie",
@@ -676,10 +579,7 @@ SCENARIOS += [
         ),
     ),
     Scenario(
-        (
-            "--action and its options are for the times of updates; leave them out, or leave "
-            "out --observables, --quarks, --chiral and --end-to-end."
-        ),
+        ("--action and its options are for the times of updates; leave them out, or leave out {}."),
         (
             "bench --lattice 4x4x4x4 --seconds 0.05 --backend cpu --threads 1 --action "
             "iwasaki --observables plaquette"
@@ -713,9 +613,15 @@ SCENARIOS += [
         "bench --lattice 4x4x4x4 --seconds 0.05 --backend cpu --threads 1",
     ),
     Scenario(
+        "--over compares rates, which --end-to-end and others do not have; leave it out.",
+        "bench --lattice 4x4x4x4 --seconds 0.05 --backend cpu --end-to-end --over threads=1",
+        "leave it out",
+        "bench --lattice 4x4x4x4 --seconds 0.05 --backend cpu plaquette",
+    ),
+    Scenario(
         "Names are for the times of updates and of --observables; leave out {}, or leave them out.",
-        "bench --lattice 4x4x4x4 --seconds 0.05 --backend cpu --quarks plaquette",
-        "leave out --quarks",
+        "bench --lattice 4x4x4x4 --seconds 0.05 --backend cpu --end-to-end plaquette",
+        "leave out --end-to-end",
         "bench --lattice 4x4x4x4 --seconds 0.05 --backend cpu plaquette",
     ),
     Scenario(
@@ -743,12 +649,6 @@ SCENARIOS += [
         "bench --lattice 4x4x4x4 --seconds 0.05 --backend cpu plaquette --over threads=1,2",
     ),
     Scenario(
-        "--over compares rates, which --chiral and --end-to-end do not have; leave it out.",
-        "bench --lattice 4x4x4x4 --seconds 0.05 --backend cpu --end-to-end --over threads=1",
-        "leave it out",
-        "bench --lattice 4x4x4x4 --seconds 0.05 --backend cpu plaquette",
-    ),
-    Scenario(
         "--weak and --plot are for --over; add it, or leave them out.",
         "bench --lattice 4x4x4x4 --seconds 0.05 --backend cpu plaquette --weak",
         "leave them out",
@@ -771,15 +671,6 @@ SCENARIOS += [
         ("bench --lattice 4x4x4x4 --seconds 0.05 --backend cpu --threads 1 --compare run/run.toml"),
         "write one with --save",
         "bench --lattice 4x4x4x4 --seconds 0.05 --backend cpu --threads 1 --save b.json",
-    ),
-    Scenario(
-        (
-            "--basis is for propagators; give it alone or with --from-basis, and --to and "
-            "--precision for configurations."
-        ),
-        "convert run/configs/0000005.lime x.nersc --to nersc --basis dirac",
-        "--to and --precision for configurations",
-        "convert run/configs/0000005.lime x.nersc --to nersc",
     ),
     Scenario(
         (
@@ -817,13 +708,7 @@ SCENARIOS += [
         "convert run/configs/0000005.lime x.nersc --to nersc",
     ),
     Scenario(
-        "--kept generates nothing; leave out --budget and --output.",
-        "paper guagnelli_r0 --kept --budget 1min",
-        "leave out --budget and --output",
-        "paper guagnelli_r0 --kept",
-    ),
-    Scenario(
-        "--refine adds runs, and --collect carries out none; leave out one.",
+        "{} adds runs, and --collect carries out none; leave out one.",
         (
             "scan --output scan --lattice 4x4x4x4 --configs 1 --separation 1 --thermalize 0 "
             "--quiet --beta 2.2 --refine --collect"
@@ -873,6 +758,12 @@ SCENARIOS += [
         f"{SCAN} --beta 2.2 --submit pbs --submit-option time=12:00:00 --dry-run",
     ),
     Scenario(
+        "--submit-option: {} decides what the jobs execute, as the script does; leave it out.",
+        f"{SCAN} --beta 2.2 --submit htcondor --submit-option time=1 --submit-option executable=x",
+        "leave it out",
+        f"{SCAN} --beta 2.2 --submit htcondor --submit-option time=1 --dry-run",
+    ),
+    Scenario(
         "The time limit of the jobs is missing; give it, for instance by --submit-option "
         "time=12:00:00.",
         f"{SCAN} --beta 2.2 --submit lsf",
@@ -910,22 +801,6 @@ SCENARIOS += [
         "bench --lattice 4x4x4x4 --seconds 0.05 --backend cpu --threads 0",
         "give a whole number",
         "bench --lattice 4x4x4x4 --seconds 0.05 --backend cpu --threads 1",
-    ),
-    Scenario(
-        "--regenerate is {}; choose a number of configurations.",
-        "verify pub --regenerate -1",
-        "choose a number",
-        "verify pub --regenerate 1",
-        before=("publish run pub --author 'Doe, Jane'",),
-    ),
-    Scenario(
-        (
-            "Quarks of {} have a hopping parameter instead of a mass: give it with --kappa, "
-            "without --quark."
-        ),
-        "measure mesons run --quark wilson:kappa=0.1",
-        "give it with --kappa",
-        "measure mesons run --kappa 0.1 --source point:0,0,0,0",
     ),
     Scenario(
         (
@@ -1045,12 +920,6 @@ SCENARIOS += [
         "measure wilson-loops run --r-max 2 --t-max 2 --iterations 0,2",
     ),
     Scenario(
-        "--source is '{}'; write {}:{} with numbers.",
-        "measure mesons run --kappa 0.1 --source point:a",
-        "write point",
-        "measure mesons run --kappa 0.1 --source point:0,0,0,0",
-    ),
-    Scenario(
         (
             "--{} is for one --smear without parameters; give the parameters with the "
             "smearing, as in --smear {}:{}=VALUE."
@@ -1070,15 +939,6 @@ SCENARIOS += [
         "measure wilson-loops run --r-max 2 --t-max 2 --temporal foo",
         "there are no temporal links",
         "measure wilson-loops run --r-max 2 --t-max 2 --temporal hyp2",
-    ),
-    Scenario(
-        (
-            "--kappa is {}, which is beyond its critical value at every coupling, also with a"
-            " twisted mass; choose one below {}."
-        ),
-        "measure mesons run --kappa 0.3",
-        "choose one below",
-        "measure mesons run --kappa 0.1 --source point:0,0,0,0",
     ),
     Scenario(
         "--size is '{}'; give width and height in inches, as in 6.3x4.",
@@ -1162,7 +1022,7 @@ SCENARIOS += [
         ),
     ),
     Scenario(
-        "{} is not empty and has no scan.toml; choose another --output.",
+        "{} is not empty and has no {}; choose another --output.",
         (
             "scan --output run --lattice 4x4x4x4 --configs 1 --separation 1 --thermalize 0 "
             "--quiet --beta 2.2"
@@ -1251,169 +1111,6 @@ SCENARIOS += [
         ),
     ),
     Scenario(
-        "--quarks needs kappa, the hopping parameter; add kappa=NUMBER.",
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks wilson"
-        ),
-        "add kappa=NUMBER",
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks wilson:kappa=0.1 --steps 4"
-        ),
-    ),
-    Scenario(
-        "--quarks {} needs m, the mass of the quarks; add m=NUMBER.",
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks domain-wall:LS=2"
-        ),
-        "add m=NUMBER",
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks domain-wall:LS=2:m=0.5 --steps 4"
-        ),
-    ),
-    Scenario(
-        (
-            "--heavier is {}, but one of its masses is not heavier than the one before; give {}, "
-            "the lightest mass first."
-        ),
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks wilson:kappa=0.1:heavier=kappa=0.12"
-        ),
-        "give smaller kappa",
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks wilson:kappa=0.1:heavier=kappa=0.08 --steps 4"
-        ),
-    ),
-    Scenario(
-        (
-            "--quarks asks for level {}, but the last one is {}; add it to --levels, whose "
-            "first one is 0."
-        ),
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks wilson:kappa=0.1:level=2"
-        ),
-        "add it to --levels",
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks wilson:kappa=0.1:level=1 --levels omf2:4,omf2:3"
-        ),
-    ),
-    Scenario(
-        (
-            "--range is for one flavour, but --quarks asks for two; leave it out, or choose "
-            "flavours=1."
-        ),
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks wilson:kappa=0.1:range=0.01,6"
-        ),
-        "leave it out",
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks wilson:kappa=0.1 --steps 4"
-        ),
-    ),
-    Scenario(
-        "--range is {}; give the smallest and the largest eigenvalue.",
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks wilson:kappa=0.1:flavours=1:range=6,0.01"
-        ),
-        "give the smallest",
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks wilson:kappa=0.1:flavours=1:range=0.01,6 --steps 4"
-        ),
-    ),
-    Scenario(
-        (
-            "--history with a --force-tolerance of {} makes trajectories irreversible; give "
-            "{} or less."
-        ),
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks wilson:kappa=0.1:history=3:force_tolerance=1e-3"
-        ),
-        "give",
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks wilson:kappa=0.1:history=3:force_tolerance=1e-10 --steps"
-            " 4"
-        ),
-    ),
-    Scenario(
-        (
-            "--level has {}, and the number of masses of --quarks is {}; give one level, or one "
-            "for each mass."
-        ),
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks wilson:kappa=0.1:level=0,0,0"
-        ),
-        "give one level",
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks wilson:kappa=0.1:level=0 --steps 4"
-        ),
-    ),
-    Scenario(
-        (
-            "--{} is for two flavours, but --quarks asks for one; leave it out, or choose "
-            "flavours=2."
-        ),
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks "
-            "wilson:kappa=0.1:flavours=1:range=0.01,6:heavier=kappa=0.08"
-        ),
-        "leave it out",
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks wilson:kappa=0.1:flavours=1:range=0.01,6 --steps 4"
-        ),
-    ),
-    Scenario(
-        (
-            "Links in {} precision are too inexact for trajectories with quarks; choose "
-            "--precision {}."
-        ),
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision single --thermalize 1 --configs 1 "
-            "--separation 1 --quarks wilson:kappa=0.1 --steps 4"
-        ),
-        "choose --precision",
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks wilson:kappa=0.1 --steps 4"
-        ),
-    ),
-    Scenario(
         (
             "{} has {} trajectory after update {}; at least two are needed, so continue the"
             " run with more --configs."
@@ -1427,27 +1124,6 @@ SCENARIOS += [
                 "--output hmc --algorithm hmc --precision double"
             ),
         ),
-    ),
-    Scenario(
-        "--budget, --kept, --dry-run and --output need a paper; name one.",
-        "paper --kept",
-        "name one",
-        "paper mine.toml --quiet --backend cpu --threads 1",
-        write=("mine.toml", PAPER),
-    ),
-    Scenario(
-        "--budget is '{}'; give a time such as 30min, 2h or 0:30:00.",
-        "paper mine.toml --budget soon",
-        "give a time such as",
-        "paper mine.toml --budget 30min --quiet --backend cpu --threads 1",
-        write=("mine.toml", PAPER),
-    ),
-    Scenario(
-        "The card {} has no kept results here; leave out --kept to carry it out.",
-        "paper mine.toml --kept",
-        "leave out --kept",
-        "paper mine.toml --quiet --backend cpu --threads 1",
-        write=("mine.toml", PAPER),
     ),
     Scenario(
         "--submit-option: time={} is not of the form HH:MM:SS or D-HH:MM:SS.",
@@ -1480,21 +1156,6 @@ SCENARIOS += [
         "measure flow run --to 1",
     ),
     Scenario(
-        "--smear is for sources that are smeared; choose one.",
-        "measure mesons run --kappa 0.1 --source point:0,0,0,0 --smear ape:0.5x2",
-        "choose one",
-        "measure mesons run --kappa 0.1 --source gauss:1,5 --smear ape:0.5x2",
-    ),
-    Scenario(
-        (
-            "Smeared sources need quarks that are periodic in space; choose another "
-            "--boundary or another --source."
-        ),
-        "measure mesons run --kappa 0.1 --source gauss:1,5 --boundary 1,0,0,0",
-        "choose another --boundary",
-        "measure mesons run --kappa 0.1 --source point:0,0,0,0 --boundary 1,0,0,0",
-    ),
-    Scenario(
         "--beta is {}; choose a positive coupling.",
         "measure wilson-loops run --r-max 2 --t-max 2 --multihit --beta -1",
         "choose a positive coupling",
@@ -1505,72 +1166,6 @@ SCENARIOS += [
         "measure wilson-loops run --r-max 2 --t-max 2 --beta 2.5",
         "give one of them too",
         "measure wilson-loops run --r-max 2 --t-max 2 --multihit --beta 2.5",
-    ),
-    Scenario(
-        "--mu-delta is {}, but 2 kappa mu_delta must be below 1; choose a smaller one.",
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks kappa=0.1:mu_sigma=0.1:mu_delta=10"
-        ),
-        "choose a smaller one",
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks kappa=0.1:mu_sigma=0.1:mu_delta=0.05 --steps 4"
-        ),
-    ),
-    Scenario(
-        (
-            "A doublet with mu_sigma is two flavours, but --quarks asks for one; leave out "
-            "flavours, or mu_sigma and mu_delta."
-        ),
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks kappa=0.1:mu_sigma=0.1:mu_delta=0.05:flavours=1"
-        ),
-        "leave out flavours",
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks kappa=0.1:mu_sigma=0.1:mu_delta=0.05 --steps 4"
-        ),
-    ),
-    Scenario(
-        (
-            "--mu-delta splits the masses of a doublet, which also needs the twisted mass "
-            "mu_sigma; for Wilson quarks of two masses give two tables with flavours=1."
-        ),
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks kappa=0.1:mu_delta=0.05"
-        ),
-        "needs the twisted mass",
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks kappa=0.1:mu_sigma=0.1:mu_delta=0.05 --steps 4"
-        ),
-    ),
-    Scenario(
-        (
-            "--{} is for two flavours of one mass, but --quarks asks for a rational function,"
-            " whose solutions conjugate gradients find all at once from 0; leave it out."
-        ),
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks "
-            "wilson:kappa=0.1:flavours=1:range=0.01,6:history=3:force_tolerance=1e-11"
-        ),
-        "leave it out",
-        (
-            "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
-            "--output other --algorithm hmc --precision double --thermalize 1 --configs 1 "
-            "--separation 1 --quarks wilson:kappa=0.1:flavours=1:range=0.01,6 --steps 4"
-        ),
     ),
     Scenario(
         (
@@ -1701,20 +1296,6 @@ SCENARIOS += [
     ),
     Scenario(
         (
-            "The run {} exchanges couplings with other runs, so that it cannot be made again "
-            "from a folder of its own; copy its tables with gauge-mc export {} tables.h5."
-        ),
-        "publish scan/b2.2_4x4x4x4_chain1 pub --author 'Doe, Jane'",
-        "gauge-mc export scan/b2.2_4x4x4x4_chain1 tables.h5",
-        before=(
-            (
-                "scan --output scan --lattice 4x4x4x4 --configs 1 --separation 1 --thermalize 0 "
-                "--quiet --beta 2.2,2.4 --tempering"
-            ),
-        ),
-    ),
-    Scenario(
-        (
             "The run {} exchanges couplings with other runs, so that its configurations "
             "cannot be made again by itself; repeat the scan with another --output."
         ),
@@ -1782,9 +1363,20 @@ SCENARIOS += [
         (
             "{} and {} both have the number {} (the sequence number in the header, or else "
             "the last number in the name), which must identify a configuration; say with "
-            "--number where it is in the names, or measure on them separately, with another "
-            "--output."
+            "--number where it is in the names"
         ),
+        "measure plaquette run/configs/0000005.lime other/configs/0000005.lime",
+        "say with --number where it is in the names",
+        "measure plaquette other/configs/0000005.lime --output x.csv",
+        before=(
+            (
+                "generate --lattice 4x4x4x6 --thermalize 2 --configs 3 --separation 3 --quiet "
+                "--output other --seed 7"
+            ),
+        ),
+    ),
+    Scenario(
+        "{}, or measure on them separately, with another --output.",
         "measure plaquette run/configs/0000005.lime other/configs/0000005.lime",
         "measure on them separately, with another --output",
         "measure plaquette other/configs/0000005.lime --output x.csv",
@@ -1831,8 +1423,7 @@ SCENARIOS += [
     Scenario(
         (
             "--number '{}' finds {} in the names of both {} and {}, but the number must identify a "
-            "configuration; choose another part of the names, or measure on them separately, with "
-            "another --output."
+            "configuration; choose another part of the names"
         ),
         "measure plaquette run/configs --number '(0)'",
         "choose another part of the names",
@@ -1874,26 +1465,21 @@ SCENARIOS += [
     ),
 ]
 
-TIME_LIMIT = (
-    "Making {} takes {} updates, {}, and {} are allowed; give more time with --time-limit {}:00:00."
-)
 
 ELSEWHERE = {
-    "; it writes, for which gauge-mc mcp needs --write": "tests/cli/test_mcp.py calls both",
-    (
-        "# Makes this ensemble in the folder {}/, with what was measured, fitted and drawn,\n"
-        "# and compares it with the files of this folder: snakemake --cores all\n"
-        "# It needs gauge-mc {} on the kind of device that run.toml names.\n\nrule all:\n"
-        "    input:\n{}"
-    ): "tests/publication/test_workflow.py carries it out",
-    "{} | (cd {} && sha256sum -c --quiet)": "a line of that workflow",
+    "The most probable fit is poor (p = {}); name a window with --r-min, or measure along more "
+    "directions.": "for loops whose V(R) has none of the forms; see the tests of the potential",
+    "{} was stopped by {} before it could choose a lattice; repeat the command, or name one with "
+    "--lattice.": "the repeated command is the same; a signal in tests/test_determinations.py",
+    "No pilot run tells the lattice{}; name one with --lattice.": (
+        "tests/test_determinations.py, as only lattices of 32⁴ are too small; --lattice needs none"
+    ),
+    "gauge-mc determine is one process; start it without mpirun or srun.": "other launchers",
     "squeue --jobs": "a command of Slurm",
     "The path of the scan has characters that a script cannot have; choose another --output.": (
         "tests/scans/test_batch_systems.py has such a path"
     ),
-    TIME_LIMIT: "tests/publication carries it out, with a run that takes long enough",
     "gauge-mc {}": "a version",
-    "gauge-mc {}: {}": "a version",
     "Made by gauge-mc {}, {}": "a version",
     "GPU {}, {}, has compute capability {}.{}, but kernels are written for {}.{} (Volta, 2017) and "
     "later: use the CPU, or choose another GPU with --devices.": (
@@ -1907,8 +1493,16 @@ ELSEWHERE = {
     "{} {} asks for level {}, but the last one is {}; add it to --levels, whose first one is 0.": (
         "tests/updates/test_run_monomials.py carries it out"
     ),
-    "{} --again": (
-        "for sources that have changed; tests/run/test_source_versions.py carries it out"
-    ),
+    "{} --again": ("for rows of another version; tests/run/test_row_versions.py carries it out"),
 }
 """Messages that are carried out nowhere, and why."""
+
+OF_EXTENSIONS = {
+    "--dry-run is for configurations that are kept; leave out --at.",
+    "Links in {} precision are too inexact for trajectories with {}; choose --precision {}.",
+    "gauge-mc fit {} {}",
+    "gauge-mc publish RUN FOLDER --author 'Family, Given'",
+    "--refine adds values of β, of which {} has one for each of its quarks; add values to "
+    "--quarks, or several to --beta.",
+}
+"""Messages to which only things of extensions lead, whose tests list them."""

@@ -10,17 +10,23 @@ from pathlib import Path
 import pytest
 
 from gauge_mc import cli
-from gauge_mc.updates.quarks import DynamicalQuarks
+from gauge_mc.updates.terms import ACTION_TERMS
 from tests.advice.messages import COMMAND, OPTION, is_advice, messages, template
-from tests.advice.scenarios import ELSEWHERE, RUN, SCENARIOS
+from tests.advice.scenarios import ELSEWHERE, OF_EXTENSIONS, RUN, SCENARIOS
 from tests.calls import call_apart
 from tests.fits.tables import write_tables
+from tests.samples import all_of, samples
 
-ITEMS = {one.name.replace("_", "-") for one in DynamicalQuarks.options()}
-"""Options of the items of --quarks, which messages name like others."""
-FOREIGN = {"cores", "jobs", "version"}
-"""Options of squeue, the compiler and Snakemake."""
-OPEN = Path(__file__).with_name("open.txt")
+ITEMS = {
+    one.name.replace("_", "-") for kind in ACTION_TERMS.values() for one in kind.items.options()
+}
+"""Options of the items of kinds of terms such as --quarks, which messages name like others."""
+FOREIGN = {"jobs", "version"}
+"""Options of squeue and the compiler."""
+PLACES = [Path(__file__), *(Path(one.__file__) for one in samples())]
+OPEN = [path.with_name("open.txt") for path in PLACES]
+ALL_SCENARIOS = [one for several in (SCENARIOS, *all_of("SCENARIOS")) for one in several]
+"""Those of this package and of its extensions."""
 PLACE = ("--backend", "cpu", "--threads", "1")
 PLACED = ("generate", "measure", "regenerate", "scan")
 """Commands that compute."""
@@ -28,8 +34,14 @@ PLACED = ("generate", "measure", "regenerate", "scan")
 
 def open_messages():
     """The messages that no scenario reaches yet."""
-    lines = OPEN.read_text().splitlines()
-    return [line.encode().decode("unicode_escape") for line in lines[2:]]
+    lines = [line for path in OPEN if path.exists() for line in path.read_text().splitlines()[2:]]
+    return [line.encode().decode("unicode_escape") for line in lines]
+
+
+def listed_messages():
+    """The messages that have scenarios, or reasons for having none, or are open."""
+    reasons = [text for several in (ELSEWHERE, *all_of("ELSEWHERE")) for text in several]
+    return [*{one.message for one in ALL_SCENARIOS}, *reasons, *open_messages()]
 
 
 def options_of(name):
@@ -60,22 +72,22 @@ def found():
 
 
 def test_every_message_that_names_a_command_is_known(found):
-    known = {*(one.message for one in SCENARIOS), *ELSEWHERE, *open_messages()}
+    known = {*listed_messages(), *OF_EXTENSIONS}
     unknown = {text: module for text, module in found.items() if text not in known}
     assert not unknown, "add a scenario for each of them to tests/advice/scenarios.py"
     assert not known - found.keys(), "they are in the package no more; remove their entries"
 
 
 def test_no_message_is_listed_twice():
-    listed = [*{one.message for one in SCENARIOS}, *ELSEWHERE, *open_messages()]
+    listed = listed_messages()
     assert len(listed) == len(set(listed))
 
 
 def test_options_in_messages_exist_and_belong_to_the_command_before_them(found):
     options = {name: options_of(name) for name in cli.COMMANDS}
     everywhere = set().union(*options.values())
-    wrong = []
-    for text in found:
+    wrong, absent = [], OF_EXTENSIONS - {*listed_messages()}
+    for text in found.keys() - absent:
         for name, tail in re.findall(rf"{COMMAND.pattern}([^;.]*)", text):
             known = options.get(name, everywhere)
             wrong += [(text, one) for one in OPTION.findall(tail) if one not in known]
@@ -110,7 +122,7 @@ def made(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("one", SCENARIOS, ids=lambda one: one.command)
+@pytest.mark.parametrize("one", ALL_SCENARIOS, ids=lambda one: one.command)
 def test_advice_is_accepted_where_it_is_given(one, made, tmp_path, monkeypatch):
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)

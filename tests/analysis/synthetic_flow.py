@@ -5,9 +5,10 @@ import math
 import numpy as np
 from scipy.optimize import brentq
 
+from gauge_mc.analysis.timeseries.replicas import Replicas
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.files.table import write_table
-from gauge_mc.quantities.flow.analysis.records import FLOW_COLUMNS, FlowTable
+from gauge_mc.quantities.flow.curves import FLOW_COLUMNS, FlowTable
 from tests.analysis.synthetic_loops import autoregressive
 
 HEADER = {
@@ -85,7 +86,8 @@ def synthetic_flow(
     }
     facts = {key: value for key, value in HEADER.items() if key != "observable"}
     sweeps = every * np.arange(1, samples + 1)
-    return FlowTable(facts, Lattice.parse(HEADER["lattice"]), sweeps, np.asarray(t), columns)
+    lattice, replicas = Lattice.parse(HEADER["lattice"]), Replicas.of(sweeps)
+    return FlowTable(facts, lattice, sweeps, replicas, np.asarray(t), columns)
 
 
 def rows_of(flow, slices=0):

@@ -4,9 +4,11 @@ import math
 
 import numpy as np
 
+from gauge_mc.analysis.timeseries.replicas import Replicas
 from gauge_mc.files.table import Table
-from gauge_mc.quantities.potential.analysis.fit import fit_potential, potential_plateaus
-from gauge_mc.quantities.potential.analysis.loops import LoopMatrices, PathLoops
+from gauge_mc.quantities.potential.lattice_coulomb import StaticGluons
+from gauge_mc.quantities.potential.loop_tables import LoopMatrices, PathLoops, effective_energies
+from gauge_mc.quantities.potential.static_potential import potential_of
 
 A, B, SIGMA = 0.55, -0.25, 0.036
 """Parameters of the potential of all synthetic loops, near that of SU(2) at beta = 2.5."""
@@ -102,7 +104,8 @@ def synthetic_matrices(rng, samples, size=4, times=12, rho=0.0, noise=0.002, sta
         unit = rng.normal(size=values.shape)
         size_of = apart * spread[..., :1, None] * values.mean(axis=0)
         values += size_of * (unit + unit.swapaxes(-1, -2)) / math.sqrt(2)
-    return LoopMatrices("100", LEVELS, 10 * np.arange(1, samples + 1), r, t, values)
+    sweeps = 10 * np.arange(1, samples + 1)
+    return LoopMatrices("100", LEVELS, sweeps, r, t, values, Replicas.alone(samples))
 
 
 FINE = {"a": 0.25, "b": -0.295, "sigma": (1.65 - 0.295) / 7.38**2}
@@ -138,7 +141,8 @@ def fine_matrices(rng, samples, apart, size=12, times=12):
         for b in range(a + 1):
             factor = 1 + spread * (common + apart * unit())
             values[..., a, b] = values[..., b, a] = mean[..., a, b] * factor
-    return LoopMatrices("100", (0, 8, 20, 40), 50 * np.arange(1, samples + 1), r, t, values)
+    sweeps = 50 * np.arange(1, samples + 1)
+    return LoopMatrices("100", (0, 8, 20, 40), sweeps, r, t, values, Replicas.alone(samples))
 
 
 def write_matrices(path, matrices, header=None):
@@ -167,9 +171,13 @@ def write_matrices(path, matrices, header=None):
     return path
 
 
-def static_potential(
-    loops, t_min=None, t_max=None, r_min=None, r_max=None, single=False, average=False, **how
-):
-    """V(R) of loops with its fits."""
-    plateaus = potential_plateaus(loops, t_min, t_max, single, average)
-    return fit_potential(plateaus, loops, r_min, r_max, average=average, **how)
+def fitted_series(loops, t_min=None, t_max=None, single=True):
+    """V(R) of loops along paths."""
+    energies = [effective_energies(path) for path in loops]
+    return potential_of(energies, loops[0].replicas, t_min, t_max, single)
+
+
+def static_potential(loops, r_min=None, r_max=None, **options):
+    """V(R) of loops along paths, with its scales."""
+    series, levels = fitted_series(loops, **options), (loops[0].smearing,)
+    return series.potential(r_min, r_max, StaticGluons(), ensemble={}, levels=levels)[0]

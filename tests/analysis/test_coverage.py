@@ -1,15 +1,17 @@
 """How often errors contain the truth, on synthetic series; `tests/tools/coverage.py` does all."""
 
 import math
+from itertools import chain
 
 import numpy as np
 import pytest
 
 from gauge_mc.analysis.timeseries.bins import susceptibility
+from tests.samples import all_of
 from tests.tools.coverage import KINDS, missed, percentages, synthetic
 from tests.tools.lattice_coverage import STUDIES, Study, deviations
 
-EXACT = ("mean", "ratio", "mass")
+EXACT = ("mean", "mass", *chain(*all_of("EXACT", "coverage")))
 """Quantities whose errors are right from 20 independent measurements on."""
 
 KNOWN = {"two time scales, 0.7 and 5"}

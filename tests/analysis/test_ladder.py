@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gauge_mc.analysis.ladder import round_trips, rungs_of_replicas
+from gauge_mc.scans.ladders import round_trips, rungs_of_replicas
 
 
 def ladder_of(*rungs):

@@ -6,20 +6,23 @@ import pytest
 
 from gauge_mc.analysis.timeseries.bins import (
     bin_length,
+    caution_series,
+    caution_slow,
+    caution_transient,
     jackknife,
     kurtosis,
     phase_of_mean,
     susceptibility,
+    transient,
 )
-from gauge_mc.analysis.timeseries.cautions import (
-    caution_series,
-    caution_slow,
-    caution_transient,
+from gauge_mc.analysis.timeseries.estimates import (
+    Estimate,
+    autocovariance,
+    caution_short,
+    estimate,
+    growth,
+    with_error,
 )
-from gauge_mc.analysis.timeseries.estimates import Estimate, caution_short
-from gauge_mc.analysis.timeseries.gamma_method import autocovariance, estimate, growth
-from gauge_mc.analysis.timeseries.notation import with_error
-from gauge_mc.analysis.timeseries.transients import transient
 from gauge_mc.errors import GaugeError
 from tests.analysis.synthetic_loops import autoregressive
 from tests.quantities.transition.analysis.synthetic import correlated

@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
-from functools import partial
 from time import perf_counter
 
 import numpy as np
@@ -17,7 +16,7 @@ import pytest
 import gauge_mc
 from gauge_mc.actions import parse
 from gauge_mc.algorithms import ALGORITHMS, hmc
-from gauge_mc.benchmarks import BenchPlan, chiral, operators, quarks, timing
+from gauge_mc.benchmarks import BENCH_KINDS, BenchPlan, timing
 from gauge_mc.benchmarks import kernels as updates
 from gauge_mc.benchmarks import observables as measurements
 from gauge_mc.benchmarks.hmc import HmcTime, PartTime, thermal, usual_trajectory
@@ -32,24 +31,16 @@ from gauge_mc.devices.cuda.kernel import SweepFunction
 from gauge_mc.domain.device_group import DeviceGroup, open_device_group
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
-from gauge_mc.fields.field import Field
 from gauge_mc.flows import FLOWS
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.quarks.overlap.sign_function import APPROXIMATIONS
-from gauge_mc.quarks.solvers import SOLVERS
-from gauge_mc.quarks.vectors.storage import STORAGES
 from gauge_mc.random import GENERATORS
+from gauge_mc.registry import in_words
 from gauge_mc.smearing import SMEARINGS
 from gauge_mc.temporal_links import TEMPORAL_LINKS
 from tests import emulator
+from tests.benchmarks.tiny import HEADING, ON_CPU, TINY, only, small_copies
 from tests.calls import call, call_apart
 from tests.children import without_modules
-
-TINY = ("--lattice", "4x4x4x4", "--seconds", "0.05")
-ON_CPU = (*TINY, "--backend", "cpu", "--threads", "1")
-
-HEADING = ("command", "version", "vocabulary")
-"""Keys of every document."""
 
 FEW = {
     "OBSERVABLES": ("plaquette", "wilson-loops", "flow"),
@@ -62,17 +53,7 @@ FEW = {
 
 @pytest.fixture(autouse=True)
 def _small_copies(monkeypatch):
-    """Copy small fields, for a short time."""
-    monkeypatch.setattr(timing, "COPY_EXTENT", 4)
-    short = partial(timing.copy_bandwidth, seconds=0.01)
-    monkeypatch.setattr(timing, "copy_bandwidth", short)
-
-
-def only(monkeypatch, module, registry, names):
-    """Let a module know these elements of a registry alone."""
-    few = {name: getattr(module, registry)[name] for name in names}
-    monkeypatch.setattr(module, registry, few)
-    return few
+    small_copies(monkeypatch)
 
 
 def run(*arguments, **environment):
@@ -92,14 +73,14 @@ def test_updates_with_another_action_are_timed_beside_the_usual_ones(monkeypatch
     lattice = Lattice(4, 4, 4, 4)
     for text, name in (("iwasaki", "iwasaki"), ("wilson:anisotropy=2", "wilson, ξ₀ = 2")):
         bench = Bench(DeviceGroup.of(CpuDevice(1)), "su2", lattice, 0.001)
-        result = benchmark(bench, action=parse(text))
+        result = benchmark(bench, BenchPlan(action=parse(text)))
         kernels = {kernel.name: kernel for kernel in result.kernels}
         for update in ("heatbath", "overrelaxation"):
             ratio = kernels[f"{update}, {name}"].ns_per_link / kernels[update].ns_per_link
             assert result.ratios[f"{update}, {name}"] == pytest.approx(ratio)
             moved = 17 if name == "iwasaki" else 9
             assert kernels[f"{update}, {name}"].bytes_per_link == moved * 4 * 4
-    said, code = call("bench", *ON_CPU, "--action", "iwasaki", "--quarks")
+    said, code = call("bench", *ON_CPU, "--action", "iwasaki", "--end-to-end")
     assert code == 2
     assert "--action and its options are for the times of updates" in said
 
@@ -119,49 +100,6 @@ def test_bench_returns_in_python_what_the_command_prints(monkeypatch):
         kernel.name for kernel in found.kernels
     }
     assert isinstance(gauge_mc.bench(**how, observables=True), measurements.ObservablesTime)
-
-
-@pytest.mark.slow
-def test_the_sign_function_of_overlap_quarks_is_timed(monkeypatch):
-    """The shares follow from the times, and the lattices are halved."""
-    monkeypatch.setattr(chiral, "ACCURACIES", (0.3, 0.03))
-    lattice = ("--lattice", "8x8x8x8", "--seconds", "0.05", "--backend", "cpu", "--threads", "1")
-    found = json.loads(call("bench", "--chiral", *lattice, "--json")[0])
-    volumes = [(one["lattice"], one["vectors"]) for one in found["kernels"]]
-    assert volumes == [("8x8x8x8", 1), ("4x4x4x4", 1), ("8x8x8x8", 6)]
-    kernel = found["kernels"][0]
-    assert kernel["ratio"] == pytest.approx(kernel["kernel_ns"] / kernel["hop_ns"])
-    names = [one["approximation"] for one in found["signs"]]
-    assert set(names) == set(APPROXIMATIONS)
-    for one in found["signs"]:
-        assert one["ns_per_step"] * one["steps"] == pytest.approx(one["ns"])
-        own = kernel if one["vectors"] == 1 else found["kernels"][-1]
-        share = (2 * one["steps"] + 1) * own["kernel_ns"] / one["ns"]
-        assert one["share"] == pytest.approx(share)
-        assert one["measured"] == pytest.approx(one["ns"] / found["signs"][0]["ns"])
-        if one["approximation"] == "polynomial":
-            assert one["steps"] == one["size"]
-    rough, fine, several = (found["signs"][n] for n in (0, 2, 4))
-    assert (several["vectors"], several["size"]) == (6, fine["size"])
-    assert fine["size"] > 1.5 * rough["size"]
-    assert fine["model"] == pytest.approx(fine["size"] / rough["size"])
-    with pytest.raises(UsageError, match="leave out --observables, --quarks, --chiral"):
-        gauge_mc.bench(chiral=True, anisotropy=2.0)
-
-
-@pytest.mark.parametrize("count", [1, 6])
-def test_times_of_the_kernel_of_overlap_quarks_are_per_site_and_vector(monkeypatch, count):
-    monkeypatch.setattr(timing, "seconds_of", lambda *_: (1.0, 0.0))
-    lattice = Lattice(4, 4, 4, 8)
-    bench = timing.Bench(DeviceGroup.of(CpuDevice(1)), "su3", lattice)
-    found = chiral._kernel_time(bench, lattice, count)
-    assert found.kernel_ns == pytest.approx(1e9 / 512 / count)
-    assert found.hop_ns == pytest.approx(1e9 / 512 / count)
-
-
-def test_operators_that_are_not_a_hopping_term_are_refused():
-    with pytest.raises(UsageError, match="overlap is not one hopping term; choose"):
-        gauge_mc.bench(quarks=True, operator="overlap")
 
 
 @pytest.mark.slow
@@ -186,7 +124,10 @@ def test_a_lattice_that_suits_the_device_is_timed_by_default():
     [
         ({"seconds": 0.01}, "--seconds must lie between 0.05 and 3600, not 0.01"),
         ({"gruop": "su3"}, r"no parameter 'gruop'; did you mean 'group'\?"),
-        ({"quarks": True, "anisotropy": 2.0}, "--action and its options are for the times of upd"),
+        (
+            {"end_to_end": True, "anisotropy": 2.0},
+            "--action and its options are for the times of upd",
+        ),
         ({"action": "wilsn"}, "wilsn"),
         ({"observables": ["flow", "hyb2"]}, r"temporal links or flow 'hyb2'; did you mean 'hyp2'"),
         ({"group": "su33", "lattice": 4 * (4,), "backend": "cpu"}, "no group 'su33'"),
@@ -358,7 +299,8 @@ def read_all(terminal):
 def test_the_last_step_of_progress_is_the_last_thing_timed():
     steps = []
     device = DeviceGroup.of(None)
-    benchmark(Bench(device, "su2", Lattice(4, 4, 4, 4), 0.01, lambda *step: steps.append(step)))
+    bench = Bench(device, "su2", Lattice(4, 4, 4, 4), 0.01, lambda *step: steps.append(step))
+    benchmark(bench, BenchPlan())
     names = [name for name, total in steps if total]
     assert {total for _, total in steps if total} == {len(names)}
     assert len(set(names)) == len(names)
@@ -368,7 +310,7 @@ def test_the_last_step_of_progress_is_the_last_thing_timed():
 def test_the_halo_exchange_is_timed(monkeypatch):
     monkeypatch.setattr(timing, "COPY_EXTENT", 4)
     devices = open_device_group("cpu:2")
-    result = benchmark(Bench(devices, "su2", Lattice(4, 4, 4, 8), 0.001))
+    result = benchmark(Bench(devices, "su2", Lattice(4, 4, 4, 8), 0.001), BenchPlan())
     times = {kernel.name: kernel.ns_per_link for kernel in result.kernels}
     assert {"heatbath", WITHOUT_EXCHANGE, EXCHANGE} <= times.keys()
     assert min(times.values()) > 0
@@ -408,7 +350,7 @@ def test_registers_are_those_of_the_function_that_ran(gpu, monkeypatch):
 
     def ran(devices, extents):
         """Time everything, and check what is said of the heatbath against what was launched."""
-        result = benchmark(Bench(devices, "su2", Lattice(*extents), 0.001))
+        result = benchmark(Bench(devices, "su2", Lattice(*extents), 0.001), BenchPlan())
         kernels = {kernel.name: kernel for kernel in result.kernels}
         found = {
             name: Registers(one.registers, one.spilled)
@@ -486,117 +428,6 @@ def test_a_field_that_does_not_fit_is_one_sentence():
 
 
 @pytest.mark.slow
-def test_all_forms_of_the_hopping_term_are_timed():
-    found = json.loads(call("bench", "--quarks", *ON_CPU, "--json", "--group", "su3")[0])
-    assert found["flops_per_site"] == 1320
-    kinds = {(one["storage"], one["reals"], one["vectors"]) for one in found["hops"]}
-    assert kinds == {(s, r, n) for s in STORAGES for r in (8, 12, 18) for n in (1, 12)}
-    for one in found["hops"]:
-        site = one["gb_per_s"] / (one["tflops"] * 1e3 / 1320)
-        ideal = {"single": 576, "double": 1152, "half": 296}[one["storage"]]
-        if (one["reals"], one["vectors"]) == (12, 1):
-            assert abs(site / ideal - 1) < 1e-9
-        assert abs(one["gb_per_s"] / found["copy_gb_per_s"] / one["share"] - 1) < 1e-9
-
-
-@pytest.mark.slow
-def test_the_hopping_term_is_timed(monkeypatch):
-    only(monkeypatch, quarks, "STORAGES", ["single"])
-    shown, code = call("bench", "--quarks", *ON_CPU, "--group", "su2")
-    assert code == 0
-    assert "hopping term on one parity, SU2 4x4x4x4 on" in shown
-    assert "of a copy" in shown
-
-
-OPERATORS = {
-    # operator, fifth direction, vectors of a product, and launches of conjugate gradients
-    "domain-wall:LS=4,m=0.1": (4, 6, 12),
-    "wilson:kappa=0.12": (1, 5, 11),
-    "wilson-clover:csw=1.5": (1, 5, 11),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    [
-        next(iter(OPERATORS)),
-        *(pytest.param(one, marks=pytest.mark.slow) for one in list(OPERATORS)[1:]),
-    ],
-)
-def test_an_operator_is_timed(name, monkeypatch):
-    """Bytes of SU(2): 4 reals of a link, 16 of a spinor, single precision."""
-    only(monkeypatch, operators, "STORAGES", ["single"])
-    timed, time = [], timing.Bench.time
-    monkeypatch.setattr(timing.Bench, "time", lambda *words: timed.append(words) or time(*words))
-    words = ["bench", "--quarks", "--operator", name, *ON_CPU, "--group", "su2"]
-    found = json.loads(call(*words, "--json")[0])
-    fifth, vectors, launches = OPERATORS[name]
-    (one,) = found["parts"]
-    # Two hopping terms, and the operators that solvers apply, each once.
-    assert sum(len(words) - 1 for words in timed) == 5
-    assert found["fifth"] == fifth
-    assert one["bytes_per_site"] == 8 * 4 * 4 / fifth + 2 * 16 * 4
-    sites = 4**4 / 2
-    moved = sites * fifth * one["bytes_per_site"] / one["hop_s"]
-    assert one["gb_per_s"] == pytest.approx(moved / 1e9)
-    assert one["share"] == pytest.approx(moved / 1e9 / found["copy_gb_per_s"])
-    flops = sites * fifth * found["flops_per_site"]
-    assert one["hop_tflops"] == pytest.approx(flops / one["hop_s"] / 1e12)
-    assert one["operator_tflops"] == pytest.approx(2 * flops / one["operator_s"] / 1e12)
-    assert one["rest"] == pytest.approx(max(0, 1 - 2 * one["hop_s"] / one["operator_s"]))
-    assert found["columns"] == 8
-    assert [own["solver"] for own in one["solvers"]] == [*SOLVERS]
-    for own in one["solvers"]:
-        all_vectors = 2 * vectors + {"cg": 10, "bicgstab": 18}[own["solver"]]
-        assert own["iteration_bytes"] == sites * (fifth * all_vectors * 64 + 4 * 8 * 16)
-        assert own["gb_per_s"] == pytest.approx(own["iteration_bytes"] / own["iteration_s"] / 1e9)
-        assert own["tflops"] == pytest.approx(4 * flops / own["iteration_s"] / 1e12)
-        assert (own["together_s"] is None) == (own["together_tflops"] is None) == (fifth > 1)
-        if fifth == 1:
-            together = 4 * flops * found["columns"] / own["together_s"] / 1e12
-            assert own["together_tflops"] == pytest.approx(together)
-    assert {own["solver"]: own["launches"] for own in one["solvers"]}["cg"] == launches
-
-
-def test_several_vectors_are_not_timed_without_the_memory(monkeypatch):
-    """20 fields of 8 vectors of 128 bytes each on half of the sites."""
-    links = Field.cold(Lattice(4, 4, 4, 4), "su2", "single", open_device_group("cpu:1", threads=1))
-    operator = operators.TimedOperator.parse("wilson").made(links)
-    monkeypatch.setattr(operators, "_source", lambda operator, vectors: vectors)
-    needed = 20 * 8 * 128 * 4**4 // 2
-    for free, expected in ((needed, 8), (needed - 1, None)):
-        monkeypatch.setattr(CpuDevice, "free_bytes", lambda self, free=free: free)
-        assert operators._columns(operator) == expected
-
-
-@pytest.mark.slow
-def test_the_times_of_an_operator_are_shown(monkeypatch):
-    only(monkeypatch, operators, "STORAGES", ["single"])
-    words = ["bench", "--quarks", "--operator", "domain-wall:LS=4", *ON_CPU, "--group", "su2"]
-    shown, code = call(*words)
-    assert code == 0
-    assert "domain-wall, ls = 4, m5 = 1.8, b = 1.0, c = 0.0, m = 0.04: SU2 4x4x4x4" in shown
-    assert re.search(r"launches +│ +12 │", shown)
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("wall", "There is no Dirac operator 'wall'"),
-        ("wilson:LS=4", "The operator wilson has no parameter ls; leave it out."),
-        ("domain-wall:M5=3", "M5 of --operator domain-wall is 3; give a number"),
-        ("domain-wall:LS", "'LS' in 'domain-wall:LS' is not of the form OPTION=VALUE"),
-    ],
-)
-def test_operators_that_are_refused(name, message):
-    shown, code = call("bench", "--quarks", "--operator", name, *ON_CPU)
-    assert (code, message in shown) == (2, True), shown
-    shown, code = call("bench", "--operator", name, *ON_CPU)
-    assert (code, "--operator is for --quarks; add it" in shown) == (2, True)
-
-
-@pytest.mark.slow
 def test_trajectories_and_their_parts_are_timed(tmp_path):
     card = tmp_path / "card.toml"
     words = ('algorithm = "hmc"', "steps = 4", 'integrator = "omf4"', "beta = 2.3")
@@ -625,27 +456,6 @@ def test_trajectories_and_their_parts_are_timed(tmp_path):
 
 
 @pytest.mark.slow
-def test_terms_of_quarks_are_parts_of_trajectories(tmp_path):
-    card = tmp_path / "card.toml"
-    words = ('algorithm = "hmc"', "beta = 2.3", 'lattice = "4x4x4x4"', 'precision = "double"')
-    quarks = ("[[quarks]]", "kappa = 0.1", "heavier = [{kappa = 0.05}]", "level = [0, 1]")
-    levels = ("[[levels]]", "steps = 2", "[[levels]]", "steps = 3")
-    card.write_text("\n".join([*words, *quarks, *levels]))
-    found = json.loads(call("bench", "--hmc", "--card", card, *ON_CPU[2:], "--json")[0])
-    parts = {one["name"]: one for one in found["parts"]}
-    # Kicks of 2MN: 2 n + 1 of the outer level, in whose 4 drifts are 2 * 3 of the inner one each.
-    calls = {"quarks1_ratio1 force": 5, "quarks1 force": 25, "gauge force and drift": 25}
-    for name, number in calls.items():
-        assert parts[name]["calls"] == number
-        assert parts[name]["essential"]
-    assert parts["links of quarks"]["calls"] == 27
-    assert not parts["quarks1 drawn"]["essential"]
-    ratio = [parts[f"quarks1_ratio1 {what}"]["iterations"] for what in ("force", "action")]
-    assert 0 < ratio[0] < ratio[1]
-    assert parts["quarks1_ratio1 drawn"]["essential"]
-
-
-@pytest.mark.slow
 def test_trajectories_of_several_chains_are_timed_together(monkeypatch):
     """Chains move in two groups here, as if one device had too little memory for all of them."""
     groups = [slice(0, 2), slice(2, 3)]
@@ -670,7 +480,7 @@ def test_trajectories_of_several_chains_are_timed_together(monkeypatch):
 
 
 def test_parts_are_those_of_all_chains_and_change_no_links():
-    p = usual_trajectory("su2", Lattice.parse("4x4x4x4"), "double", None, "philox", None)
+    p = usual_trajectory(BenchPlan(group="su2", precision="double"), Lattice.parse("4x4x4x4"))
     batch = thermal(p, open_device_group("cpu:1", threads=1), 3)
     links = [one.to_numpy() for one in batch.field.replicas]
     assert len({one.tobytes() for one in links}) == 3
@@ -681,28 +491,6 @@ def test_parts_are_those_of_all_chains_and_change_no_links():
         one.call(2)
     for before, replica in zip(links, batch.field.replicas, strict=True):
         assert np.array_equal(before, replica.to_numpy())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("solver", ["cg", "bicgstab"])
-def test_chains_with_quarks_are_timed_as_they_move(tmp_path, solver):
-    """Together, with any solver."""
-    card = tmp_path / "card.toml"
-    words = ('algorithm = "hmc"', "beta = 2.3", 'lattice = "4x4x4x4"', 'precision = "double"')
-    quarks = ("steps = 2", "[[quarks]]", "kappa = 0.1", f'solver = "{solver}"')
-    card.write_text("\n".join([*words, *quarks]))
-    given = ("--card", card, "--chains", "3", *ON_CPU[2:])
-    found = json.loads(call("bench", "--hmc", *given, "--json")[0])
-    parts = {one["name"]: one for one in found["parts"]}
-    calls = {"force": 5, "drawn": 1, "action": 1}
-    expected = {f"quarks1 {name}": number for name, number in calls.items()}
-    expected |= {"gauge force and drift": 5, "momenta": 1, "links of quarks": 7}
-    for name, number in expected.items():
-        assert parts[name]["calls"] == number
-        assert parts[name]["chains"] == 3
-    assert parts["quarks1 force"]["iterations"] > 5
-    assert parts["quarks1 drawn"]["iterations"] == 0
-    assert found["chains"] == 3
 
 
 def test_chains_are_refused_where_there_are_none():
@@ -720,11 +508,28 @@ def test_chains_are_refused_where_there_are_none():
 
 
 def test_one_kind_of_benchmark_is_chosen_at_a_time():
-    said, code = call("bench", *TINY, "--quarks", "--hmc")
+    said, code = call("bench", *TINY, "--end-to-end", "--hmc")
     assert code == 2
-    assert "A benchmark times one of --quarks and --hmc at a time" in " ".join(said.split())
-    with pytest.raises(UsageError, match="one of --observables, --chiral and --end-to-end at"):
-        BenchPlan(observables=["plaquette"], chiral=True, end_to_end=True)
+    assert "A benchmark times one of --end-to-end and --hmc at a time" in " ".join(said.split())
+    with pytest.raises(UsageError, match="one of --observables, --end-to-end and --hmc at"):
+        BenchPlan(observables=["plaquette"], hmc=True, end_to_end=True)
+
+
+def test_the_flags_without_an_action_are_named_in_their_order():
+    kinds = ("--observables", *(f"--{name}" for name in BENCH_KINDS), "--end-to-end")
+    with pytest.raises(UsageError, match=re.escape(f"leave out {in_words(kinds)}.")):
+        gauge_mc.bench(end_to_end=True, anisotropy=2.0)
+
+
+@pytest.mark.parametrize("kind", BENCH_KINDS)
+def test_options_of_a_kind_of_benchmark_are_for_it_alone(kind):
+    first, *others = BENCH_KINDS[kind].options
+    assert first.name == kind
+    for one in others:
+        with pytest.raises(UsageError, match=f"{one.flag} is for --{kind}; add it"):
+            BenchPlan(others={one.name: "a"})
+    with pytest.raises(UsageError, match=f"one of --{kind} and --hmc at a time"):
+        BenchPlan(others={kind: True}, hmc=True)
 
 
 def test_only_cards_of_hybrid_monte_carlo_are_timed(tmp_path):

@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 
 from gauge_mc.actions import ACTIONS
-from gauge_mc.benchmarks.tune import tune
-from gauge_mc.devices.cuda import bounds
+from gauge_mc.benchmarks import BenchPlan
+from gauge_mc.benchmarks.kernels import tune
+from gauge_mc.devices.cuda import kernel as bounds
 from gauge_mc.devices.kernels import Variant
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.groups import GROUPS
-from gauge_mc.quantities.plaquette.observables.plaquette import Plaquette
+from gauge_mc.quantities.plaquette import Plaquette
 from gauge_mc.random import GENERATORS
-from gauge_mc.updates.chain_versions import norms_of
-from gauge_mc.updates.heatbath import HEATBATH, ONE_REPLICA, heatbath
-from gauge_mc.updates.overrelaxation import OVERRELAXATION, overrelax
+from gauge_mc.updates.heatbath import HEATBATH, ONE_REPLICA, OVERRELAXATION, heatbath, overrelax
+from gauge_mc.updates.sweep import norms_of
 from tests.calls import call
 
 
@@ -49,10 +49,10 @@ def test_tuning_keeps_the_fastest_and_changes_no_bit(gpu, group, tmp_path, monke
 
     links, averages = chain()
     trials = []
-    for trial in tune(gpu, group, lattice, seconds=0.01):
+    for trial in tune(gpu, BenchPlan(group=group), lattice, seconds=0.01):
         trials.append(trial)
         # What is timed are single launches, which have the bounds.
-        assert not gpu.kernel(kernels[trial.kernel], variant)._sweep
+        assert not gpu.kernel(kernels[trial.kernel], variant).sweep
     for name, kernel in kernels.items():
         mine = [trial for trial in trials if trial.kernel == name]
         assert len(mine) >= len(bounds.candidates()) == 6

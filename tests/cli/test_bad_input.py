@@ -2,7 +2,6 @@
 
 import fcntl
 import os
-import shutil
 
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.files.structured import DEEPEST, parse_toml
 from gauge_mc.options import Option, check_options, parse_options
-from gauge_mc.quantities.hadrons.observables.parts.propagators import propagator
 from gauge_mc.run.directory import Run, newest_run
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.updates.heatbath import heatbath
@@ -27,19 +25,6 @@ pytestmark = pytest.mark.kernels
 TINY = ("--lattice", "4", "--thermalize", "0", "--configs", "1", "--separation", "1", "--quiet")
 
 MEASUREMENTS = {
-    "mesons:1:kappa=0.12:links=7": "cannot be stored as 7 reals",
-    "mesons:1:kappa=0.12:csw=nan": "--csw is 'nan', but needs a number",
-    "mesons:1:kappa=0.12:csw=1e300": "--csw is 1e+300; give a number from",
-    "mesons:1:kappa=0.12:tolerance=1e-300": "--tolerance is 1e-300; give a number from 2.22",
-    "mesons:1:kappa=0.12:limit=0": "--limit is 0; give a whole number of at least 1",
-    "mesons:1:kappa=0.12:mu=": "--mu is empty",
-    "mesons:1:kappa=1e308": "--kappa is 1e+308; give a number from",
-    "mesons:1:kappa=0.11;;0.12": "--kappa is '0.11;;0.12'; give one number, or several",
-    "mesons:1:kappa=0.1_2": "--kappa is '0.1_2'; give one number, or several",
-    "mesons:1:kappa=٠.١": "--kappa is '٠.١'; give one number, or several",
-    "mesons:1:kappa=0.12:boundary=0,0,0,1e300": "--boundary is '0,0,0,1e300'; give",
-    "mesons:1:kappa=0.12:source=gauss:1e308,3": "width of the source is 1e+308",
-    "mesons:1:kappa=0.12:source=point:0,0,0,1_0": "--source is 'point:0,0,0,1_0'",
     "wilson-loops:1:r-max=1_0": "--r-max is '1_0', but needs a whole number",
     "wilson-loops:1:smear=ape:abc": "weight of --smear ape is 'abc', but needs a number",
     "wilson-loops:1:smear=ape:1_0": "weight of --smear ape is '1_0', but needs a number",
@@ -116,9 +101,6 @@ def run(tmp_path_factory):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("measure mesons RUN --mu=", "--mu is empty"),
-        ("measure mesons RUN --kappa=0.11,,0.12", "--kappa is '0.11,,0.12'"),
-        ("measure mesons RUN --kappa=1e308", "--kappa is 1e+308"),
         ("measure wilson-loops RUN --smear ape:abc", "weight of --smear ape is 'abc', but needs"),
         ("measure plaquette RUN --output=", "A path is empty"),
         ("fit creutz RUN --output=", "A path is empty"),
@@ -141,7 +123,7 @@ def test_options_are_refused_and_nothing_is_written(run, words, message):
     "words",
     [
         *("info FILE", "verify FILE", "status FILE", "convert FILE out.lime --to ildg"),
-        *("convert FILE out.lime --basis ukqcd", "measure plaquette FILE", "plot history FILE"),
+        *("measure plaquette FILE", "plot history FILE"),
         *("fit potential FILE", "export FILE out.h5", "generate --card FILE", "scan --card FILE"),
         *("generate --start FILE", "scan --beta 2.3 --start FILE", "bench --compare FILE"),
     ],
@@ -208,18 +190,6 @@ def test_a_text_keeps_its_colons():
         parse_options(options, ["smear=ape", "slaw"], "it")
 
 
-def test_a_failure_of_a_first_measurement_leaves_nothing(tmp_path, monkeypatch):
-    """The same command with other parameters is then not refused."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "file").touch()
-    bad = "mesons:1:kappa=0.12:propagators=file"
-    said, code = call("generate", *TINY, "--measure", bad, "--output", "run")
-    assert "--propagators: no files can be written in a folder file" in said
-    assert code == 2
-    assert not (tmp_path / "run").exists()
-    assert call("generate", *TINY, "--measure", "plaquette", "--output", "run")[1] == 0
-
-
 def test_a_scan_whose_runs_cannot_begin_is_removed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", "")  # without Slurm
@@ -241,26 +211,6 @@ def test_nothing_is_left_where_files_cannot_be_locked(tmp_path, monkeypatch, com
     assert "does not support file locks" in said
     assert code == 1
     assert [*tmp_path.iterdir()] == []
-
-
-@pytest.mark.slow
-def test_the_trial_of_a_run_keeps_no_propagators(tmp_path):
-    measure = f"mesons:1:kappa=0.12:propagators={tmp_path / 'kept'}"
-    call("generate", *TINY, "--measure", measure, "--output", tmp_path / "run")
-    assert [path.name[:5] for path in (tmp_path / "kept").iterdir()] == ["k0.12"]
-
-
-@pytest.mark.slow
-def test_a_propagator_of_another_lattice_is_named(tmp_path):
-    small, large = (Field.cold(Lattice(4, 4, 4, t), "su2", "double", CpuDevice(1)) for t in (4, 6))
-    for field in (small, large):
-        propagator(field, 0.12, propagators=str(tmp_path))
-    one, other = tmp_path.iterdir()
-    shutil.copy(one, other) if one.stat().st_size < other.stat().st_size else shutil.copy(
-        other, one
-    )
-    with pytest.raises(GaugeError, match=r"k0.12_.*\.lime does not fit: The propagator has the"):
-        propagator(large, 0.12, propagators=str(tmp_path))
 
 
 def test_a_pipe_in_the_cache_is_not_waited_for(tmp_path):
@@ -307,13 +257,6 @@ def test_what_is_missing_for_mpirun_is_said(monkeypatch, there, said):
         mpi.find_processes()
     assert said in str(refused.value)
     assert ("gauge-mc[mpi]" in str(refused.value)) == (there is None)
-
-
-def test_a_file_of_another_kind_is_not_called_damaged(tmp_path, run):
-    (config, *_) = sorted((run / "configs").iterdir())
-    said, code = call("convert", config, tmp_path / "out", "--basis", "ukqcd")
-    assert "is not supported: the XML of its scidac-file-xml record is not a usqcdPropFile" in said
-    assert code == 1
 
 
 @pytest.mark.parametrize("kept", [0, 2, 5])

@@ -1,6 +1,7 @@
 """``gauge-mc fit`` as a user meets it."""
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -26,14 +27,15 @@ def make_loops(folder, samples, seed=3):
 @pytest.mark.slow
 def test_a_string_tension(tmp_path):
     runs = [make_loops(tmp_path / name, 200, seed) for seed, name in enumerate("ab")]
-    shown, code = call("fit", "potential", *runs, "--r-min", "1")
+    shown, code = call("fit", "potential", *runs, "--separate")
     assert code == 0
-    assert "Plateaus in t" in shown
+    assert "Scales of the static potential" in shown
     for run in runs:
         assert f"{run}/potential.json\n" in shown
         result = json.loads((run / "potential.json").read_text())
-        sigma = result["free"]["fit"]["sigma"]
-        assert abs(sigma["value"] - SIGMA) < 4 * sigma["error"] < SIGMA
+        sigma = result["scales"]["sigma"]
+        total = math.hypot(sigma["value"]["error"], sigma["systematic"])
+        assert abs(sigma["value"]["value"] - SIGMA) < 3 * total < SIGMA
         assert result["ensemble"] == ENSEMBLE
     assert call("fit", "creutz", runs[0])[1] == 0
     ratios = json.loads((runs[0] / "creutz.json").read_text())
@@ -73,8 +75,7 @@ def folders(tmp_path_factory):
         (("potential", "run"), "make one with gauge-mc measure wilson-loops run", 1),
         (("potential", "few"), "at least 10 configurations; measure more than these 6", 1),
         (("potential", "good", "--level", "7"), "choose from the levels 25", 1),
-        (("potential", "good", "--t-min", "9"), "No plateau can go from t = 9", 2),
-        (("potential", "good", "--r-min", "6"), "contains 3 distances", 2),
+        (("potential", "good", "--t-min", "9"), "No fit can go from t = 9", 2),
         (("potential", "run/plaquette.csv"), "it is not a table of Wilson loops", 1),
         (("potential", "no"), "There is no run no.", 2),
         (("creutz", "ruun"), "There is no run ruun; did you mean 'run'?", 2),

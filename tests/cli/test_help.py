@@ -11,7 +11,7 @@ from gauge_mc.flows import FLOWS
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.plots import AGAINST_BETA
-from gauge_mc.plots.runs.drawing import plot_names
+from gauge_mc.plots.drawing import plot_names
 from gauge_mc.random import GENERATORS
 from tests.calls import call, call_apart
 
@@ -65,7 +65,7 @@ def test_a_description_is_that_of_the_thing():
     """The tolerance of solvers was described at that of the flow."""
     assert "residual" not in shown("measure", "flow", "--help")
     assert "error of every link" in shown("measure", "flow", "--help")
-    assert "Largest norm of the true residual" in shown("measure", "mesons", "--help")
+    assert "Largest norm" not in shown("measure", "wilson-loops", "--help")
     assert "[default: 6, or half the lattice]" in shown("measure", "planar-loops", "--help")
 
 
@@ -112,12 +112,15 @@ def test_flags_have_no_value():
         ("fit potental", "There is no fit 'potental'; did you mean 'potential'?"),
         ("measure flow --tolerence 1", "measure flow; did you mean '--tolerance'?"),
         (
-            "measure flow --kappa 0.1",
-            "but of baryons, condensate, mesons and residual-mass; leave it out.",
+            "measure flow --multihit",
+            "but of polyakov-correlators and wilson-loops; leave it out.",
         ),
         ("generate --groop su3", "did you mean '--group'?"),
-        ("fit", "needs a name, as in gauge-mc fit anisotropy; choose anisotropy, baryons, "),
-        ("measure --json", "needs a name, as in gauge-mc measure baryons; choose baryons, "),
+        *(
+            (words, f"needs a name, as in gauge-mc {command} {THINGS[command][0]}; {first}, ")
+            for words, command in (("fit", "fit"), ("measure --json", "measure"))
+            for first in [f"choose {', '.join(THINGS[command][:2])}"]
+        ),
         ("generate --group zu8", "There is no group 'zu8'; did you mean 'su8'?"),
         ("generate card.toml", "not an argument of gauge-mc generate; a run card follows --card."),
         ("generate --quiet yes", "'yes' is not an argument of gauge-mc generate; --help shows"),
@@ -243,8 +246,8 @@ def test_a_shell_completes(monkeypatch, words, offered):
 def test_a_shell_offers_only_the_options_of_the_thing(monkeypatch):
     offered, _ = completed(monkeypatch, "measure flow --")
     assert {"--to", "--tolerance", "--backend", "--json"} <= {*offered}
-    assert not {"--kappa", "--smear", "--weight"} & {*offered}
-    assert "--kappa" in completed(monkeypatch, "measure mesons --k")[0]
+    assert not {"--iterations", "--smear", "--weight"} & {*offered}
+    assert "--smear" in completed(monkeypatch, "measure wilson-loops --sm")[0]
 
 
 def test_a_failure_leaves_the_line_of_the_shell_as_it_is(monkeypatch):

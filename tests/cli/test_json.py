@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import shutil
+from collections import ChainMap
 from pathlib import Path
 from typing import get_args, get_origin, get_type_hints
 
@@ -10,31 +11,30 @@ import numpy as np
 import pytest
 
 import gauge_mc
-from gauge_mc.analysis.timeseries.gamma_method import estimate
-from gauge_mc.analysis.timeseries.notation import with_error
-from gauge_mc.benchmarks.chiral import ChiralTime
+from gauge_mc.analysis.timeseries.estimates import estimate, with_error
 from gauge_mc.benchmarks.end_to_end import EndToEnd
 from gauge_mc.benchmarks.hmc import HmcTime
 from gauge_mc.benchmarks.kernels import Benchmark
 from gauge_mc.benchmarks.observables import ObservablesTime
-from gauge_mc.benchmarks.operators import OperatorTime
 from gauge_mc.benchmarks.over import BenchSeries
-from gauge_mc.benchmarks.quarks import QuarksTime
 from gauge_mc.cli import COMMANDS
 from gauge_mc.cli.document import VOCABULARY, documents, keys_of, vocabulary
 from gauge_mc.devices.base import Finding
 from gauge_mc.errors import INTERRUPTED
 from gauge_mc.files.table import read_table
 from gauge_mc.fits import FITS
+from gauge_mc.observables import OBSERVABLES
+from gauge_mc.run.disk import MemoryForecast
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.scans.averages import ScanAverages
 from gauge_mc.scans.scan import Scan
 from tests.analysis.synthetic_loops import synthetic_loops, write_loops
 from tests.calls import call, call_apart, make_run
 from tests.fits.tables import has_table, write_tables
-from tests.quarks.hadrons.test_propagator_files import point, random_propagator
+from tests.samples import all_of
 
 TINY = ("--lattice", "4x4x4x4", "--backend", "cpu", "--threads", 1)
+DETERMINED = ("--beta", 2.2, "--lattice", "6x6x6x6", "--target", 0.05, *TINY[2:])
 SHORT = (*TINY, "--thermalize", 2, "--configs", 4, "--separation", 3)
 
 
@@ -160,14 +160,14 @@ def test_fit(folder):
     result = found("fit", "creutz", "one")
     assert result.pop("file") == "one/creutz.json"
     assert result == json.loads((folder / "one" / "creutz.json").read_text())
-    both = found("fit", "creutz", "one", "two")
+    both = found("fit", "creutz", "one", "two", "--separate")
     assert [one["file"] for one in both["fits"]] == ["one/creutz.json", "two/creutz.json"]
     assert {key: both["fits"][0][key] for key in result} == result
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A run, a scan with one complete run, a propagator, and tables for fits."""
+    """A run, a scan with one complete run, tables for fits, and what calls of extensions read."""
     path = tmp_path_factory.mktemp("made")
     measure = "plaquette,polyakov,wilson-loops:4:r-max=2"
     make_run(path / "run", lattice="4x4x4x4", configs=20, measure=measure)
@@ -180,8 +180,8 @@ def made(tmp_path_factory):
     ScanAverages(scan).write()
     (path / "tables").mkdir()
     write_tables(path / "tables")
-    rng = np.random.default_rng(1)
-    random_propagator(rng, sources=point()).write(path / "propagator.lime")
+    for write in all_of("write_inputs"):
+        write(path)
     return path
 
 
@@ -196,12 +196,12 @@ CALLS = {
         ("--output", "s", "--dry-run", "--backend", "cpu"),
         ("--output", "s", "--submit", "slurm", "--submit-option", "time=5", "--dry-run"),
     ],
+    "determine": [("t0", *DETERMINED, "--error", "90%")],
     "status": [("run",), ("s",)],
     "watch": [("run",), ("s",), ("tables", "--wait")],
     "measure": [
         ("plaquette", "run", *TINY[2:]),
         ("plaquette", "run", "s", *TINY[2:]),
-        ("mesons", "run", "--kappa", "0.1", *TINY[2:], "--dry-run"),
         ("wilson-loops", "run", "--r-max", 1, "--t-max", 1, *TINY[2:], "--output", "w.csv"),
     ],
     "fit": [("creutz", "tables", "tables")],
@@ -215,28 +215,24 @@ CALLS = {
     "verify": [("run",), ("s",)],
     "card": [("run/run.toml",)],
     "regenerate": [("run", "--at", 5, "--dry-run")],
-    "publish": [("run", "published", "--author", "Doe, Jane")],
     "report": [("run",)],
     "thin": [("run", "--keep", 2, "--dry-run")],
-    "paper": [(), ("guagnelli_r0", "--kept")],
     "convert": [
         ("run/configs/0000005.lime", "five.nersc", "--to", "nersc"),
         ("run", "--output", "new", "--to", "nersc"),
-        ("propagator.lime", "other.lime", "--basis", "weyl"),
     ],
     "bench": [
         (),
         ("--observables",),
-        ("--quarks",),
-        ("--quarks", "--operator", "domain-wall"),
-        ("--chiral",),
         ("--end-to-end",),
         ("--over", "threads=1"),
     ],
     "doctor": [(), ("--clear-cache",), ("--install", "cpu")],
-    "mcp": [("run",)],
 }
-"""Calls of every command that print each of its documents, but for those of the fits."""
+"""Calls of every command that print each of its documents, but for those of the fits.
+
+Extensions have further calls, and further commands.
+"""
 
 FINDINGS = [Finding("Python", True, "3.11"), Finding("CPU", True, "a processor")]
 """What the doctor finds; the first of them is not a device."""
@@ -257,9 +253,6 @@ def sample(kind):
 BENCHMARKS = {
     "gauge_mc.benchmarks.kernels.benchmark": Benchmark,
     "gauge_mc.benchmarks.observables.observables_time": ObservablesTime,
-    "gauge_mc.benchmarks.quarks.quarks_time": QuarksTime,
-    "gauge_mc.benchmarks.operators.operator_time": OperatorTime,
-    "gauge_mc.benchmarks.chiral.chiral_time": ChiralTime,
     "gauge_mc.benchmarks.end_to_end.end_to_end": EndToEnd,
     "gauge_mc.benchmarks.hmc.hmc_time": HmcTime,
     "gauge_mc.benchmarks.over.bench_over": BenchSeries,
@@ -286,14 +279,17 @@ def test_every_command_prints_one_document_with_keys_of_the_vocabulary(
     shutil.copytree(made, folder, dirs_exist_ok=True)
     monkeypatch.setenv("GAUGE_MC_CACHE", str(folder / "cache")) if command == "doctor" else None
     monkeypatch.setattr("gauge_mc.inspection.doctor.examine", lambda: iter(FINDINGS))
-    for name, kind in BENCHMARKS.items():
+    for name, kind in ChainMap(BENCHMARKS, *all_of("BENCHMARKS")).items():
         monkeypatch.setattr(name, lambda *a, kind=kind, **k: sample(kind))
     kinds, seen = documents(command), set()
-    words, calls = vocabulary(kinds), CALLS[command]
+    words = vocabulary(kinds)
+    calls = [call for one in (CALLS, *all_of("CALLS")) for call in one.get(command, ())]
     if command == "fit":
         fitted = [name for name in FITS if has_table(name, folder / "tables")]
         calls = [*calls, *((name, "tables") for name in fitted)]
         seen |= {kind for name in {*FITS} - {*fitted} for kind in FITS[name].content}
+    if not any(one.takes_memory for one in OBSERVABLES.values()):
+        seen |= {MemoryForecast} & {*kinds}  # which `measure` prints for such observables alone
     for call_words in calls:
         document = found(command, *call_words)
         assert not set(keys_in(document, words)), call_words

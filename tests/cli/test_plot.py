@@ -13,9 +13,8 @@ from gauge_mc import Lattice, generate, scan
 from gauge_mc.cli import main
 from gauge_mc.fields.field import Field
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.quantities.plaquette.observables.plaquette import plaquette
-from gauge_mc.quantities.potential.analysis.loop_tables import read_loops
-from gauge_mc.quantities.potential.plots.wilson_loops import _description
+from gauge_mc.quantities.plaquette import plaquette
+from gauge_mc.quantities.potential.loop_plots import _in_words
 from tests.calls import call, make_run
 from tests.cli.test_fit import make_loops
 
@@ -60,7 +59,7 @@ def run(made, tmp_path):
 @pytest.mark.slow
 def test_potentials(tmp_path):
     runs = [make_loops(tmp_path / name, 60, seed) for seed, name in enumerate("ab")]
-    assert call("fit", "potential", *runs)[1] == 0
+    assert call("fit", "potential", *runs, "--separate")[1] == 0
     assert plot("potential", runs[0])[0] == f"{runs[0]}/potential.pdf\n"
     assert (runs[0] / "potential.pdf").read_bytes().startswith(b"%PDF")
     for words in (("potential", *runs), ("wilson-loops", runs[0])):
@@ -239,9 +238,7 @@ def test_averages_have_brackets():
             assert r"\rangle" in column.label_of_average
 
 
-def test_the_title_of_an_effective_potential_names_path_and_smearing(tmp_path):
-    loops = read_loops(make_loops(tmp_path / "a", 20) / "wilson_loops.csv", None)[0][0]
-    assert _description(loops).startswith("path (1,0,0), ")
-    assert _description(loops).endswith(
-        ("smearing iterations", "smearing iteration", "no smearing")
-    )
+def test_the_title_of_an_effective_potential_names_its_smearing():
+    words = [_in_words(levels) for levels in ((0,), (1,), (25,), (0, 5))]
+    several = "variational analysis of levels 0, 5"
+    assert words == ["no smearing", "1 smearing iteration", "25 smearing iterations", several]

@@ -9,7 +9,7 @@ import pytest
 
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
-from gauge_mc.run.stop import SIGNALS, Stop
+from gauge_mc.run.state import SIGNALS, Stop
 from tests.calls import call
 from tests.patience import PATIENCE
 

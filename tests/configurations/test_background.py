@@ -128,18 +128,18 @@ def test_a_run_whose_write_failed_goes_on_as_if_it_had_not(tmp_path, best_device
     sweeps = sorted(usual.configs())
     fails = run.config(sweeps[failing - 1], p.format)
     precedes = [run.config(sweep, p.format) for sweep in sweeps[max(0, failing - 2) : failing - 1]]
-    whole, failed, waited = Snapshot.write, threading.Event(), []
+    whole, failed, waited = background.write, threading.Event(), []
 
-    def write(snapshot, path, *words):
+    def write(path, *words):
         if path == fails:
             failed.set()
             raise GaugeError(f"{path} could not be written (No space left on device).")
         if path in precedes:  # which is at work when the next one fails, and is kept
             waited.append(failed.wait(PATIENCE))
-        whole(snapshot, path, *words)
+        whole(path, *words)
 
     with (
-        mock.patch.object(Snapshot, "write", write),
+        mock.patch.object(background, "write", write),
         pytest.raises(GaugeError, match="No space left"),
     ):
         carry_out(run, p, best_device)

@@ -12,7 +12,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.file_links import TOLERANCE
 from gauge_mc.formats.openqcd import BY_ODD_SITE
 from gauge_mc.groups import GROUPS
-from gauge_mc.storage import host_links
+from gauge_mc.storage import links as host_links
 from gauge_mc.storage.links import BY_SITE, ROTATED_WORDS, SITE_CRC, WORD_SUM, StoredLinks
 from tests.reference.fields import random_field
 

@@ -5,12 +5,12 @@ import re
 import pytest
 
 from gauge_mc.actions import ACTIONS
-from gauge_mc.devices.cuda.bounds import DEFAULT, Bounds, TunedBounds, candidates, default_bounds
+from gauge_mc.devices.cuda.kernel import DEFAULT, Bounds, TunedBounds, candidates, default_bounds
 from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.groups import GROUPS
 from gauge_mc.random import GENERATORS
-from gauge_mc.updates.chain_versions import norms_of
 from gauge_mc.updates.heatbath import ONE_REPLICA
+from gauge_mc.updates.sweep import norms_of
 
 HEATBATH, OVERRELAXATION, PLAQUETTE, ADD_PARTIAL_SUMS = map(
     Kernel, ("heatbath", "overrelaxation", "plaquette", "add_partial_sums")

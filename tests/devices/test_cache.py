@@ -16,7 +16,7 @@ from gauge_mc import interruption
 from gauge_mc.devices import cache
 from gauge_mc.devices.cpu import compiler
 from gauge_mc.devices.cpu.device import CpuDevice
-from gauge_mc.devices.cuda.bounds import Bounds, TunedBounds, default_bounds
+from gauge_mc.devices.cuda.kernel import Bounds, TunedBounds, default_bounds
 from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.errors import GaugeError, StoppedError
 from gauge_mc.groups import GROUPS

@@ -10,7 +10,7 @@ import pytest
 from gauge_mc.devices.cache import run_compiler, version_of
 from gauge_mc.devices.cpu import compiler
 from gauge_mc.devices.cpu.compiler import Compiler
-from gauge_mc.devices.cpu.team import TEAM
+from gauge_mc.devices.cpu.device import TEAM
 from gauge_mc.errors import NoKernelsError
 from gauge_mc.fields.sums import ANY_VARIANT
 from tests.children import run

@@ -11,8 +11,8 @@ from gauge_mc.devices.base import Registers
 from gauge_mc.devices.cache import run_compiler
 from gauge_mc.devices.cpu.compiler import find_compiler
 from gauge_mc.devices.cuda import compiler
-from gauge_mc.devices.cuda.bounds import DEFAULT
 from gauge_mc.devices.cuda.compiler import CudaCompiler, find_cuda_compiler
+from gauge_mc.devices.cuda.kernel import DEFAULT
 from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.errors import GaugeError, NoKernelsError
 from tests.tools.compile_cuda import variants

@@ -7,8 +7,7 @@ import pytest
 from gauge_mc.devices.base import Registers
 from gauge_mc.devices.cuda.kernel import CudaKernel, SweepFunction, Tile, best_tile
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.layout import Layout
-from gauge_mc.domain.slab import work
+from gauge_mc.domain.slab import Layout, work
 from gauge_mc.errors import GaugeError
 
 

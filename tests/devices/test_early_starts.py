@@ -2,22 +2,14 @@
 
 import ctypes
 
-import numpy as np
 import pytest
 
-from gauge_mc.devices.cuda.early_starts import (
+from gauge_mc.devices.cuda.graphs import (
+    EARLY_NAMES,
     KERNEL,
-    LEAST_CAPABILITY,
-    NAMES,
     PROGRAMMATIC,
     EarlyStarts,
 )
-from gauge_mc.domain.device_group import DeviceGroup
-from gauge_mc.domain.lattice import Lattice
-from gauge_mc.fields.field import Field
-from gauge_mc.quarks.operators import Wilson
-from gauge_mc.quarks.solvers import SolverParameters, solve
-from gauge_mc.quarks.vectors.spinors import SpinorField
 
 USUAL, EARLY, COPY = (0, 0, 0), (PROGRAMMATIC, 0, PROGRAMMATIC), 1
 
@@ -39,13 +31,13 @@ class Driver:
         self.nodes, self.edges, self.failing = nodes, dict.fromkeys(edges, USUAL), failing
 
     def __getattr__(self, name):
-        if name not in NAMES:
+        if name not in EARLY_NAMES:
             raise AttributeError(name)
-        return lambda *arguments: int(self._call(NAMES.index(name), *arguments))
+        return lambda *arguments: int(self._call(EARLY_NAMES.index(name), *arguments))
 
     def _call(self, number, *arguments):
         calls = (self._edges, self._type, self._parameters, self._remove, self._add)
-        return NAMES[number] == self.failing or calls[number](*arguments) or False
+        return EARLY_NAMES[number] == self.failing or calls[number](*arguments) or False
 
     def _edges(self, graph, begins, ends, kinds, count):
         if begins is None:
@@ -82,8 +74,8 @@ def _kind(given):
 def early(nodes, edges, failing=""):
     """The edges for launches that begin early; a graph that is used has all of its edges."""
     driver = Driver(nodes, edges, failing)
-    used = EarlyStarts.of(driver, NAMES)(ctypes.c_void_p(1))
-    assert used == (failing not in (*NAMES[3:], "an early start"))
+    used = EarlyStarts.of(driver, EARLY_NAMES)(ctypes.c_void_p(1))
+    assert used == (failing not in (*EARLY_NAMES[3:], "an early start"))
     assert not used or sorted(driver.edges) == sorted(edges)
     return sorted(pair for pair, kind in driver.edges.items() if kind == EARLY)
 
@@ -98,7 +90,7 @@ def test_copies_and_launches_on_other_gpus_are_waited_for():
     assert early(nodes, [(1, 2), (2, 3), (3, 4), (4, 5)]) == [(4, 5)]
 
 
-@pytest.mark.parametrize("failing", [*NAMES, "an early start"])
+@pytest.mark.parametrize("failing", [*EARLY_NAMES, "an early start"])
 def test_nothing_begins_early_where_the_driver_refuses(failing):
     nodes = dict.fromkeys((1, 2, 3), (KERNEL, 7))
     assert early(nodes, [(1, 2), (2, 3)], failing) == []
@@ -109,33 +101,5 @@ def test_a_graph_without_edges_stays_as_it_is():
 
 
 def test_drivers_without_the_functions_have_no_early_starts():
-    assert EarlyStarts.of(None, NAMES) is None
-    assert EarlyStarts.of(object(), NAMES) is None
-
-
-@pytest.mark.gpu
-def test_iterations_of_a_solver_begin_early_with_the_same_bytes(gpu, monkeypatch):
-    kind, used = type(gpu), []
-
-    def solution():
-        field = Field.hot(Lattice(4, 6, 4, 8), "su3", "double", DeviceGroup([gpu]), seed=3)
-        b = SpinorField.empty(field)
-        values = np.random.default_rng(5).normal(size=(*b.to_numpy().shape, 2))
-        b = SpinorField.from_numpy(field, values.view(complex)[..., 0])
-        return solve(Wilson(field, 0.125), b, "cg", SolverParameters(1e-10)).x.to_numpy().tobytes()
-
-    def noted(device, begin=kind._early_starts):
-        early = begin(device)
-        return early and (lambda graph: used.append(early(graph)) or used[-1])
-
-    monkeypatch.setattr(kind, "_early_starts", noted)
-    found = solution()
-    monkeypatch.setattr(kind, "_early_starts", lambda device: None)
-    assert solution() == found
-    assert all(used)
-    assert len(used) == (kind._graph_functions() is not None and is_able(gpu))
-
-
-def is_able(gpu):
-    """Whether blocks may begin early on a GPU."""
-    return gpu.backend == "cuda" and gpu._device.compute_capability() >= LEAST_CAPABILITY
+    assert EarlyStarts.of(None, EARLY_NAMES) is None
+    assert EarlyStarts.of(object(), EARLY_NAMES) is None

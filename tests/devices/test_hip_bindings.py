@@ -11,7 +11,7 @@ import pytest
 
 from gauge_mc.devices.cuda.kernel import CudaBuffer
 from gauge_mc.devices.hip import bindings, driver
-from gauge_mc.devices.hip import library as loader
+from gauge_mc.devices.hip import bindings as loader
 from gauge_mc.devices.hip.device import HIP_NAMES
 from gauge_mc.errors import GaugeError
 from tests.emulator.hip import SIGNATURES, WORDS, Library

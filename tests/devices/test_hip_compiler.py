@@ -8,16 +8,14 @@ import pytest
 from gauge_mc.actions import ACTIONS
 from gauge_mc.devices.base import Registers
 from gauge_mc.devices.cache import run_compiler
-from gauge_mc.devices.cuda.bounds import Bounds, default_bounds
-from gauge_mc.devices.cuda.kernel import tile_structure
+from gauge_mc.devices.cuda.kernel import Bounds, default_bounds, tile_structure
 from gauge_mc.devices.hip import compiler
 from gauge_mc.devices.hip.compiler import HipCompiler, Resources, resources_of, wave_of
 from gauge_mc.devices.kernels import Kernel, Variant, _arguments
-from gauge_mc.devices.source import source_folder
+from gauge_mc.devices.source import source_folders
 from gauge_mc.errors import GaugeError
 from gauge_mc.groups import GROUPS
-from gauge_mc.quarks.vectors.storage import STORAGES
-from gauge_mc.updates.chain_versions import norms_of
+from gauge_mc.updates.sweep import norms_of
 
 SU3 = GROUPS["su3"].choice
 
@@ -72,7 +70,9 @@ def test_the_compiler_is_on_the_path_or_in_the_folder_of_rocm(tmp_path, monkeypa
 def test_no_kernel_depends_on_the_width_of_a_wave():
     """Waves have 64 threads or 32; the emulator runs one thread after the other."""
     words = r"\bwarpSize\b|__shfl|__ballot|__any|__all\(|__syncwarp|__activemask|cooperative_groups"
-    paths = [path for path in source_folder().rglob("*") if path.suffix in (".h", ".cu")]
+    paths = [
+        path for one in source_folders() for path in one.rglob("*") if path.suffix in (".h", ".cu")
+    ]
     assert len(paths) > 100
     assert [path.name for path in paths if re.search(words, path.read_text())] == []
 
@@ -132,17 +132,17 @@ def test_as_many_threads_are_resident_as_on_a_multiprocessor(tmp_path, architect
 @pytest.mark.parametrize(
     ("name", "group", "further"),
     [
-        ("combine_spinors", "su3", [STORAGES["single"].choice]),
-        ("advance_direction", "su3", [STORAGES["single"].choice]),
-        ("quark_pairs", "su3", [STORAGES["single"].choice]),
         ("overrelaxation", "su2", [*ACTIONS["iwasaki"].choices, norms_of("single")]),
         ("wilson_loops", "su3", []),
     ],
 )
-def test_neither_arguments_nor_spinors_are_copied_into_scratch_memory(
-    tmp_path, name, group, further
-):
+def test_arguments_are_not_copied_into_scratch_memory(tmp_path, name, group, further):
     """Nor does a kernel whose bounds are its own spill registers."""
+    check_nothing_spills(tmp_path, name, group, further)
+
+
+def check_nothing_spills(tmp_path, name, group, further):
+    """Compile a kernel, and check that it needs no scratch memory."""
     variant = Variant("single", (GROUPS[group].choice, *further))
     bounds = default_bounds(variant)
     _, report = compiled(tmp_path, Kernel(name), variant, bounds, "gfx90a")

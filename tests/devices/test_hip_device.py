@@ -12,8 +12,8 @@ from gauge_mc.devices.base import Copy
 from gauge_mc.devices.choice import hint
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.devices.cuda import compiler as cuda_compiler
+from gauge_mc.devices.hip import bindings as loader
 from gauge_mc.devices.hip import compiler, driver, rsmi
-from gauge_mc.devices.hip import library as loader
 from gauge_mc.devices.hip.device import HIP_NAMES, HipDevice
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice

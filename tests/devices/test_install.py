@@ -32,7 +32,7 @@ print("pip says", len(calls))
 if len(calls) == json.loads((home / "fails_at.json").read_text()):
     print("error: no luck")
     sys.exit(1)
-assert words[:4] == ["-m", "pip", "--disable-pip-version-check", "install"]
+assert words[:5] == ["-P", "-m", "pip", "--disable-pip-version-check", "install"]
 if any(word.startswith("nvidia-cuda-nvrtc") for word in words):
     shutil.copytree(home / "wheels", home / "site", dirs_exist_ok=True)
 """
@@ -71,7 +71,7 @@ class Machine:
 
     def calls(self):
         """Return what pip was told to install in each call."""
-        return [words[4:] for words in json.loads((self.home / "calls.json").read_text())]
+        return [words[5:] for words in json.loads((self.home / "calls.json").read_text())]
 
     def left_behind(self):
         return sorted((self.home / "temporary").iterdir())
@@ -85,6 +85,7 @@ def machine(tmp_path, monkeypatch):
     wheels = SimpleNamespace(submodule_search_locations=[str(tmp_path / "site" / "nvidia")])
     monkeypatch.setattr(compiler, "find_spec", {"nvidia": wheels}.get)
     monkeypatch.setattr(sys, "executable", str(made.python))
+    monkeypatch.setattr("gauge_mc.devices.cuda.install.PYTHON", (str(made.python), "-P"))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     monkeypatch.setattr(installation, "driver_release", lambda: (13, 0))
     monkeypatch.setattr(installation, "capabilities", lambda: [(9, 0)])

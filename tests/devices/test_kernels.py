@@ -11,30 +11,26 @@ import pytest
 from gauge_mc.actions import ACTIONS
 from gauge_mc.devices.cache import run_compiler
 from gauge_mc.devices.cpu import compiler
-from gauge_mc.devices.cuda.bounds import DEFAULT
 from gauge_mc.devices.cuda.compiler import CudaCompiler, find_cuda_compiler
+from gauge_mc.devices.cuda.kernel import DEFAULT
 from gauge_mc.devices.kernels import Choice, Kernel, Variant
-from gauge_mc.devices.source import source_folder
+from gauge_mc.devices.source import source_folders
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.layout import Layout
-from gauge_mc.domain.slab import work
+from gauge_mc.domain.slab import Layout, work
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.file_links import GROUP_LINKS, MATRICES
 from gauge_mc.formats.openqcd import BY_ODD_SITE
 from gauge_mc.groups import GROUPS
-from gauge_mc.quarks.diagonal import TERMS
-from gauge_mc.quarks.domain_walls.fifth_direction import along_of, column_of
-from gauge_mc.quarks.matrices.hermitian import FORMS
-from gauge_mc.quarks.matrices.hopping import DIRECT, GAMMA5
-from gauge_mc.quarks.vectors.storage import STORAGES
-from gauge_mc.quarks.vectors.transport import ALL_REALS, FEW_REALS, LINKS_ALONE, VectorsPerThread
 from gauge_mc.random import GENERATORS
 from gauge_mc.storage.links import BY_SITE
-from gauge_mc.updates.chain_versions import ROUNDED, UNBIASED
 from gauge_mc.updates.heatbath import MANY_REPLICAS, ONE_REPLICA
+from gauge_mc.updates.sweep import ROUNDED, UNBIASED
 from tests import emulator
+from tests.samples import all_of
 
-KERNELS = [Kernel(path.stem) for path in sorted((source_folder() / "kernels").glob("*.cu"))]
+KERNELS = [
+    Kernel(path.stem) for one in source_folders() for path in sorted(one.glob("kernels/*.cu"))
+]
 SU3, WILSON = GROUPS["su3"].choices, ACTIONS["wilson"].choices
 PHILOX = GENERATORS["philox"].choice()
 VARIANT = Variant("single", (*SU3, *WILSON, UNBIASED, PHILOX, ONE_REPLICA))
@@ -51,13 +47,7 @@ def every_choice():
         [one.choice() for one in GENERATORS.values()],
         [BY_SITE.choice, BY_ODD_SITE.choice],
         [GROUP_LINKS, MATRICES],
-        [one.choice for one in STORAGES.values()],
-        [FEW_REALS.choice, ALL_REALS.choice],
-        [LINKS_ALONE, VectorsPerThread(2).choice],
-        [DIRECT, GAMMA5, along_of(0), along_of(4)],
-        [column_of(0, 8), column_of(4, 8)],
-        list(FORMS),
-        [one.matrix for one in TERMS.values() if one.matrix],
+        *(kind for several in all_of("SOME_CHOICES", "kernel_choices") for kind in several),
         ["single", "double"],
         [compiler.register_bytes() // 8, 1],
     ]
@@ -319,7 +309,8 @@ def test_other_errors_are_the_compilers(build, member, after, message):
 @pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not on this machine.")
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
 def test_kernels_compile_without_warnings(kernel):
-    options = [*compiler.FLAGS, "-Werror", "-fsyntax-only", f"-I{source_folder()}"]
+    folders = [f"-I{one}" for one in source_folders()]
+    options = [*compiler.FLAGS, "-Werror", "-fsyntax-only", *folders]
     for variant in enough_variants(kernel):
         done = subprocess.run(
             ["g++", *options, *variant.definitions, "-"],

@@ -12,7 +12,7 @@ import pytest
 from gauge_mc.devices import host
 from gauge_mc.devices.cache import run_compiler
 from gauge_mc.devices.cpu import compiler, topology
-from gauge_mc.devices.cpu.team import TEAM
+from gauge_mc.devices.cpu.device import TEAM
 from gauge_mc.devices.kernels import REAL_BYTES, Kernel
 from gauge_mc.fields.sums import ANY_VARIANT
 from tests.patience import PATIENCE
@@ -87,7 +87,7 @@ sys.stdin.read()
 CHILD = f"""
 import signal, sys, time
 sys.platform = "darwin"
-from gauge_mc.scans import process
+from gauge_mc.scans import pool as process
 process.LOOK_SECONDS = 0.02
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
 process.stop_with_parent()

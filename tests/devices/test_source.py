@@ -12,6 +12,7 @@ from gauge_mc.devices.source import (
     included,
     members,
     source_folder,
+    source_folders,
     structure,
     zero,
 )
@@ -228,7 +229,9 @@ def test_what_cannot_be_read_is_refused(declaration, sentence, tmp_path):
 
 
 def test_only_arch_knows_the_machine():
-    paths = [path for path in source_folder().rglob("*") if path.suffix in (".h", ".cu")]
+    paths = [
+        path for one in source_folders() for path in one.rglob("*") if path.suffix in (".h", ".cu")
+    ]
     naming = {path.parent.name for path in paths if re.search("__(CUDACC|HIP)__", path.read_text())}
     assert len(paths) > 20
     assert naming == {"arch"}

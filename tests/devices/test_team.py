@@ -8,15 +8,13 @@ import numpy as np
 import pytest
 
 from gauge_mc.devices.cpu import compiler
-from gauge_mc.devices.cpu.device import CpuDevice
-from gauge_mc.devices.cpu.team import Team
+from gauge_mc.devices.cpu.device import CpuDevice, Team
 from gauge_mc.devices.source import source_folder
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.quantities.plaquette.observables.plaquette import plaquette
-from gauge_mc.updates.heatbath import heatbath
-from gauge_mc.updates.overrelaxation import overrelax
+from gauge_mc.quantities.plaquette import plaquette
+from gauge_mc.updates.heatbath import heatbath, overrelax
 
 HARNESS = """
 #include <sys/syscall.h>

@@ -6,7 +6,8 @@ import sys
 import pytest
 
 from gauge_mc.devices.cpu import device as cpu_device
-from gauge_mc.devices.cpu import pages, topology
+from gauge_mc.devices.cpu import device as pages
+from gauge_mc.devices.cpu import topology
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.devices.cpu.topology import Claim, Core, core_quota, in_order, read_cores
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from gauge_mc.devices.cpu.device import CpuDevice
-from gauge_mc.devices.cpu.worker import Worker
+from gauge_mc.devices.cpu.device import CpuDevice, Worker
 
 
 def test_tasks_are_done_in_order():

@@ -3,22 +3,23 @@
 ``python -m pytest -p tests.documentation.plugin README.md docs/tutorial.md`` runs two pages, and
 with ``--regenerate`` writes what is printed into them. A page runs from top to bottom in a folder
 of its own, with the gauge-mc that ``--environment VENV`` has, by default one that is made for the
-purpose by the README's commands, from a copy of the files of the checkout.
+purpose by the README's first command, from a copy of the files of the checkout.
 
 Blocks of ``bash`` are run by bash, and must end well; blocks of ``python`` in one interpreter per
 page. A block of ``text`` is what the commands before it print; see `comparison` for what must be
-equal. Comments in the page change that:
+equal. The list ``blocks.toml`` beside this file changes that by directives, which are carried out
+before the block that they name:
 
-- ``<!-- run: with A as B; C as D -->``: from here to the end of the page, A is replaced by B in
-  commands, programs and outputs.
-- ``<!-- run: shorter with A as B -->``: the same, for runs that are shorter than the page says.
-  Numbers without errors may then have any value. ``--regenerate`` ignores it.
-- ``<!-- run: loosely because REASON -->``: from here on, numbers without errors may have any value.
-- ``<!-- run: first COMMANDS -->``: commands that are run here and are not shown.
-- ``<!-- run: not because REASON -->``: the next block is only parsed; as an output, not compared.
-- ``<!-- run: interrupt when FILE exists -->``: the next block gets SIGINT then, as from Ctrl-C.
-- ``<!-- run: file NAME -->``: the next block is written to this file, and not run.
-- ``<!-- run: in NAME -->``: the page runs in a folder that it shares with others.
+- ``with A as B; C as D``: from here to the end of the page, A is replaced by B in commands,
+  programs and outputs.
+- ``shorter with A as B``: the same, for runs that are shorter than the page says. Numbers without
+  errors may then have any value. ``--regenerate`` ignores it.
+- ``loosely because REASON``: from here on, numbers without errors may have any value.
+- ``first COMMANDS``: commands that are run here and are not shown.
+- ``not because REASON``: the block is only parsed; as an output, not compared.
+- ``interrupt when FILE exists``: the block gets SIGINT then, as from Ctrl-C.
+- ``file NAME``: the block is written to this file, and not run.
+- ``in NAME``: the page runs in a folder that it shares with others.
 """
 
 from __future__ import annotations
@@ -38,16 +39,16 @@ import pytest
 from sybil import Document, Example, Region, Sybil
 from sybil.parsers.markdown.lexers import RawFencedCodeBlockLexer
 
+from tests.documentation import blocks
 from tests.documentation.comparison import difference, renewed
 
 ROOT = Path(__file__).resolve().parents[2]
 EXTRAS = "analysis,hdf5,parquet,mpi,notebook"
-"""The extras that the pages need beyond the README's commands."""
+"""The extras that the pages need beyond the README's first command."""
 
 LONGEST = 1800.0
 """Seconds that a block may take."""
 
-COMMENT = re.compile(r"^<!-- run: (.*?) -->$", re.MULTILINE | re.DOTALL)
 RUN = ("bash", "python", "text")
 """Languages of blocks that are run or compared; others are only written to files."""
 
@@ -187,10 +188,9 @@ def page_of(example: Example) -> Page:
     return names["page"]
 
 
-def obey(example: Example) -> None:
-    """Carry out a comment."""
-    page = page_of(example)
-    verb, _, rest = example.parsed.partition(" ")
+def obey(page: Page, words: str, example: Example) -> None:
+    """Carry out a directive."""
+    verb, _, rest = words.partition(" ")
     if verb == "with":
         page.replace(rest)
     elif verb == "shorter":
@@ -198,21 +198,23 @@ def obey(example: Example) -> None:
             page.loose = True
             page.replace(rest.removeprefix("with "))
     elif verb == "loosely":
-        assert rest.startswith("because "), "say why numbers may differ: run: loosely because …"
+        assert rest.startswith("because "), "say why numbers may differ: loosely because …"
         page.loose = True
     elif verb == "first":
         page.shell(page.replaced(rest))
     elif verb == "in":
         page.folder = example.namespace["shared_folder"](rest)
     else:
-        assert verb in ("not", "interrupt", "file"), f"unknown comment: run: {example.parsed}"
-        page.directive = " ".join(example.parsed.split())
+        assert verb in ("not", "interrupt", "file"), f"unknown directive: {words}"
+        page.directive = " ".join(words.split())
 
 
 def carry_out(example: Example) -> None:
     """Run a block, or compare an output."""
     page = page_of(example)
-    language, source = example.parsed
+    language, source, directives = example.parsed
+    for words in directives:
+        obey(page, words, example)
     assert source.strip(), "this block is empty; write at least a line of what is printed"
     if language not in RUN and not page.directive.startswith("file "):
         assert not page.directive, f"a block of {language} can only be written to a file"
@@ -223,7 +225,7 @@ def carry_out(example: Example) -> None:
     if verb == "file":
         (page.folder / rest).write_text(text)
     elif verb == "not":
-        assert rest.startswith("because "), "say why a block is not run: run: not because …"
+        assert rest.startswith("because "), "say why a block is not run: not because …"
         if language == "bash":
             subprocess.run(["bash", "-n", "-c", source], check=True)
         elif language == "python":
@@ -241,13 +243,17 @@ def carry_out(example: Example) -> None:
 
 
 def parse(document: Document) -> Iterable[Region]:
-    """Yield the blocks and the comments of a page."""
-    for region in FENCES(document):
+    """Yield the blocks of a page, each with its language, its text and its directives."""
+    found = list(FENCES(document))
+    page = Path(document.path).resolve().relative_to(ROOT).as_posix()
+    texts = [(one.lexemes["language"], str(one.lexemes["source"])) for one in found]
+    listed = blocks.directives(page, texts)
+    for region, directives in zip(found, listed, strict=True):
         language, source = region.lexemes["language"], str(region.lexemes["source"])
         if not source.startswith("--8<--"):
-            yield Region(region.start, region.end, (language, source), carry_out)
-    for match in COMMENT.finditer(document.text):
-        yield Region(match.start(), match.end(), match[1].strip(), obey)
+            yield Region(region.start, region.end, (language, source, directives), carry_out)
+        else:
+            assert not directives, f"a snippet is not run: {directives}"
 
 
 def close(names: dict[str, Any]) -> None:
@@ -283,7 +289,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="session")
 def environment(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The virtual environment of the pages, made by the first commands of the README."""
+    """The virtual environment of the pages, made by the first command of the README."""
     given = request.config.getoption("--environment")
     if given:
         return given.resolve()
@@ -293,8 +299,9 @@ def environment(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
         if (ROOT / name).is_file():
             (source / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, source / name)
-    install = re.search(r"## Install\n.*?```bash\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
-    script = f"{install[1]}\npip install mpich '.[{EXTRAS}]'"
+    readme = (ROOT / "README.md").read_text()
+    install = re.search(r"^(python3 -m venv .*) && \.venv/bin/gauge-mc ", readme, re.M)
+    script = f"{install[1]}\n.venv/bin/pip install mpich '.[{EXTRAS}]'"
     subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=source, check=True)
     return source / ".venv"
 

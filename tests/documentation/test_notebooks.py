@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("gauge_mc.extensions.publishing")  # as in `tests.test_docs`
+
 from tests.test_docs import ROOT, hooks
 
 nbformat = pytest.importorskip("nbformat")

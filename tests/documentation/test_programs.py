@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+pytest.importorskip("gauge_mc.extensions.publishing")  # as in `tests.test_docs`
+
 from tests.test_docs import ROOT
 
 SMALL = "--lattice 4x4x4x4"

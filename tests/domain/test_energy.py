@@ -4,11 +4,11 @@ import math
 
 import pytest
 
-from gauge_mc.devices.energy import EnergyCounter
+from gauge_mc.devices.host import EnergyCounter
 from gauge_mc.domain import energy
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.energy import EnergyMeter, EnergyUse
-from gauge_mc.domain.processes import OneProcess
+from gauge_mc.domain.mpi import OneProcess
 from gauge_mc.errors import GaugeError
 
 

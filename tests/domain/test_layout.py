@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.layout import Layout, split_lanes
+from gauge_mc.domain.slab import Layout, split_lanes
 
 LATTICE = Lattice(8, 8, 4, 6)
 LAYOUTS = {

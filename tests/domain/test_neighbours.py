@@ -10,7 +10,7 @@ import pytest
 
 from gauge_mc.devices.base import Offer
 from gauge_mc.devices.cpu.device import CpuDevice
-from gauge_mc.domain.neighbours import ForeignNeighbours
+from gauge_mc.domain.halo import ForeignNeighbours
 from tests.patience import PATIENCE
 
 TURNS = 200

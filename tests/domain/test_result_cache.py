@@ -1,6 +1,6 @@
 """Results that measurements of the same links share."""
 
-from gauge_mc.domain.result_cache import ResultCache
+from gauge_mc.domain.device_group import ResultCache
 
 
 def test_results_are_computed_once_in_a_context():

@@ -6,30 +6,28 @@ import numpy as np
 import pytest
 
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.paths import PATHS
+from gauge_mc.domain.loops import PATHS
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
-from gauge_mc.fields.field_strength import field_strength, improved_charge
-from gauge_mc.fields.gradient_flow import GradientFlow
+from gauge_mc.fields.gradient_flow import GradientFlow, field_strength, improved_charge
 from gauge_mc.fields.random_field import Random
 from gauge_mc.flows import FLOWS
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.quantities.plaquette.observables.plaquette import Plaquette, plaquette
-from gauge_mc.quantities.polyakov.observables.polyakov import polyakov_loop
-from gauge_mc.quantities.polyakov.observables.polyakov_correlators import (
+from gauge_mc.quantities.plaquette import Plaquette, plaquette
+from gauge_mc.quantities.polyakov.observables import (
     PolyakovCorrelators,
     polyakov_correlators,
+    polyakov_loop,
 )
-from gauge_mc.quantities.potential.observables.loops.measurer import LoopMeasurer
-from gauge_mc.quantities.potential.observables.wilson_loops import WilsonLoops
+from gauge_mc.quantities.potential.observables import WilsonLoops
+from gauge_mc.quantities.potential.slab_loops import LoopMeasurer
 from gauge_mc.random import GENERATORS
 from gauge_mc.smearing import SmearingSequence
 from gauge_mc.smearing.ape import Ape
 from gauge_mc.smearing.hyp import Hyp
 from gauge_mc.smearing.stout import Stout
 from gauge_mc.temporal_links import make_temporal_links
-from gauge_mc.updates.heatbath import heatbath
-from gauge_mc.updates.overrelaxation import overrelax
+from gauge_mc.updates.heatbath import heatbath, overrelax
 from tests.domain.conftest import GPUS, LATTICE, open_group
 
 

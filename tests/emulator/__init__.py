@@ -49,7 +49,7 @@ def enable() -> None:
 
 def enable_hip() -> None:
     """Emulate AMD GPUs in this process, in which there are then no others."""
-    from gauge_mc.devices.hip import library as loader
+    from gauge_mc.devices.hip import bindings as loader
     from tests.emulator.hip import Library
 
     os.environ.update(environment() | {"PYTHONPATH": os.environ.get("PYTHONPATH", "")})

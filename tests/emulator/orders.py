@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import ChainMap
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,16 +16,10 @@ from gauge_mc.fields.field import Field
 from gauge_mc.fields.gradient_flow import GradientFlow
 from gauge_mc.fields.random_field import Random
 from gauge_mc.flows import FLOWS
-from gauge_mc.quarks.matrices.linear import ODD
-from gauge_mc.quarks.matrices.preconditioned import System
-from gauge_mc.quarks.operators import Wilson
-from gauge_mc.quarks.operators.domain_wall import DomainWall
-from gauge_mc.quarks.overlap.quarks import Overlap
-from gauge_mc.quarks.vectors.spinors import SpinorField
 from gauge_mc.updates.heatbath import heatbath
 from gauge_mc.updates.integrators import INTEGRATORS
-from tests.reference import dirac, walls
 from tests.reference.fields import random_field
+from tests.samples import all_of
 from tests.updates.moving import Moving
 
 LATTICE = Lattice(4, 4, 4, 12)
@@ -79,49 +74,6 @@ def dynamics(devices: DeviceGroup, integrator: str) -> bytes:
     return bytes(moving.links.to_numpy())
 
 
-def wilson(devices: DeviceGroup) -> bytes:
-    """Return a solution with Wilson quarks."""
-    psi = dirac.random_spinor(LATTICE.extents, 2, np.random.default_rng(6))
-    return bytes(Wilson(links_on(devices), 0.1).solve(psi, 1e-6, inner="double"))
-
-
-def domain_wall(devices: DeviceGroup) -> bytes:
-    """Return a solution with domain-wall quarks."""
-    psi = walls.random_spinor(LATTICE.extents, 4, 2, np.random.default_rng(7))
-    operator = DomainWall(links_on(devices), 0.1, 4, 1.7)
-    return bytes(operator.solve(psi, 1e-6, inner="double"))
-
-
-def reduction(devices: DeviceGroup) -> bytes:
-    """Return the reduced right-hand sides, for which vectors are needed only for a short time."""
-    psi = walls.random_spinor(LATTICE.extents, 4, 2, np.random.default_rng(7))
-    operator = DomainWall(links_on(devices), 0.1, 4, 1.7)
-    source = SpinorField.from_numpy(operator.field, psi, fifth=4)
-    return bytes(System(operator, source, True).reduced.to_numpy())
-
-
-def products(devices: DeviceGroup) -> bytes:
-    """Return products with vectors that change between them, which nobody waits for."""
-    psi = dirac.random_spinor(LATTICE.extents, 2, np.random.default_rng(6))
-    operator = Wilson(links_on(devices), 0.1)
-    prepared = operator.prepared()
-    even = SpinorField.from_numpy(operator.field, psi, parity=0)
-    sums = []
-    for n in range(4):
-        odd = even.like(parity=ODD)
-        prepared.hop(odd, even, ODD)
-        prepared.hop(even, odd, 0, factor=0.1 * n)
-        sums.append(odd)
-    return b"".join(bytes(one.to_numpy()) for one in (even, *sums))
-
-
-def overlap(devices: DeviceGroup) -> bytes:
-    """Return a product with the overlap operator."""
-    psi = dirac.random_spinor(LATTICE.extents, 2, np.random.default_rng(8))
-    phases = [1, 1, 1, -1]
-    return bytes(Overlap(links_on(devices), 1.4, 0.3, phases, 1e-2, 2).apply(psi, 0.1))
-
-
 SCENARIOS: dict[str, Callable[[DeviceGroup], bytes]] = {
     "heatbath": lambda devices: updates(devices, "wilson"),
     "rectangles": lambda devices: updates(devices, "iwasaki"),
@@ -131,10 +83,10 @@ SCENARIOS: dict[str, Callable[[DeviceGroup], bytes]] = {
         f"hmc {name}": lambda devices, name=name: dynamics(devices, name)
         for name in sorted(INTEGRATORS)
     },
-    "wilson": wilson,
-    "domain-wall": domain_wall,
-    "reduction": reduction,
-    "products": products,
-    "overlap": overlap,
 }
 """Calculations, which return bytes that do not depend on the devices."""
+
+
+def scenarios() -> Mapping[str, Callable[[DeviceGroup], bytes]]:
+    """Return the calculations, with those of extensions."""
+    return ChainMap(SCENARIOS, *all_of("SCENARIOS", "orders"))

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.devices.kernels import ARGUMENTS, Choice, Kernel
 from gauge_mc.devices.source import members
-from gauge_mc.domain.layout import BOTH_PARITIES
-from gauge_mc.domain.slab import Slab, work
+from gauge_mc.domain.slab import BOTH_PARITIES, Slab, work
 
 FIELDS = {"GROUP::Field": "components", "GROUP::AlgebraField": "algebra_components"}
 """Types of arguments that are fields on the links, and what the group calls their components."""

@@ -13,10 +13,9 @@ pytestmark = pytest.mark.gpu
 
 DIVISIONS = [(4, 8), (2, 4, 3, 3)]
 
+SCENARIOS = orders.scenarios()
 QUICK = ("heatbath", "flow", "hmc omf2", "domain-wall", "products")
-NAMES = [
-    pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in orders.SCENARIOS
-]
+NAMES = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in SCENARIOS]
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +39,7 @@ def ordered(request):
 @pytest.mark.parametrize("slices", DIVISIONS, ids=str)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_order_of_work_changes_no_byte(name, slices, kind, ordered, alone):
-    scenario = orders.SCENARIOS[name]
+    scenario = SCENARIOS[name]
     if name not in alone:
         alone[name] = scenario(open_group("cuda", (12,)))
     devices = open_group(kind, slices)

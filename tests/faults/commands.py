@@ -3,8 +3,12 @@
 import contextlib
 import hashlib
 import shutil
+from collections import ChainMap
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from tests.samples import all_of
 
 TINY = "--lattice 4x4x4x4 --thermalize 1 --separation 2 --backend cpu --threads 1 --quiet"
 LOOPS = "--r-max 1 --t-max 1 --iterations 0 --backend cpu --threads 1 --quiet"
@@ -78,14 +82,6 @@ TRIALS = {
         results=("out.parquet",),
         untouched=("run/configs/*", "run/*.csv"),
     ),
-    "publish": Trial(
-        "publish {}/run {}/data --author Plato",
-        begun=(RUN,),
-        results=("data/*.*", "data/configs/*"),
-        untouched=("run/configs/*", "run/*.csv"),
-        again=(0, 2),
-        verified="data",
-    ),
     "scan": Trial(
         "scan --beta 2.3 --lattice 4x4x4x2 --thermalize 1 --configs 1 --separation 2 "
         "--chains 1 --backend cpu --quiet --output {}/scan",
@@ -93,6 +89,11 @@ TRIALS = {
         verified="scan",
     ),
 }
+
+
+def all_trials() -> Mapping[str, Trial]:
+    """Return the commands by name, with those of extensions."""
+    return ChainMap(TRIALS, *all_of("TRIALS", "faults"))
 
 
 def contents(folder: Path, patterns: tuple[str, ...]) -> dict[str, str]:

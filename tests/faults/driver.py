@@ -21,7 +21,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.faults.commands import TRIALS, Trial, contents, fresh, leftovers
+from tests.faults.commands import Trial, all_trials, contents, fresh, leftovers
 from tests.patience import PATIENCE
 
 BECOME_SUBREAPER = 36
@@ -36,7 +36,7 @@ class Driver:
 
     def __init__(self, name: str, library: str, scratch: Path) -> None:
         self.name = name
-        self.trial: Trial = TRIALS[name]
+        self.trial: Trial = all_trials()[name]
         self._library = ctypes.CDLL(library)
         self._scratch, self.folder = scratch, scratch / "folder"
         self._state, self._log = scratch / "state", scratch / "log"
@@ -223,7 +223,7 @@ def warm_up(trial: Trial, folder: Path) -> None:
 def main() -> None:
     """Carry out the trials that the command line asks for."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("name", choices=TRIALS)
+    parser.add_argument("name", choices=[*all_trials()])
     parser.add_argument("--library", required=True)
     parser.add_argument("--actions", default="")
     parser.add_argument("--every", type=int, default=1)
@@ -235,7 +235,7 @@ def main() -> None:
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     began = time.monotonic()
     with tempfile.TemporaryDirectory(dir=memory) as scratch:
-        warm_up(TRIALS[asked.name], Path(scratch) / "warm")
+        warm_up(all_trials()[asked.name], Path(scratch) / "warm")
         driver = Driver(asked.name, asked.library, Path(scratch))
         driver.verify_every = asked.verify_every
         driver.prepare()

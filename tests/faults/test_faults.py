@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import ChainMap
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ import pytest
 from gauge_mc.run.directory import Run
 from gauge_mc.scans.scan import Scan
 from tests.patience import PATIENCE
+from tests.samples import all_of
 
 pytestmark = [
     pytest.mark.kernels,
@@ -32,9 +34,9 @@ pytestmark = [
 QUICK = {
     "generate": ("--actions=kill,torn,full,broken --every=30",),
     "convert": ("--actions=kill,torn,full,broken --every=6",),
-    "publish": ("--actions=kill,full --every=25",),
+    **ChainMap(*all_of("QUICK", "faults")),
 }
-"""Trials of the quick tests."""
+"""Trials of the quick tests; those of extensions are in modules ``faults`` of their tests."""
 
 SHORT = {
     "generate": ("--actions=kill --every=4", "--actions=torn,full,broken --every=12"),
@@ -46,8 +48,8 @@ SHORT = {
     "export-hdf5": ("--actions=kill,torn,full,broken",),
     "export-pyerrors": ("--actions=full --every=2",),
     "export-parquet": ("--actions=full --every=2",),
-    "publish": ("--actions=kill,full,broken --every=5", "--actions=torn"),
     "scan": ("--actions=kill,full --every=80 --first=20",),
+    **ChainMap(*all_of("SHORT", "faults")),
 }
 """Trials of the slow tests."""
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gauge_mc.benchmarks.saved import NAMES, SavedBenchmark
+from gauge_mc.benchmarks.over import NAMES, SavedBenchmark
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.console import Console
 from gauge_mc.devices import cache
 from gauge_mc.devices.cpu.device import CpuDevice
-from gauge_mc.devices.cuda.bounds import Bounds, TunedBounds
+from gauge_mc.devices.cuda.kernel import Bounds, TunedBounds
 from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
@@ -27,18 +27,17 @@ from gauge_mc.groups import GROUPS
 from gauge_mc.inspection import verify
 from gauge_mc.inspection.contents import info_parts
 from gauge_mc.inspection.status import run_status, scan_status
-from gauge_mc.quantities.potential.fits.parts.report import fit_table
-from gauge_mc.quantities.potential.fits.potential import read_result
+from gauge_mc.quantities.potential.fit import read_result, scale_table
 from gauge_mc.quoting import sentence
 from gauge_mc.run import checkpoint, lock
 from gauge_mc.run.cards import read_card
 from gauge_mc.run.chain import Chain
 from gauge_mc.run.directory import Run, SessionRecord
-from gauge_mc.run.execution import Execution
 from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.settings import Execution
 from gauge_mc.scans.request import ScanRequest
 from gauge_mc.scans.scan import Scan
-from gauge_mc.updates import plans
+from gauge_mc.updates import sweep as plans
 from tests.analysis.synthetic_loops import synthetic_loops, write_loops
 from tests.faults.mutations import mutated
 from tests.formats.format_samples import HELD, sample
@@ -170,7 +169,7 @@ class FitResult(Kind):
 
     def read(self):
         result = read_result(self.path)
-        Console(file=io.StringIO(), width=200).print(fit_table(result))
+        Console(file=io.StringIO(), width=200).print(scale_table(result))
 
 
 class BenchResult(Kind):

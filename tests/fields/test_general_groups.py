@@ -7,11 +7,10 @@ import pytest
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
-from gauge_mc.fields.field_strength import field_strength
-from gauge_mc.fields.gradient_flow import GradientFlow
+from gauge_mc.fields.gradient_flow import GradientFlow, field_strength
 from gauge_mc.flows import FLOWS
-from gauge_mc.quantities.plaquette.observables.plaquette import plaquette
-from gauge_mc.quantities.polyakov.observables.polyakov import polyakov_loop
+from gauge_mc.quantities.plaquette import plaquette
+from gauge_mc.quantities.polyakov.observables import polyakov_loop
 from gauge_mc.smearing.ape import Ape
 from gauge_mc.smearing.hyp import Hyp
 from gauge_mc.smearing.stout import Stout

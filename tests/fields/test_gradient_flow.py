@@ -9,8 +9,13 @@ import pytest
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
-from gauge_mc.fields.field_strength import IMPROVED, field_strength, improved_charge
-from gauge_mc.fields.gradient_flow import GradientFlow, largest_step
+from gauge_mc.fields.gradient_flow import (
+    IMPROVED,
+    GradientFlow,
+    field_strength,
+    improved_charge,
+    largest_step,
+)
 from gauge_mc.fields.random_field import Random
 from gauge_mc.flows import FLOWS
 from gauge_mc.updates.heatbath import heatbath

@@ -98,7 +98,7 @@ def test_a_result_of_bench_is_refused_before_anything_is_timed(tmp_path):
 
 def test_samples_of_a_fit_do_not_replace_a_configuration(configuration, tmp_path):
     """They are beside the result, under its name."""
-    from gauge_mc.quantities.potential.exports.samples import SAMPLES_FILE
+    from gauge_mc.quantities.potential.fit import SAMPLES_FILE
 
     with pytest.raises(UsageError, match=r"which samples of V\(R\) must not replace"):
         SAMPLES_FILE.check(configuration)

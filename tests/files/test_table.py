@@ -380,110 +380,160 @@ def test_numbers_that_are_not_finite_are_refused(tmp_path, value):
         assert path.read_bytes() == before
 
 
-OLD, NEW = "0123456789abcdef", "fedcba9876543210"
+OLD, NEW = "gauge-mc 0.1.0", "gauge-mc 0.2.0, others 1.3"
 
 
-def with_sources(path, sources, first, last, kept=0):
-    """Write rows of a version of the sources, after those up to a sweep that are kept."""
-    with Table(path, HEADER, COLUMNS, sources) as table:
+def by_version(path, version, first, last, kept=0):
+    """Write rows as a version does, after those up to a sweep that are kept."""
+    header = {**HEADER, "version": version} if version else HEADER
+    with Table(path, header, COLUMNS) as table:
         table.truncate(after=kept, expected=kept)
         for row in rows(first, last):
             table.append([row])
 
 
-def test_a_version_of_the_sources_stands_before_its_rows(path):
-    with_sources(path, OLD, 1, 3)
-    with_sources(path, OLD, 4, 4, kept=4 - 1)
-    with_sources(path, NEW, 5, 6, kept=4)
-    lines = path.read_text().splitlines()[4:-1]
+def test_another_version_stands_before_its_rows(path):
+    by_version(path, OLD, 1, 3)
+    by_version(path, OLD, 4, 4, kept=4 - 1)
+    by_version(path, NEW, 5, 6, kept=4)
+    by_version(path, OLD, 7, 7, kept=6)
+    heading, lines = path.read_text().split(f"{','.join(COLUMNS)}\n")
+    assert f"# version: {OLD}\n" in heading
+    lines = lines.splitlines()[:-1]
     assert [one for one in lines if one.startswith("#")] == [
-        f"# sources: {OLD}",
-        f"# sources: {NEW}",
+        f"# made by: {NEW}",
+        f"# made by: {OLD}",
     ]
-    assert (lines.index(f"# sources: {OLD}"), lines.index(f"# sources: {NEW}")) == (0, 5)
+    assert (lines.index(f"# made by: {NEW}"), lines.index(f"# made by: {OLD}")) == (4, 7)
     found = read_table(path)
-    assert found.sources == {0: OLD, 4: NEW}
-    assert found["sweep"].tolist() == [*range(1, 7)]
-    assert TableTail(path).read()["sweep"].tolist() == [*range(1, 7)]
-    assert read_heading(path) == (HEADER, [*COLUMNS])
+    assert found.header["version"] == OLD
+    assert found.makers == {0: OLD, 4: NEW, 6: OLD}
+    assert found["sweep"].tolist() == [*range(1, 8)]
+    assert TableTail(path).read()["sweep"].tolist() == [*range(1, 8)]
+    assert read_heading(path) == ({**HEADER, "version": OLD}, [*COLUMNS])
+
+
+def test_the_rows_of_other_versions_are_known(path):
+    by_version(path, OLD, 1, 3)
+    by_version(path, NEW, 4, 5, kept=3)
+    found = read_table(path)
+    assert found.made_by_others(NEW).tolist() == [True, True, True, False, False]
+    assert found.made_by_others(OLD).tolist() == [False, False, False, True, True]
+    assert found.made_by_others("gauge-mc 0.3.0").all()
 
 
 def test_a_table_of_two_versions_is_the_same_after_a_kill_at_any_byte(path):
-    with_sources(path, OLD, 1, 2)
-    with_sources(path, NEW, 3, 4, kept=2)
+    by_version(path, OLD, 1, 2)
+    by_version(path, NEW, 3, 4, kept=2)
     whole = path.read_bytes()
-    begin = whole.index(f"# sources: {NEW}".encode())
+    begin = whole.index(f"# made by: {NEW}".encode())
     for cut in range(begin, len(whole)):
         path.write_bytes(whole[:cut])
-        with_sources(path, NEW, 3, 4, kept=2)
+        by_version(path, NEW, 3, 4, kept=2)
         assert path.read_bytes() == whole
-    first = whole.index(f"# sources: {OLD}".encode())
+    first = whole.index(b"\n1,") + 1
     for cut in range(first, whole.index(b"2,")):
         path.write_bytes(whole[:cut])
-        with_sources(path, OLD, 1, 2)
-        with_sources(path, NEW, 3, 4, kept=2)
+        by_version(path, OLD, 1, 2)
+        by_version(path, NEW, 3, 4, kept=2)
         assert path.read_bytes() == whole
 
 
 def test_rows_that_are_taken_back_take_the_version_with_them(path):
-    with_sources(path, OLD, 1, 2)
-    with_sources(path, NEW, 3, 4, kept=2)
-    with_sources(path, OLD, 3, 4, kept=2)
-    assert read_table(path).sources == {0: OLD}
+    by_version(path, OLD, 1, 2)
+    by_version(path, NEW, 3, 4, kept=2)
+    by_version(path, OLD, 3, 4, kept=2)
+    assert read_table(path).makers == {0: OLD}
     assert NEW.encode() not in path.read_bytes()
-    with_sources(path, NEW, 1, 2)
-    assert read_table(path).sources == {0: NEW}
+    by_version(path, NEW, 1, 2)
+    assert read_table(path).makers == {0: NEW}
+    assert f"# version: {OLD}\n".encode() in path.read_bytes()  # which has begun the table
 
 
 def test_a_version_is_known_when_a_table_is_opened(path):
-    with_sources(path, OLD, 1, 2)
-    with Table(path, HEADER, COLUMNS, OLD) as table:
-        table.append(rows(3, 3))
-    assert path.read_bytes().count(b"# sources: ") == 1
+    for version, count in ((OLD, 0), (NEW, 1)):
+        by_version(path, version, 1, 2)
+        with Table(path, {**HEADER, "version": version}, COLUMNS) as table:
+            table.append(rows(3, 3))
+        assert path.read_bytes().count(b"# made by: ") == count
 
 
 def test_a_version_that_made_no_row_does_not_count(path):
-    with_sources(path, OLD, 1, 2)
-    with_sources(path, NEW, 3, 3, kept=2)
+    by_version(path, OLD, 1, 2)
+    by_version(path, NEW, 3, 3, kept=2)
     path.write_bytes(path.read_bytes().partition(b"\n3,")[0] + b"\n")  # as a kill leaves it
-    assert path.read_bytes().endswith(f"# sources: {NEW}\n".encode())
-    assert read_table(path).sources == {0: OLD}
+    assert path.read_bytes().endswith(f"# made by: {NEW}\n".encode())
+    found = read_table(path)
+    assert found.makers == {0: OLD}
+    assert not found.made_by_others(OLD).any()
+
+
+def test_a_table_without_rows_has_no_version_of_rows(path):
+    by_version(path, OLD, 1, 0)
+    assert read_table(path).makers == {}
+    assert read_table(path).made_by_others(NEW).tolist() == []
 
 
 def test_an_unknown_version_is_named_only_after_a_known_one(path):
-    with_sources(path, "", 1, 2)
-    assert b"# sources" not in path.read_bytes()
-    with_sources(path, NEW, 3, 4, kept=2)
-    with_sources(path, "", 5, 5, kept=4)
-    assert read_table(path).sources == {2: NEW, 4: "unknown"}
+    by_version(path, "", 1, 2)
+    assert b"# made by" not in path.read_bytes()
+    by_version(path, NEW, 3, 4, kept=2)
+    by_version(path, "", 5, 5, kept=4)
+    by_version(path, "", 6, 6, kept=5)
+    found = read_table(path)
+    assert found.makers == {2: NEW, 4: "unknown"}
+    assert found.made_by_others(OLD).tolist() == [False, False, True, True, False, False]
 
 
 def test_no_version_is_written_without_rows(path):
-    with Table(path, HEADER, COLUMNS, NEW) as table:
+    by_version(path, OLD, 1, 1)
+    with Table(path, {**HEADER, "version": NEW}, COLUMNS) as table:
         table.append([])
         table.append_numbers([], np.empty((0, 2)))
-    assert b"# sources" not in path.read_bytes()
+    assert b"# made by" not in path.read_bytes()
 
 
-def test_numbers_follow_the_version_of_their_sources(path):
+def test_numbers_follow_the_version_that_made_them(path):
     columns = ("sweep", "x")
     for name in "ab":
-        with Table(path.with_name(name), {}, columns, NEW) as table:
+        write_table(path.with_name(name), {"version": OLD}, columns, [(1, 0.125)])
+        with Table(path.with_name(name), {"version": NEW}, columns) as table:
             if name == "a":
-                table.append([(1, 0.5), (2, 0.25)])
+                table.append([(2, 0.5), (3, 0.25)])
             else:
-                table.append_numbers([1], np.array([[0.5]]))
-                table.append_numbers([2], np.array([[0.25]]))
+                table.append_numbers([2], np.array([[0.5]]))
+                table.append_numbers([3], np.array([[0.25]]))
     written = path.with_name("a").read_bytes()
     assert written == path.with_name("b").read_bytes()
-    assert written.startswith(f"sweep,x\n# sources: {NEW}\n1,0.5\n".encode())
+    assert f"sweep,x\n1,0.125\n# made by: {NEW}\n2,0.5\n3,0.25\n".encode() in written
+
+
+def test_tables_with_digests_of_sources_are_read_and_continued(path):
+    """Versions up to 0.2.0 wrote them, and they say nothing any more."""
+    by_version(path, OLD, 1, 4)
+    content = unsealed(path)
+    for row, digest in (("1", "0123456789abcdef"), ("3", "unknown"), ("4", "fedcba9876543210")):
+        content = content.replace(f"\n{row},".encode(), f"\n# sources: {digest}\n{row},".encode())
+    assert content.count(b"\n# sources: ") == 3
+    path.write_bytes(content + seal_of(content))
+    found = read_table(path)
+    assert found["sweep"].tolist() == [1, 2, 3, 4]
+    assert found.makers == {0: OLD}
+    assert TableTail(path).read()["sweep"].tolist() == [1, 2, 3, 4]
+    by_version(path, NEW, 5, 5, kept=4)
+    assert path.read_bytes().startswith(content + f"# made by: {NEW}\n5,".encode())
+    assert read_table(path).makers == {0: OLD, 4: NEW}
+    by_version(path, OLD, 3, 3, kept=2)
+    assert read_table(path).makers == {0: OLD}
+    assert path.read_bytes().count(b"\n# sources: ") == 1
 
 
 @pytest.mark.parametrize(
-    "line", ["# sources: 0123", "# sources: xyz", "# sources 0123456789abcdef"]
+    "line",
+    ["# sources: 0123", "# sources: xyz", "# sources 0123456789abcdef", "# made by: ", "# made by"],
 )
 def test_other_lines_among_the_rows_are_damage(path, line):
-    with_sources(path, "", 1, 2)
+    by_version(path, "", 1, 2)
     path.write_bytes(unsealed(path) + f"{line}\n".encode())
     with pytest.raises(GaugeError, match="is damaged"):
         read_table(path)

@@ -1,4 +1,4 @@
-"""Tables for the fits of this package."""
+"""Tables for the fits of this package and of its extensions."""
 
 from pathlib import Path
 
@@ -7,11 +7,8 @@ import numpy as np
 from gauge_mc.errors import GaugeError
 from gauge_mc.fits import FITS
 from tests.analysis.synthetic_flow import synthetic_flow, write_flow
-from tests.analysis.synthetic_hadrons import write_baryons, write_mesons
 from tests.analysis.synthetic_loops import synthetic_loops, write_loops
-from tests.quantities.condensate.fits.test_condensate import write_condensates
-from tests.quantities.hadrons.fits.test_residual_mass import write_residual_masses
-from tests.quantities.overlap.fits.test_overlap_spectrum import write_spectra
+from tests.quantities.continuum.fits import test_continuum
 from tests.quantities.polyakov.fits import test_free_energy, test_screening
 from tests.quantities.potential.fits.test_anisotropy import synthetic as planar_loops
 from tests.quantities.thermodynamics.fits import (
@@ -20,7 +17,8 @@ from tests.quantities.thermodynamics.fits import (
     test_thermodynamics,
 )
 from tests.quantities.trajectories.fits import test_hmc
-from tests.quantities.transition.fits import test_crossover, test_transition
+from tests.quantities.transition.fits import test_transition
+from tests.samples import all_of
 
 
 def write_tables(folder: Path) -> Path:
@@ -28,12 +26,9 @@ def write_tables(folder: Path) -> Path:
     rng = np.random.default_rng(1)
     write_loops(folder / "wilson_loops.csv", synthetic_loops(rng, 60))
     write_flow(folder / "flow.csv", synthetic_flow(rng, 20))
-    write_mesons(folder / "mesons.csv", rng, 12, (0.150, 0.154))
-    write_baryons(folder / "baryons.csv", rng, 12, (0.150, 0.154))
-    write_residual_masses(folder / "residual_mass.csv", rng)
-    write_spectra(folder / "overlap_spectrum.csv", rng, 60)
     planar_loops(folder / "planar_loops.csv", 1e-3, 20)
-    write_condensates(folder / "condensate.csv", rng)
+    for write in all_of("write_tables"):
+        write(folder)
     return folder
 
 
@@ -47,15 +42,12 @@ def has_table(name: str, folder: Path) -> bool:
 
 
 def write_target(name: str, folder: Path) -> Path:
-    """Write what a fit of this package takes, a run or a folder of runs, and return its path."""
+    """Write what a fit takes, a run or a folder of runs, and return its path."""
     rng = np.random.default_rng(2)
     folder.mkdir()
     match name:
         case "transition":
             test_transition.write_study(folder, size=400)
-        case "crossover":
-            for kappa in test_crossover.KAPPAS:
-                test_crossover.write_run(folder, f"kappa{kappa}", rng, kappa)
         case "thermodynamics":
             for beta in test_thermodynamics.BETAS:
                 for lattice in (test_thermodynamics.HOT, test_thermodynamics.COLD):
@@ -69,8 +61,10 @@ def write_target(name: str, folder: Path) -> Path:
             test_screening.write_planes(folder)
         case "field-correlators":
             test_field_correlators.write_correlators(folder)
+        case "continuum":
+            test_continuum.write_runs(folder)
         case "hmc":
             test_hmc.write_trajectories(folder)
-        case _:
+        case _ if not any([write(name, folder) for write in all_of("write_target")]):
             write_tables(folder)
     return folder

@@ -1,22 +1,26 @@
 """Fits in general: finding the run and its table."""
 
+import dataclasses
+import json
+import math
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import gauge_mc
+from gauge_mc.analysis.timeseries.replicas import Replicas
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import read_heading, read_table, write_table
-from gauge_mc.fits import FITS
-from gauge_mc.fits.shared.tables import find_table_by_columns
-from gauge_mc.quantities.flow.analysis.records import FLOW_COLUMNS
-from gauge_mc.quantities.hadrons.analysis.correlators import BARYON_COLUMNS, MESON_COLUMNS
-from gauge_mc.quantities.potential.analysis.loop_tables import LOOP_COLUMNS
+from gauge_mc.fits import FITS, fit_all
+from gauge_mc.fits.shared.files import find_table_by_columns, is_of_other_tables
+from gauge_mc.quantities.flow.curves import FLOW_COLUMNS, FlowCurve
+from gauge_mc.quantities.potential.loop_tables import LOOP_COLUMNS
 from gauge_mc.registry import in_words
+from tests.analysis.synthetic_flow import HEADER, synthetic_flow, write_flow
 from tests.analysis.synthetic_loops import synthetic_loops, write_loops
 from tests.calls import call, make_run
-from tests.fits.tables import has_table, write_tables
+from tests.fits.tables import has_table, write_tables, write_target
 
 LOOPS = synthetic_loops(np.random.default_rng(1), 12, 5)
 
@@ -70,12 +74,10 @@ def test_unknown_fits_and_missing_runs(tmp_path, monkeypatch):
 
 
 def test_every_fit_states_its_file_and_columns():
-    assert all(one.file and one.columns for one in FITS.values())
+    assert all(one.file and (one.columns or one.of_several) for one in FITS.values())
     of_this_package = {
         "anisotropy": ("anisotropy.json", ("plane", "r", "t", "loop")),
-        "baryons": ("baryons.json", BARYON_COLUMNS),
         "creutz": ("creutz.json", tuple(LOOP_COLUMNS)),
-        "mesons": ("mesons.json", MESON_COLUMNS),
         "potential": ("potential.json", tuple(LOOP_COLUMNS)),
         "scale": ("scale.json", FLOW_COLUMNS),
         "topology": ("topology.json", FLOW_COLUMNS),
@@ -89,7 +91,7 @@ def test_a_result_shows_itself_in_a_notebook(tmp_path):
     shown = gauge_mc.fit("potential", tmp_path)._repr_html_()
     assert shown.startswith("<p>result: ")
     assert "<table>" in shown
-    assert "Plateaus in t" in shown
+    assert "Scales of the static potential" in shown
 
 
 @pytest.mark.slow
@@ -128,3 +130,70 @@ def test_a_fit_of_an_unfinished_measurement_says_so(tmp_path, monkeypatch):
     command = sentence.partition("gauge-mc ")[2].rstrip(".").split()
     assert call(*command, *measuring[3:])[1] == 0
     assert gauge_mc.fit("creutz", run).sampling == []
+
+
+def write_chain(folder, seed, facts=()):
+    """Write the table of a flow, as a chain with a seed has it, and return the flow."""
+    folder.mkdir(parents=True, exist_ok=True)
+    flow = synthetic_flow(np.random.default_rng(seed), 60, every=10 * seed)
+    header = {**HEADER, "start": "cold", "seed": f"{seed}", **dict(facts)}
+    write_flow(folder / "flow.csv", flow, header=header)
+    return flow
+
+
+def test_chains_of_one_ensemble_are_fitted_together(tmp_path):
+    flows = [write_chain(tmp_path / f"chain{seed}", seed) for seed in (1, 2)]
+    result = gauge_mc.fit("scale", tmp_path)
+    replicas = Replicas((60, 60), (10, 20))
+    series = np.concatenate([FlowCurve.of(flow, "clover").samples for flow in flows])
+    both = dataclasses.replace(FlowCurve.of(flows[0], "clover"), samples=series, replicas=replicas)
+    assert str(result.scales.t0) == str(both.t0(0.3).estimate)
+    assert "2 chains of one ensemble are joined." in result.whole_report()
+    document = json.loads((tmp_path / "scale.json").read_text())
+    files = ["chain1/flow.csv", "chain2/flow.csv"]
+    assert [one["file"] for one in document["tables"]] == files
+    assert not is_of_other_tables(tmp_path / "scale.json")
+    with pytest.raises(UsageError, match="consists of 2 runs or ensembles; fit them one by one"):
+        gauge_mc.fit("scale", tmp_path, separate=True)
+    results = list(fit_all("scale", [tmp_path], {}, separate=True))
+    assert [path for _, path in results] == [tmp_path / f"chain{n}/scale.json" for n in (1, 2)]
+    assert results[0][0].scales.t0 == FlowCurve.of(flows[0], "clover").t0(0.3).estimate
+    assert results[0][0].scales.t0.error > result.scales.t0.error
+
+
+def test_only_chains_of_equal_parameters_are_joined(tmp_path):
+    for name, seed, facts in (
+        ("a1", 1, {}),
+        ("a2", 2, {"version": "1"}),
+        ("b1", 1, {"beta": "6.2"}),
+        ("copy", 2, {}),
+    ):
+        write_chain(tmp_path / name, seed, facts)
+    targets = [tmp_path / name for name in ("a1", "a2", "b1", "copy")]
+    paths = [path.relative_to(tmp_path) for _, path in fit_all("scale", targets, {})]
+    assert paths == [Path("a1/scale_chains.json"), Path("b1/scale.json"), Path("copy/scale.json")]
+    assert not is_of_other_tables(tmp_path / "a1" / "scale_chains.json")
+
+
+@pytest.mark.parametrize("name", [name for name, one in FITS.items() if one.joins])
+def test_every_fit_joins_chains(name, tmp_path):
+    """Two chains with the same rows have the results of one, with errors smaller by sqrt(2)."""
+    fit = FITS[name]
+    if fit.of_scans:
+        pytest.skip("a fit of scans")
+    (tmp_path / "both").mkdir()
+    folders = [write_target(name, tmp_path / "both" / f"chain{n}") for n in (1, 2)]
+    alone, _ = [one for one, _ in fit_all(name, folders, {}, separate=True)]
+    both = gauge_mc.fit(name, tmp_path / "both")
+    assert "2 chains of one ensemble are joined." in both.whole_report()
+    assert len(both.tables) == 2 * len(alone.tables)
+    assert (tmp_path / "both" / fit.file).is_file()
+    assert len(alone.result) == len(both.result)
+    for single, joint in zip(alone.result, both.result, strict=True):
+        if joint.name == single.name:  # not where another sector or loop is known best
+            totals = [math.hypot(one.error, one.systematic or 0.0) for one in (single, joint)]
+            assert joint.value == pytest.approx(single.value, abs=0.5 * totals[0])
+            if single.systematic:  # for which other fits may have the largest weights
+                assert totals[1] < 1.2 * totals[0]
+            else:
+                assert joint.error == pytest.approx(single.error / math.sqrt(2), rel=0.15)

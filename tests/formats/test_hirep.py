@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import gauge_mc
-from gauge_mc.configurations.comparison import compare
 from gauge_mc.configurations.reading import open_configuration
-from gauge_mc.configurations.writing import write_configuration
+from gauge_mc.configurations.writing import compare, write_configuration
 from gauge_mc.domain.lattice import Lattice, OddLattice
 from gauge_mc.errors import DamagedError, UnsupportedError, UsageError
 from tests.calls import call

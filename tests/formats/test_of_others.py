@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import gauge_mc
-from gauge_mc.configurations.boundaries import LastSlice
-from gauge_mc.configurations.reading import open_configuration
+from gauge_mc.configurations.reading import LastSlice, open_configuration
 from gauge_mc.configurations.writing import write_configuration
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import DamagedError, GaugeError, UnsupportedError, UsageError

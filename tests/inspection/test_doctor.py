@@ -11,7 +11,7 @@ import pytest
 
 from gauge_mc.devices import BACKENDS
 from gauge_mc.devices.cpu import INSTALL
-from gauge_mc.domain.layout import split_lanes
+from gauge_mc.domain.slab import split_lanes
 from gauge_mc.inspection import doctor
 from tests.calls import call
 from tests.children import run, without_modules

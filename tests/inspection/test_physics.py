@@ -9,8 +9,8 @@ import pytest
 from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.devices import BACKENDS
 from gauge_mc.errors import GaugeError
-from gauge_mc.inspection import physics
-from gauge_mc.inspection.physics import compare, known_ensembles
+from gauge_mc.inspection import doctor as physics
+from gauge_mc.inspection.doctor import compare, known_ensembles
 from tests.calls import call_apart
 
 KNOWN = known_ensembles()
@@ -25,7 +25,7 @@ def found_at(known, pull, error=1e-3):
     ]
 
 
-@pytest.mark.parametrize("known", KNOWN, ids=[one.group for one in KNOWN])
+@pytest.mark.parametrize("known", KNOWN, ids=[one.parameters["group"] for one in KNOWN])
 def test_differences_are_measured_in_errors_of_both(known):
     close = compare("CPU", known, found_at(known, 4.9))
     assert close.works

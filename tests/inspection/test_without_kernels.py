@@ -13,13 +13,9 @@ import pytest
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.devices.cpu import compiler
 from gauge_mc.errors import UNCHECKED, NoKernelsError, UsageError
-from gauge_mc.fields.action_density import action_density
-from gauge_mc.fields.averages import averages
+from gauge_mc.fields.averages import action_density, averages
 from gauge_mc.fields.field import Field
 from gauge_mc.formats import writable_formats
-from gauge_mc.publication.crate import CRATE
-from gauge_mc.publication.publish import publish
-from gauge_mc.publication.record import read_configurations
 from tests.calls import call, call_apart, forbid, make_run
 
 CONFIG = "configs/0000005.lime"
@@ -158,17 +154,6 @@ def test_a_wrong_checksum_is_found(run, tmp_path, without):
     assert code == 1
 
 
-@pytest.mark.slow
-def test_a_run_is_published(run, tmp_path, without):
-    publish(run, tmp_path / "with", authors=["Doe, Jane"])
-    without()
-    publish(run, tmp_path / "without", authors=["Doe, Jane"])
-    one, other = (read_configurations(tmp_path / name) for name in ("with", "without"))
-    assert {n: row.links for n, row in one.items()} == {n: row.links for n, row in other.items()}
-    assert len(one) == 3
-    assert call("verify", tmp_path / "without")[1] == 0
-
-
 def test_what_needs_kernels_says_what_is_missing(run, tmp_path, lack):
     shutil.copytree(run, tmp_path / "run")
     words = lack()
@@ -284,24 +269,6 @@ def test_nor_is_one_in_a_folder_that_must_not_be_entered(run, tmp_path, monkeypa
     assert code == UNCHECKED
     assert f"cannot be checked here: {folder / name} cannot be read (Permission denied)" in shown
     assert "BAD" not in shown
-
-
-@pytest.mark.parametrize("name", [CRATE, "chain.json", CONFIG])
-def test_nor_is_one_of_a_publication(run, tmp_path, monkeypatch, name):
-    publish(run, tmp_path / "data", authors=["Doe, Jane"])
-    forbid(monkeypatch, tmp_path / "data" / name)
-    shown, code = call("verify", tmp_path / "data")
-    assert code == UNCHECKED
-    assert "Permission denied" in shown
-    assert "BAD" not in shown
-
-
-def test_a_damaged_description_of_a_publication_is_a_verdict(run, tmp_path):
-    publish(run, tmp_path / "data", authors=["Doe, Jane"])
-    (tmp_path / "data" / CRATE).write_text("{")
-    shown, code = call("verify", tmp_path / "data")
-    assert shown.startswith(f"BAD   {tmp_path / 'data' / CRATE} is damaged")
-    assert code == 1
 
 
 def test_a_run_of_what_is_not_installed_is_not_called_damaged(run, tmp_path):

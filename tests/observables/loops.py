@@ -6,8 +6,7 @@ from itertools import count
 import numpy as np
 
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.updates.multilevel import STEP_BITS
-from gauge_mc.updates.sub_lattices import SubLatticeUpdates
+from gauge_mc.updates.multilevel import STEP_BITS, SubLatticeUpdates
 from tests.reference.fields import dagger, random_field
 from tests.reference.mean_links import mean_links
 from tests.reference.observables import staple

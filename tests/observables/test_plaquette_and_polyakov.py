@@ -8,8 +8,8 @@ from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.quantities.plaquette.observables.plaquette import Plaquette, plaquette
-from gauge_mc.quantities.polyakov.observables.polyakov import polyakov_loop
+from gauge_mc.quantities.plaquette import Plaquette, plaquette
+from gauge_mc.quantities.polyakov.observables import polyakov_loop
 from tests.reference import observables as reference
 from tests.reference.fields import gauge_transform, random_field, random_su
 

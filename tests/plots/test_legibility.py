@@ -1,53 +1,33 @@
 """What a reader must see in a figure: all points, what symbols mean, and the chosen size."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 from matplotlib.image import imread
-from matplotlib.text import Text
 
-from gauge_mc.analysis.timeseries.estimates import Estimate
-from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import Table, write_table
 from gauge_mc.plots import PLOTS
+from gauge_mc.plots.drawing import find_plot
+from gauge_mc.plots.figures.curves import History
 from gauge_mc.plots.figures.files import MOST_PIXELS, FigureFormat, drawn_as
-from gauge_mc.plots.figures.series import History
-from gauge_mc.plots.history import plot_history
-from gauge_mc.plots.runs.drawing import find_plot
-from gauge_mc.plots.runs.labels import labels_of
-from gauge_mc.quantities.hadrons.analysis.results import ChiralFit, ChiralPoint
-from gauge_mc.quantities.hadrons.plots.chiral import chiral_picture
-from gauge_mc.quantities.hadrons.plots.effective_mass import effective_masses_picture, fitted
-from gauge_mc.quantities.hadrons.plots.mesons import (
-    MOST_SHIFT,
-    chosen_hadrons,
-    correlators_picture,
-    picture_of_frames,
-)
-from gauge_mc.quantities.potential.plots.static_force import LARGEST_ERROR
+from gauge_mc.plots.runs import labels_of
+from gauge_mc.plots.standard import plot_history
+from gauge_mc.quantities.potential.plots import LARGEST_FORCE_ERROR as LARGEST_ERROR
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
-from tests.analysis.synthetic_hadrons import write_baryons, write_mesons
 from tests.analysis.synthetic_loops import static_potential, synthetic_loops
 from tests.calls import call
+from tests.plots.shown import kept_figures, texts
 
 COLUMNS = ("sweep", "plaquette", "spatial", "temporal")
-LOOPS = synthetic_loops(np.random.default_rng(8), 60, 6, excited=0.01)
+LOOPS = synthetic_loops(np.random.default_rng(8), 60, 8, excited=0.01)
 
 
 @pytest.fixture
 def figures(monkeypatch):
-    """The figures that would be written: what is in them can be seen before they are drawn."""
-    found = []
-    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: found.append(figure))
-    return found
-
-
-def texts(figure):
-    """All texts in a figure."""
-    return [one.get_text() for one in figure.findobj(Text) if one.get_text()]
+    return kept_figures(monkeypatch)
 
 
 def points(axes):
@@ -58,7 +38,7 @@ def points(axes):
 
 @pytest.fixture(scope="module")
 def potential():
-    return static_potential([LOOPS], r_min=1)
+    return static_potential([LOOPS])
 
 
 def changed(result, **forces):
@@ -92,7 +72,7 @@ def test_forces_that_are_left_out_are_counted_and_errors_explained(potential, tm
         return replace(one, scaled=replace(one.scaled, error=one.scaled.value))
 
     PLOTS["static-force"].picture([("run", potential)]).draw(tmp_path / "force.png")
-    explained = "errors of the scales: statistical, and of the interpolation"
+    explained = "errors of the scales: statistical, and the scatter of forms and windows"
     assert explained in texts(figures[0])
     usual = len(potential.force) - len(points(figures[0].axes[0]))
     PLOTS["static-force"].picture([("run", changed(potential, n0=noisy))]).draw(
@@ -119,97 +99,6 @@ def test_hollow_points_are_explained(potential, tmp_path, figures, name):
     )
     draw([("run", off_axis)]).draw(tmp_path / "plot.png")
     assert "hollow: off axis" in texts(figures[1])
-
-
-@pytest.fixture(scope="module")
-def fits(tmp_path_factory):
-    """Fitted correlators of mesons and baryons."""
-    rng, path = np.random.default_rng(5), tmp_path_factory.mktemp("hadrons")
-    write_mesons(path / "mesons.csv", rng, 12, (0.150, 0.154))
-    write_baryons(path / "baryons.csv", rng, 12, (0.150,))
-    return fitted(path, {})
-
-
-def draw_correlators(fits, path, chosen):
-    correlators_picture(fits[0], chosen).draw(path)
-
-
-def draw_effective_masses(fits, path, chosen):
-    effective_masses_picture(fits, chosen).draw(path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("draw", [draw_correlators, draw_effective_masses])
-def test_hadrons_can_be_chosen(fits, tmp_path, figures, draw):
-    path = tmp_path / "plot.png"
-    draw(fits, path, [])
-    labels = [axes.get_ylabel() for axes in figures[0].axes]
-    assert [r"\pi" in labels[0], r"\rho" in labels[1]] == [True, True]
-    draw(fits, path, chosen_hadrons({"hadrons": " rho, pion"}))
-    assert [axes.get_ylabel() for axes in figures[1].axes] == labels[1::-1]
-    with pytest.raises(
-        UsageError, match=r"there is no correlator of 'kaon' .*; choose from pion, "
-    ):
-        draw(fits, path, ["pion", "kaon"])
-
-
-@pytest.mark.slow
-def test_a_baryon_without_a_sign_has_both_parities(fits, tmp_path, figures):
-    draw_effective_masses(fits, tmp_path / "plot.png", ["nucleon"])
-    assert [axes.get_ylabel()[-4] for axes in figures[0].axes] == ["+", "-"]
-    draw_effective_masses(fits, tmp_path / "plot.png", ["nucleon-"])
-    assert len(figures[1].axes) == 1
-
-
-@pytest.mark.first_quick
-@pytest.mark.parametrize(
-    ("number", "rows", "columns"), [(1, 1, 1), (3, 3, 1), (5, 3, 2), (9, 3, 3)]
-)
-def test_many_hadrons_stand_in_columns(fits, tmp_path, figures, number, rows, columns):
-    """The lowest frame of each column has the times, and no place is left with an empty frame."""
-    pion = (fits[0], next(iter(fits[0].correlators)))
-    names = {str(n): [pion] for n in range(number)}
-    with pytest.raises(GaugeError, match="too noisy"):
-        picture_of_frames({}, lambda *_: []).draw(tmp_path / "plot.png")
-    picture_of_frames(names, lambda *_: []).draw(tmp_path / "plot.png")
-    axes = figures[0].axes
-    assert [one.get_ylabel() for one in axes] == [*names]
-    grid = axes[0].get_gridspec()
-    assert (grid.nrows, grid.ncols) == (rows, columns)
-    assert [bool(one.get_xlabel()) for one in axes] == [
-        n >= number - columns for n in range(number)
-    ]
-    width, height = figures[0].get_size_inches()
-    assert height <= 1.2 * width
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("draw", [draw_correlators, draw_effective_masses])
-def test_times_are_integers_and_symbols_are_shifted(fits, tmp_path, figures, draw):
-    draw(fits, tmp_path / "plot.png", ["pion"])
-    (axes,) = figures[0].axes
-    ticks = axes.get_xticks()
-    assert np.array_equal(ticks, np.round(ticks))
-    assert len(axes.get_xticks(minor=True)) == 0
-    assert axes.get_xlabel() == "$t/a$ (points are shifted sideways for clarity)"
-    first = [box.lines[0].get_xdata()[0] for box in axes.containers]
-    assert len(set(first)) == len(first) == 3
-    assert max(abs(np.array(first) - 1)) <= MOST_SHIFT / 2
-    correlators = draw is draw_correlators
-    explained = "its continuation" if correlators else "fitted mass, at the t of the fit"
-    assert explained in texts(figures[0])
-
-
-@pytest.mark.slow
-def test_extrapolations_name_what_they_draw(tmp_path, figures):
-    points = (ChiralPoint(6.5, 0.1, 0.01), ChiralPoint(6.6, 0.2, 0.01))
-    numbers = [Estimate(one, 0.01, 0.5, 0.1, 50) for one in (-6.4, 1.0, 0.156)]
-    line = {"intercept": numbers[0], "slope": numbers[1], "kappa_c": numbers[2]}
-    found = {"quantity": "pion^2", "source": "point", "mu": 0.0, "points": points, **line}
-    others = dict.fromkeys({one.name for one in fields(ChiralFit)} - found.keys(), 0)
-    chiral_picture([ChiralFit(**found, **others)]).draw(tmp_path / "chiral.png")
-    assert figures[0].axes[0].get_ylabel() == r"$(a\,m_\pi)^2$"
-    assert "hollow: chiral limit" in texts(figures[0])
 
 
 def chain(path, seed, beta=2.3, **values):

@@ -12,17 +12,18 @@ from matplotlib.text import Text
 from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.plots import PLOTS
-from gauge_mc.plots.figures.labels import minus
-from gauge_mc.plots.figures.looks import COLOURS, SHADE
-from gauge_mc.plots.figures.series import History, draw_distribution
-from gauge_mc.plots.figures.series import draw_history as draw_series
-from gauge_mc.plots.history import MOST_MEANS, plot_history
-from gauge_mc.quantities.polyakov.plots.polyakov import plot_polyakov
-from gauge_mc.quantities.potential.plots.wilson_loops import plot_effective_potential
+from gauge_mc.plots.figures.curves import History, draw_distribution
+from gauge_mc.plots.figures.curves import draw_history as draw_series
+from gauge_mc.plots.figures.looks import COLOURS, SHADE, minus
+from gauge_mc.plots.standard import MOST_MEANS, plot_history
+from gauge_mc.quantities.polyakov.plots import plot_polyakov
+from gauge_mc.quantities.potential.loop_plots import plot_effective_potential
+from gauge_mc.quantities.potential.loop_tables import effective_energies
 from tests.analysis.synthetic_loops import autoregressive, static_potential, synthetic_loops
 
 MAGIC = {"pdf": b"%PDF-", "png": b"\x89PNG", "svg": b"<?xml"}
-LOOPS = synthetic_loops(np.random.default_rng(8), 60, 6, excited=0.01)
+LOOPS = synthetic_loops(np.random.default_rng(8), 60, 8, excited=0.01)
+ENERGIES = effective_energies(LOOPS)
 SWEEPS = 10 * np.arange(1, 301)
 
 
@@ -40,12 +41,12 @@ def histories(offset=0.0):
 
 
 def draw_potential(path, runs=2):
-    results = [("run_0", potential(r_min=1)), ("run_1 $5", potential(t_min=1, r_min=2))]
+    results = [("run_0", potential()), ("run_1 $5", potential(t_min=2))]
     PLOTS["potential"].picture(results[:runs]).draw(path)
 
 
 def draw_effective_potential(path):
-    plot_effective_potential(LOOPS, path, potential(r_min=1))
+    plot_effective_potential(ENERGIES, path, potential())
 
 
 def draw_history(path):
@@ -58,11 +59,11 @@ def draw_polyakov(path):
 
 
 def draw_force(path):
-    PLOTS["static-force"].picture([("run_0", potential(r_min=1))]).draw(path)
+    PLOTS["static-force"].picture([("run_0", potential())]).draw(path)
 
 
 def draw_scaling(path):
-    results = [("run_0", potential(r_min=1)), ("run_1 $5", potential(t_min=1, r_min=2))]
+    results = [("run_0", potential()), ("run_1 $5", potential(t_min=2))]
     PLOTS["scaling"].picture(results).draw(path)
 
 
@@ -158,13 +159,13 @@ def test_smallest_series_can_be_plotted(tmp_path):
 @pytest.mark.slow
 def test_a_potential_without_a_fit_is_plotted_with_its_points(tmp_path, monkeypatch):
     texts = drawn_texts(monkeypatch)
-    loops = synthetic_loops(np.random.default_rng(8), 60, 6, sigma=-0.02)
-    hot, path = ("hot", static_potential([loops], t_min=1)), tmp_path / "potential.png"
-    assert hot[1].free is None
+    loops = synthetic_loops(np.random.default_rng(8), 60, 3)
+    hot, path = ("hot", static_potential([loops])), tmp_path / "potential.png"
+    assert hot[1].best is None
     PLOTS["potential"].picture([hot]).draw(path)
-    assert any("no fit that can be trusted" in text for text in texts)
+    assert any("too few distances for a fit" in text for text in texts)
     assert not {"residual/error", "$R$ (fm)"}.intersection(texts)
-    PLOTS["potential"].picture([hot, ("cold", static_potential([LOOPS], r_min=1))]).draw(path)
+    PLOTS["potential"].picture([hot, ("cold", potential())]).draw(path)
     assert "residual/error" in texts
 
 
@@ -280,14 +281,13 @@ def test_the_frames_of_polyakov_loops_are_level(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_an_effective_potential_says_what_it_shows(tmp_path, monkeypatch):
     texts = drawn_texts(monkeypatch)
-    potential = static_potential([LOOPS], r_min=1)
-    plot_effective_potential(LOOPS, tmp_path / "a.png", potential, "SU(2), path (1,0,0)")
+    plot_effective_potential(ENERGIES, tmp_path / "a.png", potential(), "SU(2), path (1,0,0)")
     assert "SU(2), path (1,0,0)" in texts
-    assert any("plateau" in text for text in texts)
+    assert any("total error" in text for text in texts)
     texts.clear()
-    plot_effective_potential(LOOPS, tmp_path / "a.png", None, "SU(2)")
+    plot_effective_potential(ENERGIES, tmp_path / "a.png", None, "SU(2)")
     assert "SU(2)" in texts
-    assert not any("plateau" in text for text in texts)
+    assert not any("total error" in text for text in texts)
 
 
 @pytest.mark.slow
@@ -305,14 +305,14 @@ def test_small_numbers_are_typeset():
 @pytest.mark.slow
 def test_every_number_of_the_legends_has_its_error(tmp_path, monkeypatch):
     texts = drawn_texts(monkeypatch)
-    result = potential(r_min=1)
+    result = potential()
     draw_force(tmp_path / "force.png")
-    assert result.force_scales
-    for one in result.force_scales.values():
-        assert any(f"/a={one}" in text for text in texts)
+    assert {"r0", "r1"} <= result.scales.keys()
+    for name in ("r0", "r1"):
+        assert any(f"/a={result.scales[name]}" in text for text in texts)
     texts.clear()
     draw_scaling(tmp_path / "scaling.png")
-    assert any(f"r_0/a={result.free.fit.r0}" in one for one in texts)
+    assert any(f"r_0/a={result.scales['r0']}" in one for one in texts)
     texts.clear()
     draw_effective_potential(tmp_path / "effective.png")
     first = result.points[0]
@@ -323,17 +323,14 @@ def test_residuals_of_fitted_points_are_inside_the_frame(tmp_path, monkeypatch):
     figures = []
     monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: figures.append(figure))
     draw_potential(tmp_path / "potential.png", 1)
-    result, lower = potential(r_min=1), figures[0].axes[1]
-    used = [one for one in result.points if one.distance >= result.free.fit.r_min]
-    values = result.free.fit.continuum(used)
-    curve = result.free.fit.potential(np.array([one.distance for one in used]))[0]
-    residuals = (values - curve) / [one.potential.error for one in used]
-    assert np.abs(residuals).max() + 1 < lower.get_ylim()[1]
+    result, lower = potential(), figures[0].axes[1]
+    r, errors = result.distances, np.array([point.error for point in result.points])
+    fitted = (r >= result.best.r_min) & (r <= result.best.r_max)
+    residuals = (result.continuum - result.best.curve(r)[0]) / errors
+    assert np.abs(residuals[fitted]).max() + 1 < lower.get_ylim()[1]
 
 
 def test_what_has_no_scale_is_not_scaled(tmp_path):
     loops = synthetic_loops(np.random.default_rng(8), 60, 6, sigma=-0.02)
     with pytest.raises(GaugeError, match="r0 of hot is not known"):
-        PLOTS["scaling"].picture([("hot", static_potential([loops], t_min=1))]).draw(
-            tmp_path / "plot.png"
-        )
+        PLOTS["scaling"].picture([("hot", static_potential([loops]))]).draw(tmp_path / "plot.png")

@@ -5,7 +5,7 @@ from matplotlib.image import imread
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import write_table
 from gauge_mc.plots.figures.looks import COLOURS
-from gauge_mc.plots.scan import draw_scan
+from gauge_mc.plots.standard import draw_scan
 
 
 def write_averages(path, header=None):

@@ -2,8 +2,8 @@
 
 The process maps the memory of the device at the same addresses, loads kernels and runs them. As a
 plugin of pytest it lets all CPUs of tests be such processors:
-``python -m pytest -p tests.qemu --arm sve256 tests/quarks/test_solvers.py``. The tests of this
-process are concerned, not programs that they start.
+``python -m pytest -p tests.qemu --arm sve256 tests/extensions/quarks/test_solvers.py``. The tests
+of this process are concerned, not programs that they start.
 """
 
 import ctypes

@@ -13,16 +13,17 @@ import sys
 import tempfile
 from collections import Counter
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
 from gauge_mc import Field, Lattice, Random, heatbath, measure, overrelax
-from gauge_mc.quarks.operators.wilson import PlainWilson
 from tests.qemu import LEVEL, PROCESSORS, EmulatedDevice, Processor
+from tests.samples import all_of
 
 LATTICE = Lattice(16, 16, 16, 2)
-KERNELS = ("hop", "heatbath", "overrelaxation", "plaquette")
+KERNELS = ("heatbath", "overrelaxation", "plaquette")
 X86 = {"avx2": Processor(f"g++ {LEVEL} -march=x86-64-v3", ("qemu-x86_64", "-cpu", "max"), 0, 32)}
 
 
@@ -61,9 +62,11 @@ def counts(processor, precision):
         heatbath(field, 5.7, Random.for_field(field, "philox", 7), sweeps=1)
         overrelax(field, sweeps=1)
         measure(field, "plaquette", progress=False)
-        PlainWilson(field, 0.12).apply(np.ones((*LATTICE.extents[::-1], 4, 3), complex))
+        for launch in all_of("launch_counted", "kernel_choices"):
+            launch(field)
         device.close()
-    found = {kernel: device.instructions[kernel] / device.sites[kernel] for kernel in KERNELS}
+    kernels = (*KERNELS, *chain(*all_of("COUNTED", "kernel_choices")))
+    found = {kernel: device.instructions[kernel] / device.sites[kernel] for kernel in kernels}
     return {kernel: [*kinds, sum(kinds)] for kernel, kinds in found.items()}
 
 

@@ -52,7 +52,7 @@ def test_a_potential_shows_its_points_and_the_fit(tmp_path):
     assert f'aria-label="Static potential at {len(result.potential.points)} distances' in picture
     (dots,) = re.findall(r'd="([^"]*)"[^>]*stroke-width="6"', picture)
     assert dots.count("M") == len(result.potential.points)
-    assert result.potential.free
+    assert result.potential.best
     assert 'fill-opacity="0.25"' in picture  # the band of the fit
 
 

@@ -14,7 +14,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import gauge_mc
-from gauge_mc.analysis.timeseries.gamma_method import autocorrelation, estimate
+from gauge_mc.analysis.timeseries.estimates import autocorrelation, estimate
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.columns import Column
@@ -33,15 +33,17 @@ from gauge_mc.plots.figures.files import (
 from gauge_mc.reports import SECTIONS, Section
 from gauge_mc.reports import page as page_module
 from gauge_mc.reports.charts import Chart, ChartLine
-from gauge_mc.reports.figures import charts_of, plain
-from gauge_mc.reports.markup import Markup, data, element, table, text
-from gauge_mc.reports.page import MARK
-from gauge_mc.reports.rich_html import as_html
-from gauge_mc.reports.sections.mean_values import MOST_ROWS
-from gauge_mc.reports.sections.plots import _with_few_colours
-from gauge_mc.reports.sections.provenance import ProvenanceSection
-from gauge_mc.reports.sections.series import PIECES, history_chart
-from gauge_mc.reports.subject import ChainSeries, Quantity, Subject
+from gauge_mc.reports.markup import Markup, as_html, data, element, table, text
+from gauge_mc.reports.page import MARK, ChainSeries, Quantity, Subject
+from gauge_mc.reports.sections.about import ProvenanceSection
+from gauge_mc.reports.sections.plots import (
+    PIECES,
+    _with_few_colours,
+    charts_of,
+    history_chart,
+    plain,
+)
+from gauge_mc.reports.sections.results import MOST_ROWS
 from gauge_mc.run.directory import SessionRecord
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.thermalisation import found_thermalisation
@@ -409,7 +411,7 @@ def test_figures_of_fits_are_drawn_without_files_of_results(tmp_path):
         summary = PLOTS[name].summary
         assert f"{summary[:1].upper()}{summary[1:]}: {label}" in pictures
     assert f"{PLOTS['static-force'].summary}: {label}" in pictures  # r² is no word
-    assert "Plateaus in t" in page.text
+    assert "Scales of the static potential" in page.text
     assert str(run) in page.text
     scratch = str(Path(tempfile.gettempdir(), tempfile.gettempprefix()))
     assert scratch not in page.text
@@ -436,7 +438,7 @@ def test_kept_fits_of_other_tables_are_replaced(tmp_path):
         assert shown().count(sentence) == 1
     ((_, drawn),) = plotted.call_args.args[0]
     own = gauge_mc.fit("potential", run, output=tmp_path / "own.json", skip="auto")
-    assert drawn.free.fit == own.potential.free.fit
+    assert drawn.fits == own.potential.fits
     table.unlink()
     write_loops(table, synthetic_loops(np.random.default_rng(2), 2))  # too few for a fit
     text = shown()

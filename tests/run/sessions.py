@@ -5,8 +5,7 @@ from contextlib import ExitStack
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.run import session
 from gauge_mc.run.functions import Catalogue
-from gauge_mc.run.run_output import ChainTask
-from gauge_mc.run.session_plan import SessionPlan
+from gauge_mc.run.request import ChainTask, SessionPlan
 
 
 def never(seconds):

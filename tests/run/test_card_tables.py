@@ -10,11 +10,9 @@ from gauge_mc.actions import couplings
 from gauge_mc.errors import UsageError
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.run.cards import check_card, commented, read_card, schema
-from gauge_mc.run.execution import Execution
 from gauge_mc.run.measurement import measurements
-from gauge_mc.run.options import known_options
-from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.settings import options_of
+from gauge_mc.run.parameters import Parameters, known_options
+from gauge_mc.run.settings import Execution, options_of
 from tests.calls import call
 
 TABLES = """

@@ -39,6 +39,7 @@ OTHERS = {
 
 
 def test_cards_make_the_runs_that_the_commands_name(root):
+    pytest.importorskip("gauge_mc.extensions.quarks")
     text = (root / "runs" / "README.md").read_text()
     cards = sorted((root / "runs").glob("*.toml"))
     assert cards
@@ -78,6 +79,7 @@ def test_cards_of_potentials(root, card, lattice, group, beta):
 @pytest.mark.slow
 def test_options_in_commands_exist(root):
     """A command of the README that names an option which is not there would be refused."""
+    pytest.importorskip("gauge_mc.extensions.quarks")
     from gauge_mc.cli import load_command
     from gauge_mc.cli.command import Chooser
 

@@ -15,8 +15,8 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.files.table import SEAL, read_table
-from gauge_mc.quantities.plaquette.observables.plaquette import Plaquette, plaquette
-from gauge_mc.quantities.polyakov.observables.polyakov import polyakov_loop
+from gauge_mc.quantities.plaquette import Plaquette, plaquette
+from gauge_mc.quantities.polyakov.observables import polyakov_loop
 from gauge_mc.random import GENERATORS
 from gauge_mc.run import session
 from gauge_mc.run.batch import Batch
@@ -24,10 +24,8 @@ from gauge_mc.run.chain import Chain, check_start
 from gauge_mc.run.directory import Run
 from gauge_mc.run.functions import Catalogue
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.run_output import ChainTask
-from gauge_mc.run.session_plan import SessionPlan
-from gauge_mc.updates.heatbath import heatbath
-from gauge_mc.updates.overrelaxation import overrelax
+from gauge_mc.run.request import ChainTask, SessionPlan
+from gauge_mc.updates.heatbath import heatbath, overrelax
 from tests.run.sessions import carry_out, never, stop_after, written
 
 TINY = {

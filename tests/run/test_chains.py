@@ -7,7 +7,6 @@ from unittest import mock
 import pytest
 
 import gauge_mc
-from gauge_mc.devices import BACKENDS
 from gauge_mc.devices.choice import DeviceChoice
 from gauge_mc.errors import INTERRUPTED
 from gauge_mc.run.directory import Run
@@ -60,25 +59,6 @@ def test_chains_are_continued_together_or_alone():
     found = gauge_mc.generate_chains(chains=3, output="some", seed=5, **longer)
     assert [one.sweep for one in found] == [15] * 3
     assert [written(one.path) for one in found] == [alone(seed, configs=3) for seed in (5, 6, 7)]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("more", "busy", "how"),
-    [
-        ("", 2**14, "together"),
-        ("", 4**3 * 6, "one after the other"),
-        (":solver=bicgstab", 2**14, "together"),
-    ],
-)
-def test_the_command_says_how_chains_with_quarks_move(monkeypatch, more, busy, how):
-    """Those of large lattices move one after the other, whatever the solver."""
-    monkeypatch.setattr(type(BACKENDS["cpu"]), "busy_sites", busy)
-    words = ["--algorithm", "hmc:steps=2", "--quarks", f"kappa=0.1{more}", "--precision", "double"]
-    few = ["--thermalize", "0", "--configs", "1", "--separation", "1"]
-    shown, code = call("generate", *WORDS, *words, *few, "--chains", "2")
-    assert code == 0
-    assert f"2 chains are updated {how}" in shown
 
 
 @pytest.mark.slow

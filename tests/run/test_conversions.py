@@ -11,13 +11,12 @@ import pytest
 
 import gauge_mc
 from gauge_mc.configurations import writing
-from gauge_mc.configurations.comparison import compare
 from gauge_mc.configurations.reading import open_configuration
-from gauge_mc.configurations.writing import write_configuration
+from gauge_mc.configurations.writing import compare, write_configuration
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import DamagedError, UsageError
 from gauge_mc.groups import GROUPS
-from gauge_mc.run import conversions
+from gauge_mc.run import conversions, display
 from gauge_mc.storage.links import StoredLinks
 from tests.calls import call, call_apart, make_run
 from tests.formats.format_samples import (
@@ -263,8 +262,6 @@ def test_what_is_read_back_wrongly_is_removed(folder, monkeypatch, several):
         (["in", "in/cfg.1", "--to", "ildg", "--output", "out"], "would both become out/cfg.1", 2),
         (["in", "--to", "ildg", "--output", "in/cfg.0"], "is no folder", 2),
         (["in", "--to", "ildg", "--output", "in/cfg.0/x"], "could not be written", 1),
-        (["in", "--basis", "ukqcd", "--output", "out"], "--basis is for propagators", 2),
-        (["in/cfg.0", "o", "--basis", "ukqcd", "--verify"], "--basis is for propagators", 2),
     ],
 )
 def test_conversions_that_are_refused(folder, words, sentence, code):
@@ -303,7 +300,7 @@ def test_links_without_extents_are_converted_as_well(folder):
 
 
 def test_progress_says_how_long_it_takes(folder, monkeypatch):
-    monkeypatch.setattr(conversions, "PLAIN_SECONDS", 0.0)
+    monkeypatch.setattr(display, "PLAIN_SECONDS", 0.0)
     _, said, code = call_apart("convert", "in", "--to", "ildg", "--output", "out")
     assert code == 0
     lines = [line for line in said.splitlines() if "ETA" in line]

@@ -8,7 +8,7 @@ from unittest import mock
 import pytest
 
 from gauge_mc import generate, generate_chains
-from gauge_mc.configurations.writing import Snapshot
+from gauge_mc.configurations import background
 from gauge_mc.errors import GaugeError
 from gauge_mc.run import disk
 from gauge_mc.run.checkpoint import read_state
@@ -146,15 +146,15 @@ def test_what_could_not_be_written_at_once_is_written_again(tmp_path, failing):
     """A disk that was full for a moment, without being seen to be."""
     whole, run = tmp_path / "whole", tmp_path / "run"
     generate(VALUES, output=whole, progress=False)
-    write, calls = Snapshot.write, []
+    write, calls = background.write, []
 
-    def once(snapshot, path, *words):
+    def once(path, *words):
         calls.append(path)
         if len(calls) == failing:
             raise GaugeError(f"{path} could not be written (No space left on device).")
-        write(snapshot, path, *words)
+        write(path, *words)
 
-    with mock.patch.object(Snapshot, "write", once), pytest.raises(GaugeError, match="No space"):
+    with mock.patch.object(background, "write", once), pytest.raises(GaugeError, match="No space"):
         generate(VALUES, output=run, progress=False)
     state = read_state(Run(run).checkpoint)
     assert state.sweep >= Parameters.from_values(VALUES).thermalize + 3 * failing
@@ -169,10 +169,10 @@ def test_a_disk_that_stays_full_keeps_the_last_checkpoint(tmp_path):
     generate(VALUES, output=run, progress=False, on_update=lambda chain: chain.sweep == 6)
     before = shutil.copytree(run, tmp_path / "before")
 
-    def never(snapshot, path, *words):
+    def never(path, *words):
         raise GaugeError(f"{path} could not be written (Disk quota exceeded).")
 
-    with mock.patch.object(Snapshot, "write", never), pytest.raises(GaugeError, match="quota"):
+    with mock.patch.object(background, "write", never), pytest.raises(GaugeError, match="quota"):
         generate(output=run, progress=False, backend="cpu")
     assert Run(run).checkpoint.read_bytes() == Run(before).checkpoint.read_bytes()
     generate(output=run, progress=False, backend="cpu")

@@ -103,8 +103,8 @@ def test_a_complete_run_is_called_complete(tmp_path):
 
 
 @pytest.mark.slow
-def test_quarks_are_not_free(tmp_path, monkeypatch):
-    """The links of the trial are not cold: kappa would be beyond the critical one."""
+def test_the_links_of_the_trial_are_not_cold(tmp_path, monkeypatch):
+    """The kappa of quarks would be beyond the critical one."""
     began = []
     begin = Chain.begin.__func__
     monkeypatch.setattr(

@@ -228,7 +228,7 @@ def test_failures_and_signals_end_all_processes(tmp_path):
 PROGRAM = """
 import sys
 from gauge_mc import generate
-from gauge_mc.quantities.plaquette.observables.plaquette import plaquette
+from gauge_mc.quantities.plaquette import plaquette
 
 def energy(field):
     return 1 - plaquette(field)

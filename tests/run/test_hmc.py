@@ -19,8 +19,8 @@ from gauge_mc.run.directory import Run
 from gauge_mc.run.display import opening
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.updates.integrators import INTEGRATORS
+from gauge_mc.updates.levels import MOST, StepTuner, mean_change
 from gauge_mc.updates.momenta import draw_momenta
-from gauge_mc.updates.steps import MOST, StepTuner, mean_change
 from tests.reference.observables import action
 from tests.run.sessions import carry_out, carry_out_batch, stop_after, written
 
@@ -378,6 +378,6 @@ def test_runs_that_do_not_state_monomials_have_none(tmp_path, fast_device):
     run.toml.write_text(text.replace('monomials = ""\n', ""))
     assert run.toml.read_text() != text
     assert run.read()[0] == p
-    run.toml.write_text(text.replace('quarks = ""\n', ""))
-    with pytest.raises(GaugeError, match="no key quarks"):
+    run.toml.write_text(text.replace("steps = 3\n", ""))
+    with pytest.raises(GaugeError, match="no key steps"):
         run.read()

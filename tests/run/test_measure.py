@@ -18,11 +18,11 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.files.table import SEAL, read_table
 from gauge_mc.observables import OBSERVABLES
-from gauge_mc.quantities.potential.analysis.loop_tables import read_matrices
-from gauge_mc.quantities.potential.observables.loops.measurer import LoopMeasurer
-from gauge_mc.quantities.potential.observables.wilson_loops import WilsonLoops
+from gauge_mc.quantities.potential.loop_tables import read_loops, select_matrices
+from gauge_mc.quantities.potential.observables import WilsonLoops
+from gauge_mc.quantities.potential.slab_loops import LoopMeasurer
 from gauge_mc.registry import in_words
-from gauge_mc.run.ensemble import number_in_name
+from gauge_mc.run.measurement_table import number_in_name
 from gauge_mc.smearing import SMEARINGS
 from gauge_mc.smearing.ape import Ape
 
@@ -124,7 +124,10 @@ def test_measuring_goes_on_where_it_stopped(run, capsys, more):
 @pytest.mark.slow
 def test_loops_measured_along_the_way_are_those_of_the_configurations(folder, capsys):
     """In double precision, as which links come back from files with no bit lost."""
-    run, how = folder / "along", ("--measure", "wilson-loops:2,plaquette", "--precision", "double")
+    run, how = (
+        folder / "along",
+        ("--measure", "wilson-loops:2:iterations=25,plaquette", "--precision", "double"),
+    )
     for configs in (2, 4):
         generate(run, configs, "4x4x4x6", "su3", *how)
     along = read_table(run / "wilson_loops.csv")
@@ -132,7 +135,7 @@ def test_loops_measured_along_the_way_are_those_of_the_configurations(folder, ca
     assert (along.header["r_max"], along.header["t_max"], along.header["iterations"]) == (
         "2", "3", "25",
     )  # fmt: skip
-    call("measure", "wilson-loops", run, "--quiet")
+    call("measure", "wilson-loops", run, "--iterations", "25", "--quiet")
     files = read_table(run / "wilson_loops_configs.csv")
     assert along.columns.keys() == files.columns.keys()
     for name, column in along.columns.items():
@@ -270,9 +273,8 @@ def test_loops_between_levels_along_the_way(folder):
     series = WilsonLoops.series(along, "table")
     assert len(series) == 6 * (2 + 2 + 1 + 2)
     one = series["smearing=0,smearing2=3,path=111,r=2"]
-    (matrices,) = [
-        m for m in read_matrices(run / "wilson_loops.csv", (0, 1, 3))[0] if m.path == "111"
-    ]
+    loops = read_loops([run / "wilson_loops.csv"])
+    matrices = select_matrices(loops, "111", (0, 1, 3))
     assert np.array_equal(matrices.values[:, 1, :, 0, 2], one.samples)
     assert np.array_equal(matrices.values, matrices.values.swapaxes(-1, -2))
 

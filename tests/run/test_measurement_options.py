@@ -91,7 +91,7 @@ def test_measurements_can_be_added_to_the_default_ones():
 
 def test_options_of_another_algorithm_or_action_name_it():
     for values, sentence in (
-        ({"quarks": "kappa=0.1"}, "of the algorithm heatbath, but of hmc; add --algorithm hmc"),
+        ({"steps": 3}, "of the algorithm heatbath, but of hmc; add --algorithm hmc"),
         ({"c1": -0.1}, "--c1 is not an option of the action wilson, but of rectangle; add"),
     ):
         with pytest.raises(UsageError, match=sentence):

@@ -13,11 +13,9 @@ from gauge_mc.groups import GROUPS
 from gauge_mc.options import Option
 from gauge_mc.registry import in_words
 from gauge_mc.run.cards import MAX_CARD, read_card
-from gauge_mc.run.execution import Execution
 from gauge_mc.run.measurement import Measurement
-from gauge_mc.run.options import known_options
-from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.settings import parse_duration
+from gauge_mc.run.parameters import Parameters, known_options
+from gauge_mc.run.settings import Execution, parse_duration
 from gauge_mc.scans.request import ScanRequest
 
 
@@ -117,9 +115,6 @@ def test_defaults_depend_on_the_group():
 
 def test_the_default_precision_is_one_with_which_the_algorithm_works():
     assert Parameters.from_values({"algorithm": "hmc"}).precision == "single"
-    with_quarks = Parameters.from_values({"algorithm": "hmc", "quarks": "kappa=0.1"})
-    assert with_quarks.precision == "double"
-    assert "_double_" in with_quarks.name
 
 
 def test_what_goes_on_keeps_its_parameters_and_may_have_more_configs():

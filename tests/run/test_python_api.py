@@ -41,9 +41,9 @@ from gauge_mc.files.table import SEAL, read_table
 from gauge_mc.formats import FORMATS, writable_formats
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import Observable
-from gauge_mc.quantities.plaquette.observables.plaquette import Plaquette, plaquette
-from gauge_mc.quantities.polyakov.observables.polyakov import Polyakov, polyakov_loop
-from gauge_mc.quantities.potential.observables.wilson_loops import WilsonLoops
+from gauge_mc.quantities.plaquette import Plaquette, plaquette
+from gauge_mc.quantities.polyakov.observables import Polyakov, polyakov_loop
+from gauge_mc.quantities.potential.observables import WilsonLoops
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
 from tests.analysis.synthetic_loops import synthetic_loops, write_loops

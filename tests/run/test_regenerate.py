@@ -10,8 +10,7 @@ from gauge_mc import measure, regenerate, thin
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import read_table
 from gauge_mc.run.directory import Run
-from gauge_mc.run.regenerate import update_numbers
-from gauge_mc.run.regeneration import StoredChain
+from gauge_mc.run.regenerate import StoredChain, update_numbers
 from tests.calls import call, make_run
 
 pytestmark = pytest.mark.kernels

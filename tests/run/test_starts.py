@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 
 import gauge_mc
-from gauge_mc.analysis.timeseries.agreement import SampledChain, agreement
+from gauge_mc.analysis.timeseries.bins import SampledChain, agreement
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.files.table import read_table
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.settings import start_of_chain
-from gauge_mc.run.starts import compared_starts
-from gauge_mc.run.thermalisation import found_thermalisation
+from gauge_mc.run.thermalisation import compared_starts, found_thermalisation
 from gauge_mc.scans.scan import Scan
 from tests.analysis.synthetic_loops import autoregressive
 from tests.calls import call, call_apart

@@ -10,14 +10,14 @@ import pytest
 from gauge_mc.cli import _ending_in_order
 from gauge_mc.configurations import background
 from gauge_mc.configurations.background import IN_FLIGHT
-from gauge_mc.configurations.writing import Snapshot
 from gauge_mc.devices.cpu.device import CpuDevice
-from gauge_mc.run import session, stop
+from gauge_mc.run import session
+from gauge_mc.run import state as stop
 from gauge_mc.run.batch import Batch
 from gauge_mc.run.chain import Chain
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.stop import SIGNALS, Stop
+from gauge_mc.run.state import SIGNALS, Stop
 from tests.run.sessions import carry_out, written
 
 TINY = {"lattice": "4x4x4x4", "thermalize": 1, "configs": 1000, "separation": 7}
@@ -72,7 +72,7 @@ def takes(monkeypatch, clock):
 
     def set_durations(**seconds):
         for name, value in seconds.items():
-            kind = {"write": Snapshot, "update": Batch}.get(name, Chain)
+            kind = {"write": background, "update": Batch}.get(name, Chain)
             monkeypatch.setattr(kind, name, lasting(value, getattr(kind, name)))
 
     return set_durations

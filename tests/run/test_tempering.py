@@ -14,12 +14,11 @@ from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import read_table
-from gauge_mc.run.checkpoint import load, read_state
-from gauge_mc.run.common_checkpoint import PREVIOUS, restore_common
+from gauge_mc.run.batch import check_ladder
+from gauge_mc.run.checkpoint import PREVIOUS, load, read_state, restore_common
 from gauge_mc.run.directory import Run
 from gauge_mc.run.generate import generate, generate_together
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.tempering import check_ladder
 from gauge_mc.updates.exchange import KEY
 from tests.reference import flow, randoms
 from tests.run.sessions import carry_out_batch, stop_after, written
@@ -117,7 +116,6 @@ def test_exchanges_are_those_of_the_actions_of_stored_links(
 
 
 HMC = {"algorithm": "hmc", "steps": 3, "thermalize": 2, "configs": 2}
-QUARKS = HMC | {"quarks": "kappa=0.1", "lattice": "4x4x4x4"}
 
 
 @pytest.mark.longer
@@ -127,11 +125,15 @@ QUARKS = HMC | {"quarks": "kappa=0.1", "lattice": "4x4x4x4"}
         {},
         {"exchange_every": 2, "rng": "ranlux", "group": "su2", "beta": 2.2},
         pytest.param(HMC, marks=pytest.mark.slow),
-        pytest.param(QUARKS, marks=pytest.mark.slow),
     ],
-    ids=["heatbath", "ranlux", "hmc", "quarks"],
+    ids=["heatbath", "ranlux", "hmc"],
 )
 def test_stopped_anywhere_and_resumed_runs_are_the_same(tmp_path, best_device, values):
+    check_resumed(tmp_path, best_device, values)
+
+
+def check_resumed(tmp_path, best_device, values):
+    """Stop and resume the runs of a ladder in several places."""
     runs = ladder(**values)
     assert carry_out(tmp_path / "whole", runs, best_device) is None
     expected = found_in(tmp_path / "whole")

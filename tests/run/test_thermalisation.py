@@ -9,13 +9,11 @@ import pytest
 from rich.console import Console
 
 import gauge_mc
-from gauge_mc.analysis.timeseries.transients import thermalisation, transient
+from gauge_mc.analysis.timeseries.bins import thermalisation, transient
 from gauge_mc.errors import UsageError
 from gauge_mc.files.table import read_table, write_table
-from gauge_mc.quantities.condensate.analysis.records import COLUMNS
-from gauge_mc.run.chain_series import series_of
-from gauge_mc.run.thermalisation import AUTO, found_thermalisation, last_skipped
-from gauge_mc.scans.thermal_runs import read_thermal_runs
+from gauge_mc.quantities.transition.thermal_runs import read_thermal_runs
+from gauge_mc.run.thermalisation import AUTO, found_thermalisation, last_skipped, series_of
 from tests.analysis.synthetic_loops import autoregressive
 from tests.calls import call, call_apart
 from tests.quantities.trajectories.fits.test_hmc import write_trajectories
@@ -191,7 +189,7 @@ def test_a_plot_skips_and_says_what(tmp_path, monkeypatch):
     assert found[1] > found[0] > 0
     taken = []
     monkeypatch.setattr(
-        "gauge_mc.plots.history.plot_history", lambda *given: taken.append(given[2])
+        "gauge_mc.plots.standard.plot_history", lambda *given: taken.append(given[2])
     )
     _, said, code = call_apart(
         "plot", "history", *runs, "--skip", "auto", "--output", tmp_path / "h.svg"
@@ -216,13 +214,3 @@ def test_a_plot_skips_and_says_what(tmp_path, monkeypatch):
         for run, n in zip(runs, found, strict=True)
     ]
     assert point["average"]["value"] == pytest.approx(np.concatenate(kept).mean(), rel=1e-12)
-
-
-def test_columns_of_rounding_do_not_count(tmp_path):
-    """Those that are 0 in exact arithmetic have a transient as often as not."""
-    rows = [(n, 0.1, 0.0, source, *[1.0] * 6) for n in range(5) for source in range(2)]
-    names = ("sweep", *(one.name for one in COLUMNS if not one.optional))
-    write_table(tmp_path / "condensate.csv", {"observable": "condensate"}, names, rows)
-    found = series_of(read_table(tmp_path / "condensate.csv"))
-    judged = {name.partition(",")[0] for name, *_ in found}
-    assert judged == {"scalar", "pseudoscalar", "connected", "pion"}

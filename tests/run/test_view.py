@@ -15,7 +15,7 @@ from gauge_mc.fits.shared.files import read_fit
 from gauge_mc.inspection.contents import ConfigurationInfo, RunInfo, ScanInfo
 from gauge_mc.inspection.status import RunStatus, ScanStatus
 from gauge_mc.plots import PLOTS, Plot
-from gauge_mc.plots.runs.drawing import find_plot
+from gauge_mc.plots.drawing import find_plot
 
 pytestmark = pytest.mark.kernels
 

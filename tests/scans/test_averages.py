@@ -1,14 +1,13 @@
 import numpy as np
 import pytest
 
-from gauge_mc.analysis.timeseries.bins import phase_of_mean, susceptibility
-from gauge_mc.analysis.timeseries.gamma_method import estimate
-from gauge_mc.analysis.timeseries.transients import thermalisation
+from gauge_mc.analysis.timeseries.bins import phase_of_mean, susceptibility, thermalisation
+from gauge_mc.analysis.timeseries.estimates import estimate
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import Table, read_table, write_table
-from gauge_mc.quantities.plaquette.observables.plaquette import Plaquette
-from gauge_mc.quantities.polyakov.observables.polyakov import Polyakov
+from gauge_mc.quantities.plaquette import Plaquette
+from gauge_mc.quantities.polyakov.observables import Polyakov
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.thermalisation import AUTO
 from gauge_mc.scans.averages import NOTES, ScanAverages, average

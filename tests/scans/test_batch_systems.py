@@ -13,8 +13,9 @@ import pytest
 from gauge_mc.errors import INTERRUPTED, UsageError
 from gauge_mc.run.cards import read_card
 from gauge_mc.run.log import LogTail
+from gauge_mc.run.settings import Execution
 from gauge_mc.scans.batch_systems import BATCH_SYSTEMS, JobArray
-from gauge_mc.scans.job_arrays import JobRequest, last_array, parse_minutes
+from gauge_mc.scans.job_arrays import ArrayPlan, JobRequest, last_array, parse_minutes
 from tests.calls import call
 from tests.scans.commands import SMALL, A, rows, scan, written
 
@@ -78,6 +79,30 @@ def test_times_and_options():
 def test_options_with_other_characters_are_refused(name, bad):
     with pytest.raises(UsageError, match="is not of the form KEY=VALUE"):
         JobRequest.of(name, ["time=5", bad])
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("slurm", "wrap=ls array=0-9"),
+        ("pbs", "J=0-9"),
+        ("lsf", "E=ls Ep=ls"),
+        ("htcondor", "executable=/bin/ls Arguments=x universe=local queue=5"),
+    ],
+)
+def test_options_that_decide_what_is_executed_are_refused(name, words):
+    for word in words.split():
+        with pytest.raises(UsageError, match="decides what the jobs execute"):
+            JobRequest.of(name, ["time=5", word])
+    JobRequest.of("lsf", ["time=5", "e=errors.log"])
+
+
+@pytest.mark.parametrize(("name", "text"), [("pbs", "^array_index^"), ("lsf", "%I"), ("lsf", "%J")])
+def test_folders_with_what_a_batch_system_replaces_are_refused(tmp_path, name, text):
+    request, execution = JobRequest.of(name, ["time=5"]), Execution()
+    with pytest.raises(UsageError, match="characters that a script cannot have"):
+        ArrayPlan.of(request, tmp_path / text / "jobs", [], execution)
+    ArrayPlan.of(request, tmp_path / "jobs", [], execution)
 
 
 def test_every_batch_system_has_an_answer():
@@ -147,7 +172,7 @@ def test_the_dry_run_shows_what_is_submitted(name, accepting):
 
 @EVERY
 def test_jobs_are_submitted_and_named_by_status(name, accepting):
-    assert last_array(accepting / "s" / "jobs") is None
+    assert last_array(accepting / "s" / "jobs") == (None, None, None)
     assert f"0 of 2 runs complete, 2 submitted as job {IDS[name]}\n" in scan(*words(name))
     shown, code = call("status", "s")
     assert code == 0
@@ -175,7 +200,7 @@ def test_a_bad_answer_ends_in_a_sentence(name, accepting):
     said = scan(*scan_words, expect=1)
     assert f"{system.program} has answered 'you' instead of the ID of the jobs" in said
     assert (jobs / "1" / f"array.{name}").exists()  # the jobs may be in the queue
-    assert last_array(jobs) is None
+    assert last_array(jobs) == (None, None, None)
     program(accepting / system.program, r"printf '\377'")
     assert f"cannot be submitted by {system.program}" in scan(*scan_words, expect=1)
     (accepting / system.program).chmod(0o644)
@@ -193,13 +218,12 @@ def test_the_last_array_is_that_of_the_largest_number(accepting):
     jobs = accepting / "s" / "jobs"
     for number in range(3, 11):
         (jobs / str(number)).mkdir()
-    found = last_array(jobs)
-    assert (found.system.name, found.job) == ("slurm", "42")
+    assert last_array(jobs) == ("42", "slurm", QUERIES["slurm"])
     (jobs / "10" / "submitted.json").write_text('{"system": "pbs", "job": "7[].b"}')
-    assert last_array(jobs).job == "7[].b"
+    assert last_array(jobs)[0] == "7[].b"
     for damaged in ("[]", "{", '{"system": "none", "job": 1}', '{"system": "pbs"}', '"x"'):
         (jobs / "10" / "submitted.json").write_text(damaged)
-        assert last_array(jobs).job == "42"
+        assert last_array(jobs)[0] == "42"
 
 
 @EVERY

@@ -2,7 +2,7 @@
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.scans.packing import pack
+from gauge_mc.scans.ladders import pack
 from gauge_mc.scans.scan import Scan
 from tests.run.sessions import carry_out, stop_after
 

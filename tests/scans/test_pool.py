@@ -9,8 +9,7 @@ import pytest
 
 from gauge_mc.devices import DeviceChoice
 from gauge_mc.errors import INTERRUPTED, UsageError
-from gauge_mc.scans.pool import make_slots
-from gauge_mc.scans.process import PARENT
+from gauge_mc.scans.pool import PARENT, make_slots
 from tests.calls import call
 from tests.patience import PATIENCE
 

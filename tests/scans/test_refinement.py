@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gauge_mc.scans.refinement import missing_couplings, rounded
+from gauge_mc.quantities.transition.thermal_runs import missing_couplings, rounded
 from gauge_mc.scans.scan import Scan
 from tests.quantities.transition.analysis.synthetic import CENTRE, LATTICES, two_phase_volume
 from tests.scans.commands import SMALL, scan

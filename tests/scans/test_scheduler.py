@@ -12,18 +12,17 @@ import pytest
 from rich.console import Console
 
 from gauge_mc.actions import parse
-from gauge_mc.run.execution import Execution
 from gauge_mc.run.lock import RunLock
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.settings import parse_duration
+from gauge_mc.run.settings import Execution, parse_duration
 from gauge_mc.scans import display as display_module
 from gauge_mc.scans.averages import ScanAverages
+from gauge_mc.scans.carry_out import SECONDS_TO_STOP, Scheduler
 from gauge_mc.scans.display import ProgressDisplay, Tally, point_words
 from gauge_mc.scans.grid import Point
-from gauge_mc.scans.packing import pack
+from gauge_mc.scans.ladders import pack
 from gauge_mc.scans.pool import Pool, Slot
 from gauge_mc.scans.scan import Member, Scan
-from gauge_mc.scans.scheduler import SECONDS_TO_STOP, Scheduler
 from tests.scans.commands import A, B
 
 NOTE = """

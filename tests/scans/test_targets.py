@@ -10,10 +10,10 @@ import pytest
 import gauge_mc
 from gauge_mc.errors import UsageError
 from gauge_mc.files.table import read_table
-from gauge_mc.run.chains import chains_of
+from gauge_mc.quantities.transition.thermal_runs import lacking_action
+from gauge_mc.run.directory import chains_of
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.scans.targets import runs_of
-from gauge_mc.scans.thermal_runs import lacking_action
+from gauge_mc.scans.scan import runs_of
 from tests.calls import call, call_apart
 
 pytestmark = pytest.mark.slow  # they share a scan and three chains
@@ -96,7 +96,9 @@ def test_one_table_for_several_runs_is_refused():
 def test_other_commands_take_all_chains_too():
     assert call("measure", "wilson-loops", "--backend=cpu")[1] == 0
     assert call("fit", "creutz")[1] == 0
-    assert tables("creutz.json") == sorted(map(str, CHAINS))
+    assert tables("creutz*.json") == [str(CHAINS[0])]  # of all chains
+    assert call("fit", "creutz", "--separate")[1] == 0
+    assert tables("creutz*.json") == sorted(map(str, [CHAINS[0], *CHAINS]))
     checked = call("verify")[0]
     assert all(f"{one}/run.toml" in checked for one in map(str, CHAINS))
     assert call("verify", "runs")[0] == checked
@@ -121,9 +123,9 @@ def test_python_asks_for_one_of_the_chains():
     for function in (gauge_mc.open_run, lambda: gauge_mc.measure(None, "plaquette")):
         with pytest.raises(UsageError, match=r"one of 3 chains, .*chain1 to .*chain10; name one"):
             function()
-    with pytest.raises(UsageError, match="consists of 3 runs; fit them one by one"):
+    with pytest.raises(UsageError, match="consists of 3 runs or ensembles; fit them one by one"):
         gauge_mc.fit("creutz")
-    with pytest.raises(UsageError, match="runs consists of 3 runs"):
+    with pytest.raises(UsageError, match="runs consists of 3 runs or ensembles"):
         gauge_mc.fit("creutz", "runs")
 
 

@@ -10,13 +10,12 @@ import pytest
 
 import gauge_mc
 from gauge_mc.files.table import read_table
+from gauge_mc.quantities.transition.thermal_runs import read_thermal_runs
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.scans.ladders import ladders, unfinished
-from gauge_mc.scans.packing import pack
+from gauge_mc.scans.ladders import ladders, pack, unfinished
 from gauge_mc.scans.scan import Scan
-from gauge_mc.scans.thermal_runs import read_thermal_runs
 from tests.calls import call
 from tests.patience import PATIENCE, wait_for
 from tests.scans.commands import A, B, rows, scan, written

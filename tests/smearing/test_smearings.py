@@ -4,7 +4,7 @@ import pytest
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
-from gauge_mc.quantities.potential.observables.wilson_loops import WilsonLoops
+from gauge_mc.quantities.potential.observables import WilsonLoops
 from gauge_mc.registry import in_words
 from gauge_mc.smearing import (
     SMEARINGS,

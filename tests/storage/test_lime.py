@@ -4,7 +4,7 @@ import pytest
 
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.input import InputFile
-from gauge_mc.storage import lime
+from gauge_mc.storage.scidac import read_records, write_record
 from tests.formats.format_samples import record
 
 CONTENT = ((b"one", b"12345678", 1, 0), (b"two", b"", 0, 0), (b"three", b"123", 0, 1))
@@ -18,14 +18,14 @@ def path(tmp_path):
 
 def read(path):
     with InputFile(path) as file:
-        found = lime.read_records(file)
+        found = read_records(file)
         return [(one.type, file.read(one.offset, one.length).tobytes()) for one in found]
 
 
 def test_records_as_written(path):
     out = io.BytesIO()
     for kind, data, begins, ends in CONTENT:
-        lime.write_record(out, kind.decode(), data, begins=bool(begins), ends=bool(ends))
+        write_record(out, kind.decode(), data, begins=bool(begins), ends=bool(ends))
     expected = b"".join(
         record(kind, data, begins=begins, ends=ends) for kind, data, begins, ends in CONTENT
     )

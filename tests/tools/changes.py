@@ -20,7 +20,10 @@ TESTS_OF_SOURCES = ("tests/test_pins.py", "tests/test_strict.py", "tests/devices
 
 TESTS_OF_FOLDERS = {
     "action": ("tests/fields/test_action_density.py", "tests/updates/test_molecular_dynamics.py"),
-    "dirac": ("tests/quarks/test_operators.py", "tests/quarks/test_domain_wall.py"),
+    "dirac": (
+        "tests/extensions/quarks/test_operators.py",
+        "tests/extensions/quarks/test_domain_wall.py",
+    ),
     "files": ("tests/fields/test_file_links.py",),
     "flow": ("tests/fields/test_gradient_flow.py",),
     "group": ("tests/smearing/test_hyp.py", "tests/updates/test_general_groups.py"),
@@ -69,15 +72,17 @@ def files_with_tests(changed: Iterable[Path]) -> set[Path]:
     found = set()
     for path in changed:
         name = path.relative_to(CHECKOUT)
+        place = name.parts.index("cuda_src") if "cuda_src" in name.parts else None
+        source = () if place is None else name.parts[place:]
         if path.name.startswith("test_") and path.suffix == ".py":
             found.add(path)
         elif name.parts[0] == "gauge_mc" and path.suffix == ".py":
             found |= _tests_of_module(name)
-        elif name.parts[:2] == ("cuda_src", "kernels"):
+        elif source[:2] == ("cuda_src", "kernels"):
             launching = _containing("gauge_mc", rf'Kernel\("{path.stem}"')
             found |= files_with_tests(launching)
-        elif name.parts[0] == "cuda_src":
-            tests = (*TESTS_OF_SOURCES, *TESTS_OF_FOLDERS.get(name.parts[1], ()))
+        elif source:
+            tests = (*TESTS_OF_SOURCES, *TESTS_OF_FOLDERS.get(source[1], ()))
             found |= {CHECKOUT / one for one in tests}
     return {path for path in found if path.is_file()}
 
@@ -88,16 +93,18 @@ def _tests_of_module(module: Path) -> set[Path]:
     package = parts[: -2 if parts[-1] == "__init__" else -1]
     if not found and package:
         found = _named_after(package) or _importing(package)
-    while not found and len(package) > 1:
-        found = {*CHECKOUT.joinpath("tests", *package).rglob("test_*.py")}
-        package = package[:-1]
+    folders = [package[:n] for n in range(len(package), 0, -1)] if len(package) > 1 else []
+    while not found and folders:
+        found = {*CHECKOUT.joinpath("tests", *folders.pop(0)).rglob("test_*.py")}
     return found
 
 
 def _named_after(parts: tuple[str, ...]) -> set[Path]:
-    """Return the file with the tests of a module or a package, if there is one."""
-    mirror = CHECKOUT.joinpath("tests", *parts[:-1], f"test_{parts[-1]}.py")
-    return {mirror} if mirror.is_file() else set()
+    """Return the file with the tests of a module or a package, or those in folders beside it."""
+    folder, name = CHECKOUT.joinpath("tests", *parts[:-1]), f"test_{parts[-1]}.py"
+    if (folder / name).is_file():
+        return {folder / name}
+    return {*folder.rglob(name)} if len(parts) > 1 else set()
 
 
 def _importing(parts: tuple[str, ...]) -> set[Path]:
@@ -122,7 +129,10 @@ def changed_kernels() -> Iterator[Path]:
     from tests.tools import checked, compile_cuda
 
     passed = checked.recorded()
-    for path in (CHECKOUT / "cuda_src/kernels").glob("*.cu"):
+    for path in [
+        *CHECKOUT.glob("cuda_src/kernels/*.cu"),
+        *CHECKOUT.glob("gauge_mc/extensions/*/cuda_src/kernels/*.cu"),
+    ]:
         kernel = Kernel(path.stem)
         if passed.get(compile_cuda.CUDA.key(kernel)) != compile_cuda.digest_of_kernel(kernel):
             yield path

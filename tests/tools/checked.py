@@ -25,9 +25,12 @@ STAGES = {
     "other versions of Python": (PROJECT,),
     "packages": (PROJECT, "gauge_mc/devices/source.py", "gauge_mc/devices/cache.py"),
 }
-"""Files on which a stage depends more than on all others; a page depends on itself. What is rare
-beyond these is found by the run with --every, which repeats all stages.
+"""Files on which a stage depends more than on all others; a page depends on itself and on its
+directives. What is rare beyond these is found by the run with --every, which repeats all stages.
 """
+
+BLOCKS = "tests/documentation/blocks.toml"
+"""The list of the directives of all pages."""
 
 
 def digest_of(paths: Iterable[Path], checkout: Path = CHECKOUT) -> str:
@@ -43,6 +46,9 @@ def digest_of_stage(stage: str) -> str:
     """Return the digest of what a stage depends on: of `PROJECT` only what is installed."""
     names = {*STAGES.get(stage, (stage,))}
     found = digest_of(CHECKOUT / name for name in names - {PROJECT})
+    listed = tomllib.loads((CHECKOUT / BLOCKS).read_text(encoding="utf-8")).get(stage)
+    if listed:
+        found = hashlib.sha256(f"{found} {json.dumps(listed)}".encode()).hexdigest()[:24]
     if PROJECT not in names:
         return found
     content = tomllib.loads((CHECKOUT / PROJECT).read_text(encoding="utf-8"))

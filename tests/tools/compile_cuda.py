@@ -28,11 +28,11 @@ from pathlib import Path
 from gauge_mc import defaults
 from gauge_mc.actions import ACTIONS
 from gauge_mc.devices.cache import run_compiler
-from gauge_mc.devices.cuda.bounds import DEFAULT, default_bounds
 from gauge_mc.devices.cuda.compiler import CudaCompiler, GpuCompiler, find_cuda_compiler
+from gauge_mc.devices.cuda.kernel import DEFAULT, default_bounds
 from gauge_mc.devices.hip.compiler import QUIET, HipCompiler, find_hip_compiler, resources_of
 from gauge_mc.devices.kernels import REAL_BYTES, Kernel, Variant
-from gauge_mc.devices.source import included, source_folder
+from gauge_mc.devices.source import included, source_folders
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.file_links import GROUP_LINKS, MATRICES
@@ -40,18 +40,13 @@ from gauge_mc.fields.gradient_flow import FLOW_FORCE, FLOW_STAGE
 from gauge_mc.flows import FLOWS
 from gauge_mc.formats import FORMATS
 from gauge_mc.groups import GROUPS, GeneralGroup
-from gauge_mc.quarks.diagonal import TERMS
-from gauge_mc.quarks.domain_walls.fifth_direction import along_of, column_of
-from gauge_mc.quarks.matrices.hermitian import FORMS
-from gauge_mc.quarks.matrices.hopping import DIRECT, GAMMA5, ONE, RECURRENCE, SEVERAL
-from gauge_mc.quarks.vectors.storage import STORAGES
-from gauge_mc.quarks.vectors.transport import forms_of
 from gauge_mc.random import GENERATORS
-from gauge_mc.updates.chain_versions import ROUNDED, UNBIASED, norms_of
 from gauge_mc.updates.heatbath import MANY_REPLICAS, ONE_REPLICA
+from gauge_mc.updates.sweep import ROUNDED, UNBIASED, norms_of
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from tests.covers import beyond_pairs, beyond_values
+from tests.samples import all_of
 from tests.tools import checked
 from tests.tools.checked import CHECKOUT, digest_of
 from tests.tools.device_libraries import find_newer_compiler
@@ -81,10 +76,10 @@ CHOICES = {
     "content": [GROUP_LINKS, MATRICES],
     "replicas": [ONE_REPLICA, MANY_REPLICAS],
     "norms": [ROUNDED, UNBIASED],
-    "diagonal": list(FORMS),
-    "term": [one.matrix for one in TERMS.values() if one.matrix],
 }
-"""All choices by kind, with generators at their default quality level."""
+for own in all_of("CHOICES", "kernel_choices"):
+    CHOICES |= own
+"""All choices by kind, also of extensions, with generators at their default quality level."""
 
 GENERAL = [group for group in GROUPS.values() if isinstance(group, GeneralGroup)]
 LARGER = {group.choice for group in GENERAL[1:]}
@@ -142,9 +137,10 @@ def is_essential(kernel: Kernel, variant: Variant) -> bool:
 
 def all_variants(kernel: Kernel) -> Iterator[Variant]:
     """Yield all variants of a kernel, for the choices on which it depends."""
-    if "storage" in kernel.kinds:
-        yield from variants_of_spinors(kernel)
-        return
+    for several in all_of("variants_of", "kernel_choices"):
+        if found := [*several(kernel, CHOICES)]:
+            yield from found
+            return
     choices = {**CHOICES, "action": FLOW_ACTIONS} if kernel in (FLOW_FORCE, FLOW_STAGE) else CHOICES
     kinds = (choices[kind] for kind in choices if kind in kernel.kinds)
     # Orders of files copy numbers, so that there is nothing to round.
@@ -155,30 +151,12 @@ def all_variants(kernel: Kernel) -> Iterator[Variant]:
         yield Variant(precision, tuple(choices), large=large, strict=exact)
 
 
-def variants_of_spinors(kernel: Kernel) -> Iterator[Variant]:
-    """Yield the variants of a kernel that depends on the type of storage, in its arithmetic."""
-    for group, storage in product(GROUPS.values(), STORAGES.values()):
-        together = [one[storage.name].choice for one in (ONE, SEVERAL)]
-        forms = [one.choice for one in forms_of(group).values()]
-        # Kernel operators are for double precision.
-        reflections = [DIRECT, GAMMA5, RECURRENCE] if storage.name == "double" else [DIRECT]
-        own = {**CHOICES, "group": [group.choice], "transport": forms, "vectors": together}
-        kept = (0,) if storage.norm_bytes else (0, 16)
-        own["reflection"] = [*reflections, *map(along_of, (16,) if storage.norm_bytes else kept)]
-        own["column"] = [column_of(extent, storage.number_bytes) for extent in kept]
-        kinds = [own[kind] for kind in own if kind in kernel.kinds]
-        for choices in product(*kinds):
-            yield Variant(storage.arithmetic, (*choices, storage.choice))
-            # Nothing strict has the sign of a kernel operator.
-            if {GAMMA5, RECURRENCE}.isdisjoint(choices):
-                yield Variant(storage.arithmetic, (*choices, storage.choice), strict=True)
-
-
 COMMON = (
     "gauge_mc/devices/kernels.py",
     "gauge_mc/devices/source.py",
-    "gauge_mc/devices/cuda/bounds.py",
+    "gauge_mc/devices/cuda/kernel.py",
     "tests/tools/compile_cuda.py",
+    "tests/extensions/*/kernel_choices.py",
 )
 """Files on which all variants depend."""
 
@@ -408,7 +386,9 @@ def main() -> int:
     if compiler is None:
         print(f"{tools.missing} not found: no {tools.name} kernels were compiled")
         return 0
-    kernels = [Kernel(path.stem) for path in sorted((source_folder() / "kernels").glob("*.cu"))]
+    kernels = [
+        Kernel(path.stem) for one in source_folders() for path in sorted(one.glob("kernels/*.cu"))
+    ]
     digests = {tools.key(kernel): digest_of_kernel(kernel, tools) for kernel in kernels}
     before = checked.recorded().items() if arguments.changed else ()
     new = {name for name, _ in digests.items() - before}

@@ -9,11 +9,11 @@ are the program's functions.
 Each line is a kind of series and a quantity:
 
 - mean: the average of a series;
-- ratio: that of two averages that fluctuate together;
+- ratio: that of two averages that fluctuate together, of the extension with quarks;
 - mass: an effective mass, from the logarithm of two correlators;
 - chi: a susceptibility;
-- V(2), V(4), √σ, r₀: plateaus of Wilson loops with one state, and what follows from a fit of the
-  potential, with statistical and systematic errors.
+- V(2), V(4), √σ, r₀: energies of Wilson loops with one state, and the scales of the potential, with
+  total errors. `potential_coverage` has excited states.
 """
 
 import argparse
@@ -24,15 +24,12 @@ from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 
-from gauge_mc.analysis.timeseries.bins import susceptibility
-from gauge_mc.analysis.timeseries.cautions import caution_slow
-from gauge_mc.analysis.timeseries.gamma_method import estimate
+from gauge_mc.analysis.timeseries.bins import caution_slow, susceptibility
+from gauge_mc.analysis.timeseries.estimates import estimate
 from gauge_mc.errors import GaugeError
-from gauge_mc.quantities.hadrons.analysis.plateaus import ratio_series
-from gauge_mc.quantities.potential.analysis.fit import fit_potential, potential_plateaus
-from gauge_mc.quantities.potential.analysis.loop_ratios import log_loops
-from gauge_mc.quantities.potential.analysis.loops import PathLoops
-from tests.analysis.synthetic_loops import SIGMA, B, potential
+from gauge_mc.quantities.potential.loop_tables import PathLoops, log_loops
+from tests.analysis.synthetic_loops import SIGMA, B, potential, static_potential
+from tests.samples import all_of
 
 NUMBERS = (10, 20, 50, 200)
 """Numbers of independent measurements."""
@@ -98,8 +95,8 @@ KINDS: dict[str, tuple[Noise, float]] = {
 Deviation = tuple[float, bool]
 """A deviation in units of its error, and whether a caution is shown."""
 
-RATIO, MASS, TIME = 0.7, 0.4, 4
-"""True ratio and mass, and the time of the correlators from which the mass follows."""
+MASS, TIME = 0.4, 4
+"""True mass, and the time of the correlators from which it follows."""
 
 
 def averages(
@@ -110,9 +107,8 @@ def averages(
     found = estimate(x)
     caution = bool(found.cautions or caution_slow(x))
     yield "mean", (found.value / found.error, caution)
-    above, below = (RATIO * (1 + 0.1 * (x + 0.5 * y)))[:, None], (1 + 0.1 * (x + 0.5 * z))[:, None]
-    found = estimate(ratio_series(above, below)[:, 0])
-    yield "ratio", ((found.value - RATIO) / found.error, caution)
+    for further in all_of("averages", "coverage"):
+        yield from ((name, (pull, caution)) for name, pull in further(x, y, z))
     times = np.array([TIME, TIME + 1])
     shape = np.exp(-MASS * times)[:, None] * (1 + 0.15 * np.stack([x, 0.8 * x + 0.6 * y]))
     logs = log_loops(_loops(shape.T[:, None, :], np.array([1]), times))
@@ -129,29 +125,23 @@ def fits(rng: np.random.Generator, noise: Noise, samples: int) -> Iterator[tuple
     near = [np.linalg.cholesky(np.exp(-np.abs(one[:, None] - one) / 4)) for one in (r, t)]
     unit = (noise(rng, samples, r.size * t.size) @ np.kron(*near).T).reshape(-1, r.size, t.size)
     spread = 0.003 * np.sqrt(r)[:, None] * np.exp(0.3 * v * t)
-    loops = [_loops(np.exp(-v * t) * (1 + spread * unit), r, t)]
     try:
-        plateaus = potential_plateaus(loops)
-        found = fit_potential(plateaus, loops)
+        found = static_potential([_loops(np.exp(-v * t) * (1 + spread * unit), r, t)])
     except GaugeError:
         return
     caution = bool(found.points[0].potential.cautions)
     for point in found.points:
         if point.steps in (2, 4):
-            one = point.potential
-            yield f"V({point.steps})", ((one.value - potential(point.steps)) / one.error, caution)
-    if scan := found.free:
-        truth = {"root_sigma": math.sqrt(SIGMA), "r0": math.sqrt((1.65 + B) / SIGMA)}
-        for name, true in truth.items():
-            one = getattr(scan.fit, name)
-            systematic = (scan.fit.systematic.get(name, 0.0), scan.window.get(name, 0.0))
-            error = math.hypot(one.error, *np.nan_to_num(systematic))
-            if math.isfinite(one.error):
-                yield FITTED[name], ((one.value - true) / error, caution)
+            pull = (point.potential.value - potential(point.steps)) / point.error
+            yield f"V({point.steps})", (pull, caution)
+    truth = {"root_sigma": math.sqrt(SIGMA), "r0": math.sqrt((1.65 + B) / SIGMA)}
+    for name in truth.keys() & found.scales.keys():
+        scale = found.scales[name]
+        yield FITTED[name], ((scale.value.value - truth[name]) / scale.error, caution)
 
 
 FITTED = {"root_sigma": "√σ", "r0": "r₀"}
-"""Quantities of the fit of a potential, by the names of their attributes."""
+"""Symbols of the scales of a potential, by their names."""
 
 
 def _loops(values: np.ndarray, r: np.ndarray, t: np.ndarray) -> PathLoops:

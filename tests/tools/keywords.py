@@ -16,7 +16,7 @@ from gauge_mc.signatures import LateSignature, field_keywords
 
 STUB = Path(__file__).resolve().parents[2] / "gauge_mc" / "keywords.pyi"
 
-FUNCTIONS = ("bench", "fit", "generate", "measure", "plot", "scan")
+FUNCTIONS = ("bench", "determine", "fit", "generate", "measure", "plot", "scan")
 
 HEADER = '''"""Keyword arguments that are declared elsewhere; written by tests/tools/keywords.py."""
 
@@ -37,6 +37,8 @@ def named(kind: Any, imports: set[tuple[str, str]]) -> str:
     if isinstance(kind, GenericAlias) or get_origin(kind):
         inside = ", ".join(named(one, imports) for one in get_args(kind))
         return f"{named(get_origin(kind), imports)}[{inside}]"
+    if kind.__module__.startswith("gauge_mc.extensions."):  # of which the package knows nothing
+        kind = Any
     if kind.__module__ != "builtins":
         imports.add((kind.__module__, kind.__name__))
     return str(kind.__name__)

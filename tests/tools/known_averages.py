@@ -7,7 +7,7 @@ They are those of a long run of every ensemble in double precision on the CPU, w
 
 import argparse
 
-from gauge_mc.inspection.physics import averages, known_ensembles
+from gauge_mc.inspection.doctor import averages, known_ensembles
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ all correlations and tails that real ones have. Autocorrelation is the part that
 
 Each ensemble goes through the program's functions for a fit, with its defaults; the truth is what
 they find from all measurements together. The output is a line of the table in
-``docs/reliability.md`` for every quantity, and what misses.
+``docs/notes/reliability.md`` for every quantity, and what misses.
 """
 
 import argparse
@@ -19,10 +19,10 @@ import itertools
 import math
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -30,62 +30,32 @@ from typing import Any
 import numpy as np
 
 from gauge_mc.actions import Coupling
-from gauge_mc.analysis.timeseries.bins import susceptibility
-from gauge_mc.analysis.timeseries.cautions import caution_slow
-from gauge_mc.analysis.timeseries.estimates import Estimate
-from gauge_mc.analysis.timeseries.gamma_method import estimate
+from gauge_mc.analysis.timeseries.bins import caution_slow, susceptibility
+from gauge_mc.analysis.timeseries.estimates import estimate
+from gauge_mc.analysis.timeseries.replicas import Replicas
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.groups import GROUPS
-from gauge_mc.quantities.flow.analysis.records import read_flow
-from gauge_mc.quantities.flow.analysis.scales import flow_scales
-from gauge_mc.quantities.flow.analysis.topology import topological_charge
-from gauge_mc.quantities.hadrons.analysis.chiral import chiral_fits
-from gauge_mc.quantities.hadrons.analysis.correlators import (
-    MESONS as CORRELATORS,
+from gauge_mc.quantities.flow.curves import read_flow
+from gauge_mc.quantities.flow.scales import flow_scales
+from gauge_mc.quantities.flow.topology import topological_charge
+from gauge_mc.quantities.potential.loop_tables import (
+    all_loops,
+    creutz_ratios,
+    log_loops,
+    read_loops,
 )
-from gauge_mc.quantities.hadrons.analysis.correlators import (
-    HadronCorrelators,
-    read_hadron_correlators,
-)
-from gauge_mc.quantities.hadrons.analysis.mass_series import MassSeries
-from gauge_mc.quantities.hadrons.analysis.masses import Ranges
-from gauge_mc.quantities.hadrons.analysis.mesons import meson_series
-from gauge_mc.quantities.hadrons.analysis.spectrum import spectrum
-from gauge_mc.quantities.hadrons.analysis.states import AXIAL, MESONS, PSEUDOSCALAR
-from gauge_mc.quantities.potential.analysis.fit import fit_potential, potential_plateaus
-from gauge_mc.quantities.potential.analysis.loop_ratios import creutz_ratios, log_loops
-from gauge_mc.quantities.potential.analysis.loop_tables import read_loops
-from gauge_mc.quantities.transition.analysis.results import transition
-from gauge_mc.quantities.transition.analysis.volume import ThermalVolume
+from gauge_mc.quantities.transition.results import transition
+from gauge_mc.quantities.transition.thermal_runs import read_thermal_chain
+from gauge_mc.quantities.transition.volume import ThermalVolume
 from gauge_mc.run.generate import generate_chains
-from gauge_mc.scans.thermal_runs import read_thermal_chain
+from tests.analysis.synthetic_loops import static_potential
+from tests.samples import all_of
 from tests.tools.coverage import NUMBERS, Table, missed, show
-
-Series = dict[str, np.ndarray]
-"""Quantities measured along a chain, of shape (measurements, …)."""
-
-Found = tuple[str, float, float, bool]
-"""A quantity, its value and error, and whether a caution is shown."""
+from tests.tools.studies import COMMON, Found, Series, Study
 
 PIECES = 5
 """Maximum number of pieces of a chain."""
-
-
-@dataclass(frozen=True)
-class Study:
-    """Chains of one or several ensembles, and what is found from them."""
-
-    kind: str
-    """Name in the table."""
-    ensembles: list[dict[str, Any]]
-    """Parameters; a chain is one run of each of them."""
-    read: Callable[[Path], tuple[Any, Series]]
-    """Function of a run directory that returns what all runs share, and the series."""
-    results: Callable[[list[Any], list[Series]], Iterator[Found]]
-    """Function of both, of every ensemble, that yields the quantities."""
-    slow: tuple[str, ...]
-    """Names of the series whose τ_int counts."""
 
 
 def of_loops(shared: list[Any], series: list[Series]) -> Iterator[Found]:
@@ -101,7 +71,8 @@ def of_loops(shared: list[Any], series: list[Series]) -> Iterator[Found]:
     first = estimate(own["loops"][:, 1, 1])
     caution = bool(first.cautions)
     yield "W(2, 2)", first.value, first.error, caution
-    one = replace(loops, sweeps=np.arange(len(own["loops"])), values=own["loops"])
+    sweeps = np.arange(len(own["loops"]))
+    one = replace(loops, sweeps=sweeps, values=own["loops"], chains=None)
     logs = log_loops(one)
     found = estimate(logs[:, 0, 0] - logs[:, 0, 1])
     yield "V(1)", found.value, found.error, caution
@@ -114,7 +85,7 @@ def read_averages(run: Path) -> tuple[Any, Series]:
     from gauge_mc.run.view import open_run
 
     tables = open_run(run).tables
-    (loops,) = read_loops(run / "wilson_loops.csv")[0]
+    (loops,) = all_loops(read_loops(run / "wilson_loops.csv"))
     return loops, {
         "plaquette": tables["plaquette"]["plaquette"],
         "Re L": tables["polyakov"]["re"],
@@ -127,7 +98,8 @@ def of_flow(shared: list[Any], series: list[Series]) -> Iterator[Found]:
     """Yield the scales of the gradient flow, and the topological susceptibility."""
     (own,), (flow,) = series, shared
     count = len(own["charge"])
-    flow = replace(flow, sweeps=flow.updates * np.arange(1, count + 1), columns=own)
+    sweeps = flow.updates * np.arange(1, count + 1)
+    flow = replace(flow, sweeps=sweeps, replicas=Replicas.of(sweeps), columns=own)
     scales = flow_scales(flow, target=TARGET)
     caution = bool(scales.cautions or scales.t0.cautions)
     yield "t₀", scales.t0.value, scales.t0.error, caution
@@ -148,97 +120,24 @@ def read_flow_series(run: Path) -> tuple[Any, Series]:
 
 
 def of_potential(shared: list[Any], series: list[Series]) -> Iterator[Found]:
-    """Yield V(R), the force, and r₀ and √σ of a fit."""
+    """Yield V(R), the force, and the scales, all but the force with total errors."""
     (own,), (path,) = series, shared
-    loops = [replace(path, sweeps=np.arange(len(own["loops"])), values=own["loops"])]
-    plateaus = potential_plateaus(loops)
-    found = fit_potential(plateaus, loops)
+    sweeps = np.arange(len(own["loops"]))
+    found = static_potential([replace(path, sweeps=sweeps, values=own["loops"], chains=None)])
     caution = bool(found.points[0].potential.cautions)
     for point in found.points:
         if point.steps in (1, 2, 3):
-            yield f"V({point.steps})", point.potential.value, point.potential.error, caution
+            yield f"V({point.steps})", point.potential.value, point.error, caution
     for point in found.force[:1]:
         yield "force", point.force.value, point.force.error, caution
-    for name, scale in found.force_scales.items():
-        parts = np.nan_to_num(scale.systematic), np.nan_to_num(scale.ranges)
-        error = math.hypot(scale.value.error, *parts)
-        yield f"{name} from the force, statistical", scale.value.value, scale.value.error, caution
-        yield f"{name} from the force", scale.value.value, error, caution
-    for label, scan in (("B free", found.free), ("B = −π/12", found.string)):
-        for name, symbol in (("r0", "r₀"), ("root_sigma", "√σ")):
-            if scan:
-                one = getattr(scan.fit, name)
-                parts = scan.fit.systematic.get(name, 0.0), scan.window.get(name, 0.0)
-                error = math.hypot(one.error, *np.nan_to_num(parts))
-                yield f"{symbol}, {label}", one.value, error, caution
+    for name, scale in found.scales.items():
+        yield name, scale.value.value, scale.error, caution
 
 
 def read_potential(run: Path) -> tuple[Any, Series]:
     """Read the Wilson loops of the only level of smearing."""
-    (loops,) = read_loops(run / "wilson_loops.csv")[0]
+    (loops,) = all_loops(read_loops(run / "wilson_loops.csv"))
     return loops, {"loops": loops.values}
-
-
-def of_hadrons(shared: list[Any], series: list[Series]) -> Iterator[Found]:
-    """Yield effective masses, masses of fits, PCAC masses and kappa_c."""
-    table, found = _mesons(shared, series)
-    yield from _effective(found)
-    if not found.masses:
-        return
-    lines = chiral_fits(found, found)
-    caution = bool(spectrum(table, found, lines).cautions)
-    symbols = {"pion": "mass of π", "rho": "mass of ρ"}
-    for state, (fit, _) in found.masses.items():
-        yield f"{symbols[state.name]}, κ = {state.kappa1:g}", *_pair(fit.mass), caution
-    for state, (pcac, _) in found.pcac.items():
-        yield f"PCAC mass, κ = {state.kappa1:g}", *_pair(pcac.mass), caution
-    names = {"pion^2": "κ_c from m_π²", "pcac": "κ_c from the PCAC mass"}
-    for line in lines:
-        if line.kappa_c:
-            yield names[line.quantity], *_pair(line.kappa_c), caution
-        else:
-            yield f"{symbols[line.quantity]} for m_π = 0", *_pair(line.intercept), caution
-
-
-def of_effective(shared: list[Any], series: list[Series]) -> Iterator[Found]:
-    """Yield effective masses alone."""
-    yield from _effective(_mesons(shared, series)[1])
-
-
-def _mesons(shared: list[Any], series: list[Series]) -> tuple[HadronCorrelators, MassSeries]:
-    (own,), (table,) = series, shared
-    values = np.moveaxis(own["correlators"], 0, 1)
-    chosen = replace(table, sweeps=np.arange(values.shape[1]), values=values)
-    return chosen, meson_series(chosen, Ranges())
-
-
-def _effective(found: MassSeries) -> Iterator[Found]:
-    """Yield effective masses of the pion of the heaviest quarks."""
-    heavy = min(state.kappa1 for state in found.correlators)
-    for state, correlator in found.correlators.items():
-        if (state.name, state.kappa1, state.kappa2) == ("pion", heavy, heavy):
-            for t, one in zip((1, 4), correlator.effective().series[:, 0, [0, 3]].T, strict=True):
-                mass = estimate(one)
-                yield f"effective mass of π, t = {t}", mass.value, mass.error, bool(mass.cautions)
-
-
-def _pair(one: Estimate) -> tuple[float, float]:
-    return one.value, one.error
-
-
-def read_mesons(run: Path) -> tuple[Any, Series]:
-    """Read the correlators of pions and rhos of two equal quarks, and those of the PCAC mass."""
-    table = read_hadron_correlators(run / "mesons.csv", CORRELATORS)
-    matrices = {(one, one) for name in ("pion", "rho") for one in MESONS[name]}
-    matrices.add((PSEUDOSCALAR, AXIAL))
-    chosen = [
-        number
-        for number, one in enumerate(table.labels)
-        if (one["gamma_source"], one["gamma_sink"]) in matrices and one["kappa1"] == one["kappa2"]
-    ]
-    labels, values = tuple(table.labels[number] for number in chosen), table.values[chosen]
-    table = replace(table, labels=labels, values=values)
-    return table, {"correlators": np.moveaxis(values, 1, 0)}
 
 
 def of_transition(shared: list[Any], series: list[Series]) -> Iterator[Found]:
@@ -271,8 +170,6 @@ def read_thermal(run: Path) -> tuple[Any, Series]:
     chain = read_thermal_chain(run)
     return (open_run(run).parameters.lattice, chain), {"action": chain.action, "loop": chain.loop}
 
-
-COMMON = {"group": "su2", "thermalize": 60, "format": "none"}
 
 STUDIES = {
     "loops": Study(
@@ -339,39 +236,6 @@ STUDIES = {
         of_potential,
         ("loops",),
     ),
-    "hadrons": Study(
-        "SU(2), 6³×12, β = 2.2",
-        [
-            {
-                **COMMON,
-                "beta": 2.2,
-                "lattice": "6x6x6x12",
-                "configs": 40,
-                "separation": 10,
-                "measure": "mesons:10:kappa=0.14;0.15:source=gauss:2;10:tolerance=1e-6",
-            }
-        ],
-        read_mesons,
-        of_hadrons,
-        ("correlators",),
-    ),
-    "effective": Study(
-        "SU(2), 4³×12, β = 2.4, κ = 0.125",
-        [
-            {
-                **COMMON,
-                "thermalize": 100,
-                "beta": 2.4,
-                "lattice": "4x4x4x12",
-                "configs": 60,
-                "separation": 5,
-                "measure": "mesons:5:kappa=0.125:source=gauss:2;10",
-            }
-        ],
-        read_mesons,
-        of_effective,
-        ("correlators",),
-    ),
     "transition": Study(
         "SU(2), N_t = 2",
         [
@@ -391,7 +255,9 @@ STUDIES = {
         ("action", "modulus"),
     ),
 }
-"""The studies by name."""
+for own in all_of("STUDIES", "studies"):
+    STUDIES |= own
+"""The studies by name, with those of extensions."""
 
 
 def generated(

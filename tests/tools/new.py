@@ -1,57 +1,84 @@
 """Something new of a kind, from the toy of that kind, with a test that passes at once.
 
 `python tests/tools/new.py observable NAME` writes the module of an observable, its kernel and its
-test, under names made from NAME. What it computes is still what the toy computes: change the test,
-see it fail, and then the rest. `docs/extending.md` has a recipe for each kind.
+test, under names made from NAME, and adds its entry point. What it computes is still what the toy
+computes: change the test, see it fail, and then the rest. `docs/extending.md` and
+`docs/extensions/quarks/extending.md` have a recipe for each kind.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import importlib.util
 import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import ModuleType
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 TOYS = CHECKOUT / "tests" / "toys"
 
-PACKAGES = {
+GROUPS = {
     "action": "actions",
+    "action-terms": "updates.terms",
     "algorithm": "algorithms",
     "backend": "devices",
+    "batch-system": "scans.batch_systems",
+    "benchmark": "benchmarks",
+    "command": "cli",
+    "conversion": "run.convert",
     "export": "exports",
     "fit": "fits",
     "flow": "flows",
+    "folder": "inspection.verify",
+    "foreign-series": "files.foreign",
     "format": "formats",
     "generator": "random",
     "group": "groups",
     "integrator": "updates.integrators",
     "monomial": "updates.monomials",
-    "noise": "quarks.noise",
+    "noise": "extensions.quarks.noise",
     "observable": "observables",
-    "operator": "quarks.operators",
+    "operator": "extensions.quarks.operators",
     "plot": "plots",
+    "qcdml": "extensions.publishing.qcdml",
+    "scan-addition": "scans.additions",
+    "section": "reports.sections",
     "smearing": "smearing",
-    "solver": "quarks.solvers",
-    "source": "quarks.sources",
+    "solver": "extensions.quarks.solvers",
+    "source": "extensions.quarks.sources",
     "temporal-links": "temporal_links",
-    "term": "quarks.diagonal",
+    "term": "extensions.quarks.diagonal",
 }
-"""The package in which things of each kind are declared."""
+"""Group of the entry points of each kind, after ``gauge_mc.``."""
 
-RESULTS = {"fit", "observable", "plot"}
-"""Kinds that are declared in folders of results, of which a new thing begins one of its own."""
+PACKAGES = {
+    kind: package
+    for kind, package in GROUPS.items()
+    if (CHECKOUT / "gauge_mc" / "/".join(package.split(".")[:-1])).is_dir()
+}
+"""The same for the core and the extensions that are there."""
+
+RESULTS = {
+    "fit": "fit",
+    "foreign-series": "foreign",
+    "observable": "observable",
+    "plot": "plot",
+    "scan-addition": "addition",
+}
+"""Modules of kinds that belong to a quantity, of which a new thing begins a folder of its own."""
+
+OPTIONS = {"action-terms", "benchmark", "conversion", "qcdml", "scan-addition"}
+"""Kinds of which a thing has the name of an option."""
 
 HEADERS = {
     "actions": "action",
     "random": "random",
-    "quarks.operators": "dirac",
-    "quarks.diagonal": "dirac",
+    "extensions.quarks.operators": "dirac",
+    "extensions.quarks.diagonal": "dirac",
 }
 """Folders of headers in ``cuda_src``, by the package whose modules name them."""
 
@@ -61,11 +88,11 @@ FORMATS = importlib.util.find_spec("ruff") is not None
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 
-def toy_of(package: str) -> str:
-    """Return the name of the last toy that is declared in a package."""
+def toy_of(package: str) -> tuple[str, str]:
+    """Return the names of the last toy that is declared in a package, and of its module."""
     project = tomllib.loads((TOYS / "pyproject.toml").read_text())["project"]
-    *_, name = project["entry-points"][f"gauge_mc.{package}"]
-    return str(name)
+    *_, (name, value) = project["entry-points"][f"gauge_mc.{package}"].items()
+    return name, value.partition(":")[0].rpartition(".")[2]
 
 
 def module_name(name: str) -> str:
@@ -88,19 +115,25 @@ def renamed(text: str, old: str, new: str) -> str:
     return re.sub(r"(\b(?:suffix|ending) = \")[^\"]*", rf"\g<1>.{module_name(new)}", text)
 
 
-def inside_the_package(text: str, package: str, home: ModuleType) -> str:
+def registry_of(package: str) -> tuple[str, str]:
+    """Return the module and the name of the registry of a kind."""
+    group = f"gauge_mc.{package}"
+    for module in (group, group.rpartition(".")[0]):
+        for word, one in vars(importlib.import_module(module)).items():
+            if word.isupper() and getattr(one, "_group", "") == group:
+                return module, word
+    raise LookupError(group)
+
+
+def inside_the_package(text: str, package: str) -> str:
     """Return the module of a toy as a module of gauge-mc.
 
     There, files of C++ are below ``cuda_src``, and a module registers what it declares.
     """
-    registry = next(
-        word
-        for word, one in vars(home).items()
-        if word.isupper() and getattr(one, "_package", "") == home.__name__
-    )
+    home, registry = registry_of(package)
     text = text.replace(", Path(__file__).parent)", ")")
     text = re.sub(r'Path\(__file__\)\.parent / "', f'"{HEADERS.get(package)}/', text)
-    instance = re.search(r"^[A-Z0-9_]+ = (\w+\(\))\n\Z", text, re.M)
+    instance = re.search(r"^[A-Z0-9_]+ = (\w+\((?:|\n(?: .*\n)+)\))\n\Z", text, re.M)
     if instance:
         text = text[: instance.start()] + f"{registry}.register({instance[1]})\n"
     else:
@@ -110,7 +143,7 @@ def inside_the_package(text: str, package: str, home: ModuleType) -> str:
         assert base
         text = f"{text[: base.start()]}@{registry}.register\n{text[base.start() :]}"
     docstring, _, rest = text.partition('"""\n')
-    return f'{docstring}"""\n\nfrom {home.__name__} import {registry}\n{rest.lstrip()}'
+    return f'{docstring}"""\n\nfrom {home} import {registry}\n{rest.lstrip()}'
 
 
 def of_colours(text: str, old: str, new: str) -> str:
@@ -123,20 +156,36 @@ def of_colours(text: str, old: str, new: str) -> str:
     return text.replace(f"SU({before})", f"SU({after})")
 
 
+def declared(kind: str) -> dict[str, str]:
+    """Return the modules in which things of a kind are declared, by name."""
+    plugins, group = importlib.import_module("gauge_mc.plugins"), f"gauge_mc.{PACKAGES[kind]}"
+    return {entry.name: entry.module for entry in plugins.ours().select(group=group)}
+
+
+def together(kind: str) -> bool:
+    """Return whether all things of a kind are declared in the module of the kind."""
+    return {*declared(kind).values()} == {f"gauge_mc.{PACKAGES[kind]}"}
+
+
 def files_of(kind: str, name: str) -> Iterator[tuple[Path, str]]:
-    """Yield the files of a new thing, relative to the checkout, with their content."""
-    package, stem = PACKAGES[kind], module_name(name)
-    home = importlib.import_module(f"gauge_mc.{package}")
-    toy, folder = toy_of(package), Path(package.replace(".", "/"))
+    """Yield the files of a new thing, relative to the checkout, with what is added to them."""
+    package, (toy, template_stem) = PACKAGES[kind], toy_of(PACKAGES[kind])
+    stem = template_stem.replace(module_name(toy), module_name(name), 1)
+    folder, sources, place = Path(package.replace(".", "/")), Path("cuda_src"), Path(f"{stem}.py")
+    if not (CHECKOUT / "gauge_mc" / folder).is_dir():
+        place = Path(f"{folder.name}.py") if together(kind) else place
+        folder = folder.parent
     if kind in RESULTS:
-        folder = "quantities" / Path(stem) / folder
+        folder, place = Path("quantities", stem), Path(f"{RESULTS[kind]}.py")
+    if package.startswith("extensions."):
+        sources = Path("gauge_mc", *package.split(".")[:2], "cuda_src")
+    modules = TOYS / "gauge_mc_toys" / template_stem
+    test = f"test_{place.stem if kind in RESULTS else stem}.py"
     places = {
-        TOYS / "gauge_mc_toys" / f"{module_name(toy)}.py": Path("gauge_mc") / folder / f"{stem}.py",
-        TOYS / "gauge_mc_toys" / f"{module_name(toy)}.cu": Path("cuda_src/kernels") / f"{stem}.cu",
-        TOYS / "gauge_mc_toys" / f"{module_name(toy)}.h": Path(
-            "cuda_src", HEADERS.get(package, ""), f"{stem}.h"
-        ),
-        TOYS / f"test_{module_name(toy)}.py": Path("tests") / folder / f"test_{stem}.py",
+        modules.with_suffix(".py"): Path("gauge_mc") / folder / place,
+        modules.with_suffix(".cu"): sources / "kernels" / f"{stem}.cu",
+        modules.with_suffix(".h"): sources / HEADERS.get(package, "") / f"{stem}.h",
+        TOYS / f"test_{template_stem}.py": Path("tests") / folder / test,
     }
     for template, place in places.items():
         if not template.exists():
@@ -144,8 +193,8 @@ def files_of(kind: str, name: str) -> Iterator[tuple[Path, str]]:
         text = renamed(template.read_text(), toy, name)
         if kind == "group":
             text = of_colours(text, toy, name)
-        if place.parts[0] == "gauge_mc":
-            text = inside_the_package(text, package, home)
+        if place.parts[0] == "gauge_mc" and place.suffix == ".py":
+            text = inside_the_package(text, package)
             if kind == "backend":
                 place = place.with_suffix("") / "__init__.py"
         yield place, text
@@ -162,36 +211,77 @@ def refusal(kind: str, name: str, checkout: Path) -> str | None:
             f"There is no template of the group '{name}', only of SU(N), such as su10; "
             "docs/extending.md says what the header of another group declares."
         )
-    for place, _ in files_of(kind, name):
+    if kind in OPTIONS and "-" in name:
+        return f"'{name}' is not a name of an option; write small letters and digits."
+    files = [place for place, _ in files_of(kind, name)]
+    for place in files[1:] if together(kind) else files:
         if (checkout / place).exists():
             return f"{place} is there already; choose another name."
+    if name in declared(kind):
+        return f"There is a {kind} '{name}' already; choose another name."
     return None
 
 
-def begin_packages(room: Path, folder: Path) -> None:
-    """Make a folder of results, and one for the things of a kind in it, packages."""
-    for path in (room, folder):
-        if not (path / "__init__.py").exists():
-            words = path.relative_to(room.parent).parts
-            (path / "__init__.py").write_text(f'"""Results: {", ".join(words)}."""\n')
+def joined(module: str, more: str, home: str) -> str:
+    """Return a module to which the content of another one is added, with its imports."""
+    lines, others = module.splitlines(keepends=True), more.splitlines(keepends=True)
+    own, added = (
+        [one for one in ast.parse(text).body if isinstance(one, ast.Import | ast.ImportFrom)]
+        for text in (module, more)
+    )
+    imports = [
+        "".join(others[one.lineno - 1 : one.end_lineno])
+        for one in added
+        if getattr(one, "module", "") != home
+    ]
+    place = end_of(own)
+    return "".join([*lines[:place], *imports, *lines[place:], "\n\n", *others[end_of(added) :]])
+
+
+def end_of(imports: Sequence[ast.stmt]) -> int:
+    """Return the number of the last line of imports."""
+    return max(one.end_lineno or 0 for one in imports)
+
+
+def declare(package: str, name: str, module: str, checkout: Path) -> Path:
+    """Add an entry point in alphabetical order, and return the file that has it."""
+    folder = checkout / "gauge_mc"
+    if package.startswith("extensions."):
+        folder = folder.joinpath(*package.split(".")[:2])
+    path = folder / "entry_points.txt"
+    lines, heading, line = path.read_text().splitlines(), f"[gauge_mc.{package}]", f"{name} = "
+    if heading not in lines:
+        lines += ["", heading]
+    place = lines.index(heading) + 1
+    while place < len(lines) and lines[place] and lines[place] < line:
+        place += 1
+    lines.insert(place, line + module)
+    path.write_text("\n".join(lines) + "\n")
+    return path
 
 
 def write(kind: str, name: str, checkout: Path) -> list[Path]:
     """Write the files of a new thing to a checkout, and return them; the last one is the test.
 
-    Ruff formats them if it is installed.
+    The first one is the file with its entry point. Ruff formats them if it is installed.
     """
-    written = []
+    written: list[Path] = []
+    words: list[str] = []
     for place, text in files_of(kind, name):
+        if place.parts[0] == "gauge_mc" and place.suffix == ".py":
+            words = [part for part in place.with_suffix("").parts if part != "__init__"]
+            written.append(declare(PACKAGES[kind], name, ".".join(words), checkout))
         path = checkout / place
         path.parent.mkdir(parents=True, exist_ok=True)
         if place.parts[:2] == ("gauge_mc", "quantities"):
-            begin_packages(path.parents[1], path.parent)
-        path.write_text(text)
+            package = path.parent / "__init__.py"
+            if not package.exists():
+                package.write_text(f'"""A quantity: {name}."""\n')
+        path.write_text(joined(path.read_text(), text, ".".join(words)) if path.exists() else text)
         written.append(path)
     python = [path for path in written if path.suffix == ".py"]
-    for words in (("check", "--fix"), ("format",)) if FORMATS else ():
-        ruff = [sys.executable, "-m", "ruff", *words, "--quiet", *python]
+    for steps in (("format",), ("check", "--fix"), ("format",)) if FORMATS else ():
+        ruff = [sys.executable, "-m", "ruff", *steps, "--quiet", *python]
         subprocess.run(ruff, cwd=checkout, check=True)
     return written
 

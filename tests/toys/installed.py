@@ -2,59 +2,36 @@
 
 import importlib
 import shutil
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
-from gauge_mc.actions import ACTIONS
-from gauge_mc.algorithms import ALGORITHMS
-from gauge_mc.devices import BACKENDS
-from gauge_mc.exports import EXPORTS
-from gauge_mc.fits import FITS
-from gauge_mc.flows import FLOWS
-from gauge_mc.formats import FORMATS
-from gauge_mc.groups import GROUPS
-from gauge_mc.observables import OBSERVABLES
-from gauge_mc.plots import PLOTS
-from gauge_mc.plugins import installed
-from gauge_mc.quarks.diagonal import TERMS
-from gauge_mc.quarks.noise import NOISES
-from gauge_mc.quarks.operators import OPERATORS
-from gauge_mc.quarks.solvers import SOLVERS
-from gauge_mc.quarks.sources import SOURCES
-from gauge_mc.random import GENERATORS
-from gauge_mc.smearing import SMEARINGS
-from gauge_mc.temporal_links import TEMPORAL_LINKS
-from gauge_mc.updates.integrators import INTEGRATORS
-from gauge_mc.updates.monomials import MONOMIALS
+from gauge_mc.plugins import installed, is_ours, ours
+from gauge_mc.registry import Registry
 
 TOYS = Path(__file__).resolve().parent
 PROJECT = tomllib.loads((TOYS / "pyproject.toml").read_text())["project"]
 
-REGISTRIES = (
-    ALGORITHMS,
-    INTEGRATORS,
-    MONOMIALS,
-    OBSERVABLES,
-    FORMATS,
-    GENERATORS,
-    SMEARINGS,
-    TEMPORAL_LINKS,
-    ACTIONS,
-    FLOWS,
-    BACKENDS,
-    GROUPS,
-    OPERATORS,
-    NOISES,
-    TERMS,
-    SOLVERS,
-    SOURCES,
-    FITS,
-    PLOTS,
-    EXPORTS,
-)
-"""Registries of everything that can be declared."""
+
+def registries():
+    """Return the registries of all modules that have been imported."""
+    modules = [one for name, one in [*sys.modules.items()] if name.startswith("gauge_mc")]
+    found = [value for one in modules for value in vars(one).values()]
+    return [*{id(one): one for one in found if isinstance(one, Registry)}.values()]
+
+
+def all_registries():
+    """Return the registries of all kinds, whose packages are imported.
+
+    Each kind has a toy. Kinds of extensions that are not there are left out.
+    """
+    for group in sorted({*PROJECT["entry-points"], *ours().groups}):
+        extension = Path(*group.split(".")[:3]) if ".extensions." in group else Path()
+        if (TOYS.parents[1] / extension).is_dir():
+            importlib.import_module(group)
+    return registries()
 
 
 @pytest.fixture(scope="session")
@@ -80,11 +57,12 @@ def toys(site, monkeypatch):
     monkeypatch.syspath_prepend(str(site))
     importlib.invalidate_caches()
     installed.cache_clear()
-    for one in REGISTRIES:
+    for one in registries():
         vars(one).pop("_entries", None)
     yield
-    for one in REGISTRIES:
-        for name in one._entries:
-            one.remove(name)
+    for one in registries():
+        for entry in one._entries.values():
+            if not is_ours(entry):
+                one.remove(entry.name)
         vars(one).pop("_entries", None)
     installed.cache_clear()

@@ -6,8 +6,7 @@ from gauge_mc import action_density
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.updates.heatbath import heatbath
-from gauge_mc.updates.overrelaxation import overrelax
+from gauge_mc.updates.heatbath import heatbath, overrelax
 
 
 def updated(beta, action, **couplings):

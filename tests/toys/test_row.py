@@ -6,16 +6,17 @@ import pytest
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
-from gauge_mc.quarks.sources import parse_source
-from gauge_mc.quarks.vectors.spinors import SpinorField
+
+sources = pytest.importorskip("gauge_mc.extensions.quarks.sources")
+spinors = pytest.importorskip("gauge_mc.extensions.quarks.vectors.spinors")
 
 LATTICE = Lattice(4, 4, 4, 6)
 
 
 def test_it_is_1_for_one_spin_and_colour_of_each_vector():
     field = Field.cold(LATTICE, "su2", "double")
-    vectors = SpinorField.empty(field, "double", 8)
-    source = parse_source("row:1,2,5", LATTICE)
+    vectors = spinors.SpinorField.empty(field, "double", 8)
+    source = sources.parse_source("row:1,2,5", LATTICE)
     source.fill(vectors, field)
     expected = np.zeros((8, 6, 4, 4, 4, 8))
     expected[:, 5, 2, 1] = np.eye(8)[:, None]
@@ -26,4 +27,4 @@ def test_it_is_1_for_one_spin_and_colour_of_each_vector():
 @pytest.mark.parametrize("text", ["row:1,2", "row:1,2,6", "row:a,b,c"])
 def test_places_that_do_not_exist_are_refused(text):
     with pytest.raises(UsageError):
-        parse_source(text, LATTICE)
+        sources.parse_source(text, LATTICE)

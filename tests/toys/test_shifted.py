@@ -6,9 +6,10 @@ import pytest
 from gauge_mc.domain.device_group import open_device_group
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
-from gauge_mc.quarks.operators import OPERATORS
-from tests.reference import dirac
 from tests.reference import fields as reference
+
+operators = pytest.importorskip("gauge_mc.extensions.quarks.operators")
+dirac = pytest.importorskip("tests.extensions.quarks.reference.dirac")
 
 
 @pytest.mark.slow
@@ -18,7 +19,7 @@ def test_it_is_applied_and_inverted(rng):
     links = reference.random_field(lattice.extents, "su2", rng)
     field = Field.from_slices(lattice, "su2", links, "double", open_device_group("cpu:2"))
     source = dirac.random_spinor(lattice.extents, 2, rng)
-    operator = OPERATORS["shifted"](field, 0.1, shift=0.25)
+    operator = operators.OPERATORS["shifted"](field, 0.1, shift=0.25)
 
     def expected(psi):
         return 1.25 * dirac.wilson(links, psi, 0.08, [1, 1, 1, -1])

@@ -6,7 +6,7 @@ from gauge_mc.domain.device_group import open_device_group
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.updates.monomials import MONOMIALS
-from gauge_mc.updates.term_links import TermLinks
+from gauge_mc.updates.terms import TermLinks
 from tests.reference.fields import random_field, trace
 from tests.reference.observables import plaquette_matrix
 from tests.updates.monomials.trajectories import OneChain, check_force

@@ -1,17 +1,19 @@
 """Noise of the third roots of unity: its values, and that each is as frequent as the others."""
 
 import numpy as np
+import pytest
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
-from gauge_mc.quarks.noise import NoiseSource, source_parts
-from gauge_mc.quarks.vectors.spinors import SpinorField
+
+noise = pytest.importorskip("gauge_mc.extensions.quarks.noise")
+spinors = pytest.importorskip("gauge_mc.extensions.quarks.vectors.spinors")
 
 
 def test_its_values_are_equally_frequent():
     field = Field.cold(Lattice(4, 4, 4, 8), "su2", "double")
-    source = NoiseSource("z3", 0, 1, 0, tuple(source_parts((), 2, 8)))
-    vectors = SpinorField.empty(field, "double", 2)
+    source = noise.NoiseSource("z3", 0, 1, 0, tuple(noise.source_parts((), 2, 8)))
+    vectors = spinors.SpinorField.empty(field, "double", 2)
     source.fill(vectors, field)
     values, counts = np.unique(vectors.to_numpy().sum(axis=0).round(12), return_counts=True)
     assert len(values) == 3

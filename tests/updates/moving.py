@@ -1,12 +1,11 @@
 """One chain that moves, and a gauge action that acts as other terms do, for tests."""
 
-from gauge_mc.fields.field_strength import LargestValues
+from gauge_mc.fields.gradient_flow import LargestValues
 from gauge_mc.fields.random_field import Random
-from gauge_mc.quarks.solvers import Failures
 from gauge_mc.updates.chain_steps import ChainSteps, KickAndDrift
 from gauge_mc.updates.molecular_dynamics import MolecularDynamics
 from gauge_mc.updates.momenta import draw_momenta
-from gauge_mc.updates.monomials import Monomial
+from gauge_mc.updates.monomials import Failures, Monomial
 from gauge_mc.updates.monomials.gauge import GaugeMonomial, gauge_actions
 
 

@@ -6,16 +6,14 @@ import numpy as np
 import pytest
 
 from gauge_mc.actions import ACTIONS
-from gauge_mc.analysis.timeseries.gamma_method import estimate
+from gauge_mc.analysis.timeseries.estimates import estimate
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.quantities.plaquette.observables.plaquette import Plaquette
-from gauge_mc.quantities.plaquette.observables.rectangles import Rectangles
-from gauge_mc.updates.heatbath import heatbath
-from gauge_mc.updates.overrelaxation import overrelax
+from gauge_mc.quantities.plaquette import Plaquette, Rectangles
+from gauge_mc.updates.heatbath import heatbath, overrelax
 from tests.conftest import open_by_name
 from tests.domain.conftest import open_group
 from tests.reference import updates as reference

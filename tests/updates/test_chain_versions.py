@@ -11,9 +11,8 @@ from gauge_mc.fields.random_field import Random
 from gauge_mc.run.cards import read_card
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.updates.chain_versions import ROUNDED, UNBIASED, norms_of
-from gauge_mc.updates.heatbath import heatbath_sweep
-from gauge_mc.updates.overrelaxation import overrelaxation_sweep
+from gauge_mc.updates.heatbath import heatbath_sweep, overrelaxation_sweep
+from gauge_mc.updates.sweep import ROUNDED, UNBIASED, norms_of
 
 LATTICE = Lattice(8, 8, 8, 8)
 ROUNDING = 6e-8

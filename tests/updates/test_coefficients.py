@@ -2,7 +2,6 @@
 
 import pytest
 
-import gauge_mc
 from gauge_mc.actions import ACTIONS, Coupling
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.algebra_field import AlgebraField
@@ -10,11 +9,9 @@ from gauge_mc.fields.field import Field
 from gauge_mc.fields.gradient_flow import GradientFlow
 from gauge_mc.fields.random_field import Random
 from gauge_mc.flows import FLOWS
-from gauge_mc.quarks.diagonal.clover_term import Clover
-from gauge_mc.updates.heatbath import heatbath
+from gauge_mc.updates.heatbath import heatbath, overrelax
 from gauge_mc.updates.monomials.gauge import KICK, GaugeMonomial
-from gauge_mc.updates.overrelaxation import overrelax
-from gauge_mc.updates.replicas import ONE_REPLICA, couplings_in_memory
+from gauge_mc.updates.sweep import ONE_REPLICA, couplings_in_memory
 from tests.updates.moving import gauge_kick
 
 
@@ -47,17 +44,3 @@ def test_a_misspelt_coefficient_of_a_flow_is_named(monkeypatch):
     flow.start(field)
     with pytest.raises(TypeError, match="missing beta_over_n, unknown beta"):
         flow.step(0.01)
-
-
-def test_a_misspelt_coefficient_of_the_clover_term_is_named(monkeypatch):
-    made = Clover.__init__
-
-    def misspelt(self, kappa, csw):
-        made(self, kappa, csw)
-        self.coefficients = {"faktor": kappa * csw}
-
-    monkeypatch.setattr(Clover, "__init__", misspelt)
-    field = Field.cold(Lattice(4, 4, 4, 4), "su3", "double")
-    sentence = r"TERM::Coefficients in .*clover.h: missing factor, unknown faktor"
-    with pytest.raises(TypeError, match=sentence):
-        gauge_mc.propagator(field, 0.12, csw=1.5)

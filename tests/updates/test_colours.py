@@ -6,15 +6,13 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from gauge_mc.actions import ACTIONS
-from gauge_mc.domain.colouring import COLOURINGS, CUBES, PARITIES, ROWS
+from gauge_mc.actions import ACTIONS, COLOURINGS, CUBES, PARITIES, ROWS
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.loops import links_along
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.updates.heatbath import heatbath
-from gauge_mc.updates.overrelaxation import overrelax
+from gauge_mc.updates.heatbath import heatbath, overrelax
 from tests.domain.conftest import open_group
 from tests.reference import updates as reference
 from tests.reference.observables import loop_action

@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 
-from gauge_mc.analysis.timeseries.gamma_method import estimate
+from gauge_mc.analysis.timeseries.estimates import estimate
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.quantities.plaquette.observables.plaquette import plaquette
-from gauge_mc.updates.heatbath import heatbath
-from gauge_mc.updates.overrelaxation import overrelax
+from gauge_mc.quantities.plaquette import plaquette
+from gauge_mc.updates.heatbath import heatbath, overrelax
 from tests.reference.distributions import schwinger_dyson, su2_strong_coupling_plaquette
 
 pytestmark = pytest.mark.slow

@@ -6,7 +6,6 @@ import math
 import numpy as np
 import pytest
 
-from gauge_mc.updates.energy import acceptance
 from gauge_mc.updates.exchange import (
     KEY,
     NOBODY,
@@ -14,6 +13,7 @@ from gauge_mc.updates.exchange import (
     pairs,
     uniform,
 )
+from gauge_mc.updates.momenta import acceptance
 from tests.reference import randoms
 
 ENERGIES = np.array([0.0, 0.7, 1.1, 2.5])

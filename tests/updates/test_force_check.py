@@ -3,10 +3,9 @@
 import pytest
 
 import gauge_mc
-from gauge_mc.actions import ACTIONS, Coupling, RectangleAction
+from gauge_mc.actions import ACTIONS, PARITIES, ROWS, Colouring, Coupling, RectangleAction
 from gauge_mc.actions.wilson import Wilson
 from gauge_mc.devices.kernels import Kernel
-from gauge_mc.domain.colouring import PARITIES, ROWS, Colouring
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.loops import PLAQUETTES, RECTANGLES, Loops
 from gauge_mc.errors import GaugeError
@@ -14,14 +13,13 @@ from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.options import Option
 from gauge_mc.updates import force_check, independence
-from gauge_mc.updates.chain_versions import norms_of
 from gauge_mc.updates.force_check import check_force, check_term
+from gauge_mc.updates.heatbath import OVERRELAXATION
 from gauge_mc.updates.independence import check_independence
 from gauge_mc.updates.monomials import MONOMIALS
-from gauge_mc.updates.monomials.adjoint_plaquette import AdjointPlaquette
-from gauge_mc.updates.overrelaxation import OVERRELAXATION
-from gauge_mc.updates.replicas import MANY_REPLICAS, ONE_REPLICA
-from gauge_mc.updates.run_monomials import NamedMonomial, monomial_terms
+from gauge_mc.updates.monomials.gauge import AdjointPlaquette
+from gauge_mc.updates.sweep import MANY_REPLICAS, ONE_REPLICA, norms_of
+from gauge_mc.updates.terms import NamedMonomial, monomial_terms
 from tests.updates.every_action import EVERY, coupling_of
 
 LATTICE = Lattice(4, 6, 8, 10)

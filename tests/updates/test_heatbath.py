@@ -11,8 +11,7 @@ from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.random import GENERATORS
-from gauge_mc.updates.heatbath import heatbath
-from gauge_mc.updates.overrelaxation import overrelax
+from gauge_mc.updates.heatbath import heatbath, overrelax
 from tests.reference import updates as reference
 from tests.reference.distributions import a0_pvalue
 from tests.reference.fields import dagger, parity, random_field

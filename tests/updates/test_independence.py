@@ -4,17 +4,24 @@ from pathlib import Path
 
 import pytest
 
-from gauge_mc.actions import ACTIONS, Action, Coupling, RectangleAction, parse
-from gauge_mc.domain.colouring import PARITIES, ROWS, Colouring
+from gauge_mc.actions import (
+    ACTIONS,
+    PARITIES,
+    ROWS,
+    Action,
+    Colouring,
+    Coupling,
+    RectangleAction,
+    parse,
+)
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.updates import independence
-from gauge_mc.updates.chain_versions import norms_of
-from gauge_mc.updates.heatbath import heatbath
+from gauge_mc.updates.heatbath import OVERRELAXATION, heatbath, overrelax
 from gauge_mc.updates.independence import check_independence, small_lattice
-from gauge_mc.updates.overrelaxation import OVERRELAXATION, overrelax
+from gauge_mc.updates.sweep import norms_of
 
 LATTICE = Lattice(4, 6, 8, 10)
 MANY_LANES = Lattice(16, 4, 8, 4)

@@ -11,11 +11,8 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.quantities.plaquette.observables.parallelograms import Parallelograms
-from gauge_mc.quantities.plaquette.observables.plaquette import plaquette
-from gauge_mc.quantities.plaquette.observables.rectangles import Rectangles
-from gauge_mc.updates.heatbath import heatbath
-from gauge_mc.updates.overrelaxation import overrelax
+from gauge_mc.quantities.plaquette import Parallelograms, Rectangles, plaquette
+from gauge_mc.updates.heatbath import heatbath, overrelax
 from tests.domain.conftest import open_group
 from tests.reference import parallelograms as reference
 from tests.reference.fields import random_field

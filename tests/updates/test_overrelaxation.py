@@ -9,9 +9,8 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.quantities.plaquette.observables.plaquette import plaquette
-from gauge_mc.updates.heatbath import heatbath
-from gauge_mc.updates.overrelaxation import overrelax
+from gauge_mc.quantities.plaquette import plaquette
+from gauge_mc.updates.heatbath import heatbath, overrelax
 from tests.reference import updates as reference
 from tests.reference.fields import dagger
 from tests.updates.links import LATTICES, assert_overrelaxed, start

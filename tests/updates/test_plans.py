@@ -13,11 +13,10 @@ from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.updates import plans
-from gauge_mc.updates.heatbath import heatbath
-from gauge_mc.updates.overrelaxation import overrelax
-from gauge_mc.updates.plans import Plan, search
-from gauge_mc.updates.wavefront import Wavefront
+from gauge_mc.updates import sweep as plans
+from gauge_mc.updates.heatbath import heatbath, overrelax
+from gauge_mc.updates.schedule import Wavefront
+from gauge_mc.updates.sweep import Plan, search
 
 DEEP, FLAT = Wavefront(4, 2), Wavefront(2, 8)
 

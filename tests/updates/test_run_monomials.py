@@ -7,7 +7,7 @@ from gauge_mc.errors import UsageError
 from gauge_mc.files.columns import Column
 from gauge_mc.options import Option
 from gauge_mc.updates.monomials import MONOMIALS, Monomial
-from gauge_mc.updates.run_monomials import NamedMonomial, monomial_terms, named_monomials
+from gauge_mc.updates.terms import NamedMonomial, monomial_terms, named_monomials
 
 
 class Springs(Monomial):
@@ -82,17 +82,13 @@ def test_columns_are_those_of_the_terms_that_there_are():
         "largest_force_pretended_springs",
         "stretch_pretended_springs",
     ]
-    with_quarks = algorithm.with_options(quarks="kappa=0.1").columns
-    added = {one.name for one in with_quarks} - {one.name for one in algorithm.columns}
-    own = {"force_quarks1", "largest_force_quarks1", "iterations_quarks1"}
-    assert added == {"failed", *own}
 
 
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
         ("pretended-strings", "pretended-springs"),
-        ("two-flavours", "two-flavours is a term of every run or of its quarks; .* --quarks"),
+        ("gauge", "gauge is a term of every run"),
         ("level=0", "says no name; give "),
         ("pretended-springs", "pretended-springs needs stiffness: Stiffness of the springs"),
         (

@@ -4,14 +4,19 @@ import pytest
 
 from gauge_mc.actions import ACTIONS, Coupling
 from gauge_mc.devices.base import split_steps
-from gauge_mc.devices.cpu.device import CpuDevice
-from gauge_mc.devices.cpu.worker import TaskEvent
+from gauge_mc.devices.cpu.device import CpuDevice, TaskEvent
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
-from gauge_mc.updates.overrelaxation import overrelaxation_sweep
-from gauge_mc.updates.schedule import Exchange, exchange_of, schedule
-from gauge_mc.updates.wavefront import Wavefront, order_between_exchanges, order_of_sweep
+from gauge_mc.updates.heatbath import overrelaxation_sweep
+from gauge_mc.updates.schedule import (
+    Exchange,
+    Wavefront,
+    exchange_of,
+    order_between_exchanges,
+    order_of_sweep,
+    schedule,
+)
 
 WILSON = ACTIONS["wilson"]
 LATTICE = Lattice(2, 2, 2, 10)
@@ -46,7 +51,7 @@ def lines(table):
 @pytest.fixture(autouse=True)
 def _no_check(monkeypatch):
     """These devices carry out nothing, so that the action cannot be tried."""
-    monkeypatch.setattr("gauge_mc.updates.overrelaxation.check_independence", lambda *_: None)
+    monkeypatch.setattr("gauge_mc.updates.heatbath.check_independence", lambda *_: None)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from gauge_mc.devices.cuda.kernel import SweepFunction
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
-from gauge_mc.updates.sub_lattices import SubLatticeUpdates
+from gauge_mc.updates.multilevel import SubLatticeUpdates
 from tests.reference.fields import random_field
 from tests.reference.observables import action
 

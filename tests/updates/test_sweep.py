@@ -10,11 +10,10 @@ from gauge_mc.devices.cuda.kernel import SweepFunction
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.quantities.plaquette.observables.plaquette import plaquette
+from gauge_mc.quantities.plaquette import plaquette
 from gauge_mc.random import GENERATORS
-from gauge_mc.updates.chain_versions import norms_of
-from gauge_mc.updates.heatbath import HEATBATH, ONE_REPLICA, heatbath
-from gauge_mc.updates.overrelaxation import OVERRELAXATION, overrelax
+from gauge_mc.updates.heatbath import HEATBATH, ONE_REPLICA, OVERRELAXATION, heatbath, overrelax
+from gauge_mc.updates.sweep import norms_of
 from tests.calls import make_run
 from tests.reference.fields import random_field
 
@@ -77,9 +76,9 @@ def test_one_launch_a_sweep_equals_one_a_step(group, precision, gpu):
     def chain(one_launch):
         field = Field.hot(Lattice(8, 8, 8, 6), group, precision, gpu, seed=2)
         for kernel in updates(field.slabs[0]):
-            assert kernel._sweep
+            assert kernel.sweep
             if not one_launch:
-                kernel._sweep = None
+                kernel.sweep = None
         heatbath(field, 4.0, Random.for_field(field, seed=3), sweeps=20)
         overrelax(field, sweeps=20)
         return field.to_numpy()
@@ -92,9 +91,9 @@ def test_one_launch_a_sweep_equals_one_a_step(group, precision, gpu):
 def test_blocks_do_not_wait_for_each_other_beside_other_processes(gpu, monkeypatch, tmp_path):
     variant = Field.cold(Lattice(4, 4, 4, 4), "su2", "single", gpu).slabs[0].variant(*WILSON)
     monkeypatch.setenv("CUDA_MPS_PIPE_DIRECTORY", str(tmp_path))
-    assert CudaDevice(gpu.ordinal).kernel(OVERRELAXATION, variant)._sweep
+    assert CudaDevice(gpu.ordinal).kernel(OVERRELAXATION, variant).sweep
     (tmp_path / "control").touch()
-    assert not CudaDevice(gpu.ordinal).kernel(OVERRELAXATION, variant)._sweep
+    assert not CudaDevice(gpu.ordinal).kernel(OVERRELAXATION, variant).sweep
 
 
 def test_updates_of_a_run_use_what_was_compiled_before_it(tmp_path, monkeypatch):

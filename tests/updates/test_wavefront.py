@@ -9,14 +9,12 @@ from gauge_mc.actions import ACTIONS, UpdateSet
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.layout import Layout
-from gauge_mc.domain.slab import Slab
+from gauge_mc.domain.slab import Layout, Slab
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.groups import GROUPS
-from gauge_mc.updates.heatbath import heatbath
-from gauge_mc.updates.overrelaxation import overrelax
-from gauge_mc.updates.wavefront import (
+from gauge_mc.updates.heatbath import heatbath, overrelax
+from gauge_mc.updates.schedule import (
     Wavefront,
     best_wavefront,
     fitting_wavefront,

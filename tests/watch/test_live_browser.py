@@ -7,10 +7,9 @@ import time
 import numpy as np
 import pytest
 
-from gauge_mc.watch import feed
+from gauge_mc.watch import server as feed
 from gauge_mc.watch import server as module
-from gauge_mc.watch.live_page import parts_of
-from gauge_mc.watch.server import LiveServer
+from gauge_mc.watch.server import LiveServer, parts_of
 from gauge_mc.watch.snapshot import Watcher
 from tests.calls import make_run
 from tests.reports.pages import HOSTILE, write_run

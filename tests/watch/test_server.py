@@ -19,17 +19,19 @@ import pytest
 
 from gauge_mc.errors import UsageError
 from gauge_mc.reports.markup import element
-from gauge_mc.scans.report import MemberState
-from gauge_mc.watch import feed as feeding
+from gauge_mc.scans.carry_out import MemberState
+from gauge_mc.watch import server as feeding
 from gauge_mc.watch import server as module
-from gauge_mc.watch.feed import SHARE, TROUBLE, Feed
-from gauge_mc.watch.live_page import parts_of
 from gauge_mc.watch.server import (
     HEADERS,
     MOST_READERS,
     MOST_STRANGERS,
+    SHARE,
     TOKEN,
+    TROUBLE,
+    Feed,
     LiveServer,
+    parts_of,
     serve,
 )
 from gauge_mc.watch.snapshot import Watcher

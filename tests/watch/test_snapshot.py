@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from gauge_mc import generate
-from gauge_mc.analysis.timeseries.gamma_method import estimate
+from gauge_mc.analysis.timeseries.estimates import estimate
 from gauge_mc.errors import UsageError
 from gauge_mc.files.table import Table, read_table
 from gauge_mc.inspection.status import status
@@ -24,7 +24,7 @@ from gauge_mc.run.thermalisation import found_thermalisation
 from gauge_mc.scans.grid import Grid
 from gauge_mc.scans.scan import Scan
 from gauge_mc.watch import snapshot as module
-from gauge_mc.watch.live_page import parts_of
+from gauge_mc.watch.server import parts_of
 from gauge_mc.watch.snapshot import POINTS, Watcher
 from tests.calls import make_run
 
@@ -32,7 +32,11 @@ from tests.calls import make_run
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """A run whose algorithm has a table."""
-    values = {"measure": ("plaquette", "wilson-loops"), "algorithm": "hmc", "configs": 30}
+    values = {
+        "measure": ("plaquette", "wilson-loops:1:iterations=25"),
+        "algorithm": "hmc",
+        "configs": 30,
+    }
     return make_run(tmp_path_factory.mktemp("made") / "run", **values, separation=1, format="none")
 
 

@@ -9,14 +9,15 @@ import pytest
 from rich.cells import cell_len
 
 from gauge_mc.analysis.timeseries.estimates import Estimate
-from gauge_mc.benchmarks.saved import SavedBenchmark
+from gauge_mc.benchmarks.over import SavedBenchmark
 from gauge_mc.console import Console
 from gauge_mc.run.directory import Run
-from gauge_mc.run.log import LogEntry
+from gauge_mc.run.log import LOG, LogEntry
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.scans.report import MemberState
-from gauge_mc.watch import follow, terminal
-from gauge_mc.watch.live_page import parts_of
+from gauge_mc.scans.carry_out import MemberState
+from gauge_mc.watch import terminal
+from gauge_mc.watch import terminal as follow
+from gauge_mc.watch.server import parts_of
 from gauge_mc.watch.snapshot import (
     UNFIT_BENCH,
     LiveSeries,
@@ -281,7 +282,7 @@ def test_the_speed_is_compared_with_that_of_a_benchmark(run, tmp_path):
 
 
 def test_new_entries_of_a_log_are_shown_until_the_run_ends(run):
-    log = Run(run).log
+    log = run / LOG
     with ExitStack() as stack:
         stack.enter_context(Run(run).locked())
         shown = follow.followed(run, seconds=0.001)

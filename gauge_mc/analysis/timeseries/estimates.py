@@ -4,14 +4,377 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-from gauge_mc.analysis.timeseries.notation import with_decimals, with_error, with_exponent
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from gauge_mc.errors import GaugeError
 from gauge_mc.libraries import load
 from gauge_mc.results import documented, result_field
+
+DIGITS = 5
+"""Number of significant digits of a value whose error is unknown."""
+
+LEAST_ERROR = 1e-290
+"""Smallest error that is shown; the powers of ten for smaller ones are not numbers any more."""
+
+
+def with_error(value: float, error: float, systematic: float | None = None) -> str:
+    """Return a value with its error in brackets, in units of the last digit.
+
+    The error is rounded by the rule of the Particle Data Group (Review of Particle Physics,
+    introduction): to two digits if its three leading digits are 100 to 354, to one digit if they
+    are 355 to 949, and up to 1000, with two digits, if they are 950 to 999.
+
+    Parameters
+    ----------
+    value, error : float
+        The value, and its error in the same unit.
+    systematic : float, optional
+        A second error, in further brackets with the digits of the first one. It is left out if it
+        is not finite, or less than half a unit of the last digit.
+
+    Returns
+    -------
+    str
+        For example ``0.65215(8)``, ``1.0(1.5)``, ``0.260(10)(5)`` or ``3.12(12)e-09``. If the error
+        is zero, the value alone; if it is not finite, and thus unknown, the value to `DIGITS`
+        digits.
+    """
+    second = systematic if systematic is not None and math.isfinite(systematic) else 0.0
+    if not math.isfinite(error):
+        return f"{value:.{DIGITS}g}"
+    if not math.isfinite(value) or error < LEAST_ERROR:
+        return f"{value:.10g}"
+    exponent = min(math.floor(math.log10(max(abs(value), error))), 0)
+    if exponent < -4:
+        scale = 10.0**-exponent
+        return f"{with_error(value * scale, error * scale, second * scale)}e{exponent:03d}"
+    leading = math.floor(math.log10(error))
+    digits = round(error / 10.0 ** (leading - 2))
+    place = leading if 354 < digits <= 949 else leading - 1
+    if digits > 949:
+        place = leading
+        error = 10.0 ** (leading + 1)
+    errors = [round(error / 10.0**place), *filter(None, [round(second / 10.0**place)])]
+    if place >= 0:
+        number, shown = f"{round(value, -place):.0f}", [f"{one * 10**place}" for one in errors]
+    elif max(errors) * 10.0**place >= 1:
+        number, shown = f"{value:.{-place}f}", [f"{one * 10.0**place:.{-place}f}" for one in errors]
+    else:
+        number, shown = f"{value:.{-place}f}", [f"{one}" for one in errors]
+    return number + "".join(f"({one})" for one in shown)
+
+
+def with_decimals(value: float, error: float, decimals: int) -> str:
+    """Return a value with so many decimals, and its error in brackets in units of the last one.
+
+    Parameters
+    ----------
+    value, error : float
+        An error that is zero or not finite is left out.
+    decimals : int
+        Number of digits behind the decimal point.
+
+    Returns
+    -------
+    str
+        For example ``0.652(1)`` for three decimals, or ``1.00(1.50)`` for two.
+    """
+    text = f"{value:.{decimals}f}"
+    if not (math.isfinite(value) and math.isfinite(error) and error > 0):
+        return text
+    units = round(error * 10**decimals)
+    if decimals and units >= 10**decimals:
+        return f"{text}({error:.{decimals}f})"
+    return f"{text}({units})"
+
+
+def with_exponent(value: float, error: float, decimals: int) -> str:
+    """Return a value with its error as in ``3.12(12)e-09``; see `with_decimals`."""
+    _, letter, exponent = f"{value:.{decimals}e}".partition("e")
+    scale = 10.0 ** int(exponent or 0)
+    return f"{with_decimals(value / scale, error / scale, decimals)}{letter}{exponent}"
+
+
+STRETCH = 1.5
+"""S of the automatic window, the assumed ratio of the exponential to the integrated autocorrelation
+time. U. Wolff, hep-lat/0306017, sect. 3.3, recommends 1 to 2."""
+
+UNCORRELATED = 0.5
+"""tau_int of independent samples. Where no autocorrelation is seen, its error does not count."""
+
+LEAST_BINS = 20
+"""Minimum number of bins, which determine an error to 16 %."""
+
+MIN_FOR_ERRORS = 2
+"""Minimum number of configurations for an error at all."""
+
+MIN_CONFIGURATIONS = 10
+"""Minimum number of configurations. With ten independent ones the error of an error is 24 %."""
+
+
+def estimate(
+    *chains: ArrayLike, tau_exp: float | None = None, spacings: Sequence[int] = ()
+) -> Estimate:
+    """Return mean and error of a stationary time series by the Gamma method.
+
+    The autocorrelation function is summed up to a window W. There the systematic error of the
+    truncation, exp(-W/tau), falls below the statistical error of a longer sum (U. Wolff,
+    hep-lat/0306017, sect. 3.3 with S = 1.5). The bias is corrected by eq. (49) of that paper, and
+    the error of tau_int is that of its eq. (42).
+
+    Parameters
+    ----------
+    *chains : array_like of float, shape (samples,)
+        Equally spaced measurements in the order of the Markov chain. Several chains are
+        independent replica of one ensemble and may have different lengths.
+    tau_exp : float, optional
+        Exponential autocorrelation time of the slowest mode, in samples, such as tau_int of the
+        squared topological charge. The sum then ends at the last lag up to which the normalised
+        autocorrelation function rho exceeds three times its error, and tau_exp max(rho, 2 error)
+        there is added for the tail, which is an upper bound (S. Schaefer, R. Sommer and F. Virotta,
+        arXiv:1009.5228, sect. 4). It is used if it is larger than the sum by the automatic window.
+    spacings : sequence of int
+        Updates between the measurements of each chain; by default they are equal. Otherwise the
+        autocorrelation function is that of all pairs at lags in units of the greatest common
+        divisor, by which the window is chosen. A lag contributes to tau_int with the fraction of
+        the samples whose chains have it.
+
+    Returns
+    -------
+    Estimate
+        The error is the square root of 2 tau_int variance / samples. Thus tau_int, in samples, is
+        the mean over the samples of that of their chains. It is never below 1/2:
+        anticorrelation never reduces the quoted error. A constant series has the error 0 and
+        tau_int 1/2. The error of a single sample is NaN. If the series is empty or contains a NaN
+        or an infinity, all results are NaN. If the series is shorter than `MIN_TAUS` times tau_int,
+        which then comes out too small more often than not, the error is that for tau_int plus half
+        of its own error, if there is any autocorrelation. From 20 independent samples on, errors of
+        series with one time scale then contain the truth as often as they should
+        (``tests/tools/coverage.py``). With a weak slow mode, which the sum misses, the error is too
+        small; `Estimate.cautions` says so where longer bins show it.
+
+    Raises
+    ------
+    ValueError
+        If tau_exp is not positive, or is not None although the spacings differ.
+    """
+    if tau_exp is not None and not tau_exp > 0:
+        raise ValueError(f"tau_exp is {tau_exp}; it must be positive.")
+    if tau_exp is not None and len({*spacings}) > 1:
+        raise ValueError("tau_exp in samples has no meaning for chains of several spacings.")
+    parts = [np.asarray(chain, dtype=np.float64).ravel() for chain in chains]
+    x = np.concatenate(parts)
+    nan = math.nan
+    if x.size == 0 or not np.isfinite(x).all():
+        return Estimate(nan, nan, nan, nan, x.size)
+    mean = float(x.mean())
+    if x.size == 1:
+        return Estimate(mean, nan, nan, nan, 1)
+    if np.ptp(x) == 0:
+        return Estimate(float(x[0]), 0.0, 0.5, 0.0, x.size)
+    gamma = autocovariance(*parts, spacings=spacings)
+    window = _window(gamma, x.size)
+    shares = _shares([part.size for part in parts], spacings, window)
+    variance, tau = _unbiased(gamma, shares, x.size)
+    if tau_exp is not None:
+        tau = max(tau, _with_tail(gamma, x.size, tau_exp))
+    tau_error = 2 * tau * math.sqrt(max(float(shares[1:].sum()) + 0.5 - tau, 0.0) / x.size)
+    found = Estimate(mean, math.sqrt(2 * tau * variance / x.size), tau, tau_error, x.size)
+    if not found.reliable:
+        unsure = tau_error / tau if tau > UNCORRELATED else 0.0
+        found = replace(found, error=found.error * math.sqrt(1 + unsure / 2))
+    return found.compared(partial(_largest_growth, parts, tau_exp))
+
+
+def growth(series: ArrayLike, tau_exp: float | None = None) -> float:
+    """Return the ratio of the error of the mean from long bins to that of `estimate`.
+
+    A slow mode that contributes little to the fluctuations is below the noise of the
+    autocorrelation function, so that the automatic window misses it. Long bins see it. B bins
+    determine an error to a relative precision of 1/sqrt(2 (B - 1)), and the Gamma method to half
+    the relative error of tau_int.
+
+    Parameters
+    ----------
+    series : array_like of float, shape (samples,)
+        Values along one chain.
+    tau_exp : float, optional
+        Exponential autocorrelation time in samples, whose tail the error contains; see `estimate`.
+
+    Returns
+    -------
+    float
+        The largest ratio, of 20, 40, 80 and 160 bins, that is above 1 by `SIGNIFICANT_GROWTH`
+        standard deviations; 1 if there is none.
+    """
+    x = np.asarray(series, dtype=np.float64)
+    found = estimate(x, tau_exp=tau_exp)
+    if x.size < LEAST_BINS * LEAST_IN_A_BIN or not found.error > 0:
+        return 1.0
+    largest, own = 1.0, found.tau_int_error / (2 * found.tau_int)
+    for count in LEAST_BINS * np.array([1, 2, 4, 8]):
+        length = x.size // count
+        if length >= LEAST_IN_A_BIN:
+            bins = x[x.size - length * count :].reshape(count, length).mean(axis=1)
+            ratio = float(bins.std(ddof=1) / math.sqrt(count) / found.error)
+            if ratio - 1 > SIGNIFICANT_GROWTH * math.hypot(own, 1 / math.sqrt(2 * (count - 1))):
+                largest = max(largest, ratio)
+    return largest
+
+
+LEAST_IN_A_BIN = 10
+"""Minimum length of the bins that are compared with the error by the Gamma method."""
+
+SIGNIFICANT_GROWTH = 3.5
+"""Number of standard deviations from which on an error from bins is called larger."""
+
+
+def _largest_growth(chains: Sequence[NDArray[np.float64]], tau_exp: float | None) -> float:
+    return max(growth(one, tau_exp) for one in chains)
+
+
+def autocorrelation(
+    series: ArrayLike, lags: int, window: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the normalised autocorrelation function of a series with its errors.
+
+    The errors are those of M. Luescher, hep-lat/0409106, eq. (E.11).
+
+    Parameters
+    ----------
+    series : array_like of float, shape (samples,)
+        Values along one chain, which are not all equal.
+    lags : int
+        Largest lag, in samples; at most half of the samples are taken.
+    window : int
+        Lag after which the autocorrelation is neglected in the errors, in samples.
+
+    Returns
+    -------
+    rho : ndarray, shape (lags + 1,)
+        The function from lag 0 on, where it is 1.
+    error : ndarray, shape (lags + 1,)
+        Its errors.
+    """
+    x = np.asarray(series, dtype=np.float64)
+    gamma = autocovariance(x)
+    rho = gamma / gamma[0]
+    count = min(lags, rho.size // 2)
+    errors = [_error_of_rho(rho, lag, window, x.size) for lag in range(1, count + 1)]
+    return rho[: count + 1], np.array([0.0, *errors])
+
+
+def _error_of_rho(rho: NDArray[np.float64], lag: int, window: int, samples: int) -> float:
+    """Return the error of rho at a lag by M. Luescher, hep-lat/0409106, eq. (E.11)."""
+    k = np.arange(1, min(rho.size - lag, lag + window + 1))
+    terms = rho[k + lag] + rho[np.abs(k - lag)] - 2 * rho[lag] * rho[k]
+    return math.sqrt(float(terms @ terms) / samples)
+
+
+def _with_tail(gamma: NDArray[np.float64], samples: int, tau_exp: float) -> float:
+    """Return the upper bound on tau_int of arXiv:1009.5228, sect. 4, given tau_exp in samples."""
+    rho, window = gamma / gamma[0], math.ceil(6 * tau_exp) - 1
+    total, error = 0.5, 0.0
+    for lag in range(1, rho.size // 2):
+        error = _error_of_rho(rho, lag, window, samples)
+        if rho[lag] < SEEN * error:
+            return float(total + tau_exp * max(rho[lag], 2 * error))
+        total += rho[lag]
+    return float(total + tau_exp * max(rho[rho.size // 2], 2 * error))
+
+
+SEEN = 3.0
+"""Size of the autocorrelation function, in units of its error, down to which it is summed before a
+tail is added."""
+
+
+def autocovariance(*chains: ArrayLike, spacings: Sequence[int] = ()) -> NDArray[np.float64]:
+    """Return the autocovariance of chains about their common mean (hep-lat/0306017, eq. 31).
+
+    Parameters
+    ----------
+    *chains : array_like of float, shape (samples,)
+        See `estimate`.
+    spacings : sequence of int
+        See `estimate`. A lag that no chain has is interpolated linearly.
+
+    Returns
+    -------
+    ndarray of float64, shape (longest // 2 + 1,)
+        Autocovariance at the lags 0, 1, 2, … up to half the length of the longest chain, in units
+        of the greatest common divisor of the spacings.
+    """
+    parts = [np.asarray(chain, dtype=np.float64) for chain in chains]
+    mean = np.concatenate(parts).mean()
+    longest = max(part.size for part in parts)
+    steps = _steps(len(parts), spacings)
+    lags = np.arange(
+        max(part.size * step for part, step in zip(parts, steps, strict=True)) // 2 + 1
+    )
+    products, pairs = np.zeros(lags.size), np.zeros(lags.size)
+    for part, step in zip(parts, steps, strict=True):
+        count = min(len(lags[::step]), longest)
+        power = np.abs(np.fft.rfft(part - mean, 2 * longest)) ** 2
+        products[: count * step : step] += np.fft.irfft(power)[:count]
+        pairs[: count * step : step] += np.maximum(part.size - np.arange(count), 0)
+    seen = pairs > 0
+    return np.interp(lags, lags[seen], products[seen] / pairs[seen])
+
+
+def _steps(chains: int, spacings: Sequence[int]) -> list[int]:
+    """Return the spacings of chains in units of their greatest common divisor."""
+    unit = math.gcd(*spacings)
+    return [spacing // unit for spacing in spacings] or [1] * chains
+
+
+def _shares(lengths: Sequence[int], spacings: Sequence[int], window: int) -> NDArray[np.float64]:
+    """Return the fraction of the samples whose chains have each lag from 0 to the window.
+
+    The variance of the mean is the sum over the chains of N_r sum_t Gamma(t), with the lags t
+    of each, divided by N^2.
+    """
+    shares = np.zeros(window + 1)
+    for length, step in zip(lengths, _steps(len(lengths), spacings), strict=True):
+        shares[::step] += length
+    return shares / sum(lengths)
+
+
+def _window(gamma: NDArray[np.float64], samples: int) -> int:
+    """Return the first lag W at which g(W) = exp(-W/tau) - tau/sqrt(W samples) is negative.
+
+    This is eq. (52) of hep-lat/0306017, with tau from its eq. (51). Where tau_int is at most 1/2,
+    tau is set to a tiny positive number, so that the sum stops.
+    """
+    lags = np.arange(1, gamma.size)
+    tau_int = 0.5 + np.cumsum(gamma[1:]) / gamma[0]
+    tau = np.full(lags.size, 1e-6)
+    slow = tau_int > 0.5
+    tau[slow] = STRETCH / np.log((2 * tau_int[slow] + 1) / (2 * tau_int[slow] - 1))
+    negative = np.exp(-lags / tau) < tau / np.sqrt(lags * samples)
+    return int(lags[np.argmax(negative)]) if negative.any() else gamma.size - 1
+
+
+def _unbiased(
+    gamma: NDArray[np.float64], shares: NDArray[np.float64], samples: int
+) -> tuple[float, float]:
+    """Return the variance and tau_int, corrected for the bias of the subtracted mean.
+
+    The sum over the lags up to the window has the weights `shares`, which are 1 for equal spacings.
+    """
+    # An apparent anticorrelation is mostly noise, and trusting it would make errors vanish. So the
+    # sum is not allowed below its value for independent samples.
+    weights, window = shares[1:], shares.size - 1
+    total = gamma[0] + 2 * (weights * gamma[1 : window + 1]).sum()
+    unbiased = gamma[: window + 1] + max(total, gamma[0]) / samples
+    tau_int = 0.5 + (weights * unbiased[1:]).sum() / unbiased[0]
+    return float(unbiased[0]), max(float(tau_int), 0.5)
+
 
 MIN_TAUS = 50
 """Length of a series in units of tau_int below which tau_int, and thus the error, is uncertain."""

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from gauge_mc.devices.cache import answer_of, version_of
 from gauge_mc.errors import NoKernelsError
+from gauge_mc.libraries import PYTHON
 from gauge_mc.quoting import shortened
 from gauge_mc.registry import in_words
 
@@ -178,8 +179,7 @@ def candidates() -> list[str]:
     """
     if named := os.environ.get("CXX", "").strip():
         return [named]
-    python = shlex.quote(sys.executable)
-    zig = [f"{python} {shlex.quote(ZIG)}"] if importlib.util.find_spec("ziglang") else []
+    zig = [shlex.join([*PYTHON, ZIG])] if importlib.util.find_spec("ziglang") else []
     return [c for c in ("c++", "g++", "clang++") if shutil.which(c)] + zig
 
 

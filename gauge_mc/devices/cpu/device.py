@@ -1,12 +1,16 @@
-"""The device of the CPU backend."""
+"""The device of the CPU backend, and the thread that carries out its tasks in order."""
 
 from __future__ import annotations
 
 import ctypes
 import math
 import mmap
+import os
+import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
+from queue import SimpleQueue
 from typing import Any
 from weakref import WeakSet
 
@@ -16,16 +20,147 @@ from numpy.typing import NDArray
 from gauge_mc.devices.base import Buffer, Copy, Device, Event, Launch, Registers, split_steps
 from gauge_mc.devices.cache import compiled
 from gauge_mc.devices.cpu import compiler
-from gauge_mc.devices.cpu.pages import touch_first
 from gauge_mc.devices.cpu.rapl import package_counters
-from gauge_mc.devices.cpu.team import TEAM, Teams
-from gauge_mc.devices.cpu.topology import team_caches, topology, usable_cores
-from gauge_mc.devices.cpu.worker import TaskEvent, Worker
-from gauge_mc.devices.energy import EnergyCounter
-from gauge_mc.devices.host import free_memory
-from gauge_mc.devices.kernels import REAL_BYTES, Kernel, Variant
+from gauge_mc.devices.cpu.topology import (
+    Claim,
+    Core,
+    claim_cores,
+    in_order,
+    team_caches,
+    topology,
+    usable_cores,
+)
+from gauge_mc.devices.host import EnergyCounter, free_memory
+from gauge_mc.devices.kernels import REAL_BYTES, Kernel, Library, Variant
 from gauge_mc.devices.source import constants, source_folder
 from gauge_mc.errors import NoKernelsError, NoMemoryError, UsageError
+
+
+def touch_first(address: int, nbytes: int, cores: Sequence[Core]) -> None:
+    """Write zeros to new memory, each part from the core of the thread that will work on it.
+
+    Without effect if all cores are in the same node. The parts are those of a launch that works on
+    all slices of a field.
+
+    Parameters
+    ----------
+    address, nbytes : int
+        The memory.
+    cores : sequence of Core
+        The core of each thread of the team, in order.
+    """
+    if len({core.node for core in cores}) < 2:
+        return
+    writers = [
+        threading.Thread(target=_write_zeros, args=(core.number, address + begin, end - begin))
+        for core, begin, end in parts(nbytes, cores)
+    ]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+
+
+def parts(nbytes: int, cores: Sequence[Core]) -> Iterator[tuple[Core, int, int]]:
+    """Yield every core with the first byte of its part, and the byte after its last one."""
+    for n, core in enumerate(cores):
+        yield core, nbytes * n // len(cores), nbytes * (n + 1) // len(cores)
+
+
+def _write_zeros(core: int, address: int, nbytes: int) -> None:
+    os.sched_setaffinity(0, {core})  # of this thread alone
+    ctypes.memset(address, 0, nbytes)  # releases the interpreter's lock meanwhile
+
+
+TEAM = Library("cpu_team", source_folder() / "arch")
+"""The code of teams, which is the same for all kernels."""
+
+
+class Team:
+    """Threads that wait for kernels to run; the thread that launches a kernel is one of them.
+
+    Parameters
+    ----------
+    library : CDLL
+        The compiled `TEAM`.
+    threads : int
+        Number of threads.
+    cores : sequence of Core
+        The core of every thread; the system moves the threads if there are none. The launching
+        thread is brought to its core, but may leave it.
+    """
+
+    def __init__(self, library: ctypes.CDLL, threads: int, cores: Sequence[Core] = ()) -> None:
+        self._make, self._end = library.make_team, library.end_team
+        self._make.restype = ctypes.c_void_p
+        self._end.argtypes = [ctypes.c_void_p]
+        self._threads = threads
+        self._begin([core.number for core in cores[:threads]])
+
+    @property
+    def address(self) -> ctypes.c_void_p:
+        """The address of the C++ object."""
+        if os.getpid() != self._process:  # a forked process has no threads, nor cores of its own
+            self._finalizer.detach()
+            self._begin([])
+        return self._address
+
+    def _begin(self, cores: Sequence[int]) -> None:
+        numbers = (ctypes.c_int * self._threads)(*cores) if cores else None
+        self._process = os.getpid()
+        self._address = ctypes.c_void_p(self._make(self._threads, numbers))
+        self._finalizer = weakref.finalize(self, _end, self._end, self._address, self._process)
+
+
+def _end(end: Any, address: ctypes.c_void_p, process: int) -> None:
+    if os.getpid() == process:
+        end(address)
+
+
+class Teams:
+    """The teams of a device: one for every number of threads that has been used.
+
+    Parameters
+    ----------
+    most : int
+        The maximum number of threads, for which cores are claimed when the first team is made.
+    load : callable
+        Function that returns the compiled `TEAM`; it is called when the first team is made.
+    """
+
+    def __init__(self, most: int, load: Callable[[], ctypes.CDLL]) -> None:
+        self._most = self._threads = most
+        self._load = load
+        self._claim: Claim | None = None
+        self._teams: dict[int, Team] = {}
+
+    def use(self, threads: int) -> None:
+        """Choose the number of threads of later launches."""
+        self._threads = threads
+
+    def current(self) -> Team:
+        """Return the team of the chosen size."""
+        team = self._teams.get(self._threads)
+        if team is None:
+            team = Team(self._load(), self._threads, self.cores())
+            self._teams[self._threads] = team
+        return team
+
+    def cores(self) -> list[Core]:
+        """Return the core of every thread of the current team; none if they are not bound.
+
+        Threads that follow each other share boundaries, so their cores share a cache if possible.
+        """
+        if self._claim is None:
+            self._claim = claim_cores(self._most)
+        return sorted(in_order(self._claim.cores)[: self._threads], key=lambda core: core.place)
+
+    def close(self) -> None:
+        """End all threads, and release their cores."""
+        self._teams.clear()
+        if self._claim is not None:
+            self._claim.release()
+            self._claim = None
 
 
 @cache
@@ -305,3 +440,76 @@ class CpuDevice:
         if self._worker:
             self._worker.close()
         self._teams.close()
+
+
+Task = Callable[[], object]
+
+
+class TaskEvent:
+    """A point in the sequence of a worker's tasks."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lock.acquire()
+
+    def reach(self) -> None:
+        """Mark the event as reached and wake up all threads that wait for it."""
+        self._lock.release()
+
+    def query(self) -> bool:
+        """Return whether the worker has reached this point."""
+        return not self._lock.locked()
+
+    def synchronize(self) -> None:
+        """Wait until the worker has reached this point."""
+        with self._lock:
+            pass
+
+
+class Worker:
+    """A thread that carries out tasks in the order in which they are given.
+
+    If a task fails, the later ones are still carried out, because other threads may wait for events
+    among them.
+    """
+
+    def __init__(self) -> None:
+        self._tasks: SimpleQueue[Task | None] = SimpleQueue()
+        self._failures: list[BaseException] = []
+        words = (self._tasks, self._failures)
+        thread = threading.Thread(target=_work, args=words, daemon=True)
+        thread.start()
+        # The thread does not refer to this object, so that it ends when the object is deleted.
+        self.close = weakref.finalize(self, _end_work, thread, self._tasks)
+
+    def do(self, task: Task) -> None:
+        """Carry out a task after all tasks given so far."""
+        self._tasks.put(task)
+
+    def event(self) -> TaskEvent:
+        """Return an event that is reached when all tasks given so far are done."""
+        event = TaskEvent()
+        if self.close.alive:
+            self._tasks.put(event.reach)
+        else:
+            event.reach()
+        return event
+
+    def synchronize(self) -> None:
+        """Wait until all tasks given so far are done, and raise the first failure among them."""
+        self.event().synchronize()
+        if self._failures:
+            raise self._failures[0]
+
+
+def _end_work(thread: threading.Thread, tasks: SimpleQueue[Task | None]) -> None:
+    tasks.put(None)
+    thread.join()
+
+
+def _work(tasks: SimpleQueue[Task | None], failures: list[BaseException]) -> None:
+    while task := tasks.get():
+        try:
+            task()
+        except BaseException as error:
+            failures.append(error)

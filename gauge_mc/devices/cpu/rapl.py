@@ -10,8 +10,7 @@ import re
 from functools import partial
 from pathlib import Path
 
-from gauge_mc.devices.energy import EnergyCounter
-from gauge_mc.devices.host import allowed_cores
+from gauge_mc.devices.host import EnergyCounter, allowed_cores
 from gauge_mc.errors import GaugeError
 
 POWERCAP = Path("/sys/class/powercap")

@@ -8,8 +8,8 @@ without exceptions, do not need. Everything else is a question, and goes to zig.
 import subprocess
 import sys
 
-COMPILE = (sys.executable, "-m", "ziglang", "c++")
-LINK = (sys.executable, "-m", "ziglang", "cc", "-shared")
+COMPILE = (sys.executable, "-P", "-m", "ziglang", "c++")
+LINK = (sys.executable, "-P", "-m", "ziglang", "cc", "-shared")
 LINKED = ("-shared", "-pthread")
 """Options that say something to the linker."""
 

@@ -17,7 +17,7 @@ from gauge_mc.devices.cuda.driver import (
     installed_bindings,
     load_driver,
 )
-from gauge_mc.devices.cuda.findings import findings_of_gpus
+from gauge_mc.devices.cuda.install import findings_of_gpus
 from gauge_mc.errors import GaugeError
 
 if TYPE_CHECKING:

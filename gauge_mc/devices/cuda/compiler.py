@@ -15,8 +15,8 @@ from typing import Protocol
 
 from gauge_mc.devices.base import Registers
 from gauge_mc.devices.cache import answer_of, version_of
-from gauge_mc.devices.cuda.bounds import Bounds
 from gauge_mc.devices.cuda.driver import INSTALL, driver_release
+from gauge_mc.devices.cuda.kernel import Bounds
 from gauge_mc.devices.cuda.nvrtc import NvrtcError, NvrtcLibrary
 from gauge_mc.devices.kernels import Variant
 from gauge_mc.errors import GaugeError

@@ -18,23 +18,98 @@ from numpy.typing import NDArray
 
 from gauge_mc.devices.base import Buffer, Copy, Device, Event, Launch, Offer
 from gauge_mc.devices.cache import compiled
-from gauge_mc.devices.cuda import early_starts
-from gauge_mc.devices.cuda.bounds import Bounds, TunedBounds, candidates, default_bounds
 from gauge_mc.devices.cuda.compiler import GpuCompiler, usable_compiler
 from gauge_mc.devices.cuda.driver import INSTALL, LEAST_CAPABILITY, driver_library, load_driver
-from gauge_mc.devices.cuda.graphs import CUDA_NAMES, GraphFunctions, RecordedLaunches
+from gauge_mc.devices.cuda.graphs import (
+    CUDA_NAMES,
+    EARLY_CAPABILITY,
+    EARLY_NAMES,
+    EarlyStarts,
+    GraphFunctions,
+    RecordedLaunches,
+)
 from gauge_mc.devices.cuda.kernel import (
     WARP,
+    Bounds,
     CudaBuffer,
     CudaKernel,
     SweepFunction,
+    TunedBounds,
     best_tile,
+    candidates,
+    default_bounds,
 )
 from gauge_mc.devices.cuda.nvml import gpu_counter
-from gauge_mc.devices.cuda.sharing import CudaForeignBuffer, CudaSharedBuffer
-from gauge_mc.devices.energy import EnergyCounter
+from gauge_mc.devices.host import EnergyCounter
 from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.errors import GaugeError, NoKernelsError, NoMemoryError
+
+EVENTS = 2
+"""Number of events that take turns, so that none is recorded again before others wait for it."""
+
+
+class CudaSharedBuffer:
+    """A buffer of a GPU that other processes can write to, and events that they can wait for.
+
+    Parameters
+    ----------
+    driver : module
+        ``pycuda.driver``.
+    stream : pycuda Stream
+        The stream whose work precedes the events.
+    buffer : CudaBuffer
+        The memory that is offered to other processes.
+
+    Raises
+    ------
+    pycuda Error
+        If the driver does not share memory between processes.
+    """
+
+    def __init__(self, driver: Any, stream: Any, buffer: CudaBuffer) -> None:
+        flags = driver.event_flags.DISABLE_TIMING | driver.event_flags.INTERPROCESS
+        self._stream = stream
+        self._buffer = buffer
+        self._events = [driver.Event(flags) for _ in range(EVENTS)]
+        memory = driver.mem_get_ipc_handle(buffer.address)
+        events = [event.ipc_handle() for event in self._events]
+        self.offer = Offer(bytes(memory), tuple(map(bytes, events)))
+
+    def record(self, turn: int) -> None:
+        """Record the event of a turn after the work issued so far."""
+        self._events[turn % EVENTS].record(self._stream)
+
+
+class CudaForeignBuffer:
+    """A buffer that another process offers.
+
+    Parameters
+    ----------
+    driver : module
+        ``pycuda.driver``. The context that is current gets access to the memory.
+    offer : Offer
+        Offer that the owner of the buffer has sent.
+
+    Raises
+    ------
+    pycuda Error
+        If the memory cannot be reached.
+
+    Attributes
+    ----------
+    address : int
+        The address of the buffer in this process.
+    """
+
+    def __init__(self, driver: Any, offer: Offer) -> None:
+        self._memory = driver.IPCMemoryHandle(bytearray(offer.memory))
+        self._events = [driver.Event.from_ipc_handle(bytearray(one)) for one in offer.events]
+        self.address = int(self._memory)
+
+    def event(self, turn: int) -> Any:
+        """Return the event that the other process has recorded in a turn."""
+        return self._events[turn % EVENTS]
+
 
 LEAST_BYTES = 16
 """Minimum size of an allocation, in bytes."""
@@ -167,10 +242,9 @@ class CudaDevice:
     def _graph_functions() -> GraphFunctions | None:
         return GraphFunctions.of(driver_library(), CUDA_NAMES)
 
-    def _early_starts(self) -> early_starts.EarlyStarts | None:
-        able = self._device.compute_capability() >= early_starts.LEAST_CAPABILITY
-        found = early_starts.EarlyStarts.of(driver_library(), early_starts.NAMES)
-        return found if able else None
+    def _early_starts(self) -> EarlyStarts | None:
+        able = self._device.compute_capability() >= EARLY_CAPABILITY
+        return EarlyStarts.of(driver_library(), EARLY_NAMES) if able else None
 
     @staticmethod
     def _architecture_of(device: Any, ordinal: int) -> str:
@@ -262,17 +336,10 @@ class CudaDevice:
             function = module.get_function(f"{kernel.name}_sweep")
             counter = self.allocate(LEAST_BYTES)
             sweep = SweepFunction(function, found, self._device.multiprocessor_count, counter)
-        self._kernels[kernel, variant] = CudaKernel(
-            self,
-            module.get_function(kernel.name),
-            sweep,
-            bounds.threads,
-            registers_of(report, kernel.name),
-            kernel.sums,
-            kernel.of_links,
-            kernel.shared,
-            self.warp,
-        )
+        function, registers = module.get_function(kernel.name), registers_of(report, kernel.name)
+        kind = kernel.sums, kernel.of_links, kernel.shared, self.warp
+        made = CudaKernel(self, function, sweep, bounds.threads, registers, *kind)
+        self._kernels[kernel, variant] = made
 
     def tuning_choices(self, kernel: Kernel, variant: Variant) -> list[Bounds]:
         """Return launch bounds to try for a kernel, the current ones first."""

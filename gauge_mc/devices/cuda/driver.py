@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 import warnings
 from importlib.util import find_spec
 from typing import Any
 
-from gauge_mc.errors import GaugeError
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.quoting import shortened
+from gauge_mc.registry import in_words
 
 INSTALL = "gauge-mc doctor --install cuda"
 """The command that installs bindings of the driver and a compiler."""
@@ -29,14 +32,33 @@ CAPABILITY = (75, 76)
 """Numbers of its parts as attributes of a GPU (CUDA driver API, CUdevice_attribute)."""
 
 
+ASKED = "GAUGE_MC_CUDA_DRIVER"
+"""Environment variable that names the package that calls the driver, a key of `PACKAGES`."""
+
+PACKAGES = {"pycuda": "pycuda.driver", "cuda-bindings": "cuda.bindings.driver"}
+"""Packages that call the driver, with their modules. The first one that is installed is taken."""
+
+
 def installed_bindings() -> str:
-    """Return the name of the package that calls the driver, or nothing if there is none."""
-    if find_spec("pycuda"):
-        return "pycuda"
+    """Return the name of the package that calls the driver, or nothing if there is none.
+
+    Raises
+    ------
+    UsageError
+        If the environment asks for another package.
+    """
+    asked = os.environ.get(ASKED, "")
+    if asked and asked not in PACKAGES:
+        raise UsageError(f"{ASKED} is '{shortened(asked)}'; choose {in_words(PACKAGES, 'or')}.")
+    names = [asked] if asked else [*PACKAGES]
+    return next((name for name in names if _is_there(PACKAGES[name])), "")
+
+
+def _is_there(module: str) -> bool:
     try:
-        return "cuda-bindings" if find_spec("cuda.bindings.driver") else ""
-    except ModuleNotFoundError:  # there is no package `cuda`
-        return ""
+        return find_spec(module.rpartition(".")[0]) is not None
+    except ModuleNotFoundError:  # nor is the package that would have it
+        return False
 
 
 def load_driver() -> Any:
@@ -49,7 +71,9 @@ def load_driver() -> Any:
     """
     name = installed_bindings()
     if not name:
-        raise GaugeError(f"cuda-bindings is not installed: run `{INSTALL}`, or use the CPU.")
+        lacking = os.environ.get(ASKED) or "cuda-bindings"
+        how = "pip install 'gauge-mc[pycuda]'" if lacking == "pycuda" else INSTALL
+        raise GaugeError(f"{lacking} is not installed: run `{how}`, or use the CPU.")
     try:
         with warnings.catch_warnings(action="ignore"):
             if name == "pycuda":

@@ -4,19 +4,141 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import hashlib
+import json
 import math
+import re
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import partial
 from itertools import groupby, product
 from typing import Any, Protocol
 
 from gauge_mc.devices.base import Launch, Registers
-from gauge_mc.devices.cuda.bounds import REGISTERS
+from gauge_mc.devices.cache import cache_folder, keep, kept, make_private_folder
+from gauge_mc.devices.host import divisor
+from gauge_mc.devices.kernels import Kernel, Variant
 from gauge_mc.devices.source import constants, source_folder, structure
-from gauge_mc.devices.structures import divisor
-from gauge_mc.errors import GaugeError
+from gauge_mc.errors import GaugeError, not_written
+from gauge_mc.files.structured import parse_json
+
+REGISTERS = 65536
+"""Registers per multiprocessor (all NVIDIA GPUs since 2014)."""
+
+MOST_REGISTERS = 255
+"""Maximum number of registers per thread."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Launch bounds of a kernel, which limit the number of registers per thread."""
+
+    threads: int
+    """Maximum number of threads per block."""
+    blocks: int
+    """Minimum number of resident blocks per multiprocessor."""
+
+    @property
+    def registers(self) -> int:
+        """Maximum number of registers per thread, a multiple of eight."""
+        return min(MOST_REGISTERS, REGISTERS // (self.threads * self.blocks) // 8 * 8)
+
+    def __str__(self) -> str:
+        return f"{self.threads:3} threads per block, {self.blocks:2} resident blocks"
+
+
+THREADS = (64, 128, 256)
+"""Numbers of threads per block that tuning tries."""
+
+REGISTER_LIMITS = (64, 72, 80, 96, 112, 128, 168, 255)
+"""Limits for the registers per thread that tuning tries."""
+
+
+def candidates() -> list[Bounds]:
+    """Return launch bounds that differ in the threads per block or the registers per thread."""
+    found = {}
+    for threads in THREADS:
+        for registers in REGISTER_LIMITS:
+            bounds = Bounds(threads, max(1, REGISTERS // (threads * registers)))
+            found[threads, bounds.registers] = bounds
+    return list(found.values())
+
+
+DEFAULT = Bounds(128, 4)
+"""Launch bounds of kernels that do not depend on the group."""
+
+
+@functools.cache
+def default_bounds(variant: Variant) -> Bounds:
+    """Return the default launch bounds: of another choice, or the group's for the precision.
+
+    For choices that need more registers, a fifth fewer blocks than the group's are resident.
+    """
+    for choice in variant.choices:
+        if choice.launch_bounds:
+            return Bounds(*choice.launch_bounds)
+    usual = next((choice.usual_bounds for choice in variant.choices if choice.usual_bounds), None)
+    if usual is None:
+        return DEFAULT
+    threads, blocks = dict(usual)[variant.precision]
+    if any(choice.needs_registers for choice in variant.choices):
+        blocks = 4 * blocks // 5
+    return Bounds(threads, blocks)
+
+
+class TunedBounds:
+    """Launch bounds found fastest on one model of GPU, stored next to the compiled kernels.
+
+    They apply only to the kernel sources with which they were found, and do not change results.
+
+    Parameters
+    ----------
+    gpu : str
+        Name of the GPU model.
+    """
+
+    def __init__(self, gpu: str) -> None:
+        self._path = cache_folder() / f"bounds-{re.sub(r'[^A-Za-z0-9]+', '-', gpu)}.json"
+        self._found = self._read()
+
+    def bounds(self, kernel: Kernel, variant: Variant) -> Bounds:
+        """Return the launch bounds found for a kernel, or else the default ones."""
+        found = self._found.get(_key(kernel, variant))
+        return found or default_bounds(kernel.narrowed(variant))
+
+    def keep(self, kernel: Kernel, variant: Variant, bounds: Bounds) -> None:
+        """Store the launch bounds to use for a kernel from now on.
+
+        Raises
+        ------
+        GaugeError
+            If the file cannot be written.
+        """
+        self._found[_key(kernel, variant)] = bounds
+        text = json.dumps({name: astuple(bounds) for name, bounds in self._found.items()}, indent=1)
+        try:
+            make_private_folder()
+        except OSError as error:
+            raise not_written(self._path, error) from error
+        keep(self._path, text.encode())
+
+    def _read(self) -> dict[str, Bounds]:
+        """Read the stored bounds; a missing or damaged file counts as empty."""
+        try:
+            stored = parse_json(kept(self._path) or b"{}")
+            found = {str(name): Bounds(*map(int, two)) for name, two in stored.items()}
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
+            return {}
+        right = (one.threads in THREADS and 1 <= one.blocks <= REGISTERS for one in found.values())
+        return found if all(right) else {}
+
+
+def _key(kernel: Kernel, variant: Variant) -> str:
+    """Return a string that identifies a kernel, its variant and its sources."""
+    digest = hashlib.sha256(kernel.digest(variant)).hexdigest()[:16]
+    return f"{kernel.name} {kernel.narrowed(variant)} {digest}"
+
 
 LAUNCH = source_folder() / "arch" / "gpu_launch.h"
 """The header that declares how kernels are launched on a GPU."""
@@ -112,13 +234,8 @@ def packed_tile(tile: Tile, extent_z: int, blocks: int) -> bytes:
     blocks : int
         Number of blocks along z that work on different sites.
     """
-    values = {
-        "z": tile.z,
-        "tiles_z": extent_z // tile.z,
-        "threads": tile.z * tile.t,
-        "blocks": blocks,
-    }
-    divisors = {name: divisor(value) for name, value in values.items()}
+    values = {"z": tile.z, "tiles_z": extent_z // tile.z, "threads": tile.z * tile.t}
+    divisors = {name: divisor(value) for name, value in (values | {"blocks": blocks}).items()}
     return bytes(tile_structure()(t=tile.t, **divisors))
 
 
@@ -212,6 +329,7 @@ class SweepFunction:
 Extents = tuple[int, int, int]
 
 
+@dataclass(eq=False)
 class CudaKernel:
     """A kernel loaded on a GPU. Launches are asynchronous and run in order.
 
@@ -238,32 +356,20 @@ class CudaKernel:
         Number of threads that execute together.
     """
 
-    def __init__(
-        self,
-        device: CudaContext,
-        function: Any,
-        sweep: SweepFunction | None,
-        threads: int,
-        registers: Registers | None,
-        sums: bool,
-        of_links: bool = False,
-        shared: bool = False,
-        warp: int = WARP,
-    ):
-        self._device = device
-        self._function = function
-        self._sweep = sweep
-        self._threads = threads
-        self._registers = registers
-        self._sums = sums
-        self._of_links = of_links
-        self._shared = shared
-        self._warp = warp
+    device: CudaContext
+    function: Any
+    sweep: SweepFunction | None
+    threads: int
+    _registers: Registers | None
+    sums: bool
+    of_links: bool = False
+    shared: bool = False
+    warp: int = WARP
 
     def registers(self, steps: ctypes.Array[Any] | None = None) -> Registers | None:
         """Return the register usage of a function; see `LoadedKernel.registers`."""
-        if steps is not None and self._sweep and self._sweep_shape(steps):
-            return self._sweep.registers
+        if steps is not None and self.sweep and self._sweep_shape(steps):
+            return self.sweep.registers
         return self._registers
 
     def __call__(self, steps: ctypes.Array[Any]) -> None:
@@ -275,14 +381,14 @@ class CudaKernel:
         shape = self._sweep_shape(steps)
         if shape:
             return partial(self._launch_sweeps, _parts(steps, SWEEP), *shape)
-        return partial(self._launch_steps, _parts(steps, 1), *self._shape(steps, self._threads))
+        return partial(self._launch_steps, _parts(steps, 1), *self._shape(steps, self.threads))
 
     def _sweep_shape(self, steps: ctypes.Array[Any]) -> tuple[Extents, Extents, bytes] | None:
         """Return grid, block and tile for launching whole sweeps.
 
         None if the steps do not make up whole sweeps or the lattice is too large.
         """
-        sweep = self._sweep
+        sweep = self.sweep
         if not sweep or len(steps) % SWEEP:
             return None
         work = steps[0].work
@@ -295,12 +401,12 @@ class CudaKernel:
         self, sweeps: Sequence[memoryview], grid: Extents, block: Extents, tile: bytes
     ) -> None:
         """Launch sweeps; consecutive sweeps with the same arguments share a launch."""
-        sweep = self._sweep
+        sweep = self.sweep
         assert sweep is not None
-        self._device.activate()
+        self.device.activate()
         # PyCUDA's public functions end up here, but first pack the arguments, which takes longer
         # than the launch.
-        launch, stream = sweep.function._launch_kernel, self._device.stream
+        launch, stream = sweep.function._launch_kernel, self.device.stream
         for arguments, same in groupby(map(bytes, sweeps)):
             times = len(list(same))
             values = arguments, tile, sweep.arrived.address, sweep.count, times
@@ -312,8 +418,8 @@ class CudaKernel:
         self, steps: Sequence[memoryview], grid: Extents, block: Extents, tile: bytes
     ) -> None:
         """Launch steps one by one."""
-        self._device.activate()
-        launch, stream = self._function._launch_kernel, self._device.stream
+        self.device.activate()
+        launch, stream = self.function._launch_kernel, self.device.stream
         for step in steps:
             launch(grid, block, bytes(step) + tile, 0, stream)
 
@@ -325,14 +431,14 @@ class CudaKernel:
         Launches are prepared one by one, so that the GPU works while the next one is prepared.
         """
         assert all(length == 1 for length in lengths)
-        grid, block, tile = self._shape(steps, self._threads)
-        stream = self._device.side_stream if side else self._device.stream
+        grid, block, tile = self._shape(steps, self.threads)
+        stream = self.device.side_stream if side else self.device.stream
         parts = _parts(steps, 1)
         return (partial(self._launch, grid, block, bytes(step) + tile, stream) for step in parts)
 
     def _launch(self, grid: Extents, block: Extents, arguments: bytes, stream: Any) -> None:
-        self._device.activate()
-        self._function._launch_kernel(grid, block, arguments, 0, stream)
+        self.device.activate()
+        self.function._launch_kernel(grid, block, arguments, 0, stream)
 
     def _shape(self, steps: ctypes.Array[Any], threads: int) -> tuple[Extents, Extents, bytes]:
         """Return grid, block and tile for launching steps, with at most `threads` per block.
@@ -345,11 +451,11 @@ class CudaKernel:
         work = steps[0].work
         x, y, z = steps[0].geometry.extent
         extents = x, y // work.rows_y, z // work.rows_z
-        each, times = 1, DIRECTIONS if self._of_links else 1
-        if self._shared:
+        each, times = 1, DIRECTIONS if self.of_links else 1
+        if self.shared:
             each, times = steps[0].shares.threads, steps[0].shares.blocks
-        tile = best_tile(extents, 1 if self._sums else work.slices, threads, each, self._warp)
-        parities = 1 if work.parity < 2 or self._of_links else 2
+        tile = best_tile(extents, 1 if self.sums else work.slices, threads, each, self.warp)
+        parities = 1 if work.parity < 2 or self.of_links else 2
         blocks = extents[2] // tile.z * parities * -(-work.slices // tile.t)
         grid = (extents[0] // 2 // tile.half_x, extents[1] // tile.y, blocks * times)
         if max(grid[1:]) > MOST_BLOCKS_Z:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 
-from gauge_mc.devices.energy import EnergyCounter
+from gauge_mc.devices.host import EnergyCounter
 from gauge_mc.errors import GaugeError
 
 LIBRARY = "libnvidia-ml.so.1"

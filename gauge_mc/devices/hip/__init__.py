@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from gauge_mc.devices import BACKENDS
 from gauge_mc.devices.base import Backend, Finding
-from gauge_mc.devices.cuda.findings import findings_of_gpus
-from gauge_mc.devices.hip import library
+from gauge_mc.devices.cuda.install import findings_of_gpus
+from gauge_mc.devices.hip import bindings
 from gauge_mc.devices.hip.driver import INSTALL, gpus_of_system, load_driver, refusal
 from gauge_mc.errors import GaugeError
 
@@ -40,7 +40,7 @@ class Hip(Backend):
 
     def hint(self) -> str | None:
         """Explain why a GPU that HIP could use cannot be used; see `Backend.hint`."""
-        if not gpus_of_system() or library.hip_library() is None:
+        if not gpus_of_system() or bindings.hip_library() is None:
             return None
         try:
             self.count()
@@ -70,7 +70,7 @@ class Hip(Backend):
 
         if not self.is_here():
             return
-        there = library.hip_library() is not None
+        there = bindings.hip_library() is not None
         detail = "installed" if there else "not installed"
         yield Finding("HIP (AMD GPUs)", there, detail, INSTALL)
         compiler = find_hip_compiler()

@@ -3,23 +3,25 @@
 Names, arguments and errors are those of PyCUDA; see `gauge_mc.devices.cuda.bindings`. A GPU has no
 contexts but is current in a thread by its number. A handle is released on the GPU on which it was
 made, when nothing refers to it any more. Numbers of constants are those of ``hip_runtime_api.h``.
+The library is called by ctypes, so that no package of Python is needed.
 """
 
 from __future__ import annotations
 
 import builtins
 import ctypes
+import functools
+import os
 import re
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from ctypes import byref, c_char, c_int, c_size_t, c_uint, c_void_p
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
-
-from gauge_mc.devices.hip import library as loader
 
 OUT_OF_MEMORY = 2
 """hipErrorOutOfMemory."""
@@ -69,14 +71,14 @@ def _call(name: str, *arguments: Any) -> None:
     HipError
         If the call fails, or the library does not have the function.
     """
-    library = loader.hip_library()
+    library = hip_library()
     try:
         code = getattr(library, name)(*arguments)
     except AttributeError as error:
         raise HipLogicError(f"HIP's library has no {name}") from error
     if code:
         kind = HipMemoryError if code == OUT_OF_MEMORY else HipLogicError
-        raise kind(f"{name} failed: {loader.error_text(library, code)}")
+        raise kind(f"{name} failed: {error_text(library, code)}")
 
 
 def _made(name: str, *arguments: Any, kind: Any = c_void_p) -> Any:
@@ -92,10 +94,10 @@ def _pointer(address: Any) -> c_void_p:
 
 def _released(owner: Any, release: str, handle: int) -> None:
     """Release a handle, on the GPU that is current now, with its owner."""
-    ordinal = _made("hipGetDevice", kind=c_int)
+    ordinal, library = _made("hipGetDevice", kind=c_int), hip_library()
 
     def finish() -> None:
-        library, before = loader.hip_library(), c_int()
+        before = c_int()
         library.hipGetDevice(byref(before))
         library.hipSetDevice(c_int(ordinal))
         getattr(library, release)(c_void_p(handle))
@@ -120,7 +122,7 @@ def init() -> None:
 
 
 class HipGpu:
-    """A GPU, by its number."""
+    """A GPU, by its number, which can be current in a thread."""
 
     def __init__(self, ordinal: int) -> None:
         self.ordinal = ordinal
@@ -145,7 +147,7 @@ class HipGpu:
         the other texts there, the name and the address of the GPU, come before it.
         """
         properties = ctypes.create_string_buffer(PROPERTIES_BYTES)
-        newer = hasattr(loader.hip_library(), "hipGetDevicePropertiesR0600")
+        newer = hasattr(hip_library(), "hipGetDevicePropertiesR0600")
         name = "hipGetDevicePropertiesR0600" if newer else "hipGetDeviceProperties"
         _call(name, properties, c_int(self.ordinal))
         found = re.findall(rb"gfx[0-9a-f]{3,4}(?=[:\0])", properties.raw)
@@ -158,21 +160,14 @@ class HipGpu:
         pair = c_int(self.ordinal), c_int(other.ordinal)
         return bool(_made("hipDeviceCanAccessPeer", *pair, kind=c_int))
 
-    def retain_primary_context(self) -> HipContext:
-        """Return what makes the GPU current."""
-        return HipContext(self.ordinal)
+    def retain_primary_context(self) -> HipGpu:
+        """Return what makes the GPU current, which is the GPU itself."""
+        return self
 
     def _text(self, name: str, size: int) -> str:
         text = ctypes.create_string_buffer(size)
         _call(name, text, c_int(size), c_int(self.ordinal))
         return text.value.decode()
-
-
-class HipContext:
-    """A GPU that can be current in a thread."""
-
-    def __init__(self, ordinal: int) -> None:
-        self.ordinal = ordinal
 
     def push(self) -> None:
         """Make the GPU current."""
@@ -188,7 +183,7 @@ class HipContext:
         _call("hipDeviceSynchronize")
 
     @staticmethod
-    def enable_peer_access(other: HipContext) -> None:
+    def enable_peer_access(other: HipGpu) -> None:
         """Let the current GPU access the memory of another one."""
         _call("hipDeviceEnablePeerAccess", c_int(other.ordinal), c_uint(0))
 
@@ -225,10 +220,10 @@ class HipEvent:
 
     def query(self) -> bool:
         """Return whether the event has been reached."""
-        library = loader.hip_library()
+        library = hip_library()
         code = library.hipEventQuery(c_void_p(self.handle))
         if code and code != NOT_READY:
-            raise HipLogicError(f"hipEventQuery failed: {loader.error_text(library, code)}")
+            raise HipLogicError(f"hipEventQuery failed: {error_text(library, code)}")
         return not code
 
     def synchronize(self) -> None:
@@ -323,7 +318,7 @@ def _copy_async(name: str, to: int, origin: int, nbytes: int, stream: HipStream)
 
 
 def memcpy_peer_async(
-    to: int, origin: int, nbytes: int, target: HipContext, source: HipContext, stream: HipStream
+    to: int, origin: int, nbytes: int, target: HipGpu, source: HipGpu, stream: HipStream
 ) -> None:
     """Copy from an address on a GPU to one on another GPU, in a stream."""
     ends = _pointer(to), c_int(target.ordinal), _pointer(origin), c_int(source.ordinal)
@@ -374,6 +369,42 @@ class HipModule:
 
 
 module_from_file = HipModule
-Device, Context, Stream, Event = HipGpu, HipContext, HipStream, HipEvent
+Device, Context, Stream, Event = HipGpu, HipGpu, HipStream, HipEvent
 Error, MemoryError, LogicError = HipError, HipMemoryError, HipLogicError
 IPCMemoryHandle = HipMemoryHandle
+
+
+LIBRARY = "libamdhip64.so"
+"""Name of the library, which a development package installs."""
+
+RELEASES = (7, 6, 5)
+"""Releases of ROCm whose library is looked for, by its name with a number."""
+
+USUAL_HOME = "/opt/rocm"
+"""Default location of ROCm, used if neither ROCM_PATH nor HIP_PATH is set."""
+
+
+def rocm_folders() -> list[Path]:
+    """Return the folders in which ROCm may be."""
+    roots = [os.environ.get(name) for name in ("ROCM_PATH", "HIP_PATH")]
+    return [Path(root) for root in roots if root] or [Path(USUAL_HOME)]
+
+
+@functools.cache
+def hip_library() -> Any:
+    """Return HIP's library, or None if it does not load."""
+    names = [LIBRARY, *(f"{LIBRARY}.{number}" for number in RELEASES)]
+    for name in (*names, *(str(folder / "lib" / LIBRARY) for folder in rocm_folders())):
+        try:
+            library = ctypes.CDLL(name)
+            library.hipGetErrorString.restype = ctypes.c_char_p
+        except (OSError, AttributeError):
+            continue
+        return library
+    return None
+
+
+def error_text(library: Any, code: int) -> str:
+    """Return HIP's own words for a result of a call."""
+    text: Callable[[int], bytes | None] = library.hipGetErrorString
+    return (text(code) or str(code).encode()).decode()

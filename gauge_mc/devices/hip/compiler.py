@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from gauge_mc.devices.base import Registers
 from gauge_mc.devices.cache import version_of
-from gauge_mc.devices.cuda.bounds import Bounds
+from gauge_mc.devices.cuda.kernel import Bounds
+from gauge_mc.devices.hip.bindings import rocm_folders
 from gauge_mc.devices.hip.driver import INSTALL
-from gauge_mc.devices.hip.library import rocm_folders
 from gauge_mc.devices.kernels import Variant
 from gauge_mc.errors import GaugeError
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from gauge_mc.devices.cuda.device import Contexts, CudaDevice
 from gauge_mc.devices.cuda.graphs import GraphFunctions
-from gauge_mc.devices.energy import EnergyCounter
-from gauge_mc.devices.hip import library
+from gauge_mc.devices.hip import bindings
 from gauge_mc.devices.hip.compiler import HipCompiler, usable_compiler, wave_of
 from gauge_mc.devices.hip.driver import INSTALL, load_driver
 from gauge_mc.devices.hip.rsmi import gpu_counter
+from gauge_mc.devices.host import EnergyCounter
 
 HIP_NAMES = (
     "hipStreamBeginCapture",
@@ -62,7 +62,7 @@ class HipDevice(CudaDevice):
 
     @staticmethod
     def _graph_functions() -> GraphFunctions | None:
-        return GraphFunctions.of(library.hip_library(), HIP_NAMES)
+        return GraphFunctions.of(bindings.hip_library(), HIP_NAMES)
 
     def _early_starts(self) -> None:
         return None

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from gauge_mc.devices.hip import bindings, library
+from gauge_mc.devices.hip import bindings
 from gauge_mc.errors import GaugeError
 
 INSTALL = "apt install hipcc libamdhip64-dev rocm-device-libs   # or ROCm from AMD"
@@ -51,10 +51,10 @@ def load_driver() -> Any:
     GaugeError
         If the library is missing or finds no usable GPU.
     """
-    if library.hip_library() is None:
+    if bindings.hip_library() is None:
         command = INSTALL.partition("  ")[0]
         raise GaugeError(
-            f"HIP's library {library.LIBRARY} was not found: install HIP (`{command}`, or ROCm "
+            f"HIP's library {bindings.LIBRARY} was not found: install HIP (`{command}`, or ROCm "
             "from AMD), or use another device."
         )
     try:

@@ -6,7 +6,7 @@ import ctypes
 import functools
 from ctypes import byref, c_char_p, c_float, c_uint32, c_uint64
 
-from gauge_mc.devices.energy import EnergyCounter
+from gauge_mc.devices.host import EnergyCounter
 from gauge_mc.errors import GaugeError
 
 LIBRARY = "librocm_smi64.so"

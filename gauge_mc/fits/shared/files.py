@@ -4,17 +4,141 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 from typing import Any
 
+import numpy as np
+
+from gauge_mc.algorithms import ALGORITHMS
+from gauge_mc.analysis.timeseries.bins import caution_spacing
 from gauge_mc.analysis.timeseries.estimates import Estimate
+from gauge_mc.contexts import in_context
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.atomic import FileKind
+from gauge_mc.files.columns import SWEEP
+from gauge_mc.files.foreign import LEFT_OUT
+from gauge_mc.files.frames import SuggestingDict
 from gauge_mc.files.input import read_text
-from gauge_mc.files.mapping import SuggestingDict
-from gauge_mc.files.structured import json_with, parse_json
+from gauge_mc.files.structured import json_with, parse_json, typed
+from gauge_mc.files.table import (
+    ContentMatch,
+    TableContent,
+    TableData,
+    compare_content,
+    read_heading,
+)
 from gauge_mc.fits.shared.quoted import WORD
+from gauge_mc.observables import AGAIN_SUFFIX, OBSERVABLES, table_name
+from gauge_mc.results import documented, result_field
+from gauge_mc.run.directory import Run, is_of_no_run, missing_run
+from gauge_mc.run.regenerate import how_to_measure
+
+
+def find_table_by_columns(folder: Path, columns: Collection[str]) -> Path:
+    """Return the table of a run that has the given columns.
+
+    If several tables have them, the one whose file is named after its observable is chosen. Damaged
+    tables are ignored if another one has the columns.
+
+    Raises
+    ------
+    GaugeError
+        If no table has these columns, or several have and the choice is ambiguous.
+    """
+    damaged: list[GaugeError] = []
+    found = tables_with_columns(folder, columns, damaged)
+    proper = [path for path, named in found.items() if named]
+    if not found:
+        raise damaged[0] if damaged else _missing_table(folder, columns)
+    if len(found) > 1 and len(proper) != 1:
+        names = ", ".join(path.name for path in found)
+        raise GaugeError(
+            f"Several tables in {folder} have the required columns: {names}; name one of them."
+        )
+    return proper[0] if proper else next(iter(found))
+
+
+def tables_of_chains(folder: Path, columns: Collection[str]) -> list[Path]:
+    """Return the tables of the runs in a folder that have the given columns.
+
+    There are none if the folder is itself a run with such a table, or no folder.
+
+    Raises
+    ------
+    GaugeError
+        If it is ambiguous which table of a run is meant.
+    """
+    if not folder.is_dir() or tables_with_columns(folder, columns):
+        return []
+    runs = [one for one in sorted(folder.iterdir()) if one.is_dir()]
+    return [
+        find_table_by_columns(one, columns) for one in runs if tables_with_columns(one, columns)
+    ]
+
+
+def tables_with_columns(
+    folder: Path, columns: Collection[str], damaged: list[GaugeError] | None = None
+) -> dict[Path, bool]:
+    """Return the tables of a run that have the given columns.
+
+    Parameters
+    ----------
+    folder : Path
+        The run directory.
+    columns : collection of str
+        Names of the columns that a table must have.
+    damaged : list of GaugeError, optional
+        The errors of tables that cannot be read are added to it.
+
+    Returns
+    -------
+    dict of Path to bool
+        Whether the file of each table is named after its observable.
+    """
+    found = {}
+    for path in sorted(folder.glob("*.csv")):
+        try:
+            header, its_columns = read_heading(path)
+        except GaugeError as error:
+            if damaged is not None:
+                damaged.append(error)
+            continue
+        if set(columns) <= set(its_columns):
+            found[path] = path.stem == table_name(header.get("observable", ""))
+    return found
+
+
+def table_beside(folder: Path, columns: Collection[str]) -> Path | None:
+    """Return the table with some columns that its observable names, else the first one; or None."""
+    named = tables_with_columns(folder, columns)
+    return max(named, key=named.__getitem__, default=None)
+
+
+def _missing_table(folder: Path, columns: Collection[str]) -> GaugeError:
+    """Return the error for a folder without a table that has the given columns."""
+    if is_of_no_run(folder):
+        return missing_run(folder)
+    for name, observable in OBSERVABLES.items():
+        if set(columns) <= {SWEEP, *observable.columns.names}:
+            return GaugeError(
+                f"There is no table of {name} in {folder}; {how_to_measure(name, folder)}."
+            )
+    for name, algorithm in ALGORITHMS.items():
+        if set(columns) <= {SWEEP, *algorithm.columns.names}:
+            return GaugeError(
+                f"There is no table of {name} in {folder}, as runs have that were made with "
+                f"--algorithm {name}; name such a run."
+            )
+    return GaugeError(
+        f"There is no table with the columns {', '.join(columns)} in {folder}; name another run."
+    )
+
 
 MAX_RESULT = 2**24
 """Maximum size of a result in bytes."""
@@ -90,3 +214,132 @@ def with_nan(content: Any) -> Any:
     if isinstance(content, list):
         return [with_nan(value) for value in content]
     return math.nan if content is None else content
+
+
+@documented
+@dataclass(frozen=True)
+class FittedTable:
+    """A table from which the result of a fit was made."""
+
+    file: str = result_field("Name of its file, seen from the folder of the result.")
+    size: int = result_field("Bytes up to its last row; rows may have been appended since.")
+    sha256: str = result_field("SHA-256 of these bytes, in hexadecimal digits.")
+
+
+class FitOfOtherTablesError(GaugeError):
+    """A kept result of a fit is not of the tables that a run has now."""
+
+
+def fitted_tables(read: Mapping[Path, TableData], folder: Path) -> list[FittedTable]:
+    """Return what a fit has read, for its result in a folder."""
+    return [
+        FittedTable(os.path.relpath(path, folder), one.content.size, one.content.sha256)
+        for path, one in read.items()
+        if one.content
+    ]
+
+
+def sampling_cautions(read: Mapping[Path, TableData], skips: Mapping[Path, int]) -> list[str]:
+    """Return cautions about what was measured, for tables that a fit has read.
+
+    The configurations after the last update that is left out, by the table of each chain, may not
+    be equally spaced, or those of the table be only some that the run has, if the measurement was
+    interrupted or is going on.
+    """
+    lasts = {table.parent: skip for table, skip in skips.items()}
+    found = []
+    for path, table in read.items():
+        if table.header.get(LEFT_OUT):
+            found.append(f"{path.name}: {table.header[LEFT_OUT]}")
+        if SWEEP not in table:
+            continue
+        sweeps = table[SWEEP]
+        found += caution_spacing(sweeps[sweeps > lasts.get(path.parent, 0)])
+        run = Run(path.parent)
+        if table.origins and run.exists() and not path.stem.endswith(AGAIN_SUFFIX):
+            measured = {*np.unique(table[SWEEP]).tolist()}
+            there = run.configs().keys()
+            if lacking := there - measured:
+                name = table.header.get("observable", "").replace("_", "-")
+                found.append(
+                    f"{path.name} has {len(there - lacking)} of {len(there)} configurations of the "
+                    f"run; measure the others with gauge-mc measure {name} "
+                    f"{quote(str(path.parent))}."
+                )
+    return list(dict.fromkeys(found))
+
+
+def tables_of_result(path: Path) -> list[FittedTable]:
+    """Return the tables from which the result of a fit was made, as its file states them.
+
+    There are none in the results of earlier versions.
+
+    Raises
+    ------
+    GaugeError
+        If the file cannot be read, or is not the result of a fit.
+    """
+    try:
+        stated = parse_json(read_text(path, MAX_RESULT)).get(FITTED, [])
+        return [typed(one, FittedTable) for one in stated]
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise GaugeError(f"{path} is damaged or not the result of a fit.") from error
+
+
+def match_of(fitted: Sequence[FittedTable], present: Collection[Path]) -> ContentMatch | None:
+    """Return whether a result belongs to tables, whose names do not matter.
+
+    Parameters
+    ----------
+    fitted : sequence of FittedTable
+        The tables from which it was made.
+    present : collection of Path
+        Files of tables.
+
+    Returns
+    -------
+    ContentMatch or None
+        The worst match of a fitted table, each with the present one that is most similar; None if
+        it is not known from which tables the result was made.
+    """
+    order = list(ContentMatch)
+    contents = [TableContent(one.size, one.sha256) for one in fitted]
+    matches = [[compare_content(path, one) for path in present] for one in contents]
+    best = [min(some, key=order.index, default=ContentMatch.OTHER) for some in matches]
+    return max(best, key=order.index, default=None)
+
+
+def is_of_other_tables(path: Path) -> bool:
+    """Return whether a file is the result of a fit, but not of exactly the tables beside it."""
+    if path.suffix != ".json" or not RESULT.recognises(path):
+        return False
+    try:
+        fitted = tables_of_result(path)
+    except GaugeError:
+        return True
+    others = [path.parent / one.file for one in fitted]
+    present = {*path.parent.glob("*.csv"), *(other for other in others if other.is_file())}
+    return match_of(fitted, present) is not ContentMatch.SAME
+
+
+_exact: ContextVar[bool] = ContextVar("exact", default=False)
+"""Whether kept results must be of exactly the present tables."""
+
+
+def exactly_of_tables() -> AbstractContextManager[bool]:
+    """Refuse, in a context, kept results of fits that are not of exactly the present tables.
+
+    Elsewhere the results of tables to which rows have been added since, and of those that do not
+    say what they were made from, are shown with a caution.
+    """
+    return in_context(_exact, True)
+
+
+def wants_exact() -> bool:
+    """Return whether results must be of exactly the present tables; see `exactly_of_tables`."""
+    return _exact.get()
+
+
+def refuses(match: ContentMatch | None) -> bool:
+    """Return whether a kept result of tables that match so is refused; see `exactly_of_tables`."""
+    return match is ContentMatch.OTHER or (wants_exact() and match is not ContentMatch.SAME)

@@ -3,13 +3,102 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-from gauge_mc.analysis.timeseries.estimates import Estimate
-from gauge_mc.analysis.timeseries.notation import with_error
-from gauge_mc.results import documented, numbers_of, result_field
+from rich.table import Column, Table
+
+from gauge_mc.analysis.timeseries import Estimate
+from gauge_mc.analysis.timeseries.estimates import with_error
+from gauge_mc.errors import UsageError
+from gauge_mc.options import Option
+from gauge_mc.registry import in_words
+from gauge_mc.results import documented, headings, numbers_of, result_field
+
+LEVEL = Option("level", int, "Smearing iterations of the loops used.", "most", "N")
+"""The smearing level, an option of all fits to Wilson loops."""
+
+T_MIN = Option("t_min", int, "First t of all plateaus.", "for each plateau where it begins")
+T_MAX = Option("t_max", int, "Last t of all plateaus.", "as far as the errors allow")
+AVERAGE = Option(
+    "average",
+    bool,
+    "Average over ranges of t, and for V(R) over windows in R, with Akaike weights (AIC).",
+)
+"""The times that are fitted, options of fits to plateaus."""
+
+
+def choice_of(option: Option, given: Mapping[str, Any]) -> str | None:
+    """Return the value of an option with choices, or None if it is not given.
+
+    Raises
+    ------
+    UsageError
+        If it is none of the choices.
+    """
+    value: str | None = given.get(option.name)
+    if value is not None and value not in option.choices:
+        raise UsageError(f"{option.flag} is '{value}'; choose {in_words(option.choices, 'or')}.")
+    return value
+
+
+def tag_of_levels(chosen: Sequence[int], known: Sequence[int]) -> str:
+    """Return the part of a file name that states smearing levels; empty if a table has only one."""
+    return f"_{'_'.join(map(str, chosen))}" if len(known) > 1 else ""
+
+
+def empty_table(title: str, left: Iterable[str], right: Iterable[str] = (), **more: Any) -> Table:
+    """Return a table without rows, given the headings of its columns by their alignment."""
+    columns = [*(Column(one) for one in left), *(Column(one, justify="right") for one in right)]
+    return Table(*columns, title=title, **more)
+
+
+def table_of(
+    title: str,
+    kind: type[Any],
+    rows: Sequence[Any],
+    digits: int,
+    justify: Literal["left", "right"] = "right",
+    heads: Mapping[str, str] | None = None,
+) -> Table:
+    """Return a table of results, with the columns that are known for some row.
+
+    Parameters
+    ----------
+    title : str
+        Title of the table.
+    kind : type
+        Data class of the rows; its fields that have a symbol are the columns.
+    rows : sequence of object
+        The results.
+    digits : int
+        Number of digits of numbers without an error.
+    justify : str
+        Alignment of the columns.
+    heads : mapping of str to str, optional
+        Headings by the names of other fields that are the columns.
+    """
+    shown = {
+        name: heading
+        for name, heading in (headings(kind) if heads is None else heads).items()
+        if any(getattr(one, name) is not None for one in rows)
+    }
+    sides = (shown.values(), ()) if justify == "left" else ((), shown.values())
+    table = empty_table(title, *sides)
+    for one in rows:
+        table.add_row(*(_cell(getattr(one, name), digits) for name in shown))
+    return table
+
+
+def _cell(value: object, digits: int) -> str:
+    """Return a result in words, empty if it is not known."""
+    if isinstance(value, Estimate):
+        return str(value) if math.isfinite(value.value) else "?"
+    if isinstance(value, float):
+        return f"{value:.{digits}g}" if math.isfinite(value) else ""
+    return "" if value is None else str(value)
+
 
 WORD = "result"
 """First word of the line, and the key of the numbers in JSON."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from gauge_mc import defaults
 from gauge_mc.actions import ACTIONS, Coupling, couplings, parse
 from gauge_mc.domain.lattice import Lattice, OddLattice
-from gauge_mc.domain.paths import PATHS, steps_along
+from gauge_mc.domain.loops import PATHS, steps_along
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.groups import GROUPS
@@ -75,12 +75,17 @@ NOISE_OPTIONS = (
         "NAME",
         choices=tuple(ACTIONS),
     ),
-    *(
-        replace(one, help=f"{one.short} of the action.", default="that of the ensemble", usual=None)
-        for one in couplings()
-    ),
 )
-"""The options of all observables with noise reduction."""
+"""The options of all observables with noise reduction, without those of the action."""
+
+
+def action_options() -> tuple[Option, ...]:
+    """Return the options of the action of the updates of the slabs."""
+    default = "that of the ensemble"
+    return tuple(
+        replace(one, help=f"{one.short} of the action.", default=default, usual=None)
+        for one in couplings()
+    )
 
 
 @dataclass(frozen=True)
@@ -144,7 +149,7 @@ class NoiseReduction:
         lattice : Lattice
             Extents of the lattice.
         given : mapping of str to object
-            Values of options by name; those of `NOISE_OPTIONS` are removed.
+            Values of options by name; those of noise reduction are removed.
         thinnest : int
             Thickness of the slabs, which are not updated, for multihit alone.
 
@@ -153,7 +158,8 @@ class NoiseReduction:
         UsageError
             If a value is invalid, or an option has no effect.
         """
-        names = [option.name for option in NOISE_OPTIONS if option.name in given]
+        options = (*NOISE_OPTIONS, *action_options())
+        names = [option.name for option in options if option.name in given]
         own = {name: given.pop(name) for name in names}
         own_names = [one.name for one in couplings() if one.name in own]
         if own_names:
@@ -265,6 +271,12 @@ class ReducedNoise(Observable):
     """
 
     options: ClassVar[tuple[Option, ...]] = NOISE_OPTIONS
+
+    @classmethod
+    def owners(cls) -> list[tuple[str, tuple[Option, ...]]]:
+        """Return its own options, and those of the action; see `Observable.owners`."""
+        return [*super().owners(), (cls.name, action_options())]
+
     r_max: int
     """Largest component of the distance in lattice units."""
     paths: tuple[str, ...]

@@ -2,21 +2,63 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from rich.table import Table
 
-from gauge_mc.analysis.timeseries.estimates import Estimate
-from gauge_mc.errors import GaugeError
+from gauge_mc.analysis.timeseries.estimates import Estimate, estimate, with_error
+from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.libraries import load
+from gauge_mc.plots.figures.files import figure_file
+from gauge_mc.plots.figures.looks import GREY, SHADE, WIDTH, add_heading, look, minus, typeset
+from gauge_mc.plots.figures.pictures import Guide, Stroke
+from gauge_mc.results import documented, result_field
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-from gauge_mc.plots.figures.files import figure_file
-from gauge_mc.plots.figures.labels import minus, typeset
-from gauge_mc.plots.figures.looks import WIDTH, look
+
+
+@documented
+@dataclass(frozen=True)
+class AveragePoint:
+    """A point of a plot of averages."""
+
+    quantity: str = result_field("Name of the quantity.")
+    ensemble: str = result_field("Group and lattice of the ensemble.")
+    beta: float = result_field("Coupling.")
+    average: Estimate = result_field("The average.")
+
+
+@dataclass(frozen=True)
+class AveragesTable:
+    """The averages that a plot shows, as a table for the terminal."""
+
+    label: str
+    """Name of the quantity."""
+    points: Sequence[AveragePoint]
+    """Averages, in the order of the curves."""
+
+    @classmethod
+    def of(cls, label: str, curves: Curves) -> AveragesTable:
+        """Return the averages of curves."""
+        named = [(name, *point) for name, points in curves for point in points]
+        return cls(label, [AveragePoint(label, *one) for one in named])
+
+    def __rich__(self) -> Table:
+        """Return a table for the terminal."""
+        shown = Table("ensemble", "β", self.label, "τ_int", "measurements")
+        for one in self.points:
+            found = one.average
+            tau = with_error(found.tau_int, found.tau_int_error)
+            shown.add_row(one.ensemble, f"{one.beta:g}", str(found), tau, str(found.samples))
+        return shown
+
 
 Curves = Sequence[tuple[str, Sequence[tuple[float, Estimate]]]]
 """Curves of a plot: each has a label and points (value of the abscissa, average)."""
@@ -71,15 +113,9 @@ def draw_panels(panels: Sequence[tuple[str, Curves]], abscissa: str, path: Path)
 def _write_values(axes: Axes, curves: Curves) -> None:
     """Write the averages of points with the same abscissa next to them."""
     for i, (_, points) in enumerate(curves):
+        style = {"textcoords": "offset points", "va": "center", "color": look(i)["color"]}
         for x, found in points:
-            axes.annotate(
-                f"${minus(found)}$",
-                (x, found.value),
-                (12, 0),
-                textcoords="offset points",
-                va="center",
-                color=look(i)["color"],
-            )
+            axes.annotate(f"${minus(found)}$", (x, found.value), (12, 0), **style)
 
 
 def integer_ticks(axes: Axes) -> None:
@@ -99,3 +135,279 @@ def require(items: Sequence[object]) -> None:
     """
     if not items:
         raise GaugeError("There is nothing to plot: no run with measurements was given.")
+
+
+PANEL = 2.0
+"""Width of each further panel in inches."""
+
+
+class RateCurve(NamedTuple):
+    """The rates of one thing."""
+
+    label: str
+    points: Sequence[tuple[float, float]]
+    """Abscissas and rates."""
+    limits: Sequence[tuple[float, float]]
+    """Abscissas, and rates with which a copy would move its bytes."""
+    panel: str = ""
+    """Name of the panel in which it is drawn, beside others with the same ordinate."""
+
+
+def draw_rates(
+    curves: Sequence[RateCurve],
+    abscissa: str,
+    ordinate: str,
+    ticks: Sequence[tuple[float, str]],
+    path: Path,
+    title: str = "",
+    ideal: bool = False,
+) -> None:
+    """Draw rates on logarithmic axes, with the limits of a copy as dashed lines.
+
+    Parameters
+    ----------
+    curves : sequence of RateCurve
+        The rates of each thing, of which at least one has points.
+    abscissa, ordinate : str
+        Labels of the axes.
+    ticks : sequence of (float, str)
+        Ticks of the abscissa with their labels.
+    path : Path
+        The file to write; its ending determines the format.
+    title : str
+        Title of the legend.
+    ideal : bool
+        Whether to draw rates proportional to the abscissa as dotted lines.
+
+    Raises
+    ------
+    UsageError, GaugeError
+        See `figure_file`. GaugeError is also raised if there is nothing to plot.
+    """
+    require([one for one in curves if one.points])
+    panels = [*dict.fromkeys(one.panel for one in curves)]
+    labels = [*dict.fromkeys(one.label for one in curves)]
+    size = (WIDTH + PANEL * (len(panels) - 1), 3.6 + 0.1 * len(labels))
+    with figure_file(path, size) as figure:
+        frames = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+        known: dict[str, Any] = {}
+        for curve in curves:
+            axes = frames[panels.index(curve.panel)]
+            style = look(labels.index(curve.label))
+            known.setdefault(curve.label, _draw(axes, curve, style, ideal))
+        for axes, panel in zip(frames, panels, strict=True):
+            axes.set_title(typeset(panel))
+            _set_axes(axes, ticks)
+            axes.set_xlabel(abscissa)
+        frames[0].set_ylabel(ordinate)
+        entries = [(line, typeset(label)) for label, line in known.items()]
+        entries += _dashed(any(one.limits for one in curves), ideal)
+        add_heading(figure, frames[0], entries, title, 2)
+
+
+def _draw(axes: Axes, curve: RateCurve, style: dict[str, Any], ideal: bool) -> Any:
+    """Draw a curve with its limits, and return its line."""
+    x, rates = zip(*curve.points, strict=True)
+    (line,) = axes.plot(x, rates, **style)
+    if curve.limits:
+        axes.plot(*zip(*curve.limits, strict=True), color=style["color"], dashes=(4, 2))
+    if ideal:
+        scaled = [rates[0] * one / x[0] for one in x]
+        axes.plot(x, scaled, color=style["color"], linestyle=":", linewidth=0.8)
+    return line
+
+
+def _set_axes(axes: Axes, ticks: Sequence[tuple[float, str]]) -> None:
+    """Make the axes logarithmic; positions in a list, which begin at 0, stay linear."""
+    ticker = load("matplotlib.ticker")
+    if ticks[0][0] > 0:
+        axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xticks([x for x, _ in ticks], [typeset(text) for _, text in ticks])
+    axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(ticker.FuncFormatter(lambda y, _: f"{y:.6g}"))
+    axes.minorticks_off()
+
+
+def _dashed(limits: bool, ideal: bool) -> list[tuple[Any, str]]:
+    """Return the entries of the legend for lines without markers."""
+    line, grey = load("matplotlib.lines").Line2D, {"color": GREY, "linewidth": 1.0}
+    found = [(line([], [], dashes=(4, 2), **grey), "limit of a copy")] if limits else []
+    return found + ([(line([], [], linestyle=":", **grey), "proportional")] if ideal else [])
+
+
+ZERO = Guide(0, style={"color": "0.7", "linewidth": 0.6, "zorder": 0})
+"""The line at zero of a time series."""
+
+
+@dataclass(frozen=True)
+class History:
+    """A time series of one run."""
+
+    label: str
+    """Name of the run in the legend."""
+    sweeps: NDArray[np.int64]
+    """Number of the update after which each measurement was made, ascending, of shape (samples,).
+    """
+    values: NDArray[Any]
+    """The measurements, of shape (samples,)."""
+
+    def after(self, update: int) -> History:
+        """Return the measurements that were made after an update."""
+        later = self.sweeps > update
+        return History(self.label, self.sweeps[later], self.values[later])
+
+
+def draw_history(
+    axes: Axes, history: History, look: dict[str, Any], skip: int = 0, label: str = ""
+) -> None:
+    """Draw a series and its running mean, which is the mean of all values up to each update.
+
+    Parameters
+    ----------
+    axes : Axes
+        Frame to draw in.
+    history : History
+        The time series.
+    look : dict
+        Colour and marker of the run.
+    skip : int
+        Last update that is left out of the running mean.
+    label : str
+        Label of the running mean in the legend.
+    """
+    axes.plot(history.sweeps, history.values, **series_line(look["color"]), zorder=1)
+    kept = history.after(skip)
+    running = np.cumsum(kept.values) / np.arange(1, kept.values.size + 1)
+    every = max(1, running.size // 8)  # about eight markers are legible
+    marks = (every // 2, every)
+    axes.plot(kept.sweeps, running, **mean_line(look), markevery=marks, zorder=3, label=label)
+
+
+def series_line(colour: str) -> dict[str, Any]:
+    """Return the style of the line that joins the measurements of a run."""
+    return {"color": colour, "alpha": 0.55, "linewidth": 0.6}
+
+
+def mean_line(look: dict[str, Any]) -> dict[str, Any]:
+    """Return the style of a running mean, which is darker than the measurements below it."""
+    rgb = load("matplotlib.colors").to_rgb(look["color"])
+    return {**look, "color": tuple(0.6 * one for one in rgb), "linewidth": 1.4}
+
+
+def shade_skipped(axes: Axes, histories: Sequence[History], skip: int) -> bool:
+    """Shade the measurements that are left out of averages; return whether there are any."""
+    first = min(history.sweeps[0] for history in histories)
+    if skip >= first:
+        axes.axvspan(first, skip + 0.5, color=SHADE, zorder=0)
+    return bool(skip >= first)
+
+
+def key_of_lines(looks: Sequence[dict[str, Any]], shaded: bool) -> list[tuple[Any, str]]:
+    """Return handles and labels of a legend that says what the lines of a time series show.
+
+    Parameters
+    ----------
+    looks : sequence of dict
+        Colours and markers of the runs. If there are several, the key is grey.
+    shaded : bool
+        Whether measurements are shaded, because they are left out of averages.
+    """
+    own = looks[0] if len(looks) == 1 else {"color": GREY, "marker": ""}
+    line, patch = load("matplotlib.lines").Line2D, load("matplotlib.patches").Patch
+    entries = [
+        (line([], [], **series_line(own["color"])), "each measurement"),
+        (line([], [], **mean_line(own)), "running mean"),
+    ]
+    return [*entries, (patch(color=SHADE), "not averaged")] if shaded else entries
+
+
+def draw_distribution(
+    axes: Axes, history: History, look: dict[str, Any], horizontal: bool = True, filled: bool = True
+) -> None:
+    """Draw a histogram of a series that is not constant; for complex values, of real parts."""
+    values = np.real(history.values)
+    if not np.ptp(values) > 0:  # one bin around a single value would set the scale
+        return
+    bins = min(40, max(5, math.isqrt(values.size)))  # square-root rule, within legible limits
+    density, edges = np.histogram(values, bins, density=True)
+    draw_density(axes, density, edges, look, horizontal, filled)
+
+
+def draw_density(
+    axes: Axes,
+    density: NDArray[Any],
+    edges: NDArray[Any],
+    look: dict[str, Any],
+    horizontal: bool = True,
+    filled: bool = True,
+) -> None:
+    """Draw a histogram, given its densities and the edges of its bins."""
+    orientation: Any = "horizontal" if horizontal else "vertical"
+    axes.stairs(density, edges, orientation=orientation, color=look["color"])
+    if filled:
+        shade = {"color": look["color"], "fill": True, "alpha": 0.2}
+        axes.stairs(density, edges, orientation=orientation, **shade)
+
+
+def normal_distribution(x: NDArray[Any], mean: float, variance: float, text: str) -> Stroke:
+    """Return a normal distribution beside a time series, for comparison with its own."""
+    density = np.exp(-((x - mean) ** 2) / (2 * variance)) / math.sqrt(2 * math.pi * variance)
+    return Stroke(density, x, style={"color": look(1)["color"], "linewidth": 1.2}, text=text)
+
+
+def finish_distribution(axes: Axes) -> None:
+    """Begin the densities of a distribution beside a time series at 0, without ticks."""
+    axes.set_xlim(left=0)
+    axes.tick_params(which="both", bottom=False, top=False, labelbottom=False)
+
+
+def describe_history(
+    history: History, symbol: str = r"\mathrm{mean}", with_unit: bool = True
+) -> str:
+    """Return the mean, its error and tau_int of a series as text for a legend.
+
+    Parameters
+    ----------
+    history : History
+        The time series.
+    symbol : str
+        Symbol of the mean, as mathematical text; empty for the number alone.
+    with_unit : bool
+        Whether to state the unit of tau_int, if that is updates.
+    """
+    result = estimate(history.values)
+    steps = np.diff(history.sweeps)
+    even = steps.size > 0 and (steps == steps[0]).all()
+    step, unit = (int(steps[0]), "updates") if even else (1, "measurements")
+    mean = f"${symbol}{'=' if symbol else ''}{minus(result)}$"
+    if not math.isfinite(result.error):
+        return mean
+    tau_int = with_error(result.tau_int * step, result.tau_int_error * step)
+    words = f" {unit}" if with_unit or not even else ""
+    return f"{mean},  $\\tau_\\mathrm{{int}}={tau_int}${words}"
+
+
+def check_history(history: History, skip: int = 0) -> None:
+    """Refuse a series that cannot be drawn.
+
+    Raises
+    ------
+    GaugeError
+        If the series is empty or contains a value that is not a number.
+    UsageError
+        If `skip` is negative, or no measurement was made after the update `skip`.
+    """
+    if history.values.size == 0 or not np.isfinite(history.values).all():
+        raise GaugeError(
+            f"The series of {history.label or 'the run'} is empty or contains a value that is not "
+            "a number."
+        )
+    if skip < 0:
+        raise UsageError(f"--skip is {skip}; give 0 or a positive number of updates.")
+    last = history.sweeps[-1]
+    if skip >= last:
+        raise UsageError(
+            f"--skip {skip} leaves no measurements of {history.label or 'the run'}, whose last one "
+            f"was made after update {last}; skip less."
+        )

@@ -5,20 +5,31 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from matplotlib.figure import Figure
+
+from gauge_mc.contexts import in_context
 from gauge_mc.errors import UsageError
 from gauge_mc.files.atomic import FileKind, replacing
 from gauge_mc.libraries import load
 from gauge_mc.quoting import shortened
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+INLINE_DPI = 110
+"""Pixels per inch in a notebook."""
+
+
+class InlineFigure(Figure):
+    """A figure that a notebook shows at the end of a cell, without pyplot."""
+
+    def _repr_png_(self) -> bytes:
+        buffer = io.BytesIO()
+        self.savefig(buffer, format="png", dpi=INLINE_DPI)
+        return buffer.getvalue()
 
 
 MARKS = {"pdf": b"%PDF-", "png": b"\x89PNG\r\n", "svg": b"<svg"}
@@ -113,9 +124,8 @@ class FigureFormat:
         """
         sides = None
         if size is not None:
-            found = re.fullmatch(
-                r"([0-9]{1,3}(?:\.[0-9]{1,6})?)x([0-9]{1,3}(?:\.[0-9]{1,6})?)", size
-            )
+            side = r"([0-9]{1,3}(?:\.[0-9]{1,6})?)"
+            found = re.fullmatch(f"{side}x{side}", size)
             if not found:
                 raise UsageError(
                     f"--size is '{shortened(size, 40)}'; give width and height in inches, as in "
@@ -131,29 +141,18 @@ USUAL = FigureFormat()
 _form: ContextVar[FigureFormat] = ContextVar("form", default=USUAL)
 
 
-@contextmanager
-def drawn_as(form: FigureFormat) -> Iterator[None]:
+def drawn_as(form: FigureFormat) -> AbstractContextManager[FigureFormat]:
     """Give all figures that are drawn in a context a size and a resolution."""
-    before = _form.set(form)
-    try:
-        yield
-    finally:
-        _form.reset(before)
+    return in_context(_form, form)
 
 
 _kept: ContextVar[list[Figure] | None] = ContextVar("kept", default=None)
 """Figures that have been drawn within `kept_figures`."""
 
 
-@contextmanager
-def kept_figures() -> Iterator[list[Figure]]:
+def kept_figures() -> AbstractContextManager[list[Figure]]:
     """Collect all figures that are drawn in a context, instead of writing them to files."""
-    figures: list[Figure] = []
-    token = _kept.set(figures)
-    try:
-        yield figures
-    finally:
-        _kept.reset(token)
+    return in_context(_kept, [])
 
 
 @contextmanager
@@ -174,8 +173,6 @@ def figure_file(path: Path, size: tuple[float, float]) -> Iterator[Figure]:
     if kept is None:
         figure_kind(path).check(path)
     with _style():
-        from gauge_mc.plots.figures.inline_figure import InlineFigure  # Matplotlib is here by now
-
         figure = InlineFigure(figsize=_form.get().size or size, layout="constrained")
         yield figure
     if kept is None:

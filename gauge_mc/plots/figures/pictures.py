@@ -13,8 +13,7 @@ import numpy as np
 from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.libraries import load
 from gauge_mc.plots.figures.files import figure_file
-from gauge_mc.plots.figures.legends import add_heading
-from gauge_mc.plots.figures.looks import GREY, WIDTH
+from gauge_mc.plots.figures.looks import GREY, WIDTH, add_heading
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,1 +1,1 @@
-"""Trajectories of hybrid Monte Carlo: acceptance, energies, forces, iterations."""
+"""Trajectories of hybrid Monte Carlo: acceptance, energies and cost."""

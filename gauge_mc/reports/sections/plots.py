@@ -4,32 +4,161 @@ from __future__ import annotations
 
 import base64
 import io
+import math
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from gauge_mc.analysis.timeseries.estimates import autocorrelation
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.fits.shared.fitted_tables import (
-    FitOfOtherTablesError,
-    exactly_of_tables,
-    is_of_other_tables,
-)
+from gauge_mc.fits.shared.files import FitOfOtherTablesError, exactly_of_tables, is_of_other_tables
 from gauge_mc.libraries import load
 from gauge_mc.plots import PLOTS, Plot
+from gauge_mc.plots.drawing import draw, options_to_draw
 from gauge_mc.plots.figures.files import FigureFormat, drawn_as, figure_bytes, kept_figures
-from gauge_mc.plots.runs.drawing import draw, options_to_draw
+from gauge_mc.plots.figures.looks import SUPERSCRIPTS
 from gauge_mc.reports import SECTIONS, Section
-from gauge_mc.reports.figures import charts_of
+from gauge_mc.reports.charts import Chart, ChartLine
 from gauge_mc.reports.markup import Markup, element, folded
-from gauge_mc.reports.subject import Subject, single
+from gauge_mc.reports.page import ChainSeries, Quantity, Subject, single
 from gauge_mc.run.thermalisation import SKIP
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+MOST_DRAWN = 2000
+"""Number of points of a frame above which it has no chart."""
+
+SYMBOLS = {
+    "langle": "⟨", "rangle": "⟩", "beta": "β", "kappa": "κ", "mu": "μ", "tau": "τ", "chi": "χ",
+    "sigma": "σ", "rho": "ρ", "lambda": "λ", "Delta": "Δ", "delta": "δ", "xi": "ξ", "gamma": "γ",
+    "epsilon": "ε", "Lambda": "Λ", "Sigma": "Σ", "pi": "π", "alpha": "α", "nu": "ν", "times": "×",
+    "sqrt": "√", "pm": "±", "ell": "ℓ", "infty": "∞", "cdot": "·", "approx": "≈", "Gamma": "Γ",
+    "hat": "", "mathrm": "", "mathit": "", "bar": "", "left": "", "right": "", "quad": " ",
+}  # fmt: skip
+"""Symbols of mathematical text as letters."""
+
+
+def plain(label: str) -> str:
+    """Return a label of Matplotlib as plain text, such as ``⟨|L|⟩`` for its mathematical text."""
+
+    def words(found: re.Match[str]) -> str:
+        inner = re.sub(r"\\[dt]?frac\{([^{}]*)\}\{([^{}]*)\}", r"\1/\2", found[1])
+        inner = re.sub(r"\\([A-Za-z]+) ?", lambda one: SYMBOLS.get(one[1], one[1]), inner)
+        inner = re.sub(r"\\[,;:! ]", " ", inner).replace("{-}", "−").replace("{=}", "=")
+        inner = re.sub(r"\^\{?(\d+)\}?", lambda one: one[1].translate(SUPERSCRIPTS), inner)
+        return re.sub(r"[{}\\]", "", inner).replace(" ⟩", "⟩")
+
+    text = re.sub(r"(?<!\\)\$(.*?)(?<!\\)\$", words, label, flags=re.S)
+    return " ".join(text.replace(r"\$", "$").split())
+
+
+def charts_of(figure: Figure, title: str) -> list[Chart]:
+    """Return a chart for every frame of a figure that consists of curves and points with errors.
+
+    Frames with logarithmic axes, with clouds of points, and with more than `MOST_DRAWN` points
+    have none.
+
+    Parameters
+    ----------
+    figure : Figure
+        The figure.
+    title : str
+        Subject of the figure, for titles and descriptions.
+    """
+    found, cloud = [], load("matplotlib.collections").PathCollection
+    for axes in figure.axes:
+        curves = _without_guides([*_curves(axes)])
+        if any(isinstance(one, cloud) for one in axes.collections):
+            continue
+        size = sum(one.x.size for one in curves)
+        if {axes.get_xscale(), axes.get_yscale()} != {"linear"} or not 0 < size <= MOST_DRAWN:
+            continue
+        x = np.unique(np.concatenate([one.x for one in curves]))
+        lines = [one.line(x, number) for number, one in enumerate(curves)]
+        across, up = (plain(one) for one in (_across(axes), axes.get_ylabel()))
+        heading = f"{up} against {across}" if up and across else up or across or title
+        found.append(Chart(heading, across, up, x, lines, f"{title}: {heading}."))
+    return found
+
+
+def _without_guides(curves: list[_DrawnCurve]) -> list[_DrawnCurve]:
+    """Return curves without lines that have no name and only join the points of others."""
+    points = [(one.x.tolist(), one.y.tolist()) for one in curves if not one.joined]
+    named = [(one, bool(one.label) or not one.joined) for one in curves]
+    return [one for one, has in named if has or (one.x.tolist(), one.y.tolist()) not in points]
+
+
+def _across(axes: Axes) -> str:
+    """Return the label of the horizontal axis, which may be that of a frame that shares it."""
+    own = axes.get_xlabel()
+    others = axes.get_shared_x_axes().get_siblings(axes)
+    return own or next((one.get_xlabel() for one in others if one.get_xlabel()), "")
+
+
+@dataclass(frozen=True)
+class _DrawnCurve:
+    """A curve of a frame, or points with errors."""
+
+    label: str
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    error: NDArray[np.float64] | None
+    joined: bool
+
+    def line(self, x: NDArray[np.float64], number: int) -> ChartLine:
+        """Return the curve at the places of all curves."""
+        places = np.searchsorted(x, self.x)
+        values = placed(places, self.y, x.size)
+        error = None if self.error is None else placed(places, self.error, x.size)
+        look = "line" if self.joined else "points"
+        label = self.label or f"curve {number + 1}"
+        return ChartLine(label, values, error, number, look, joined=self.joined)
+
+
+def _curves(axes: Axes) -> Iterator[_DrawnCurve]:
+    """Yield the curves and the points with errors of a frame, as far as x tells points apart."""
+    bars = load("matplotlib.container").ErrorbarContainer
+    known: set[int] = set()
+    for one in axes.containers:
+        if isinstance(one, bars):
+            data, caps, segments = one.lines
+            known |= {id(line) for line in (data, *caps)}
+            if data is not None:
+                error = _error(segments[-1], one) if one.has_yerr else None
+                yield from _curve(data, str(one.get_label()), error)
+    for line in axes.lines:
+        if id(line) not in known and line.get_transform() == axes.transData:
+            yield from _curve(line, str(line.get_label()), None)
+
+
+def _error(segments: Any, container: Any) -> NDArray[np.float64] | None:
+    """Return half of the lengths of vertical bars; None if some points have none."""
+    found = [np.asarray(one, dtype=np.float64) for one in segments.get_segments()]
+    if len(found) != np.size(container.lines[0].get_xdata()) or any(len(one) < 2 for one in found):
+        return None
+    return np.array([abs(one[1, 1] - one[0, 1]) / 2 for one in found])
+
+
+def _curve(line: Any, label: str, error: NDArray[np.float64] | None) -> Iterator[_DrawnCurve]:
+    x, y = (np.asarray(one, dtype=np.float64) for one in line.get_data())
+    there = np.isfinite(x) & np.isfinite(y)
+    order = np.argsort(x[there], kind="stable")
+    x, y = x[there][order], y[there][order]
+    joined = line.get_linestyle() not in ("None", "none", " ", "")
+    if x.size == 0 or np.unique(x).size < x.size or (joined and (np.diff(order) < 0).any()):
+        return
+    own = None if error is None else error[there][order]
+    yield _DrawnCurve("" if label.startswith("_") else plain(label), x, y, own, joined)
+
 
 LARGEST = 120_000
 """Size of a drawing in bytes above which a picture takes its place."""
@@ -57,6 +186,8 @@ class PlotsSection(Section):
         runs = [one.path for one in subject.runs]
         labels = {one.path: one.label for one in subject.runs}
         for name, one in PLOTS.items():
+            if one.of_several:
+                continue
             groups = [[path] for path in subject.scans] if one.of_scans else [runs]
             shown = []
             for paths in groups:
@@ -151,14 +282,18 @@ def _figure(
     skip = {SKIP.name: subject.skip} if SKIP in one.options else {}
     given, _ = options_to_draw(one, paths, skip)  # averages say what is left out
     with (
+        TemporaryDirectory() as scratch,
         drawn_as(FigureFormat(dpi=DPI)),
         kept_figures() as figures,
     ):
-        _, cautions = draw(one, paths, Path(f"{one.name}.svg"), given, single)
+        file = Path(scratch, f"{one.name}.svg")
+        _, cautions = draw(one, paths, file, given, single)
         kind, content = "svg+xml", b""
-        if _points(figures[0]) <= MOST_POINTS:
+        if not figures:  # a plot of another package, which writes its file itself
+            content = file.read_bytes()
+        elif _points(figures[0]) <= MOST_POINTS:
             content = figure_bytes(figures[0], "svg")
-        if not content or len(content) > LARGEST:
+        if figures and not 0 < len(content) <= LARGEST:
             kind, content = "png", _with_few_colours(figure_bytes(figures[0], "png"))
     names = ", ".join(labels.get(path, path.name) for path in paths)
     source = f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
@@ -166,7 +301,7 @@ def _figure(
     word = one.summary[:2].isalpha()  # and no symbol such as t²
     caption = f"{one.summary[:1].upper() if word else one.summary[:1]}{one.summary[1:]}: {names}"
     picture = element("img", src=source, alt=caption)
-    charts = [chart.html() for chart in charts_of(figures[0], caption)]
+    charts = [chart.html() for one in figures[:1] for chart in charts_of(one, caption)]
     live = folded("Values, to zoom and to read", *charts) if charts else ""
     below = [element("p", line, class_="caution") for line in said]
     return element("figure", picture, element("figcaption", caption), live, *below)
@@ -186,3 +321,155 @@ def _points(figure: Figure) -> int:
     lines = sum(np.size(one.get_xdata()) for axes in figure.axes for one in axes.lines)
     clouds = (one.get_offsets() for axes in figure.axes for one in axes.collections)
     return int(lines + sum(np.shape(one)[0] for one in clouds))
+
+
+MOST_PLACES = 800
+"""Number of updates of a chart up to which every measurement of a run is drawn."""
+
+PIECES = 400
+"""Number of pieces into which a longer series is divided, each drawn as a range."""
+
+MANY_RUNS = 3
+"""Number of runs in a chart from which on each has fewer places, so that the page stays small."""
+
+MOST_LAGS = 200
+"""Largest lag of an autocorrelation function, in measurements."""
+
+
+class SeriesSection(Section):
+    """Every quantity along the chain, with the cut of the thermalisation."""
+
+    name: ClassVar[str] = "series"
+    title: ClassVar[str] = "Time series"
+    place: ClassVar[int] = 30
+
+    def content(self, subject: Subject) -> Sequence[Markup]:
+        """Return three charts for every quantity; see `Section.content`."""
+        parts = []
+        for one in subject.quantities:
+            charts = [history_chart(one), *correlation_chart(one), histogram_chart(one)]
+            parts.append(element("h3", f"{one.name} ({one.table})"))
+            parts.append(element("div", *(chart.html() for chart in charts), class_="charts"))
+        return parts
+
+
+SECTIONS.register(SeriesSection())
+
+
+def history_chart(quantity: Quantity) -> Chart:
+    """Return the chart of a quantity along the chains, with running averages and their errors.
+
+    Long series are drawn as the range from the smallest to the largest value in each piece.
+    """
+    updates = np.unique(np.concatenate([one.sweeps for one in quantity.series]))
+    share = max(1, len(quantity.series) / MANY_RUNS)
+    whole = updates.size <= MOST_PLACES / share
+    edges = np.linspace(updates[0], updates[-1] + 1, int(PIECES / share) + 1)
+    x = updates if whole else (edges[:-1] + edges[1:]) / 2
+    lines: list[ChartLine] = []
+    for number, one in enumerate(quantity.series):
+        mean, error = running(one)
+        name = f"{one.label}: " if len(quantity.series) > 1 else ""
+        if whole:
+            places = np.searchsorted(updates, one.sweeps)
+            values = placed(places, one.values, x.size)
+            lines.append(ChartLine(f"{name}value", values, colour=number, look="thin"))
+        else:
+            places = np.searchsorted(edges, one.sweeps, side="right") - 1
+            low, high = _ranges(places, one.values, x.size)
+            lines.append(ChartLine(f"{name}smallest", low, colour=number, look="range"))
+            lines.append(ChartLine(f"{name}largest", high, colour=number, look="range"))
+        means, errors = (placed(places, series, x.size) for series in (mean, error))
+        lines.append(ChartLine(f"{name}running average", means, errors, colour=number))
+    cut = max(one.cut for one in quantity.series)
+    what = f"{quantity.name} after each update of {_runs(quantity)}, with its running average."
+    finals = [f"{one.label}: {one.average.format()}" for one in quantity.series]
+    description = f"{what} Averages: {'; '.join(finals)}."
+    if cut:
+        description += f" Updates up to {cut} are left out of them."
+    shown = float(cut) if cut >= updates[0] else None
+    return Chart("Time series", "update", quantity.column.short, x, lines, description, shown)
+
+
+def running(series: ChainSeries) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return running averages of what is kept, with errors by tau_int of the whole; else NaN."""
+    kept = series.sweeps > series.cut
+    values = series.values[kept]
+    mean, error = (np.full(kept.size, math.nan) for _ in range(2))
+    if values.size:
+        n = np.arange(1, values.size + 1)
+        shifted = values - values.mean()
+        first, second = np.cumsum(shifted) / n, np.cumsum(shifted**2) / n
+        tau = series.average.tau_int
+        spread = np.sqrt(np.maximum(second - first**2, 0))
+        mean[kept] = first + values.mean()
+        error[kept] = np.where(n > 2 * tau, spread * np.sqrt(2 * tau / n), math.nan)
+    return mean, error
+
+
+def correlation_chart(quantity: Quantity) -> list[Chart]:
+    """Return the chart of the autocorrelation functions; nothing if there is no fluctuation."""
+    found = []
+    for number, one in enumerate(quantity.series):
+        kept = one.kept
+        if kept.size >= 8 and np.ptp(kept) > 0 and np.ptp(np.diff(one.sweeps)) == 0:
+            tau = one.average.tau_int
+            lags = max(8, min(MOST_LAGS, math.ceil(12 * tau)))
+            rho, error = autocorrelation(kept, lags, math.ceil(6 * tau))
+            found.append((number, one, one.every or 1, tau, rho, error))
+    if not found:
+        return []
+    x = np.unique(np.concatenate([every * np.arange(rho.size) for _, _, every, _, rho, _ in found]))
+    lines, words = [], []
+    for number, one, every, tau, rho, error in found:
+        places = np.searchsorted(x, every * np.arange(rho.size))
+        values, errors = (placed(places, series, x.size) for series in (rho, error))
+        name = f"{one.label}: " if len(found) > 1 else ""
+        lines.append(ChartLine(f"{name}ρ", values, errors, colour=number))
+        words.append(f"{one.label}: τ_int = {every * tau:.3g} updates")
+    what = f"Autocorrelation function of {quantity.name}. {'; '.join(words)}."
+    return [Chart("Autocorrelation", "distance in updates", "ρ", x, lines, what, zero=True)]
+
+
+def histogram_chart(quantity: Quantity) -> Chart:
+    """Return the chart of the distributions of what is kept."""
+    kept = [one.kept for one in quantity.series]
+    every = np.concatenate(kept)
+    low, high = (float(every.min()), float(every.max())) if every.size else (0.0, 1.0)
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    count = min(40, max(5, math.isqrt(max(map(len, kept)))))
+    edges = np.linspace(low, high, count + 1)
+    lines = []
+    for number, (one, values) in enumerate(zip(quantity.series, kept, strict=True)):
+        numbers = np.histogram(values, edges)[0]
+        density = numbers / max(1, values.size) / np.diff(edges)
+        label = f"{one.label}: density" if len(kept) > 1 else "density"
+        lines.append(ChartLine(label, np.append(density, density[-1]), colour=number, look="steps"))
+    what = f"Distribution of {quantity.name} in {_runs(quantity)}."
+    return Chart("Distribution", quantity.column.short, "density", edges, lines, what, zero=True)
+
+
+def _runs(quantity: Quantity) -> str:
+    return ", ".join(one.label for one in quantity.series)
+
+
+def _ranges(
+    piece: NDArray[np.int64], values: NDArray[np.float64], pieces: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the smallest and the largest value in each piece; NaN in empty ones."""
+    low, high = np.full(pieces, math.inf), np.full(pieces, -math.inf)
+    np.minimum.at(low, piece, values)
+    np.maximum.at(high, piece, values)
+    empty = low > high
+    low[empty] = high[empty] = math.nan
+    return low, high
+
+
+def placed(
+    places: NDArray[np.int64], values: NDArray[np.float64], size: int
+) -> NDArray[np.float64]:
+    """Return an array with values at some places, the last one of several, and NaN elsewhere."""
+    array = np.full(size, math.nan)
+    array[places] = values
+    return array

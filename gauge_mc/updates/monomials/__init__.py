@@ -1,7 +1,7 @@
 """Monomials: the terms of the action in whose force the momenta of hybrid Monte Carlo move.
 
-Each monomial has a module of its name, with a subclass of `Monomial` that is registered in
-`MONOMIALS`. A run has the gauge action, the monomials of its quarks, and those that it names.
+Each monomial is a subclass of `Monomial` that is registered in `MONOMIALS`. A run has the gauge
+action, the monomials of its quarks, and those that it names.
 """
 
 from __future__ import annotations
@@ -9,27 +9,86 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gauge_mc.devices.kernels import Kernel
+from gauge_mc.errors import ConvergenceError
 from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
-from gauge_mc.fields.field_strength import LargestValues
+from gauge_mc.fields.gradient_flow import LargestValues
 from gauge_mc.fields.random_field import Random
 from gauge_mc.fields.sums import SlabSums
 from gauge_mc.files.columns import Column
 from gauge_mc.options import Option
-from gauge_mc.quarks.solvers import Failures, Mask, ReplicaProgress
 from gauge_mc.registry import Registry
-from gauge_mc.updates.energy import Energy, exact_sum, replica_sums
+from gauge_mc.updates.momenta import Energy, exact_sum, replica_sums
 
 ADD_FORCE = Kernel("add_force")
 
 GAUGE = "gauge"
 """Name of the gauge action among the terms of a run."""
+
+
+Mask = NDArray[np.bool_]
+"""Which of several replicas or vectors are meant."""
+
+
+@dataclass
+class Failures:
+    """Replicas on which a solver has failed, and which are then left out.
+
+    Attributes
+    ----------
+    errors : dict of int to ConvergenceError
+        Why there is no solution, by the number of the replica.
+    """
+
+    errors: dict[int, ConvergenceError] = field(default_factory=dict, kw_only=True)
+
+    def left(self, some: Mask) -> Mask:
+        """Return those of some replicas on which none has failed."""
+        left = some.copy()
+        left[[*self.errors]] = False
+        return left
+
+    def check(self) -> None:
+        """Refuse to go on without a solution.
+
+        Raises
+        ------
+        ConvergenceError
+            If there is no solution on some replica.
+        """
+        for error in self.errors.values():
+            raise error
+
+
+@dataclass
+class ReplicaProgress(Failures):
+    """Solutions on several replicas so far, each of which is found or fails alone.
+
+    Attributes
+    ----------
+    iterations : ndarray of int64, shape (replicas,)
+        Number of iterations.
+    """
+
+    iterations: NDArray[np.int64]
+
+    @classmethod
+    def begin(cls, replicas: int) -> Self:
+        """Return that of solutions that have not begun."""
+        return cls(np.zeros(replicas, np.int64))
+
+    def fail(self, some: Mask, reason: str) -> None:
+        """Take note of why there are no solutions on some replicas."""
+        for n in np.flatnonzero(some).tolist():
+            self.errors[n] = ConvergenceError(reason)
 
 
 class Force(NamedTuple):
@@ -57,7 +116,7 @@ class Monomial(ABC):
     ----------
     field : Field
         The links on which the term depends, one replica for every chain, which
-        `gauge_mc.updates.term_links.TermLinks` updates, with their halos.
+        `gauge_mc.updates.terms.TermLinks` updates, with their halos.
     title : str
         Name of the term, which no other one of the run has; columns of the table are named after
         it.
@@ -192,21 +251,15 @@ class Monomial(ABC):
         """Do the kicks of consecutive chains, whose sizes are the same."""
         sums = [SlabSums(one, 2, 1, one.whole(some=some), wide=True) for one in momenta.slabs]
         for n, one in enumerate(sums):
-            one.launch(
-                ADD_FORCE,
-                {
-                    "momenta": one.slab.buffer.address,
-                    "force": force.slabs[n].buffer.address,
-                    "size": size,
-                    "largest": self._largest.address(n),
-                },
-            )
+            fields = {"momenta": one.slab.buffer.address, "force": force.slabs[n].buffer.address}
+            largest = self._largest.address(n)
+            one.launch(ADD_FORCE, {**fields, "size": size, "largest": largest})
         own = replica_sums(momenta.devices, sums, len(some))
-        largest = self._largest.by_slice().reshape(self.chains, -1)
+        most = self._largest.by_slice().reshape(self.chains, -1)
         found = {}
         for n, (kinetic, squares) in zip(some, np.moveaxis(own, -1, 1), strict=True):
             mean = math.sqrt(exact_sum(squares) / self.field.lattice.links)
-            found[n] = Force(Energy.of(kinetic), mean, float(largest[n].max()))
+            found[n] = Force(Energy.of(kinetic), mean, float(most[n].max()))
         return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +19,13 @@ from gauge_mc.domain.slab import Slab
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
-from gauge_mc.fields.field_strength import LargestValues
+from gauge_mc.fields.gradient_flow import LargestValues
 from gauge_mc.fields.sums import SlabSums
-from gauge_mc.quarks.solvers import Failures, Mask
+from gauge_mc.options import Option
 from gauge_mc.updates.chain_steps import ChainSteps, KickAndDrift
-from gauge_mc.updates.energy import Energy, exact_sum, replica_sums
-from gauge_mc.updates.monomials import GAUGE, MONOMIALS, Force, Monomial
-from gauge_mc.updates.replicas import MANY_REPLICAS, ONE_REPLICA, couplings_in_memory, in_memory
+from gauge_mc.updates.momenta import Energy, exact_sum, replica_sums
+from gauge_mc.updates.monomials import GAUGE, MONOMIALS, Failures, Force, Mask, Monomial
+from gauge_mc.updates.sweep import MANY_REPLICAS, ONE_REPLICA, couplings_in_memory, in_memory
 
 KICK = Kernel("kick")
 KICK_AND_DRIFT = Kernel("kick_and_drift")
@@ -149,8 +149,6 @@ class GaugeMonomial(Monomial):
         A field of the kind of those that move, with one replica for every chain.
     replicas : Choice, optional
         How the kernels treat replicas; by default as there are one or several.
-    title : str
-        See `Monomial`.
 
     Raises
     ------
@@ -163,13 +161,9 @@ class GaugeMonomial(Monomial):
     chosen_by = "action"
 
     def __init__(
-        self,
-        couplings: Sequence[Coupling],
-        like: Field,
-        replicas: Choice | None = None,
-        title: str = GAUGE,
+        self, couplings: Sequence[Coupling], like: Field, replicas: Choice | None = None
     ) -> None:
-        super().__init__(like, title)
+        super().__init__(like, GAUGE)
         for one in couplings:
             check_action(one.action, like)
         self.couplings, first = tuple(couplings), couplings[0]
@@ -238,11 +232,9 @@ class GaugeMonomial(Monomial):
             Memory for the largest forces, which are 0.
         """
         numbers = [n for n, _ in steps.moves]
-        scratch = f"{KICK.name} {steps.source}"
+        memory = False, self._choices, f"{KICK.name} {steps.source}"
         sums = [
-            SlabSums(
-                slab, 2, 1, first(slab, len(numbers)), False, self._choices, scratch, wide=True
-            )
+            SlabSums(slab, 2, 1, first(slab, len(numbers)), *memory, wide=True)
             for slab in links.slabs
         ]
         for n, one in enumerate(sums):
@@ -305,3 +297,43 @@ class GaugeMonomial(Monomial):
 def first(slab: Slab, count: int) -> ctypes.Structure:
     """Return the work of a launch on as many lattices, which kernels map to replicas."""
     return slab.whole(some=range(count))
+
+
+ADJOINT_PLAQUETTE = Kernel("adjoint_plaquette")
+
+
+@MONOMIALS.register
+class AdjointPlaquette(Monomial):
+    """S = beta sum_p (1 - Tr_A U_p / (N^2 - 1)), where Tr_A U = |Tr U|^2 - 1.
+
+    With the Wilson action it is the mixed action of plaquettes in the fundamental and the adjoint
+    representation (G. Bhanot and M. Creutz, Phys. Rev. D 24 (1981) 3212), whose coupling beta_A is
+    `beta`.
+    """
+
+    name = "adjoint-plaquette"
+    summary = "plaquettes in the adjoint representation"
+    qcdml: ClassVar = {"plaquetteGluonAction": {"beta": "beta"}}
+    representation = "adjoint"
+    options = (Option("beta", float, "Coupling β_A of adjoint plaquettes.", least=-1e3, most=1e3),)
+
+    def actions(self, failures: Failures) -> list[Energy]:
+        """Return the value of the term for every chain."""
+        found = replica_sums(self.field.devices, self._launched(), self.chains)
+        return [Energy.of(self.values["beta"] * one) for one in found]
+
+    def add_force(self, force: AlgebraField, wanted: Mask, failures: Failures) -> None:
+        """Add the forces of all chains."""
+        self._launched(force)
+
+    def _launched(self, force: AlgebraField | None = None) -> list[SlabSums]:
+        """Return sums that have begun, and add the forces if there is a field for them."""
+        sums = [SlabSums(slab, 1, 1, scratch=self.title) for slab in self.field.slabs]
+        for n, one in enumerate(sums):
+            values = {
+                "links": one.slab.buffer.address,
+                "force": force.slabs[n].buffer.address if force else None,
+                "factor": self.values["beta"] if force else 0.0,
+            }
+            one.launch(ADJOINT_PLAQUETTE, values)
+        return sums

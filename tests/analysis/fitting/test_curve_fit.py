@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import curve_fit
 
-from gauge_mc.analysis.fitting.curve_fit import fit_curve
+from gauge_mc.analysis.fitting import fit_curve
 from gauge_mc.errors import GaugeError
 
 T = np.arange(1.0, 9.0)

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 from scipy.optimize import curve_fit
 
-from gauge_mc.analysis.fitting.linear_fit import can_invert, exceedance, fit_linear
+from gauge_mc.analysis.fitting import can_invert, exceedance, fit_linear
 
 X = np.linspace(1, 4, 7)
 DESIGN = np.stack([np.ones_like(X), 1 / X, X], axis=1)

@@ -10,7 +10,7 @@ from gauge_mc.fields.random_field import Random
 from gauge_mc.files.columns import Column, TableColumns
 from gauge_mc.options import Option
 from gauge_mc.updates.heatbath import HEATBATH, heatbath_sweep
-from gauge_mc.updates.replicas import MANY_REPLICAS, ONE_REPLICA
+from gauge_mc.updates.sweep import MANY_REPLICAS, ONE_REPLICA
 
 
 class Counted(Algorithm):

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from gauge_mc.devices.kernels import Choice
-from gauge_mc.groups.su2 import SU2
+from gauge_mc.groups import SU2
 
 
 class Frozen(SU2):

@@ -1,12 +1,12 @@
 """A fit: the mean link trace."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from gauge_mc.analysis.table_series import read_rows
 from gauge_mc.analysis.timeseries.estimates import Estimate
-from gauge_mc.analysis.timeseries.gamma_method import estimate
-from gauge_mc.files.table import read_table
 from gauge_mc.fits import Fit, FitResult
 from gauge_mc.fits.shared.quoted import QuotedNumber, quoted_number
 from gauge_mc.results import documented, result_field
@@ -40,9 +40,10 @@ class MeanTraceFit(Fit):
     columns = ("trace",)
     content = (MeanTraceResult,)
 
-    def carry_out(self, table: Path, **options: Any) -> MeanTraceResult:
+    def carry_out(self, tables: Sequence[Path], **options: Any) -> MeanTraceResult:
         """Average the column."""
-        return MeanTraceResult(estimate(read_table(table).columns["trace"]))
+        table, replicas = read_rows(tables)
+        return MeanTraceResult(replicas.estimate(table["trace"]))
 
 
 MEAN_TRACE = MeanTraceFit()

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from gauge_mc.quarks.matrices.linear import LinearOperator
-from gauge_mc.quarks.solvers import Norms, Residual, Solver, SolverParameters
-from gauge_mc.quarks.vectors.algebra import Advance, Multiply
+from gauge_mc.extensions.quarks.matrices.hopping import LinearOperator
+from gauge_mc.extensions.quarks.solvers import Norms, Residual, Solver, SolverParameters
+from gauge_mc.extensions.quarks.vectors.algebra import Advance, Multiply
 
 
 class MinimalResidual(Solver):

@@ -7,9 +7,15 @@ from typing import ClassVar
 import numpy as np
 
 from gauge_mc.domain.lattice import Lattice
+from gauge_mc.extensions.quarks.sources import (
+    Place,
+    Source,
+    checked_place,
+    label_of_place,
+    unit_vectors,
+)
+from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from gauge_mc.fields.field import Field
-from gauge_mc.quarks.sources import Place, Source, checked_place, label_of_place, unit_vectors
-from gauge_mc.quarks.vectors.spinors import SpinorField
 
 
 @dataclass(frozen=True)

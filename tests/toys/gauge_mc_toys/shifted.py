@@ -4,10 +4,10 @@ import ctypes
 from pathlib import Path
 
 from gauge_mc.devices.kernels import Choice
+from gauge_mc.extensions.quarks.matrices.hopping import PreparedOperator
+from gauge_mc.extensions.quarks.operators import DiracOperator
 from gauge_mc.fields.field import Field
 from gauge_mc.options import Option
-from gauge_mc.quarks.matrices.hopping import PreparedOperator
-from gauge_mc.quarks.operators import DiracOperator
 
 
 class Shifted(DiracOperator):

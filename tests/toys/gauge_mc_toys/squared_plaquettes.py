@@ -7,9 +7,8 @@ from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.sums import SlabSums
 from gauge_mc.files.columns import Column
 from gauge_mc.options import Option
-from gauge_mc.quarks.solvers import Failures, Mask
-from gauge_mc.updates.energy import Energy, replica_sums
-from gauge_mc.updates.monomials import Monomial
+from gauge_mc.updates.momenta import Energy, replica_sums
+from gauge_mc.updates.monomials import Failures, Mask, Monomial
 
 SQUARED_PLAQUETTES = Kernel("squared_plaquettes", Path(__file__).parent)
 

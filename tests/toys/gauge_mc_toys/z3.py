@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from gauge_mc.quarks.noise import Noise
+from gauge_mc.extensions.quarks.noise import Noise
 
 
 class Z3Noise(Noise):

@@ -10,8 +10,8 @@ from gauge_mc.domain.device_group import open_device_group
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.run.directory import Run
-from gauge_mc.updates.monomials.adjoint_plaquette import AdjointPlaquette
-from gauge_mc.updates.term_links import TermLinks
+from gauge_mc.updates.monomials.gauge import AdjointPlaquette
+from gauge_mc.updates.terms import TermLinks
 from tests.reference.fields import COLOURS, random_field, trace
 from tests.reference.observables import plaquette_matrix
 from tests.run.sessions import carry_out, carry_out_batch

@@ -4,9 +4,9 @@ import numpy as np
 
 from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
-from gauge_mc.quarks.solvers import Failures
 from gauge_mc.updates.molecular_dynamics import DRIFT
 from gauge_mc.updates.momenta import draw_momenta
+from gauge_mc.updates.monomials import Failures
 from tests.reference.fields import trace
 from tests.reference.flow import algebra
 from tests.reference.molecular_dynamics import derivative, logarithm, rates

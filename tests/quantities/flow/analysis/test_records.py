@@ -5,10 +5,10 @@ import dataclasses
 import numpy as np
 import pytest
 
-from gauge_mc.analysis.timeseries.cautions import caution_spacing
+from gauge_mc.analysis.timeseries.bins import caution_spacing
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import write_table
-from gauge_mc.quantities.flow.analysis.records import FLOW_COLUMNS, read_flow
+from gauge_mc.quantities.flow.curves import FLOW_COLUMNS, read_flow
 from tests.analysis.synthetic_flow import HEADER, rows_of, synthetic_flow, write_flow
 
 T = np.array([0.0, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0])

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.quantities.flow.analysis.curves import FlowCurve
-from gauge_mc.quantities.flow.analysis.scales import Reference, flow_scales
-from gauge_mc.quantities.flow.analysis.tree_level import tree_level
+from gauge_mc.quantities.flow.curves import FlowCurve, tree_level
+from gauge_mc.quantities.flow.scales import Reference, flow_scales
 from tests.analysis.synthetic_flow import TIMES, curve, exact, synthetic_flow
 
 UNEVEN = np.concatenate([np.arange(0, 1, 0.05), np.arange(1, 3, 0.125), np.arange(3, 4.1, 0.25)])

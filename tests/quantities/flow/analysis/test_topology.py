@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.quantities.flow.analysis.scales import Reference
-from gauge_mc.quantities.flow.analysis.topology import best_factor, topological_charge
-from gauge_mc.quantities.potential.analysis.derived import HBAR_C
+from gauge_mc.quantities.flow.scales import Reference
+from gauge_mc.quantities.flow.topology import best_factor, topological_charge
+from gauge_mc.quantities.potential.forms import HBAR_C
 from tests.analysis.synthetic_flow import TIMES, exact, integers, synthetic_flow
 from tests.analysis.synthetic_loops import autoregressive
 

@@ -6,8 +6,7 @@ from scipy.special import ive
 
 from gauge_mc.errors import GaugeError
 from gauge_mc.flows import FLOWS
-from gauge_mc.quantities.flow.analysis.records import ENERGIES
-from gauge_mc.quantities.flow.analysis.tree_level import tree_level
+from gauge_mc.quantities.flow.curves import ENERGIES, tree_level
 
 T = np.array([0.1, 0.5, 1.0, 3.0, 10.0])
 FLOW_TERM = {"wilson": 0.0, "symanzik": -1 / 6, "zeuthen": -1 / 6 + 1 / 24}

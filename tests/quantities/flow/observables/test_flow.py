@@ -14,12 +14,11 @@ from gauge_mc.domain.device_group import open_device_group
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
-from gauge_mc.fields.field_strength import field_strength, improved_charge
-from gauge_mc.fields.gradient_flow import STABLE, GradientFlow
+from gauge_mc.fields.gradient_flow import STABLE, GradientFlow, field_strength, improved_charge
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.flows import FLOWS
-from gauge_mc.quantities.flow.analysis.records import FLOW_COLUMNS, WHOLE
-from gauge_mc.quantities.flow.observables.flow import (
+from gauge_mc.quantities.flow.curves import FLOW_COLUMNS, WHOLE
+from gauge_mc.quantities.flow.observable import (
     BEYOND,
     EVERY,
     STEP,

@@ -6,7 +6,7 @@ import pytest
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.plots import PLOTS
 from gauge_mc.plots.figures.looks import COLOURS
-from gauge_mc.quantities.flow.plots.topology import _edges
+from gauge_mc.quantities.flow.plots import _edges
 from tests.analysis.synthetic_flow import TIMES
 from tests.plots.test_plots import drawn_texts, pixels_near
 from tests.quantities.flow.fits.test_scale import make

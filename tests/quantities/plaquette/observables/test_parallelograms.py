@@ -7,7 +7,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.loops import PARALLELOGRAMS
 from gauge_mc.fields.field import Field
 from gauge_mc.files.table import read_table
-from gauge_mc.quantities.plaquette.observables.parallelograms import Parallelograms
+from gauge_mc.quantities.plaquette import Parallelograms
 from gauge_mc.run.directory import Run
 from tests.calls import make_run
 from tests.reference.fields import random_field, trace

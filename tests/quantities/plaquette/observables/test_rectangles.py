@@ -11,8 +11,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.files.table import read_table
-from gauge_mc.quantities.plaquette.observables.plaquette import plaquette
-from gauge_mc.quantities.plaquette.observables.rectangles import Rectangles
+from gauge_mc.quantities.plaquette import Rectangles, plaquette
 from gauge_mc.run.directory import Run
 from gauge_mc.updates.heatbath import heatbath
 from tests.calls import call, make_run

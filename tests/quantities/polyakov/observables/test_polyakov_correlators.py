@@ -6,18 +6,17 @@ from scipy.special import iv
 
 from gauge_mc import generate, measure
 from gauge_mc.actions import Coupling
-from gauge_mc.analysis.timeseries.gamma_method import estimate
+from gauge_mc.analysis.timeseries.estimates import estimate
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.paths import PATHS
+from gauge_mc.domain.loops import PATHS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.files.table import TableData
-from gauge_mc.quantities.polyakov.observables.polyakov_correlators import PolyakovCorrelators
-from gauge_mc.updates.heatbath import heatbath
+from gauge_mc.quantities.polyakov.observables import PolyakovCorrelators
+from gauge_mc.updates.heatbath import heatbath, overrelax
 from gauge_mc.updates.multilevel import MultilevelAverages, parse_levels
-from gauge_mc.updates.overrelaxation import overrelax
 from tests.observables.loops import (
     MANY_LANES,
     TOLERANCE,

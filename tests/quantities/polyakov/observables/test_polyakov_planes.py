@@ -8,7 +8,7 @@ import pytest
 from gauge_mc.domain.device_group import open_device_group
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
-from gauge_mc.quantities.polyakov.observables.polyakov_planes import PolyakovPlanes, polyakov_planes
+from gauge_mc.quantities.polyakov.observables import PolyakovPlanes, polyakov_planes
 from tests.observables.loops import MANY_LANES, TOLERANCE, UNEQUAL, random_links
 from tests.reference.fields import gauge_transform, random_su
 from tests.reference.observables import polyakov_field

@@ -7,7 +7,7 @@ import pytest
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
-from gauge_mc.quantities.polyakov.observables.polyakov_representations import (
+from gauge_mc.quantities.polyakov.observables import (
     PolyakovRepresentations,
     dimensions,
 )

@@ -6,18 +6,17 @@ import pytest
 from gauge_mc.analysis.table_series import series_of
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import TableData, read_table, write_table
-from gauge_mc.quantities.potential.analysis.loop_ratios import (
-    creutz_ratios,
-    effective_potential_grid,
-)
-from gauge_mc.quantities.potential.analysis.loop_tables import (
+from gauge_mc.quantities.potential.loop_tables import (
     COLUMNS,
     LOOP_COLUMNS,
+    PathLoops,
+    creutz_ratios,
+    effective_energies,
+    effective_potential_grid,
     paths_of,
     select_loops,
     smearing_levels,
 )
-from gauge_mc.quantities.potential.analysis.loops import PathLoops
 from tests.analysis.synthetic_loops import SIGMA, potential, synthetic_loops
 
 
@@ -110,14 +109,14 @@ def test_creutz_ratios_of_an_area_law():
 def test_effective_potential_of_one_exponential():
     t = np.arange(1, 6)
     v = potential(t.astype(float))
-    grid = effective_potential_grid(exact_loops(np.exp(-v[:, None] * t)))
+    grid = effective_potential_grid(effective_energies(exact_loops(np.exp(-v[:, None] * t))))
     np.testing.assert_allclose(grid.value, np.repeat(v[:, None], 4, axis=1), rtol=1e-12)
     assert grid.t.tolist() == [1, 2, 3, 4]
 
 
 def test_errors_equal_the_jackknife():
     loops = synthetic_loops(np.random.default_rng(4), 400, 4, rho=0.0)
-    ratio = effective_potential_grid(loops)
+    ratio = effective_potential_grid(effective_energies(loops))
     expected = jackknife(loops.values, lambda w: np.log(w[:, :-1] / w[:, 1:]))
     np.testing.assert_allclose(ratio.error, expected, rtol=0.35)  # windows add noise
     assert np.mean(ratio.error / expected) == pytest.approx(1, abs=0.1)
@@ -135,7 +134,7 @@ def test_errors_equal_the_jackknife():
 def test_a_loop_that_is_not_positive_has_no_logarithm():
     mean = np.full((3, 3), 0.1)
     mean[2, 2] = -0.01
-    grid = effective_potential_grid(exact_loops(mean))
+    grid = effective_potential_grid(effective_energies(exact_loops(mean)))
     assert np.isnan(grid.value[2, 1])
     assert np.isfinite(grid.value[:2]).all()
 
@@ -143,12 +142,15 @@ def test_a_loop_that_is_not_positive_has_no_logarithm():
 def test_too_little_for_errors():
     loops = exact_loops(np.full((3, 3), 0.1))
     one = PathLoops("100", 0, loops.sweeps[:1], loops.r, loops.t, loops.values[:1])
-    for function in (creutz_ratios, effective_potential_grid):
+    for function, single in (
+        (creutz_ratios, one),
+        (effective_potential_grid, effective_energies(one)),
+    ):
         with pytest.raises(GaugeError, match="Errors need at least two configurations"):
-            function(one)
+            function(single)
+    short = PathLoops("100", 0, loops.sweeps, loops.r, loops.t[:1], loops.values[:, :, :1])
+    energies = effective_energies(short)
     with pytest.raises(GaugeError, match="two values of t"):
-        effective_potential_grid(
-            PathLoops("100", 0, loops.sweeps, loops.r, loops.t[:1], loops.values[:, :, :1])
-        )
+        effective_potential_grid(energies)
     with pytest.raises(GaugeError, match="on axis"):
         creutz_ratios(PathLoops("110", 0, loops.sweeps, loops.r, loops.t, loops.values))

@@ -80,7 +80,7 @@ def test_refusals(tmp_path):
     table = synthetic(tmp_path / "planar_loops.csv", 1e-3, 3)
     with pytest.raises(UsageError, match="--least is 9; choose it between 1 and 4"):
         fit("anisotropy", table, least=9)
-    with pytest.raises(GaugeError, match="at least two configurations"):
+    with pytest.raises(GaugeError, match="has 1 configuration, and at least 2 are needed"):
         fit("anisotropy", synthetic(tmp_path / "one.csv", 1e-3, 1))
 
 

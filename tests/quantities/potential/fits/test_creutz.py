@@ -1,14 +1,15 @@
 import io
 import json
+import math
 
 import numpy as np
 import pytest
 from rich.console import Console
 
 import gauge_mc
-from gauge_mc.analysis.timeseries.notation import with_error
+from gauge_mc.analysis.timeseries.estimates import with_error
 from gauge_mc.errors import UsageError
-from gauge_mc.quantities.potential.analysis.loop_ratios import creutz_ratios
+from gauge_mc.quantities.potential.loop_tables import creutz_ratios
 from tests.analysis.synthetic_loops import synthetic_loops, write_loops
 
 
@@ -35,6 +36,18 @@ def test_ratios_are_written_and_shown(tmp_path):
     (tmp_path / "creutz.json").unlink()
     assert gauge_mc.fit("creutz", table, level=25).values()["smearing"] == 25
     assert (tmp_path / "creutz.json").exists()
+
+
+def test_chains_are_joined(tmp_path):
+    loops = synthetic_loops(np.random.default_rng(1), 400, 4)
+    runs = [tmp_path / name for name in ("a", "b")]
+    for run in runs:
+        run.mkdir()
+        write_loops(run / "wilson_loops.csv", loops)
+    single, joint = (gauge_mc.fit("creutz", some).values() for some in (runs[0], tmp_path))
+    np.testing.assert_allclose(joint["chi"], single["chi"], rtol=1e-12)
+    ratio = np.array(joint["error"]) / single["error"]
+    np.testing.assert_allclose(ratio, math.sqrt(0.5), rtol=0.15)
 
 
 def test_other_options_are_refused(tmp_path):

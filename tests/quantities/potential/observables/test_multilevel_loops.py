@@ -8,12 +8,11 @@ import pytest
 
 from gauge_mc import generate, measure
 from gauge_mc.actions import Coupling
-from gauge_mc.analysis.timeseries.gamma_method import estimate
+from gauge_mc.analysis.timeseries.estimates import estimate
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.layout import Layout
-from gauge_mc.domain.paths import PATHS, steps_along
-from gauge_mc.domain.slab import Slab
+from gauge_mc.domain.loops import PATHS, steps_along
+from gauge_mc.domain.slab import Layout, Slab
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.averages import PLAQUETTE
 from gauge_mc.fields.field import Field
@@ -21,10 +20,9 @@ from gauge_mc.fields.random_field import Random
 from gauge_mc.fields.sums import lattice_sums
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables.noise.noise_reduction import digest_of
-from gauge_mc.quantities.potential.observables.wilson_loops import WilsonLoops
-from gauge_mc.updates.heatbath import heatbath
+from gauge_mc.quantities.potential.observables import WilsonLoops
+from gauge_mc.updates.heatbath import heatbath, overrelax
 from gauge_mc.updates.multilevel import Level, _SlabMemory
-from gauge_mc.updates.overrelaxation import overrelax
 from tests.observables.loops import (
     MANY_LANES,
     TOLERANCE,

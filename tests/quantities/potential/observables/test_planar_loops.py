@@ -7,7 +7,7 @@ from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
-from gauge_mc.quantities.potential.observables.planar_loops import PlanarLoops
+from gauge_mc.quantities.potential.observables import PlanarLoops
 from tests.domain.conftest import open_group
 from tests.reference.fields import random_field, trace
 from tests.reference.observables import transport

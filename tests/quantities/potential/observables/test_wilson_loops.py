@@ -7,23 +7,22 @@ import numpy as np
 import pytest
 from scipy.special import iv
 
-from gauge_mc.analysis.timeseries.gamma_method import estimate
+from gauge_mc.analysis.timeseries.estimates import estimate
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.paths import PATHS, equivalent_steps, shortest_paths, steps_along
+from gauge_mc.domain.loops import PATHS, equivalent_steps, shortest_paths, steps_along
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.quantities.plaquette.observables.plaquette import Plaquette
-from gauge_mc.quantities.potential.observables.loops.measurer import LoopMeasurer
-from gauge_mc.quantities.potential.observables.wilson_loops import WilsonLoops
+from gauge_mc.quantities.plaquette import Plaquette
+from gauge_mc.quantities.potential.observables import WilsonLoops
+from gauge_mc.quantities.potential.slab_loops import LoopMeasurer
 from gauge_mc.smearing import SmearingSequence
 from gauge_mc.smearing.ape import Ape
 from gauge_mc.smearing.hyp import Hyp
 from gauge_mc.smearing.stout import Stout
 from gauge_mc.temporal_links import make_temporal_links
-from gauge_mc.updates.heatbath import heatbath
-from gauge_mc.updates.overrelaxation import overrelax
+from gauge_mc.updates.heatbath import heatbath, overrelax
 from tests.conftest import open_by_name
 from tests.observables.loops import MANY_LANES, TOLERANCE, UNEQUAL, random_links
 from tests.reference.fields import CHARGES, abelian_field, angle, gauge_transform, random_su

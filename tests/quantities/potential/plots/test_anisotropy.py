@@ -2,7 +2,7 @@
 
 import pytest
 
-from gauge_mc.plots.runs.drawing import find_plot
+from gauge_mc.plots.drawing import find_plot
 from tests.quantities.potential.fits.test_anisotropy import synthetic
 
 

@@ -7,10 +7,10 @@ import pytest
 
 import gauge_mc
 from gauge_mc.errors import UsageError
-from gauge_mc.fits.shared.fitted_tables import FitOfOtherTablesError, exactly_of_tables
+from gauge_mc.fits.shared.files import FitOfOtherTablesError, exactly_of_tables
 from gauge_mc.plots import PLOTS
-from gauge_mc.plots.runs.cautions import noted_cautions
-from gauge_mc.quantities.potential.plots.potential import read_potential
+from gauge_mc.plots.runs import noted_cautions
+from gauge_mc.quantities.potential.plots import read_potential
 from tests.analysis.synthetic_loops import (
     synthetic_loops,
     synthetic_matrices,
@@ -93,10 +93,10 @@ def test_a_fit_of_an_earlier_version_is_compared_by_its_configurations(tmp_path,
 def test_a_result_is_chosen_by_name(tmp_path):
     matrices = synthetic_matrices(np.random.default_rng(1), 40, size=5)
     write_matrices(tmp_path / "wilson_loops.csv", matrices)
-    gauge_mc.fit("potential", tmp_path, levels="0,25", r_min=1)
+    gauge_mc.fit("potential", tmp_path, levels="0,25")
     assert read_potential(tmp_path).levels == (0, 25)
-    gauge_mc.fit("potential", tmp_path, level=25, t_min=3, r_min=1)
-    assert read_potential(tmp_path, "potential_25.json").levels == ()
+    gauge_mc.fit("potential", tmp_path, level=25)
+    assert read_potential(tmp_path, "potential_25.json").levels == (25,)
     with pytest.raises(UsageError, match=r"choose one of potential_0_25\.json, potential_25\.json"):
         read_potential(tmp_path)
     for name, options in (

@@ -1,6 +1,6 @@
 import numpy as np
 
-from gauge_mc.quantities.potential.plots.wilson_loops import _spread
+from gauge_mc.quantities.potential.loop_plots import _spread
 
 
 def test_labels_keep_their_order_and_a_distance(rng):

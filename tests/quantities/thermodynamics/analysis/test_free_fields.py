@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from gauge_mc.flows import FLOWS
-from gauge_mc.quantities.thermodynamics.analysis.field_correlators import (
+from gauge_mc.quantities.thermodynamics.field_correlators import (
+    continuum,
     field_correlators,
+    on_lattice,
     read_field_series,
 )
-from gauge_mc.quantities.thermodynamics.analysis.free_fields import continuum, on_lattice
 from tests.calls import make_run
 from tests.reference.free_gluons import field_strength
 

@@ -6,20 +6,16 @@ import numpy as np
 import pytest
 
 from gauge_mc.actions.wilson import Wilson
-from gauge_mc.analysis.timeseries import Estimate
+from gauge_mc.analysis.timeseries import Estimate, estimate
 from gauge_mc.groups import GROUPS
-from gauge_mc.quantities.thermodynamics.analysis.ideal_gas import (
-    ideal_pressure,
-    ideal_pressure_on_lattice,
-)
-from gauge_mc.quantities.thermodynamics.analysis.integral import (
-    ActionDifferences,
+from gauge_mc.quantities.thermodynamics.integral import (
+    MeasuredLength,
+    action_difference,
     cautions_of,
     equation_of_state,
+    ideal_pressure,
+    ideal_pressure_on_lattice,
     integration_weights,
-)
-from gauge_mc.quantities.thermodynamics.analysis.scale import (
-    MeasuredLength,
     known_scale,
     measured_scale,
 )
@@ -53,12 +49,10 @@ def rate(beta):
 
 
 def differences(rng=None, error=1e-5, beta=BETA):
-    """Return differences of the model, with independent errors or without."""
+    """Return couplings and differences of the model, with independent errors or without."""
     noise = np.zeros((2, beta.size)) if rng is None else rng.normal(size=(2, beta.size)) * error
-    cold = 2.5 - 0.8 * (beta - 6) + noise[0]
-    hot = 2.5 - 0.8 * (beta - 6) - slope(beta) / EXTENT**4 + noise[1]
-    made = [[Estimate(v, error, 0.5, 0.0, 100) for v in side.tolist()] for side in (hot, cold)]
-    return ActionDifferences(beta, *made)
+    values = slope(beta) / EXTENT**4 + noise[0] - noise[1]
+    return beta, [Estimate(v, math.sqrt(2) * error, 0.5, 0.0, 200) for v in values.tolist()]
 
 
 def model_scale(beta=BETA, error=0.0):
@@ -70,7 +64,7 @@ def model_scale(beta=BETA, error=0.0):
 
 def test_the_known_equation_of_state_is_found():
     exact = differences(error=2e-4)
-    states = equation_of_state(exact, EXTENT, model_scale(), math.exp(logarithm(5.85)))
+    states = equation_of_state(*exact, EXTENT, model_scale(), math.exp(logarithm(5.85)))
     for beta, state in zip(BETA, states, strict=True):
         p, anomaly = pressure(beta), slope(beta) / rate(beta)
         assert state.pressure.value == pytest.approx(p, abs=2e-3)
@@ -88,7 +82,7 @@ def test_the_known_equation_of_state_is_found():
 def test_errors_are_those_of_repeated_measurements():
     rng, names = np.random.default_rng(3), ("pressure", "anomaly", "energy", "entropy")
     scale = model_scale()
-    found = [equation_of_state(differences(rng), EXTENT, scale) for _ in range(120)]
+    found = [equation_of_state(*differences(rng), EXTENT, scale) for _ in range(120)]
     for n in (1, 16, 32):
         for name in names:
             values = np.array([getattr(one[n], name).value for one in found])
@@ -97,8 +91,15 @@ def test_errors_are_those_of_repeated_measurements():
             assert values.std(ddof=1) == pytest.approx(error, rel=0.3)  # five errors of it
 
 
+def test_a_difference_of_the_action_has_the_errors_of_both(rng):
+    cold, hot = rng.normal(size=(2, 100)), rng.normal(2, 3, size=(1, 100))
+    difference, zero, warm = action_difference(cold, hot), estimate(*cold), estimate(*hot)
+    expected = zero.value - warm.value, math.hypot(zero.error, warm.error), 300
+    assert (difference.value, difference.error, difference.samples) == pytest.approx(expected)
+
+
 def test_without_a_scale_there_is_the_pressure_alone():
-    for state in equation_of_state(differences(), EXTENT, None):
+    for state in equation_of_state(*differences(), EXTENT, None):
         assert state.pressure is not None
         for name in ("anomaly", "energy", "entropy", "ratio", "length", "beta_function"):
             assert getattr(state, name) is None
@@ -106,7 +107,7 @@ def test_without_a_scale_there_is_the_pressure_alone():
 
 def test_a_scale_that_is_known_at_some_couplings_only():
     points = [MeasuredLength(b, math.exp(logarithm(b)), 1e-3) for b in (5.9, 6.0, 6.1)]
-    states = equation_of_state(differences(), EXTENT, measured_scale("l", "", points, BETA))
+    states = equation_of_state(*differences(), EXTENT, measured_scale("l", "", points, BETA))
     known = [one.beta for one in states if one.anomaly]
     assert (min(known), max(known)) == pytest.approx((5.9, 6.1))
     assert all(one.pressure for one in states)
@@ -114,9 +115,9 @@ def test_a_scale_that_is_known_at_some_couplings_only():
 
 def test_a_pressure_that_does_not_begin_at_zero_is_said():
     beta = BETA[12:]
-    (sentence,) = cautions_of(equation_of_state(differences(beta=beta), EXTENT, None))
+    (sentence,) = cautions_of(equation_of_state(*differences(beta=beta), EXTENT, None))
     assert "add smaller couplings" in sentence
-    coarse = cautions_of(equation_of_state(differences(beta=BETA[::8]), EXTENT, None))
+    coarse = cautions_of(equation_of_state(*differences(beta=BETA[::8]), EXTENT, None))
     assert any("straight lines" in one for one in coarse)
 
 

@@ -9,8 +9,7 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import read_table, write_table
 from gauge_mc.fits.shared.files import read_fit
 from gauge_mc.flows import FLOWS
-from gauge_mc.quantities.thermodynamics.analysis.flow_columns import FIELD_COLUMNS
-from gauge_mc.quantities.thermodynamics.analysis.free_fields import on_lattice
+from gauge_mc.quantities.thermodynamics.field_correlators import FIELD_COLUMNS, on_lattice
 
 EXTENT, TIMES, LOOP = 12, (0.0, 0.2, 0.4), 0.3
 RATIO = {"electric": 3.1, "magnetic": 2.2}

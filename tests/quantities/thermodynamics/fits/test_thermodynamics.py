@@ -11,9 +11,9 @@ from gauge_mc.cli.document import plain
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import write_table
 from gauge_mc.fits.shared.files import read_fit
-from gauge_mc.plots.runs.drawing import plot
-from gauge_mc.quantities.flow.analysis.records import FLOW_COLUMNS
-from gauge_mc.scans.bulk_runs import read_bulk_runs
+from gauge_mc.plots.drawing import plot
+from gauge_mc.quantities.flow.curves import FLOW_COLUMNS
+from gauge_mc.quantities.thermodynamics.integral import read_bulk_runs
 from tests.quantities.thermodynamics.analysis.test_integral import (
     BETA,
     EXTENT,
@@ -223,7 +223,6 @@ def test_without_a_scale_the_pressure_alone_is_known(tmp_path, sketched):
     [
         ({"action": "iwasaki"}, "has action iwasaki, but other runs beside it have wilson"),
         ({"anisotropy": "2"}, "has anisotropy 2"),
-        ({"quarks": "wilson"}, "has quarks wilson, but other runs beside it have unset"),
     ],
 )
 def test_runs_that_do_not_belong_together_are_refused(tmp_path, change, sentence):

@@ -8,7 +8,7 @@ from gauge_mc.domain.device_group import open_device_group
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field import Field
-from gauge_mc.quantities.thermodynamics.observables.field_correlators import FieldCorrelators
+from gauge_mc.quantities.thermodynamics.observables import FieldCorrelators
 from tests.calls import call, make_run
 from tests.reference import flow as reference
 from tests.reference.fields import gauge_transform, random_su

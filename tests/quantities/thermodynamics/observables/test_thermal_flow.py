@@ -9,7 +9,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.files.table import read_table
-from gauge_mc.quantities.thermodynamics.observables.thermal_flow import ThermalFlow
+from gauge_mc.quantities.thermodynamics.observables import ThermalFlow
 from tests.calls import call, make_run
 from tests.reference import flow as reference
 

@@ -7,8 +7,8 @@ import pytest
 
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.errors import GaugeError
-from gauge_mc.quantities.transition.analysis import reweighting
-from gauge_mc.quantities.transition.analysis.reweighting import MarkovChain, MultiHistogram
+from gauge_mc.quantities.transition import reweighting
+from gauge_mc.quantities.transition.reweighting import MarkovChain, MultiHistogram
 from tests.quantities.transition.analysis.synthetic import correlated
 
 

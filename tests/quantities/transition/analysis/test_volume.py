@@ -7,13 +7,15 @@ from functools import cache
 import numpy as np
 import pytest
 
+from gauge_mc.actions import Coupling
+from gauge_mc.analysis.timeseries.bins import centre_sector
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.quantities.transition.analysis import infinite_volume as infinite
-from gauge_mc.quantities.transition.analysis.volume import (
+from gauge_mc.groups import GROUPS
+from gauge_mc.quantities.transition import results as infinite
+from gauge_mc.quantities.transition.volume import (
     ThermalChain,
     ThermalVolume,
     bootstrapped,
-    centre_sector,
     near_axis,
     peak_of,
     root_of,
@@ -162,12 +164,80 @@ def test_a_line_through_points(omitted):
     values[0] = exact
     values[1 : 1 + omitted] = np.nan
     line = infinite.line_of(x.tolist(), list(values.T))
-    np.testing.assert_allclose(line.parameters[0], [2.0, -0.7], atol=1e-12)
+    np.testing.assert_allclose(line.parameters[0], [2.0, -0.7, 0.0], atol=1e-12)
+    assert line.systematic == 0
     np.testing.assert_allclose(line.errors, error, rtol=0.05)
     weights = np.linalg.inv((design := np.stack([np.ones(4), x], 1) / error[:, None]).T @ design)
-    spread = np.nanstd(line.parameters[1:], axis=0)
+    spread = np.nanstd(line.parameters[1:, :2], axis=0)
     np.testing.assert_allclose(spread, np.sqrt(np.diag(weights)), rtol=0.06)
     assert (line.chi2, line.p_value) == (pytest.approx(0, abs=1e-20), 1.0)
+
+
+def scaling_line(rng, sizes, error, correction, slope=0.1):
+    """Return the line through beta_c + slope x (1 + correction next) with errors, for SU(2)."""
+    ratio = 1 / np.array(sizes, dtype=float)
+    x, terms = ratio ** (1 / infinite.ISING_NU), ratio**infinite.ISING_OMEGA
+    samples = 1.88 + slope * x * (1 + correction * terms) + error * rng.normal(size=(1, len(sizes)))
+    samples = samples + np.vstack([0 * x, error * rng.normal(size=(200, len(sizes)))])
+    return infinite.line_of(x.tolist(), list(samples.T), terms.tolist())
+
+
+def test_the_error_of_an_extrapolation_is_that_of_a_fit_with_a_next_term():
+    """It is that of generalised least squares where the next term is part of the covariance."""
+    line = scaling_line(np.random.default_rng(4), (3, 4, 6, 8), 0.0005, 0.4)
+    unit = line.slope * line.x * line.next
+    inverse = np.linalg.inv(np.diag(line.errors**2) + np.outer(unit, unit))
+    design = np.stack([np.ones(4), line.x], axis=1)
+    covariance = np.linalg.inv(design.T @ inverse @ design)
+    first = covariance @ design.T @ inverse @ line.values[0]
+    np.testing.assert_allclose(line.parameters[0, :2], first, rtol=1e-8)
+    rest = line.values[0] - design @ first
+    assert line.chi2 == pytest.approx(rest @ inverse @ rest)
+    weights = (covariance @ design.T @ inverse)[0]
+    statistical = weights**2 @ line.errors**2
+    assert line.systematic == pytest.approx(math.sqrt(covariance[0, 0] - statistical), rel=1e-6)
+
+
+@pytest.mark.parametrize("sizes", [(4, 6), (4, 6, 8)])
+@pytest.mark.parametrize("error", [0.002, 0.0005, 0.0001])
+def test_errors_of_extrapolations_contain_the_form(sizes, error):
+    """Without the next term 14, 10 % are within one and 28, 20 % within two of the last errors."""
+    rng, pulls = np.random.default_rng(5), []
+    for _ in range(300):
+        line = scaling_line(rng, sizes, error, rng.normal(), rng.choice([-0.1, 0.1]))
+        beta = bootstrapped(line.parameters[:, 0])
+        pulls.append((beta.value - 1.88) / math.hypot(beta.error, line.systematic))
+    assert np.mean(np.abs(pulls) < 1) > 0.55
+    assert np.mean(np.abs(pulls) < 2) > 0.8
+
+
+@pytest.mark.slow
+def test_errors_of_a_first_order_transition_contain_the_form():
+    """Statistical errors contain the truth in 60 and 83 % (peak), 35 and 75 % (weights)."""
+    lattices = [LATTICES[0], LATTICES[2]]
+    coupling = Coupling.of_metadata({"group": "su3", "beta": "5.7", "action": "wilson"})
+    pulls = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        volumes = [two_phase_volume(rng, one, (*BETAS, 5.72), 4000) for one in lattices]
+        found = infinite.transition(volumes, GROUPS["su3"], coupling, {}).critical
+        assert [one.method for one in found] == ["peak of χ", "equal weights"]
+        pulls.append(
+            [
+                (one.beta.value - CENTRE) / math.hypot(one.beta.error, one.systematic)
+                for one in found
+            ]
+        )
+    assert np.mean(np.abs(pulls) < 1, axis=0).min() > 0.6
+    assert np.mean(np.abs(pulls) < 2, axis=0).min() > 0.88
+
+
+def test_methods_that_disagree_widen_the_error(volumes):
+    peaks, weights = infinite.extrapolations(volumes).values()
+    apart = np.concatenate([[1.0], 1 + 0.1 * np.random.default_rng(1).normal(size=200)])
+    assert infinite._disagreement(apart, 0 * apart) == pytest.approx(0.5, abs=0.01)
+    assert infinite._disagreement(apart, apart) == 0
+    assert weights.least == peaks.slope
 
 
 def test_the_exponent_of_known_peaks():

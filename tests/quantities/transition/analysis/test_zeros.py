@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from gauge_mc.quantities.transition.analysis.volume import bootstrapped, root_of
-from gauge_mc.quantities.transition.analysis.zeros import curve_zero
+from gauge_mc.quantities.transition.volume import bootstrapped, curve_zero, root_of
 
 X = np.linspace(-1.0, 1.0, 81)
 """Couplings of the curves."""

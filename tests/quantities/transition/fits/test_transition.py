@@ -2,6 +2,7 @@
 
 import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,9 +16,11 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import read_table, write_table
 from gauge_mc.fits.shared.files import read_fit
 from gauge_mc.groups import GROUPS
-from gauge_mc.plots.runs.drawing import plot
-from gauge_mc.quantities.transition.analysis import infinite_volume
-from gauge_mc.scans.thermal_runs import ladder_of, read_thermal_runs
+from gauge_mc.plots.drawing import plot
+from gauge_mc.quantities.transition import results as infinite_volume
+from gauge_mc.quantities.transition import thermal_runs
+from gauge_mc.quantities.transition.thermal_runs import ladder_of, read_thermal_runs
+from gauge_mc.updates import terms
 from tests.quantities.transition.analysis.synthetic import CENTRE, JUMP, LATTICES, two_phase_chain
 
 BETAS = (5.68, 5.69, 5.70, 5.71)
@@ -92,7 +95,7 @@ def test_the_transition_is_written_and_shown(study):
     tension = found.temperatures[0]
     assert tension.length == "1/√σ"
     assert tension.value == pytest.approx(0.63, abs=0.02)  # Boyd et al. have 0.630(5) at N_t = 4
-    for word in ("3 of a transition of first order", "Latent heat", "T_c 1/√σ", "hep-lat/9711003"):
+    for word in ("3 of a transition of first order", "Latent heat", "T_c/√σ", "hep-lat/9711003"):
         assert word in text
     assert "nan" not in text
 
@@ -175,7 +178,6 @@ def test_a_missing_peak_is_named(tmp_path, betas, words):
         ({"action": "iwasaki"}, "has action iwasaki, but other runs beside it have wilson"),
         ({"group": "su2"}, "has group su2"),
         ({"lattice": "8x8x8x6"}, r"several temporal extents, 4, 6; choose one with --nt"),
-        ({"quarks": "wilson"}, "have different dynamical quarks.*fit crossover"),
     ],
 )
 def test_runs_that_do_not_belong_together_are_refused(tmp_path, change, sentence):
@@ -183,6 +185,25 @@ def test_runs_that_do_not_belong_together_are_refused(tmp_path, change, sentence
     other = Lattice.parse(change.get("lattice", str(lattice)))
     write_run(tmp_path / "a", two_phase_chain(rng, 5.69, lattice, 50), lattice)
     write_run(tmp_path / "b", two_phase_chain(rng, 5.70, other, 50), other, **change)
+    with pytest.raises(GaugeError, match=sentence):
+        gauge_mc.fit("transition", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("words", "fit", "sentence"),
+    [
+        ("", "", "have different charges, between which .*; move the runs that belong together"),
+        ("heavy charges", "peaks", "different heavy charges, .* with gauge-mc fit peaks "),
+    ],
+)
+def test_runs_with_different_terms_are_refused(tmp_path, monkeypatch, words, fit, sentence):
+    """Those of an option of hybrid Monte Carlo that an extension or another package declares."""
+    kinds = {"charges": SimpleNamespace(words=words, compared_by=fit)}
+    for module in (thermal_runs, terms):
+        monkeypatch.setattr(module, "ACTION_TERMS", kinds)
+    rng, lattice = np.random.default_rng(1), LATTICES[0]
+    for name, more in (("a", {}), ("b", {"charges": "e=1"})):
+        write_run(tmp_path / name, two_phase_chain(rng, 5.69, lattice, 50), lattice, **more)
     with pytest.raises(GaugeError, match=sentence):
         gauge_mc.fit("transition", tmp_path)
 

@@ -1,1 +1,0 @@
-"""Fits of models to series, with correlations and averages over models."""

@@ -1,0 +1,219 @@
+"""Energies of states from correlators, averaged over fits of one and of two states.
+
+An effective energy E(t) tends to the energy of a state, with corrections that fall as exp(-d t),
+where d is the gap to the next state. A constant, or a constant and one such exponential, is fitted
+from every first t on, and the fits are averaged with the weights of an information criterion, which
+contains a penalty for every t that is left out (W. I. Jay and E. T. Neil, arXiv:2008.01069 and
+2305.19417), and which are divided by the squares of the errors, because otherwise fits of noise
+alone would count (S. R. Beane et al., arXiv:2003.12130).
+
+How far E(t) falls from the first t on bounds the exponential there. With half of that and the same
+error as a prior, it is bounded where the data do not bound it, and what the prior adds to the error
+of a fit is part of the systematic error. A constant may be wrong by all of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from gauge_mc.analysis.fitting import LinearFit, ModelAverage, Points
+from gauge_mc.analysis.timeseries.estimates import Estimate
+from gauge_mc.analysis.timeseries.replicas import Replicas
+from gauge_mc.arrays import Array, Integers
+
+PRECISION = 0.1
+"""Relative error of a correlator above which its logarithm is not used. The bias of the logarithm
+is half the square of the relative error: 5 % of the error at this bound, and more above it."""
+
+GAP = 0.5
+"""Largest gap to the next state in lattice units, if nothing else is known."""
+
+GAPS = np.geomspace(0.4, 1.0, 5)
+"""Gaps of the fits of two states, which are averaged too, in units of the largest one. Larger gaps
+describe further states at small t, and the next one would be missed."""
+
+FALL = 1.5
+"""Largest size of the exponential at the first t, in units of the fall of E(t) from there to the
+average of the constants, which are above the level themselves."""
+
+SHARE = 0.5
+"""Size of the exponential at the first t by the prior, and its error, in units of the largest."""
+
+
+@dataclass(frozen=True)
+class State:
+    """An energy, averaged over fits of one and of two states from all first t on."""
+
+    energy: Estimate
+    """The energy in lattice units, with its statistical error."""
+    systematic: float
+    """Standard deviation of the energy among the fits, within which the prior lets each vary."""
+    series: Array
+    """Linearised time series of the energy, of shape (configurations,)."""
+    t_min: int
+    """First t of the most probable fit."""
+    t_max: int
+    """Last t of all fits."""
+    states: int
+    """Number of states of the most probable fit."""
+    fit: LinearFit
+    """The most probable fit."""
+
+
+@dataclass(frozen=True)
+class _Model:
+    """A fit of one or two states from a t on."""
+
+    states: int
+    start: int
+    fit: LinearFit
+    series: Array
+    error: float
+    unknown: float
+    """Error by what the prior allows."""
+
+    @property
+    def variance(self) -> float:
+        return self.error**2 + self.unknown**2
+
+
+def known_times(precision: Array, bound: float = PRECISION) -> int:
+    """Return the number of times up to which a correlator is known well enough.
+
+    Parameters
+    ----------
+    precision : ndarray, shape (times,)
+        Relative errors of the correlator; see `EffectiveEnergies`.
+    bound : float
+        The largest error; infinite for all times at which the correlator is positive.
+    """
+    bad = ~(precision < bound)
+    return int(np.argmax(bad)) if bad.any() else bad.size
+
+
+def state_of(
+    series: Array, replicas: Replicas, first: int, step: int = 1, gap: float = GAP
+) -> State:
+    """Return the energy to which effective energies tend.
+
+    Parameters
+    ----------
+    series : ndarray of float64, shape (configurations, times)
+        Linearised time series of the effective energies, all of which are known and fluctuate.
+    replicas : Replicas
+        Division of the configurations into chains.
+    first : int
+        First t.
+    step : int
+        Distance of the values of t.
+    gap : float
+        Largest gap to the next state that is expected, in lattice units.
+    """
+    fits = _Fits(series, replicas, np.arange(series.shape[1]) * step, gap)
+    constants = fits.of_one_state()
+    prior = fits.prior(constants)
+    models = [*fits.under(prior, constants), *fits.of_two_states(prior)]
+    average = _average(models)
+    history = average.weights @ _histories(models)
+    energy, best = replicas.estimate(history), models[int(np.argmax(average.weights))]
+    systematic = math.sqrt(max(average.error**2 - energy.error**2, 0.0))
+    t_min, t_max = first + best.start * step, first + (series.shape[1] - 1) * step
+    return State(energy, systematic, history, t_min, t_max, best.states, best.fit)
+
+
+@dataclass(frozen=True)
+class _Prior:
+    """Expectation of the exponential at the first t, before any fit."""
+
+    largest: float
+    """Its largest size, of the sign that it has in the data."""
+    size: float
+    """The modulus of that, or the error of the first energy if this is larger."""
+
+    @property
+    def value(self) -> float:
+        """Its expected size."""
+        return SHARE * self.largest
+
+    @property
+    def error(self) -> float:
+        """The error of that."""
+        return SHARE * self.size
+
+
+@dataclass(frozen=True)
+class _Fits:
+    """Fits to effective energies from every first t on."""
+
+    series: Array
+    """Time series of the energies, of shape (configurations, times)."""
+    replicas: Replicas
+    times: Integers
+    """Values of t after the first one, which is 0."""
+    gap: float
+    """Largest gap to the next state."""
+
+    @cached_property
+    def points(self) -> list[Points]:
+        """The energies from each t on."""
+        tau_int = float(np.mean([self.replicas.estimate(x).tau_int for x in self.series.T]))
+        return [Points.shrunk(self.series[:, start:], tau_int) for start in range(self.times.size)]
+
+    def of_one_state(self) -> list[_Model]:
+        """Return the fits of constants, as if there were no other state."""
+        return [
+            self._model(1, start, points.fit(np.ones((points.mean.size, 1))))
+            for start, points in enumerate(self.points)
+        ]
+
+    def prior(self, constants: list[_Model]) -> _Prior:
+        """Return the prior that follows from the fall of the energies to the constants."""
+        begin = self.points[0]
+        largest = FALL * float(begin.mean[0] - _average(constants).value)
+        return _Prior(largest, max(abs(largest), float(begin.error[0])))
+
+    def under(self, prior: _Prior, constants: list[_Model]) -> list[_Model]:
+        """Return constants with the error that they have if the exponential is of full size."""
+        fall = np.exp(-self.gap * self.times)
+        return [
+            replace(model, unknown=prior.size * abs(float(model.fit.projection[0] @ rest)))
+            for model, rest in ((model, fall[model.start :]) for model in constants)
+        ]
+
+    def of_two_states(self, prior: _Prior) -> Iterator[_Model]:
+        """Yield the fits of a constant and an exponential, of which the prior is a point more."""
+        for start, points in enumerate(self.points[: max(1, self.times.size - 2)]):
+            constant = np.append(np.ones(points.mean.size), 0.0)
+            falls = np.exp(-np.outer(self.gap * GAPS, self.times[start:]))
+            designs = [np.stack([constant, np.append(fall, 1.0)], axis=1) for fall in falls]
+            for fit in points.with_prior(prior.value, prior.error).fits(np.stack(designs)):
+                yield self._model(2, start, fit, prior)
+
+    def _model(
+        self, states: int, start: int, fit: LinearFit, prior: _Prior | None = None
+    ) -> _Model:
+        history = self.series[:, start:] @ fit.projection[0, : self.times.size - start]
+        unknown = 0.0
+        if prior:
+            history = history + prior.value * fit.projection[0, -1]
+            unknown = prior.error * abs(float(fit.projection[0, -1]))
+        error = self.replicas.estimate(history).error
+        return _Model(states, start, fit, history, error, unknown)
+
+
+def _histories(models: list[_Model]) -> Array:
+    return np.stack([model.series for model in models])
+
+
+def _average(models: list[_Model]) -> ModelAverage:
+    """Return the average over fits; the gaps of fits of two states share the weight of one."""
+    shares = np.array([1.0 if model.states == 1 else 1 / GAPS.size for model in models])
+    errors = np.sqrt([model.variance for model in models])
+    return ModelAverage.of(
+        [model.fit for model in models], _histories(models).mean(axis=1), errors, shares
+    )

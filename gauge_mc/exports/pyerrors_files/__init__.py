@@ -1,1 +1,0 @@
-"""Observables of pyerrors, and files that contain them."""

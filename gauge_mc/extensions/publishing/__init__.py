@@ -1,0 +1,19 @@
+"""Publishing: ensembles for data repositories, ILDG's QCDml, and published results as tests."""
+
+from gauge_mc.cli import FILES, GENERATE, Command
+
+HERE = __name__
+
+PAPER = Command(
+    GENERATE,
+    "Reproduce published tables and figures, and compare with them.",
+    function=f"{HERE}.paper_command:paper",
+    name="paper",
+)
+PUBLISH = Command(
+    FILES,
+    "Write a run into a folder for a data repository.",
+    "RUN FOLDER --author 'Family, Given'",
+    f"{HERE}.publish_command:publish",
+    "publish",
+)

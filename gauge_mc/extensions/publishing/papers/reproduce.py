@@ -1,0 +1,415 @@
+"""Carrying out a card: ensembles within a time, fits, and the comparison."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.extensions.publishing.papers.cards import Entry, PaperCard, PaperEnsemble
+from gauge_mc.extensions.publishing.papers.comparison import (
+    LARGE_PULL,
+    ComparedEntry,
+    Comparison,
+    UsedEnsemble,
+    number_with_error,
+    plain_number,
+    result_file,
+    value_at,
+)
+from gauge_mc.files.input import make_folder, read_text, remove_empty
+from gauge_mc.files.structured import parse_json
+from gauge_mc.fits import FITS, fit_all
+from gauge_mc.fits.shared.files import MAX_RESULT
+from gauge_mc.plots.figures.files import figure_file
+from gauge_mc.plots.figures.looks import GREY, SHADE, WIDTH, look, typeset
+from gauge_mc.run.directory import Run
+from gauge_mc.run.generate import generate
+from gauge_mc.run.parameters import Parameters
+from gauge_mc.run.state import TIME_LIMIT
+from gauge_mc.run.view import open_run
+from gauge_mc.scans.carry_out import scan
+from gauge_mc.scans.request import ScanRequest
+
+LONGEST = 34
+"""Number of characters after which the name of an entry is cut at an axis."""
+
+
+def draw_comparison(found: Comparison, path: Path) -> None:
+    """Draw the entries that have a value, one below the other, and their pulls beside them.
+
+    If all have an abscissa, values are drawn against it, and the pulls below; otherwise every entry
+    has a line with our value relative to the published one.
+
+    Raises
+    ------
+    UsageError, GaugeError
+        See `figure_file`. GaugeError is also raised if no entry has a value.
+    """
+    drawn = [one for one in found.entries if one.pull is not None]
+    if not drawn:
+        raise GaugeError(f"The comparison {found.card} has no value to draw yet.")
+    title = typeset(f"{found.paper}, {found.where}")
+    if all(one.at is not None for one in drawn) and len({one.at for one in drawn}) > 1:
+        _draw_against(drawn, path, title)
+    else:
+        _draw_lines(drawn, path, title)
+
+
+def _draw_against(drawn: list[ComparedEntry], path: Path, title: str) -> None:
+    x = np.array([one.at for one in drawn], float)
+    with figure_file(path, (WIDTH, 5.0)) as figure:
+        above, below = figure.subplots(2, sharex=True, height_ratios=(3, 1.4))
+        published = _column(drawn, "published"), _column(drawn, "published_error")
+        above.errorbar(x, *published, **look(0), linestyle="none", label="published")
+        ours = _column(drawn, "ours"), _errors(drawn)
+        above.errorbar(x, *ours, **look(1), linestyle="none", label="gauge-mc")
+        above.set_title(title, fontsize="medium")
+        above.legend(loc="best")
+        pulls = [one.pull for one in drawn]
+        below.axhspan(-1, 1, color=SHADE)
+        below.axhline(0, color=GREY, linewidth=0.8)
+        below.plot(x, pulls, **look(1), linestyle="none")
+        most = max(LARGE_PULL, *(abs(one or 0) for one in pulls)) * 1.15
+        below.set_ylim(-most, most)
+        below.set_ylabel("pull")
+
+
+def _draw_lines(drawn: list[ComparedEntry], path: Path, title: str) -> None:
+    y = np.arange(len(drawn))[::-1]
+    published = _column(drawn, "published")
+    scale = np.where(published == 0, 1.0, np.abs(published))
+    with figure_file(path, (WIDTH, 1.6 + 0.32 * len(drawn))) as figure:
+        left, right = figure.subplots(1, 2, sharey=True, width_ratios=(3, 1.4))
+        shift = 0.12
+        left.axvline(0, color=GREY, linewidth=0.8)
+        errors = 100 * _column(drawn, "published_error") / scale, 100 * _errors(drawn) / scale
+        theirs, ours = ({**look(n), "xerr": errors[n], "linestyle": "none"} for n in range(2))
+        left.errorbar(np.zeros(len(drawn)), y + shift, **theirs, label="published")
+        differences = 100 * (_column(drawn, "ours") - published) / scale
+        left.errorbar(differences, y - shift, **ours, label="gauge-mc")
+        left.set_yticks(y, [typeset(_short(one.name)) for one in drawn], fontsize="small")
+        left.tick_params(axis="y", which="minor", left=False, right=False)
+        left.set_xlabel("difference from the published value [%]")
+        left.set_title(title, fontsize="medium")
+        left.legend(loc="best")
+        right.axvspan(-1, 1, color=SHADE)
+        right.axvline(0, color=GREY, linewidth=0.8)
+        pulls = [one.pull or 0.0 for one in drawn]
+        right.plot(pulls, y, **look(1), linestyle="none")
+        most = max(LARGE_PULL, *map(abs, pulls)) * 1.15
+        right.set_xlim(-most, most)
+        right.set_ylim(-0.6, len(drawn) - 0.4)
+        right.set_xlabel("pull")
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+
+
+def _column(drawn: list[ComparedEntry], name: str) -> np.ndarray:
+    return np.array([getattr(one, name) for one in drawn], float)
+
+
+def _errors(drawn: list[ComparedEntry]) -> np.ndarray:
+    return np.array([math.hypot(one.error or 0.0, one.systematic) for one in drawn])
+
+
+OUTPUT = Path("runs/reproduced")
+"""Usual folder of the runs and the comparisons."""
+
+LEAST_SECONDS = 1.0
+"""Shortest time that a run is given."""
+
+IGNORED = {"chain_version", "configs", "format", "seed"}
+"""Parameters that may differ between the card and the run whose results are kept."""
+
+
+@dataclass
+class _Work:
+    """One call of `reproduce`."""
+
+    card: PaperCard
+    folder: Path
+    execution: Mapping[str, Any]
+    progress: bool
+    deadline: float | None
+    used: dict[str, UsedEnsemble] = field(default_factory=dict)
+    results: dict[tuple[Any, ...], Any] = field(default_factory=dict)
+    stopped: str | None = None
+
+    def carry_out(self) -> None:
+        """Carry out the ensembles, each within its share of the time that is left."""
+        left = [*self.card.ensembles.values()]
+        while left and not self.stopped:
+            limit = _seconds_of(_cost(left[0]), sum(map(_cost, left)), self.deadline)
+            one = left.pop(0)
+            begin = self._scan if one.scan else self._run
+            self.used[one.name], reason = begin(one, limit)
+            if reason not in (None, TIME_LIMIT):
+                self.stopped = reason
+
+    def _options(self, one: PaperEnsemble, limit: float | None) -> dict[str, Any]:
+        """Return how and where an ensemble is carried out."""
+        time_limit = {} if limit is None else {"time_limit": f"0:0:{max(1, round(limit))}"}
+        return {**self.execution, "output": self.path(one), **time_limit}
+
+    def _run(self, one: PaperEnsemble, limit: float | None) -> tuple[UsedEnsemble, str | None]:
+        options = self._options(one, limit)
+        run = generate(one.values_within(self.folder), progress=self.progress, **options)
+        values, updates = run.parameters.values(), run.parameters.updates
+        used = UsedEnsemble(one.name, str(run.path), values, False, run.sweep, updates)
+        return used, run.stopped
+
+    def _scan(self, one: PaperEnsemble, limit: float | None) -> tuple[UsedEnsemble, str | None]:
+        """Carry out a scan, smaller lattices first, each within its share of the time."""
+        path = self.path(one)
+        members = ScanRequest.of({**one.values, "output": path}).scan().members()
+        costs: Counter[str] = Counter()
+        for each in sorted(members, key=lambda member: member.parameters.lattice.sites):
+            costs[str(each.parameters.lattice)] += _links(each.parameters)
+        end = None if limit is None else time.monotonic() + limit
+        stopped = None
+        for lattice in [*costs]:
+            total = costs.total()
+            options = self._options(one, _seconds_of(costs.pop(lattice), total, end))
+            values = {**one.values_within(self.folder), "lattice": lattice}
+            result = scan(values, progress=self.progress, **options)
+            stopped = result.stopped or stopped
+            if result.stopped not in (None, TIME_LIMIT):
+                break
+        updates = sum(each.parameters.updates for each in members)
+        sweeps = [open_run(each.run.path).sweep for each in members if each.run.exists()]
+        parameters = one.parameters.values()
+        used = UsedEnsemble(one.name, path, parameters, False, sum(sweeps), updates)
+        return used, stopped
+
+    def path(self, one: PaperEnsemble) -> str:
+        """Return the run directory of an ensemble, which all cards share."""
+        return str(ensemble_path(self.folder, one))
+
+    def compared(self, entry: Entry) -> ComparedEntry:
+        """Return an entry beside our value; its note says why there is none."""
+        try:
+            ours, error, systematic = self.number(entry)
+            if entry.against:
+                options = entry.against_options or entry.options
+                other = replace(entry, ensemble=entry.against, options=options)
+                value, *errors = self.number(other)
+                entry = replace(entry, published=value, error=math.hypot(*errors))
+        except GaugeError as problem:
+            return _beside(entry, problem=problem)
+        return _beside(entry, ours, error, systematic)
+
+    def number(self, entry: Entry) -> tuple[float, float, float]:
+        """Return our value with its errors."""
+        one = self.card.ensembles[entry.ensemble]
+        if entry.ensemble not in self.used:
+            raise GaugeError(f"The ensemble {entry.ensemble} was not begun.")
+        if entry.average:
+            found = open_run(self.path(one)).averages
+            if entry.average not in found:
+                raise GaugeError(f"The run has no average '{entry.average}' yet.")
+            average = found[entry.average]
+            if not math.isfinite(average.error):
+                raise GaugeError(f"The error of '{entry.average}' is not known yet.")
+            return average.value, average.error, 0.0
+        return _of_result(self._fitted(one, entry), entry)
+
+    def _fitted(self, one: PaperEnsemble, entry: Entry) -> Any:
+        """Return the result of a fit, which is carried out once for all entries that need it."""
+        key = (one.name, entry.fit, repr(sorted(entry.options.items())))
+        if key not in self.results:
+            file = self.folder / f"{self.card.name}_{one.name}_{entry.fit}_{len(self.results)}.json"
+            try:
+                next(fit_all(entry.fit, [ensemble_path(self.folder, one)], entry.options, file))
+                self.results[key] = _result(file)
+            except GaugeError as error:
+                self.results[key] = error
+        if isinstance(self.results[key], GaugeError):
+            raise self.results[key]
+        return self.results[key]
+
+
+ENSEMBLE_FOLDER = "ensembles"
+"""Folder of the run directories in the folder of comparisons."""
+
+
+def ensemble_path(output: Path, one: PaperEnsemble) -> Path:
+    """Return the run directory of an ensemble in the folder of comparisons."""
+    return output / ENSEMBLE_FOLDER / one.folder
+
+
+def reproduce(
+    card: PaperCard,
+    *,
+    output: Path = OUTPUT,
+    budget: float | None = None,
+    progress: bool = True,
+    **execution: Any,
+) -> Comparison:
+    """Carry out the ensembles and fits of a card, and compare with the published numbers.
+
+    Ensembles that are there, with the same parameters, are continued or used as they are. The
+    comparison is written into the folder as JSON and CSV, and drawn if Matplotlib is installed.
+
+    Parameters
+    ----------
+    card : PaperCard
+        The card.
+    output : Path
+        Folder of the runs and the comparisons.
+    budget : float, optional
+        Time in seconds for all ensembles that are not complete. Those whose time is over are fitted
+        as far as they are.
+    progress : bool
+        Whether to show progress and summaries of the runs.
+    **execution : object
+        Fields of `Execution` by name, such as ``backend`` and ``threads``.
+
+    Returns
+    -------
+    Comparison
+        The comparison.
+
+    Raises
+    ------
+    UsageError, GaugeError
+        If a run or a scan cannot be carried out, or a file cannot be written. A fit that fails
+        leaves its entries without a value.
+    """
+    made = make_folder(output / ENSEMBLE_FOLDER)
+    given = {name: value for name, value in execution.items() if value is not None}
+    deadline = None if budget is None else time.monotonic() + budget
+    work = _Work(card, output, given, progress, deadline)
+    try:
+        work.carry_out()
+    except BaseException:
+        remove_empty(made)
+        raise
+    entries = [work.compared(one) for one in card.entries]
+    words = (card.name, card.paper, card.title, card.where, card.about)
+    found = Comparison(*words, entries, [*work.used.values()], budget, work.stopped)
+    found.write(output)
+    if find_spec("matplotlib") and any(one.pull is not None for one in found.entries):
+        draw_comparison(found, output / f"{found.card}.pdf")
+    return found
+
+
+def compare_kept(card: PaperCard) -> Comparison:
+    """Compare the results of long runs that are kept beside a card, without generating anything.
+
+    A kept result counts only if it is of the ensemble that the card describes: its ``run.toml`` is
+    compared, or, for a scan, what the result says of its ensemble.
+
+    Raises
+    ------
+    UsageError
+        If no ensemble of the card has kept results, or they are of another ensemble.
+    """
+    folders = {name: one.results for name, one in card.ensembles.items() if one.results}
+    folders = {name: folder for name, folder in folders.items() if folder.is_dir()}
+    used = {name: _kept(card.ensembles[name], folder) for name, folder in folders.items()}
+    if not used:
+        raise UsageError(
+            f"The card {card.name} has no kept results here; leave out --kept to carry it out."
+        )
+    entries = []
+    for entry in card.entries:
+        one = card.ensembles[entry.ensemble]
+        try:
+            if entry.ensemble not in used or not entry.fit:
+                raise GaugeError("There is no kept result.")
+            file = result_file(folders[one.name], Path(FITS[entry.fit].file).stem, [*FITS])
+            result = _result(file)
+            _check_ensemble(result, one)
+            entries.append(_beside(entry, *_of_result(result, entry)))
+        except UsageError:
+            raise
+        except GaugeError as problem:
+            entries.append(_beside(entry, problem=problem))
+    words = (card.name, card.paper, card.title, card.where, card.about)
+    return Comparison(*words, entries, [*used.values()])
+
+
+def _result(file: Path) -> Any:
+    """Read the result of a fit."""
+    try:
+        return parse_json(read_text(file, MAX_RESULT))
+    except ValueError as error:
+        raise GaugeError(f"{file} is damaged or not the result of a fit.") from error
+
+
+def _of_result(result: Any, entry: Entry) -> tuple[float, float, float]:
+    """Return the value of an entry with its errors from the result of a fit."""
+    value, error = number_with_error(result, entry.value)
+    further = value_at(result, entry.systematic) if entry.systematic else 0.0
+    return value, error, abs(plain_number(further or 0.0, entry.systematic))
+
+
+def _beside(
+    entry: Entry,
+    ours: float | None = None,
+    error: float | None = None,
+    systematic: float = 0.0,
+    problem: GaugeError | str = "",
+) -> ComparedEntry:
+    """Return an entry beside our value, or with the problem because of which there is none."""
+    names = (entry.name, entry.ensemble, entry.published, entry.error)
+    note = f"{problem} {entry.note}".strip()
+    return ComparedEntry(*names, ours, error, systematic, entry.at, note, entry.read, entry.against)
+
+
+def _kept(one: PaperEnsemble, folder: Path) -> UsedEnsemble:
+    """Return the use of kept results, after a check that they are of this ensemble."""
+    run = Run(folder)
+    parameters = run.read()[0] if run.exists() else one.parameters
+    mine, theirs = one.parameters.fixed(), parameters.fixed()
+    fixed = {*mine, *theirs} - IGNORED
+    if different := sorted(key for key in fixed if mine.get(key) != theirs.get(key)):
+        raise UsageError(
+            f"The results in {folder} are of another ensemble than the card's {one.name}: "
+            f"{', '.join(different)} differ."
+        )
+    return UsedEnsemble(one.name, f"results/{folder.name}", parameters.values(), True)
+
+
+def _check_ensemble(result: Any, one: PaperEnsemble) -> None:
+    """Refuse a result that says that it is of another ensemble."""
+    stated = result.get("ensemble") if isinstance(result, dict) else None
+    stated = stated if isinstance(stated, dict) else {}
+    for key, value in one.parameters.values().items():
+        if not (one.scan and key in VARYING) and str(stated.get(key, value)) != str(value):
+            raise UsageError(
+                f"The results in {one.results} are of {key} = {stated[key]}, and the card's "
+                f"{one.name} has {value}."
+            )
+
+
+VARYING = ("beta", "lattice")
+"""Parameters that differ between the runs of a scan."""
+
+
+def _cost(one: PaperEnsemble) -> float:
+    """Return a rough measure of the time that the rest of an ensemble takes: links and colours."""
+    if one.scan:
+        members = ScanRequest.of(one.values).scan().members()
+        return 1.0 + sum(_links(each.parameters) for each in members)
+    return 1.0 + _links(one.parameters)
+
+
+def _links(parameters: Parameters) -> int:
+    return parameters.updates * parameters.links_per_update
+
+
+def _seconds_of(cost: float, total: float, end: float | None) -> float | None:
+    """Return the share of a cost in the time that is left until an end; None without an end."""
+    return None if end is None else max(LEAST_SECONDS, cost / total * (end - time.monotonic()))

@@ -1,0 +1,265 @@
+"""Writing a run into a folder that a data repository takes."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import tarfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
+
+from gauge_mc.arguments import checks_types
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.extensions.publishing import qcdml, record
+from gauge_mc.extensions.publishing.record import (
+    LICENSE,
+    UNKNOWN,
+    PublishedConfiguration,
+    Publisher,
+)
+from gauge_mc.files.atomic import complete_folder, replacing, write_file
+from gauge_mc.files.input import make_folder, open_regular, read_text
+from gauge_mc.files.structured import parse_json
+from gauge_mc.fits import FITS
+from gauge_mc.fits.shared.files import MAX_RESULT, RESULT
+from gauge_mc.results import documented, result_field
+from gauge_mc.run.checkpoint import ChainState, read_state
+from gauge_mc.run.directory import Run, SessionRecord
+from gauge_mc.run.parameters import Parameters
+
+ENSEMBLE, DOCUMENTS = Path("ensemble.xml"), Path("configurations-qcdml.tar.xz")
+"""QCDml of the ensemble, and of all configurations."""
+
+WHOLE = 2
+"""Usual number of whole configurations in the folder."""
+
+
+@documented
+@dataclass(frozen=True)
+class PublicationReport:
+    """Report on a published run."""
+
+    run: str = result_field("Run directory.")
+    folder: str = result_field("Folder that was written.")
+    configurations: int = result_field("Number of configurations in the list.")
+    whole: Sequence[int] = result_field("Updates of the configurations that are in the folder.")
+    bytes: int = result_field("Size of the folder without configurations, in bytes.")
+    notes: Sequence[str] = result_field("What could not be described, in sentences.")
+
+
+@checks_types
+def publish(
+    run: str | os.PathLike[str],
+    folder: str | os.PathLike[str],
+    *,
+    authors: Sequence[str],
+    institution: str = UNKNOWN,
+    title: str = "",
+    project: str = "gauge-mc",
+    license: str = LICENSE,
+    whole: int = WHOLE,
+    progress: Callable[[int, int], object] = lambda done, total: None,
+) -> PublicationReport:
+    """Write a run into a folder for a data repository, from which it can be made again and checked.
+
+    The folder has the parameters as a run card, the tables, the SHA-256 of every configuration and
+    of the kernels' sources, versions of compilers and packages, a few configurations, the results
+    of fits, an RO-Crate description, QCDml documents, CITATION.cff and a README. Every
+    configuration is checked first.
+
+    Parameters
+    ----------
+    run : path
+        Run directory. Nothing in it is changed.
+    folder : path
+        Folder to write; it must not exist, or be empty.
+    authors : sequence of str
+        Authors, each as ``Family, Given``.
+    institution : str
+        Institution of the first author.
+    title : str
+        Title of the data; by default it says what the ensemble is.
+    project : str
+        Name of the project or the collaboration.
+    license : str
+        Identifier of the licence in the list of SPDX.
+    whole : int
+        Number of configurations that are copied into the folder: the first, the last, and some in
+        equal distances.
+    progress : callable
+        Function that is called after every configuration with its number and the total.
+
+    Returns
+    -------
+    PublicationReport
+        The folder with its content.
+
+    Raises
+    ------
+    UsageError
+        If there is no run, it has not begun or exchanges couplings with others, the folder is not
+        empty, or a value is invalid.
+    GaugeError
+        If a file of the run is damaged, a process is at work on the run, or the folder cannot be
+        written.
+    """
+    source, target = Run(Path(run)), Path(folder)
+    parameters, sessions = source.read()
+    if not source.checkpoint.exists():
+        raise UsageError(f"The run {run} has no checkpoint yet; generate some updates.")
+    _refuse_changing(source)
+    state = read_state(source.checkpoint)
+    if parameters.tempering:
+        raise UsageError(
+            f"The run {run} exchanges couplings with other runs, so that it cannot be made again "
+            "from a folder of its own; copy its tables with gauge-mc export "
+            f"{quote(str(run))} tables.h5."
+        )
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise UsageError(f"{target} is not an empty folder; choose another one.")
+    if target.exists() and target.samefile(Path()):
+        raise UsageError(f"{target} is the current folder; name a folder in it.")
+    if whole < 0:
+        raise UsageError(f"whole is {whole}; choose a number of configurations, at least 0.")
+    written = source.own_configs(parameters).items()
+    files = {update: path for update, path in written if update <= state.sweep}
+    named = title or record.title_of(parameters)
+    people = tuple(map(record.Author.parse, authors))
+    publisher = Publisher(people, institution, named, project, license)
+    rows = []
+    for number, (update, path) in enumerate(files.items(), 1):
+        rows.append(PublishedConfiguration.of(source, update, path))
+        progress(number, len(files))
+    kept = _spread(list(files), whole)
+    plan = _Contents(source, parameters, sessions, state, publisher, rows, kept)
+    with complete_folder(target) as temporary:
+        plan.write(temporary)
+        _refuse_changing(source)
+        if read_state(source.checkpoint).entries() != state.entries():
+            raise GaugeError(f"The run {run} has gone on meanwhile; publish it once more.")
+    return plan.report(target)
+
+
+def _refuse_changing(run: Run) -> None:
+    """Refuse a run at which a process is at work, so that its files change.
+
+    Raises
+    ------
+    GaugeError
+        If there is one.
+    """
+    holder, at_work = run.holder()
+    if at_work:
+        raise GaugeError(
+            f"The run {run.path} is in use by {holder}, so that its files change; publish it when "
+            "that has ended."
+        )
+
+
+def _spread(numbers: Sequence[int], count: int) -> tuple[int, ...]:
+    """Return some of the numbers: the first, the last, and others in equal distances."""
+    if count < 2 or count >= len(numbers):
+        return tuple(numbers[:count])
+    places = [round(k * (len(numbers) - 1) / (count - 1)) for k in range(count)]
+    return tuple(numbers[place] for place in places)
+
+
+@dataclass(frozen=True)
+class _Contents:
+    """The content of a published folder."""
+
+    run: Run
+    parameters: Parameters
+    sessions: Sequence[SessionRecord]
+    state: ChainState
+    publisher: Publisher
+    rows: Sequence[PublishedConfiguration]
+    whole: tuple[int, ...]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences about what could not be described."""
+        return tuple(filter(None, (qcdml.reason_for_none(self.parameters),)))
+
+    def write(self, folder: Path) -> None:
+        """Write everything into a folder that exists; its description last."""
+        kept = (self.run.toml, self.run.thinned, *self.run.tables(), *results_of(self.run))
+        for path in kept:
+            if path.exists():
+                _copy(path, folder / path.name)
+        for name, text in self._texts():
+            write_file(folder / name, text)
+        if not qcdml.reason_for_none(self.parameters):
+            write_file(folder / ENSEMBLE, qcdml.ensemble(self.parameters, self.publisher))
+            if self.rows:
+                write_file(folder / DOCUMENTS, _archive(self._documents()))
+        make_folder(folder / "configs")
+        for row in self.rows:
+            if row.update in self.whole:
+                _copy(self.run.path / row.file, folder / row.file)
+        description = record.describe(self.parameters, len(self.rows))
+        text = record.crate_text(folder, self.publisher, description, self.sessions)
+        write_file(folder / record.CRATE, text)
+
+    def report(self, folder: Path) -> PublicationReport:
+        """Return the report on the folder."""
+        paths = [one for one in folder.rglob("*") if one.is_file()]
+        described = sum(one.stat().st_size for one in paths if one.parent.name != "configs")
+        numbers = len(self.rows), self.whole, described
+        return PublicationReport(str(self.run.path), str(folder), *numbers, self.notes)
+
+    def _texts(self) -> Iterable[tuple[Path, str]]:
+        p = self.parameters
+        yield record.CARD, p.to_toml()
+        yield record.CONFIGURATIONS, record.configurations_text(self.rows)
+        yield record.KERNELS, record.kernels_text()
+        yield record.CHAIN, record.chain_text(self.state)
+        yield record.MACHINE, record.machine_text()
+        yield record.CITATION, record.citation_text(self.publisher)
+        counts = (len(self.rows), len(self.whole))
+        yield record.README, record.readme_text(p, self.publisher, *counts, self.notes)
+
+    def _documents(self) -> Iterable[tuple[str, bytes]]:
+        for row in self.rows:
+            begun = [one for one in self.sessions if one.sweep < row.update]
+            checksum = qcdml.posix_checksum(self.run.path / row.file)
+            text = qcdml.configuration(self.parameters, self.publisher, row, checksum, begun[-1])
+            yield f"{row.update:07d}.xml", text
+
+
+def results_of(run: Run) -> list[Path]:
+    """Return the files with results of fits in a run, in the order of their names.
+
+    Raises
+    ------
+    GaugeError
+        If one of them is damaged.
+    """
+    stems = tuple(Path(one.file).stem for one in FITS.values())
+    paths = (path for path in run.path.glob("*.json") if path.stem.startswith(stems))
+    results = [path for path in sorted(paths) if RESULT.recognises(path) and not path.is_symlink()]
+    for path in results:
+        try:
+            parse_json(read_text(path, MAX_RESULT))
+        except ValueError as error:
+            raise GaugeError(f"{path} is damaged: repeat the fit, or remove the file.") from error
+    return results
+
+
+def _archive(documents: Iterable[tuple[str, bytes]]) -> bytes:
+    """Return an archive of documents, in which those that are alike take little space."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:xz") as archive:
+        for name, content in documents:
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return out.getvalue()
+
+
+def _copy(source: Path, path: Path) -> None:
+    with open_regular(source) as file, replacing(path) as out:
+        shutil.copyfileobj(file, out)

@@ -1,0 +1,1 @@
+"""Quarks: operators, solvers, hadrons, condensate, overlap, and quarks in hybrid Monte Carlo."""

@@ -1,0 +1,1 @@
+"""Crossovers of runs with quarks: peaks of susceptibilities."""

@@ -1,0 +1,1 @@
+"""Dynamical quarks in hybrid Monte Carlo."""

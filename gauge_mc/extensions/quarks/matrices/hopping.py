@@ -1,0 +1,602 @@
+"""The hopping term with the diagonal part of an operator, prepared for spinors in one storage.
+
+The part of a Dirac operator that is diagonal in the sites, in the forms that kernels know.
+
+It is A = H + i m gamma_5, where H is 1 plus the sum of hermitian terms; see
+`gauge_mc.extensions.quarks.diagonal`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, ClassVar, Protocol
+
+from gauge_mc.devices.base import Launch, Registers, repeated, streamed
+from gauge_mc.devices.host import geometry_structure
+from gauge_mc.devices.kernels import Choice, Kernel
+from gauge_mc.domain.slab import BOTH_PARITIES
+from gauge_mc.extensions.quarks.diagonal import DiagonalTerm
+from gauge_mc.extensions.quarks.vectors.spinors import (
+    SPINS,
+    STORAGES,
+    SpinorField,
+    Storage,
+    StoredSlab,
+    elsewhere,
+    empty_slabs,
+    in_turn,
+    zeroth,
+)
+from gauge_mc.extensions.quarks.vectors.transport import (
+    Boundary,
+    Reals,
+    Transport,
+    VectorsPerThread,
+    in_precision,
+)
+from gauge_mc.fields.field import Field
+
+Apply = Callable[[], None]
+"""A prepared application of an operator to a field."""
+
+Recur = Callable[[float, float, float, float], None]
+"""A prepared step of a recurrence, called with a, scale, shift and c; see
+`LinearOperator.recurrence`."""
+
+EVEN, ODD = 0, 1
+
+
+class LinearOperator(ABC):
+    """A linear operator on vectors on the sites of one or both parities."""
+
+    parities: tuple[int, ...]
+    """The parities of the sites on which it acts."""
+
+    @abstractmethod
+    def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
+        """Return a call that computes the product with the operator, or with its adjoint.
+
+        Parameters
+        ----------
+        target, source : SpinorField
+            Different fields on the sites on which the operator acts.
+        dagger : bool
+            Whether to apply the adjoint.
+        """
+
+    def recurrence(
+        self, target: SpinorField, b: SpinorField, older: SpinorField, constant: SpinorField
+    ) -> Recur | None:
+        """Return a call that computes a step of a recurrence, or None.
+
+        The call sets the target to a older + scale (A + shift) b + c constant, given a, scale,
+        shift and c, in fewer passes over memory than one after the other. It is None if the
+        operator has no such call.
+
+        Parameters
+        ----------
+        target, b, older, constant : SpinorField
+            Fields on the sites on which the operator acts; the target may be `older`, but not `b`.
+        """
+        return None
+
+
+class InexactOperator(LinearOperator):
+    """A linear operator whose products are cheaper if they may have larger errors."""
+
+    @abstractmethod
+    def allow(self, error: float) -> None:
+        """Allow errors of all further products, which have been prepared or not.
+
+        Parameters
+        ----------
+        error : float
+            Largest norm of an error, divided by that of the vector; 0 for the smallest ones.
+        """
+
+
+class ReducedOperator(LinearOperator):
+    """The rest of M = A - kappa D on the even sites when the odd sites are eliminated."""
+
+    divided: bool
+    """Whether it is 1 - kappa^2 A_ee^-1 D_eo A_oo^-1 D_oe, rather than this times A_ee."""
+    vectors_moved: int
+    """Number of vectors on one parity that the kernels of a product read or write."""
+
+    @abstractmethod
+    def on(self, some: range) -> LinearOperator:
+        """Return the operator for vectors on some replicas alone."""
+
+    @abstractmethod
+    def left_part(self, target: SpinorField, source: SpinorField) -> Apply:
+        """Return a call that computes the even part of a vector of which forces follow.
+
+        It is a vector X' on all sites with X^dagger (dMh) Y = X'^dagger (dM) Y for vectors X and Y
+        on the even sites, whose odd parts follow from the even ones
+        (`gauge_mc.extensions.quarks.forces.normal.OddSites`): X itself, or A^-dagger X if Mh is
+        divided by A.
+
+        Parameters
+        ----------
+        target : SpinorField
+            X' on all sites, of which the even ones are set.
+        source : SpinorField
+            X on the even sites.
+        """
+
+
+HOP = Kernel("hop")
+
+DIVIDED, ADDED, WHOLE, SOLVED = map(HOP.constant, ("DIVIDED", "ADDED", "WHOLE", "SOLVED"))
+"""Forms of the result of a hop: A^-1 D psi, u + factor A^-1 D psi, A u + factor D psi, and
+A^-1 (u + factor D psi)."""
+
+REFLECTED = SOLVED + 1
+"""The form gamma_5 (A u + factor D psi), for which there is a kernel of its own."""
+
+RECURRING = REFLECTED + 1
+"""The form a older + scale (gamma_5 (A u + factor D psi) + shift u) + c constant; see
+`Recurrence`."""
+
+DIRECT = Choice.of("reflection", "", "dirac/direct.h", "Direct")
+"""The kernel of all other forms."""
+GAMMA5 = Choice.of("reflection", "gamma5", "dirac/reflected.h", "Reflected")
+"""The kernel that multiplies by gamma_5."""
+RECURRENCE = Choice.of("reflection", "recurrence", "dirac/recurring.h", "Recurring")
+"""The kernel that adds other vectors besides."""
+
+KERNELS = {REFLECTED: GAMMA5, RECURRING: RECURRENCE}
+"""Forms that have kernels of their own, in which A u + factor D psi is computed first."""
+
+ONE = {
+    "double": VectorsPerThread(1, (128, 3)),
+    "single": VectorsPerThread(1, (128, 4)),
+    "half": VectorsPerThread(1, (128, 4)),
+}
+"""A thread treats one vector after the other, as always on a CPU, by the type of storage."""
+
+SEVERAL = {
+    "double": VectorsPerThread(1, (256, 1), 2),
+    "single": VectorsPerThread(1, (512, 1), 2),
+    "half": VectorsPerThread(1, (256, 2), 2),
+}
+"""Threads of a GPU share the vectors of a site, and so its links, if there are several."""
+
+
+def parities_at_once(source: SpinorField) -> tuple[int, ...]:
+    """Return the parities of the launches of a hop from all sites to all sites.
+
+    On one slab it is one launch, where odd sites find links and vectors in the cache that even ones
+    have read. Between slabs the halos of one parity travel while the other one is computed.
+    """
+    return (BOTH_PARITIES,) if len(source.layouts) == 1 else (EVEN, ODD)
+
+
+class HoppingOperator(ABC):
+    """An operator M = A - kappa D, as solvers use it."""
+
+    field: Field
+    """The links of the hopping term D."""
+    kappa: float
+    """Hopping parameter."""
+    boundary: Boundary
+    """The phases across the boundary."""
+    diagonal: Choice
+    """Compile-time selection of A, which is diagonal in the sites."""
+    fifth: int | None = None
+    """Extent of the fifth direction of its spinors, if they have one."""
+
+    @abstractmethod
+    def terms(self, prepared: PreparedOperator, slab: int) -> ctypes.Structure:
+        """Return the structure ``Terms`` of A for a slab of this process."""
+
+    @abstractmethod
+    def prepared(self, precision: str = "double", reals: int | None = None) -> PreparedOperator:
+        """Return the operator for spinors of some precision, with links in some form."""
+
+    @abstractmethod
+    def reduced(
+        self, with_adjoint: bool, precision: str = "double", reals: int | None = None
+    ) -> ReducedOperator:
+        """Return the operator on the even sites.
+
+        Parameters
+        ----------
+        with_adjoint : bool
+            Whether its adjoint must be known.
+        precision, reals
+            See `prepared`.
+        """
+
+
+class Completion(Protocol):
+    """Last step of a hop, which takes its result."""
+
+    @property
+    def reflection(self) -> Choice:
+        """The compile-time selection."""
+
+    def addends(self, made: type[ctypes.Structure], slab: int) -> ctypes.Structure:
+        """Return the structure ``REFLECTION::Addends`` for a slab, given its class."""
+
+    def shares(self, usual: tuple[int, int], sites: int) -> tuple[int, int]:
+        """Return how many threads of a block, and how many blocks, share the vectors of a site.
+
+        Parameters
+        ----------
+        usual : tuple of int
+            Those of other hops.
+        sites : int
+            Number of sites of a launch.
+        """
+
+
+@dataclass(frozen=True)
+class Recurrence:
+    """The vectors that the form `RECURRING` adds, on the sites of the result."""
+
+    older: SpinorField
+    """Vectors, which may be the target; they are not read if their factor is 0."""
+    constant: SpinorField
+    """Vectors, which are not read if their factor is 0."""
+
+    reflection: ClassVar[Choice] = RECURRENCE
+
+    def addends(self, made: type[ctypes.Structure], slab: int) -> ctypes.Structure:
+        """Return the vectors, with factors that are not set yet; see `Completion.addends`."""
+        older, constant = (one.structure(one.slabs[slab]) for one in (self.older, self.constant))
+        return made(older=older, constant=constant, a=0.0, scale=1.0, shift=0.0, c=0.0)
+
+    def shares(self, usual: tuple[int, int], sites: int) -> tuple[int, int]:
+        """Return the usual ones; see `Completion.shares`."""
+        return usual
+
+
+class PreparedHop(Protocol):
+    """A hop that has been prepared for repeated use."""
+
+    def __call__(self, factor: float = 1.0) -> None:
+        """Carry out the hop with this factor."""
+
+    @property
+    def registers(self) -> Registers | None:
+        """Register usage of the kernel of the hopping term on a GPU."""
+
+
+class PreparedOperator(LinearOperator):
+    """An operator for spinors in one type of storage.
+
+    Parameters
+    ----------
+    operator : HoppingOperator
+        The operator in double precision.
+    storage : Storage
+        The storage of spinors, links and terms of A.
+    reals : Reals
+        The form of the links.
+    """
+
+    parities = (EVEN, ODD)
+
+    def __init__(self, operator: HoppingOperator, storage: Storage, reals: Reals) -> None:
+        self.operator, self.storage = operator, storage
+        self.transport = Transport(operator.field, storage, reals, operator.boundary)
+        self.choices = (storage.choice, reals.choice, operator.diagonal)
+
+    @cached_property
+    def terms(self) -> list[ctypes.Structure]:
+        """The structures ``Terms`` of A, one for each slab of this process."""
+        return [self.operator.terms(self, n) for n in range(len(self.operator.field.slabs))]
+
+    def made_terms(self, slab: int, **values: Any) -> ctypes.Structure:
+        """Return the structure ``DIAGONAL::Terms`` with the given members."""
+        choices = *self.choices, ONE[self.storage.name].choice, DIRECT
+        variant = self.operator.field.slabs[slab].variant(*choices)
+        made: ctypes.Structure = HOP.part("DIAGONAL::Terms", variant)(**values)
+        return made
+
+    def vectors(self, count: int) -> VectorsPerThread:
+        """Return how threads treat `count` vectors."""
+        several = SEVERAL[self.storage.name]
+        cpu = self.operator.field.devices.devices[0].in_host_memory
+        alone = cpu or count == 1 or count % several.vectors
+        return ONE[self.storage.name] if alone else several
+
+    def hop(
+        self,
+        target: SpinorField,
+        source: SpinorField,
+        parity: int,
+        form: int = DIVIDED,
+        other: SpinorField | None = None,
+        factor: float = 1.0,
+        dagger: bool = False,
+    ) -> None:
+        """Apply the hopping term to the vectors on one parity; the halos of these are updated.
+
+        Parameters
+        ----------
+        target, source : SpinorField
+            The result on the sites of `parity`, and the vectors psi on the others.
+        parity : int
+            Parity of the sites of the result, 0 (even) or 1 (odd).
+        form : int
+            `DIVIDED`, `ADDED`, `WHOLE`, `SOLVED` or `REFLECTED`.
+        other : SpinorField, optional
+            The vectors u on the sites of `parity`, which may be `target`.
+        factor : float
+            Number by which the hopping term is multiplied.
+        dagger : bool
+            Whether to use the adjoints of D and A.
+        """
+        self.prepare(target, source, parity, form, other, dagger)(factor)
+
+    def prepare(
+        self,
+        target: SpinorField,
+        source: SpinorField,
+        parity: int,
+        form: int = DIVIDED,
+        other: SpinorField | None = None,
+        dagger: bool = False,
+        some: range | None = None,
+    ) -> PreparedHop:
+        """Return a call that carries out `hop`, given the factor, for repeated use.
+
+        Parameters
+        ----------
+        target, source, parity, form, other, dagger
+            See `hop`.
+        some : range, optional
+            The replicas on which to do it, whose vectors alone the fields have; by default all.
+        """
+        return Hop(self, target, source, parity, form, other or target, dagger, some=some)
+
+    def prepare_term(
+        self,
+        target: SpinorField,
+        source: SpinorField,
+        parity: int,
+        other: SpinorField | None = None,
+        dagger: bool = False,
+        some: range | None = None,
+    ) -> PreparedHop:
+        """Return a call that computes A^-1 D psi, or u + factor A^-1 D psi, in one launch.
+
+        Where A acts along a fifth direction it is left out.
+        """
+        form = ADDED if other else DIVIDED
+        return Hop(self, target, source, parity, form, other or target, dagger, some=some)
+
+    def apply(self, target: SpinorField, source: SpinorField, dagger: bool = False) -> Apply:
+        """Return a call that computes M source, or M^dagger source; see `LinearOperator.apply`."""
+        hops = [self.prepare(target, source, p, WHOLE, source, dagger) for p in self.parities]
+        return in_turn(*(partial(hop, -self.operator.kappa) for hop in hops))
+
+
+class Hop:
+    """The launches of a hop on all slabs of this process, prepared once for repeated use.
+
+    Parameters
+    ----------
+    operator, target, source, parity, form, other, dagger
+        See `PreparedOperator.hop`.
+    more : Completion, optional
+        Last step, which takes the result.
+    some : range, optional
+        The replicas on which to do it, whose vectors alone the fields have; by default all.
+    """
+
+    def __init__(
+        self,
+        operator: PreparedOperator,
+        target: SpinorField,
+        source: SpinorField,
+        parity: int,
+        form: int,
+        other: SpinorField,
+        dagger: bool,
+        more: Completion | None = None,
+        some: range | None = None,
+    ) -> None:
+        self._fields, self._more = (target, source, other), more  # which own the memory
+        self._operator = operator
+        self._zeroth = zeroth(source, some)
+        self._vectors = operator.vectors(source.per_site)
+        reflection = more.reflection if more else KERNELS.get(form, DIRECT)
+        self._choices = (*operator.choices, self._vectors.choice, reflection)
+        self._values = {
+            "s": -1.0 if dagger else 1.0,
+            "form": WHOLE if form in KERNELS else form,
+            "vectors": source.per_site,
+        }
+        self._steps: list[Any] = []
+        self.added: list[Any] = []
+        """The structures ``REFLECTION::Addends`` of all launches, which may be changed."""
+        self._factors: tuple[float, ...] = ()
+        slabs, self._halo = list(enumerate(source.slabs)), None
+        if len(source.layouts) == 1:
+            self._first = [self._launch(n, slab.whole(parity, some=some)) for n, slab in slabs]
+            return
+        self._halo, self._window = source.halo, source.window(1 - parity)
+        self._streamed = streamed(slab.device for slab in source.slabs)
+        self._first = [
+            self._launch(n, slab.interior(parity, 0), slab.device.has_side_stream)
+            for n, slab in slabs
+            if slab.layout.slices > 2
+        ]
+        self._last = [self._launch(n, slab.boundary(parity, 0)) for n, slab in slabs]
+
+    def _launch(self, n: int, part: ctypes.Structure, beside: bool = False) -> Launch:
+        target, source, other = self._fields
+        slab = source.slabs[n]
+        sites = part.slices * slab.layout.slots * (2 if part.parity == BOTH_PARITIES else 1)
+        threads, blocks = self._vectors.shares(source.per_site, sites)
+        if self._more:
+            threads, blocks = self._more.shares((threads, blocks), sites)
+        made = HOP.part("REFLECTION::Addends", slab.variant(*self._choices))
+        arguments = slab.arguments(
+            HOP,
+            part,
+            *self._choices,
+            transport=self._operator.transport.structure(n),
+            diagonal=self._operator.terms[n],
+            reflection=self._more.addends(made, n) if self._more else made(none=0),
+            source=source.structure(slab, self._zeroth),
+            other=other.structure(other.slabs[n], self._zeroth),
+            target=target.structure(target.slabs[n], self._zeroth),
+            factor=1.0,
+            shares=geometry_structure("Shares")(threads, blocks),
+            **self._values,
+        )
+        steps = repeated([arguments], 1)
+        self._steps.append(steps)
+        self.added.append(steps[0].reflection)
+        kernel = slab.kernel(HOP, *self._choices)
+        if beside:
+            return lambda: next(kernel.launches(steps, [1], side=True))()
+        return kernel.prepared(steps)
+
+    def set_factors(self, a: float, scale: float, shift: float, c: float) -> None:
+        """Set the numbers of the form `RECURRING`."""
+        if (a, scale, shift, c) != self._factors:
+            self._factors = a, scale, shift, c
+            for added in self.added:
+                added.a, added.scale, added.shift, added.c = self._factors
+
+    def __call__(self, factor: float = 1.0) -> None:
+        """Launch the hop, and the halo exchange of its source beside it."""
+        for steps in self._steps:
+            steps[0].factor = factor
+        if not self._halo:
+            for launch in self._first:
+                launch()
+            return
+        for device in self._streamed:
+            device.fork()
+        self._halo.post(self._window)
+        for launch in self._first:
+            launch()
+        self._halo.wait()
+        for launch in self._last:
+            launch()
+        for device in self._streamed:
+            device.join()
+
+    @property
+    def registers(self) -> Registers | None:
+        """Register usage of the kernel on a GPU."""
+        return self._fields[1].slabs[0].kernel(HOP, *self._choices).registers()
+
+
+ADD_TERM = Kernel("add_term")
+INVERT_BLOCKS = Kernel("invert_blocks")
+CONVERT_BLOCKS = Kernel("convert_blocks")
+
+EXACT = STORAGES["double"]
+"""Storage in which the hermitian part and its inverse are computed, whatever the precision."""
+
+UNIT = Choice.of("diagonal", "Unit", "dirac/unit.h", "Unit")
+TWIST = Choice.of("diagonal", "Twist", "dirac/twist.h", "Twist")
+HERMITIAN = Choice.of("diagonal", "Hermitian", "dirac/hermitian.h", "Hermitian")
+FORMS = (UNIT, TWIST, HERMITIAN)
+"""The forms 1, 1 + i m gamma_5 and H + i m gamma_5 of A."""
+
+Slabs = tuple[StoredSlab, ...]
+"""Hermitian blocks of all sites on the devices of this process."""
+
+
+def form_of(terms: Sequence[DiagonalTerm]) -> Choice:
+    """Return the form of A that needs least memory and has all terms."""
+    if any(one.matrix for one in terms):
+        return HERMITIAN
+    return TWIST if terms else UNIT
+
+
+def empty_blocks(field: Field, storage: Storage) -> Slabs:
+    """Return hermitian blocks of all sites, which are zero."""
+    reals = (SPINS // 2 * field.group.colours) ** 2
+    return empty_slabs(field, storage.layouts(field), 2 * storage.bytes(reals))
+
+
+class HermitianPart:
+    """H and (H^2 + m^2)^-1, which is H^-1 if m is 0, on all sites and in any storage.
+
+    Parameters
+    ----------
+    field : Field
+        The links, whose halos must be up to date. Call `refresh` after they have changed.
+    terms : sequence of DiagonalTerm
+        The terms of H and m.
+
+    Attributes
+    ----------
+    mass : float
+        The number m.
+    """
+
+    def __init__(self, field: Field, terms: Sequence[DiagonalTerm]) -> None:
+        self._field, self.mass = field, math.fsum(one.mass for one in terms)
+        self._terms = [(one.matrix, one.coefficients) for one in terms if one.matrix]
+        self._stored: dict[Storage, tuple[Slabs, Slabs]] = {}
+
+    def stored(self, storage: Storage) -> tuple[Slabs, Slabs]:
+        """Return H and its inverse."""
+        if storage not in self._stored:
+            if storage != EXACT:
+                self.stored(EXACT)
+            empty = empty_blocks(self._field, storage), empty_blocks(self._field, storage)
+            self._stored[storage] = empty
+            self._compute(storage)
+        return self._stored[storage]
+
+    def refresh(self) -> None:
+        """Compute what has been used anew, after the links have changed."""
+        for storage in self._stored:  # in double precision first
+            self._compute(storage)
+
+    def _compute(self, storage: Storage) -> None:
+        """Compute H and its inverse, by conversion unless the storage is `EXACT`."""
+        if storage != EXACT:
+            self._convert(storage)
+            return
+        field = in_precision(self._field, EXACT.arithmetic)
+        for links, blocks, inverse in zip(field.slabs, *self._stored[EXACT], strict=True):
+            for n, (matrix, values) in enumerate(self._terms):
+                variant = blocks.variant(EXACT.choice, matrix)
+                blocks.launch(
+                    ADD_TERM,
+                    blocks.whole(),
+                    EXACT.choice,
+                    matrix,
+                    links=links.buffer.address,
+                    term=ADD_TERM.part("TERM::Coefficients", variant)(**values),
+                    blocks=blocks.buffer.address,
+                    first=n == 0,
+                )
+            blocks.launch(
+                INVERT_BLOCKS,
+                blocks.whole(),
+                EXACT.choice,
+                blocks=blocks.buffer.address,
+                inverse=inverse.buffer.address,
+                mass=self.mass,
+            )
+            blocks.device.synchronize()
+
+    def _convert(self, storage: Storage) -> None:
+        for mine, exact in zip(self._stored[storage], self._stored[EXACT], strict=True):
+            for slab, old in zip(mine, exact, strict=True):
+                slab.launch(
+                    CONVERT_BLOCKS,
+                    slab.whole(),
+                    storage.choice,
+                    target=slab.buffer.address,
+                    source=old.buffer.address,
+                    elsewhere=elsewhere(EXACT.number_bytes, slab.layout, old.layout).structure,
+                )

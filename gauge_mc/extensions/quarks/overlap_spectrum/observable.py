@@ -1,0 +1,202 @@
+"""The lowest eigenvalues of the overlap operator, and its index."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import UsageError
+from gauge_mc.extensions.quarks.diagonal import CSW
+from gauge_mc.extensions.quarks.modes.mode_files import STORED_MODES
+from gauge_mc.extensions.quarks.operators.overlap import APPROXIMATION, LOW_MODES, SIGN_ACCURACY
+from gauge_mc.extensions.quarks.overlap.kernel_modes import MODES
+from gauge_mc.extensions.quarks.overlap.quarks import (
+    DOWN,
+    KERNEL_MASS,
+    RHO,
+    SIGN_COLUMNS,
+    UP,
+    Overlap,
+    OverlapSpectrum,
+    sign_report,
+)
+from gauge_mc.extensions.quarks.overlap.sign_function import ACCURACY, check_approximation
+from gauge_mc.extensions.quarks.overlap_spectrum.records import (
+    COLUMNS,
+    EIGENVALUE_COLUMNS,
+    EIGENVALUES,
+    RHO_KEY,
+)
+from gauge_mc.extensions.quarks.vectors.gamma import BOUNDARY, angles_of, phases_of
+from gauge_mc.fields.field import Field
+from gauge_mc.files.columns import TableColumns
+from gauge_mc.files.input import may_be_made
+from gauge_mc.observables import (
+    OBSERVABLES,
+    Measurer,
+    Observable,
+    Record,
+    RecordsOfTables,
+    SecondaryTable,
+)
+from gauge_mc.options import Option, check_options
+
+NUMBER = 4
+"""Default of the number of eigenvalues that are not 0."""
+
+MOST_EIGENVALUES = 200
+"""Largest number of them, to catch typing errors."""
+
+WARM_UP_ACCURACY = 0.1
+"""Accuracy of the measurement with which a run compiles the kernels."""
+
+EIGENVALUES_OPTION = Option(
+    EIGENVALUES,
+    int,
+    "Number of eigenvalues that are not 0, one of each pair.",
+    usual=NUMBER,
+    least=1,
+    most=MOST_EIGENVALUES,
+)
+
+EIGENVALUE_TABLE = SecondaryTable(
+    EIGENVALUES,
+    "a row for each of the lowest eigenvalues that are not 0",
+    EIGENVALUE_COLUMNS,
+    lambda spectrum: spectrum.eigenvalues,
+)
+"""The table of the eigenvalues that are not 0."""
+
+OPERATOR_TABLE = SecondaryTable(
+    "operator", "a row for every configuration", SIGN_COLUMNS, lambda spectrum: 1
+)
+"""The table of the accuracy of the sign function."""
+
+
+@OBSERVABLES.register
+@dataclass(frozen=True)
+class OverlapSpectrumObservable(Observable):
+    """The index and the lowest eigenvalues of the overlap operator, with one record per field.
+
+    Raises
+    ------
+    UsageError
+        If a value is invalid.
+    """
+
+    rho: float = RHO
+    """rho, between 0 and 2."""
+    csw: float = 0.0
+    """Coefficient of the clover term of the kernel operator."""
+    angles: tuple[float, ...] = (0.0, 0.0, 0.0, 1.0)
+    """Boundary conditions psi(x + L) = exp(i pi angle) psi(x) along x, y, z and t."""
+    accuracy: float = ACCURACY
+    """Largest bound of the error of the sign function."""
+    eigenvalues: int = NUMBER
+    """Number of eigenvalues that are not 0; 0 to compute none, nor the index."""
+    modes: int = MODES
+    """Largest number of low modes of the kernel operator."""
+    approximation: str | None = None
+    """Name of the approximation of the sign; None for the one of the smallest cost."""
+    stored_modes: str = ""
+    """Folder in which modes are kept; if it is empty, they are not."""
+
+    name: ClassVar[str] = "overlap-spectrum"
+    summary: ClassVar[str] = "index and lowest eigenvalues of the overlap operator"
+    columns: ClassVar[TableColumns] = COLUMNS
+    secondary_tables: ClassVar[tuple[SecondaryTable, ...]] = (EIGENVALUE_TABLE, OPERATOR_TABLE)
+    normalisation: ClassVar[str] = (
+        "D(0) = rho (1 + gamma_5 sgn H), H = gamma_5 (D_w - rho), hep-lat/9707022; lambda: its "
+        "eigenvalues; index: zero modes of the chirality -1 less those of 1"
+    )
+    units: ClassVar[str] = "lattice units"
+    benched: ClassVar[bool] = False
+    bench_options: ClassVar[Mapping[str, object]] = {
+        EIGENVALUES: 1, "accuracy": 0.01, "modes": 0,
+    }  # fmt: skip
+    options: ClassVar[tuple[Option, ...]] = (
+        KERNEL_MASS,
+        CSW,
+        BOUNDARY,
+        SIGN_ACCURACY,
+        EIGENVALUES_OPTION,
+        LOW_MODES,
+        APPROXIMATION,
+        STORED_MODES,
+    )
+
+    def __post_init__(self) -> None:
+        KERNEL_MASS.checked(self.rho)
+        if self.approximation is not None:
+            check_approximation(self.approximation)
+
+    @classmethod
+    def for_lattice(cls, lattice: Lattice, **options: Any) -> OverlapSpectrumObservable:
+        """Return the observable with the given options; see `Observable.for_lattice`."""
+        given = check_options(cls.options, options, cls.name)
+        if BOUNDARY.name in given:
+            given["angles"] = angles_of(given.pop(BOUNDARY.name))
+        return cls(**given)
+
+    @property
+    def header(self) -> dict[str, str]:
+        """Header of the table; see `Observable.header`."""
+        clover = {CSW.name: f"{self.csw:g}"} if self.csw else {}
+        chosen = {APPROXIMATION.name: self.approximation} if self.approximation else {}
+        return {
+            **super().header,
+            RHO_KEY: f"{self.rho:.10g}",
+            **clover,
+            "boundary": f"{','.join(f'{one:g}' for one in self.angles)} (angles in units of pi)",
+            SIGN_ACCURACY.name: f"{self.accuracy:g}",
+            EIGENVALUES: f"{self.eigenvalues}",
+            LOW_MODES.name: f"at most {self.modes}",
+            **chosen,
+        }
+
+    @property
+    def warm_up(self) -> OverlapSpectrumObservable:
+        """A rough operator, whose spectrum is not computed; see `Observable.warm_up`.
+
+        On the links with which a run may begin many modes are equal, which takes searches long.
+        """
+        return replace(self, accuracy=WARM_UP_ACCURACY, eigenvalues=0, modes=0, stored_modes="")
+
+    def measurer(self, like: Field) -> Measurer:
+        """Return a function that measures fields of the same kind."""
+        if self.stored_modes and not may_be_made(Path(self.stored_modes)):
+            raise UsageError(
+                f"{STORED_MODES.flag}: no files can be written in a folder {self.stored_modes}; "
+                "choose another one."
+            )
+
+        def measure(field: Field) -> list[Record]:
+            kernel = field, self.rho, self.csw, phases_of(self.angles)
+            sign = self.accuracy, self.modes, self.approximation, self.stored_modes or None
+            overlap = Overlap(*kernel, *sign)
+            found = overlap.spectrum(self.eigenvalues) if self.eigenvalues else None
+            rows = _rows(found, self.rho) if found else []
+            secondary = {EIGENVALUES: rows, OPERATOR_TABLE.name: [sign_report(overlap)]}
+            return RecordsOfTables([_record(overlap, found)], secondary)
+
+        return measure
+
+
+def _record(overlap: Overlap, found: OverlapSpectrum | None) -> Record:
+    if not found:
+        return (0, 0, 0, 0.0, overlap.error_bound)
+    up, down = (int((found.chiralities == one).sum()) for one in (UP, DOWN))
+    return (found.index, up, down, float(found.values[up + down]), overlap.error_bound)
+
+
+def _rows(found: OverlapSpectrum, rho: float) -> list[Record]:
+    own = found.chiralities == 0
+    sizes = found.values[own]
+    projected = sizes / np.sqrt(1 - np.minimum(sizes / (2 * rho), 1 - 1e-12) ** 2)
+    columns = sizes.tolist(), projected.tolist(), found.residuals[own].tolist()
+    return [(k, *one) for k, one in enumerate(zip(*columns, strict=True), 1)]

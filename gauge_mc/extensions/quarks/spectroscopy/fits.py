@@ -1,0 +1,367 @@
+"""The residual mass of domain-wall quarks, and Z_A."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from rich.table import Table
+
+from gauge_mc.analysis.fitting import POOR
+from gauge_mc.errors import GaugeError
+from gauge_mc.extensions.quarks.spectroscopy.correlators import (
+    BARYON_COLUMNS,
+    BARYONS,
+    MESON_COLUMNS,
+    MESONS,
+    HadronCorrelators,
+    describe_quarks,
+    read_hadron_correlators,
+)
+from gauge_mc.extensions.quarks.spectroscopy.masses import (
+    HadronState,
+    MassFit,
+    Ranges,
+    describe,
+    quarks_of,
+)
+from gauge_mc.extensions.quarks.spectroscopy.residual_mass import (
+    MASS_KEY,
+    RESIDUAL_COLUMNS,
+    ResidualMasses,
+    ResidualTable,
+    read_residual_table,
+    residual_masses,
+)
+from gauge_mc.extensions.quarks.spectroscopy.spectrum import (
+    ChiralFit,
+    HadronMass,
+    MassSeries,
+    PcacMass,
+    Spectrum,
+    baryon_series,
+    chiral_fits,
+    meson_series,
+    spectrum,
+)
+from gauge_mc.files.columns import TableColumns
+from gauge_mc.fits import FITS, DataResult, Fit, FitResult
+from gauge_mc.fits.shared.files import find_table_by_columns
+from gauge_mc.fits.shared.quoted import (
+    AVERAGE,
+    T_MAX,
+    T_MIN,
+    QuotedNumber,
+    empty_table,
+    quoted_number,
+)
+from gauge_mc.options import Option
+from gauge_mc.run.thermalisation import SKIP
+
+IN_KAPPA = "1/κ, which vanish at 1/κ_c"
+"""Where the lines of quarks with a hopping parameter vanish, in words."""
+
+
+def _table(title: str, headings: Sequence[str], lines: Iterable[str], left: int = 1) -> Table:
+    """Return a table without rows, whose first columns are aligned at the left, and lines below."""
+    below = {"caption": "\n".join(lines), "caption_justify": "left"}
+    return empty_table(title, headings[:left], headings[left:], **below)
+
+
+def mass_table(found: Spectrum) -> Table:
+    """Return a table of all masses."""
+    reasons: dict[str, list[str]] = {}
+    for missing in found.left_out:
+        reasons.setdefault(missing.reason, []).append(missing.name)
+    lines = [f"{found.configurations} configurations. τ_int is in configurations."]
+    lines += [f"Left out: {'; '.join(names)}. {reason}" for reason, names in reasons.items()]
+    averaged = any(math.isfinite(one.fit.systematic) for one in found.masses)
+    headings = "hadron", "source", "a m", "τ_int", "t", "χ²/expected", *["± range"] * averaged
+    table = _table("Masses a m", headings, [*lines, *found.cautions])
+    for one in found.masses:
+        state = HadronState(*(getattr(one, name) for name in HadronState._fields))
+        scatter = [f"{one.fit.systematic:.1g}"] * averaged
+        table.add_row(describe(state), one.source, *_cells(one.fit), *scatter)
+    return table
+
+
+def _cells(fit: MassFit | PcacMass) -> tuple[str, ...]:
+    times, chi2 = f"{fit.t_min} to {fit.t_max}", quality(fit.chi2, fit.chi2_expected)
+    return str(fit.mass), fit.mass.format_tau(), times, chi2
+
+
+def quality(chi2: float, expected: float) -> str:
+    """Return chi2 and its expectation as text."""
+    return f"{chi2:.1f}/{expected:.1f}"
+
+
+def pcac_table(found: Spectrum) -> Table:
+    """Return a table of the PCAC masses."""
+    headings = "quarks", "source", "a m", "τ_int", "t", "χ²/expected"
+    table = _table("PCAC masses", headings, ["Neither renormalised nor improved."], left=0)
+    for one in found.pcac:
+        table.add_row(describe_quarks(*quarks_of(vars(one))), one.source, *_cells(one))
+    return table
+
+
+def chiral_table(found: Spectrum) -> Table:
+    """Return a table of the extrapolations in the quark mass."""
+    massive = any(one.m_c for one in found.chiral)
+    critical, where = ("m_c", "m, which vanish at m_c") if massive else ("κ_c", IN_KAPPA)
+    lines = [f"pion^2 and pcac: lines in {where}. Hadrons: lines in the squared mass of the pion."]
+    if poor := dict.fromkeys(one.quantity for one in found.chiral if one.p_value < POOR):
+        lines.append(f"Not on a line (p < {POOR:g}): {', '.join(poor)}; use lighter quarks alone.")
+    twisted = any(one.mu for one in found.chiral)
+    headings = "quantity", "source", *["μ"] * twisted, critical, "at x = 0", "slope", "χ²/expected"
+    table = _table("Extrapolations", headings, lines)
+    for one in found.chiral:
+        line = str(one.kappa_c or one.m_c or ""), str(one.intercept), str(one.slope)
+        fit = quality(one.chi2, one.chi2_expected) if one.dof else "exact"
+        table.add_row(one.quantity, one.source, *[f"{one.mu:g}"] * twisted, *line, fit)
+    return table
+
+
+UNITS = "lattice units; tau_int in configurations"
+
+SYMBOLS = {"pion": "π", "rho": "ρ", "nucleon": "N", "delta": "Δ"}
+"""Symbols of the hadrons that one quotes."""
+
+Hadron = TypeVar("Hadron", HadronMass, PcacMass)
+
+
+@dataclass(frozen=True, repr=False)
+class SpectrumResult(FitResult):
+    """Masses of hadrons of an ensemble."""
+
+    observable: str
+    """Description of the result."""
+    spectrum: Spectrum
+    """The masses with their fits."""
+
+    def values(self) -> dict[str, Any]:
+        """Return the result as plain values, for JSON."""
+        left_out = [str(one) for one in self.spectrum.left_out]
+        found = asdict(self.spectrum) | {"left_out": left_out}
+        return {"observable": self.observable, "units": UNITS, **found}
+
+    def report(self) -> list[Any]:
+        """Return tables of the masses and of their dependence on the quark mass."""
+        found = self.spectrum
+        tables = [mass_table(found), *([pcac_table(found)] if found.pcac else [])]
+        return [*tables, *([chiral_table(found)] if found.chiral else [])]
+
+    def quoted(self) -> list[QuotedNumber]:
+        """Return the masses of the lightest quarks, and where that of the pion vanishes.
+
+        The source with the smallest error of a mass is taken.
+        """
+        found = self.spectrum
+        at_rest = [one for one in found.masses if not any(one.momentum) and one.parity >= 0]
+        proper = [one for one in at_rest if one.name in SYMBOLS] or at_rest
+        where = _where([*proper, *found.pcac])
+        masses: dict[str, HadronMass] = {}
+        for one in sorted(_of_lightest_quarks(proper), key=lambda one: one.fit.mass.error):
+            masses.setdefault(SYMBOLS.get(one.name, one.name), one)
+        known = [symbol for symbol in SYMBOLS.values() if symbol in masses] or [*masses][:2]
+        fits = [(symbol, masses[symbol].fit) for symbol in known]
+        pcac = sorted(_of_lightest_quarks(found.pcac), key=lambda one: one.mass.error)
+        critical = [one for one in found.chiral if one.kappa_c or one.m_c][:1]
+        return [
+            *(
+                quoted_number(f"a m_{symbol}{where}", fit.mass, fit.systematic)
+                for symbol, fit in fits
+            ),
+            *(quoted_number(f"a m_PCAC{where}", one.mass) for one in pcac[:1]),
+            *(quoted_number("κ_c", one.kappa_c) for one in critical if one.kappa_c),
+            *(quoted_number("m_c", one.m_c) for one in critical if not one.kappa_c),
+        ]
+
+    def unquoted(self) -> str:
+        """Return why there is no mass; see `FitResult.unquoted`."""
+        return "no mass of a hadron at rest could be determined"
+
+
+def _of_lightest_quarks(found: Sequence[Hadron]) -> list[Hadron]:
+    """Return the masses of hadrons, or PCAC masses, with the lightest quarks."""
+    lightest = min(map(_heaviness, found), default=None)
+    return [one for one in found if _heaviness(one) == lightest]
+
+
+def _heaviness(one: HadronMass | PcacMass) -> tuple[float, ...]:
+    """Return numbers that grow with the masses of the quarks of a hadron."""
+    return one.m1 + one.m2, 1 / one.kappa1 + 1 / one.kappa2, abs(one.mu1) + abs(one.mu2)
+
+
+def _where(found: Sequence[HadronMass | PcacMass]) -> str:
+    """Return the parameters of the lightest quarks in words; nothing if there are no others."""
+    if len({*map(_heaviness, found)}) < 2:
+        return ""
+    lightest = min(found, key=_heaviness)
+    return f" ({describe_quarks(*quarks_of(vars(lightest)))})"
+
+
+def ranges_of(options: Mapping[str, Any]) -> Ranges:
+    """Return the times that options choose.
+
+    Raises
+    ------
+    UsageError
+        If they leave too few times.
+    """
+    parts = options.get(T_MIN.name), options.get(T_MAX.name), options.get(AVERAGE.name, False)
+    return Ranges(*parts)
+
+
+class HadronFit(Fit):
+    """Masses of hadrons from the correlators of a table."""
+
+    joins: ClassVar[bool] = False
+    correlators: ClassVar[TableColumns]
+    """Columns of the table."""
+    result: ClassVar[str]
+    """Description of the result."""
+    options: ClassVar[tuple[Option, ...]] = (T_MIN, T_MAX, AVERAGE, SKIP)
+
+    series: Callable[[HadronCorrelators, Ranges], MassSeries]
+    """Function that fits the masses of all hadrons."""
+
+    @abstractmethod
+    def chiral(
+        self, folder: Path, found: HadronCorrelators, series: MassSeries, options: Mapping[str, Any]
+    ) -> list[ChiralFit]:
+        """Extrapolate in the quark mass, given the folder of the table and its correlators."""
+
+    def fitted(
+        self, table: Path, options: Mapping[str, Any]
+    ) -> tuple[HadronCorrelators, MassSeries]:
+        """Return the correlators of a table and the fits to them."""
+        ranges = ranges_of(options)  # which refuses times before a table is read
+        found = read_hadron_correlators(table, self.correlators, options.get(SKIP.name, 0))
+        return found, self.series(found, ranges)
+
+    def carry_out(self, tables: Sequence[Path], **options: Any) -> SpectrumResult:
+        """Fit all hadrons of a table; see `Fit.carry_out`."""
+        correlators, series = self.fitted(tables[0], options)
+        chiral = self.chiral(tables[0].parent, correlators, series, options)
+        found = spectrum(correlators, series, chiral, options.get(SKIP.name, 0))
+        return SpectrumResult(self.result, found)
+
+
+class MesonFit(HadronFit):
+    """Masses from cosh fits, PCAC masses, and their extrapolations in the quark mass."""
+
+    name: ClassVar[str] = "mesons"
+    summary: ClassVar[str] = "masses of mesons, the PCAC mass, and κ_c"
+    columns: ClassVar[tuple[str, ...]] = MESON_COLUMNS
+    content: ClassVar[tuple[type[Any], ...]] = (Spectrum,)
+    correlators: ClassVar[TableColumns] = MESONS
+    result: ClassVar[str] = "masses of mesons from A [exp(-m t) + exp(-m (T - t))]"
+
+    series = staticmethod(meson_series)
+
+    def chiral(
+        self, folder: Path, found: HadronCorrelators, series: MassSeries, options: Mapping[str, Any]
+    ) -> list[ChiralFit]:
+        """Extrapolate with the pions of the same table; see `HadronFit.chiral`."""
+        return chiral_fits(series, series)
+
+
+FITS.register(MesonFit())
+
+
+class BaryonFit(HadronFit):
+    """Masses of baryons of both parities, extrapolated with the pions of the same run."""
+
+    name: ClassVar[str] = "baryons"
+    summary: ClassVar[str] = "masses of baryons of both parities"
+    columns: ClassVar[tuple[str, ...]] = BARYON_COLUMNS
+    content: ClassVar[tuple[type[Any], ...]] = MesonFit.content
+    correlators: ClassVar[TableColumns] = BARYONS
+    result: ClassVar[str] = "masses of baryons from A exp(-m t)"
+
+    series = staticmethod(baryon_series)
+
+    def chiral(
+        self, folder: Path, found: HadronCorrelators, series: MassSeries, options: Mapping[str, Any]
+    ) -> list[ChiralFit]:
+        """Extrapolate with the pions that were measured in the same folder.
+
+        Nothing is returned if there are no pions from the same configurations.
+        """
+        try:
+            table = find_table_by_columns(folder, MesonFit.columns)
+            pions, mesons = MesonFit().fitted(table, options)
+        except GaugeError:
+            return []
+        if not np.array_equal(pions.sweeps, found.sweeps):
+            return []
+        names = {state.name for state in series.masses}
+        return [one for one in chiral_fits(mesons, series) if one.quantity.rstrip("+-") in names]
+
+
+FITS.register(BaryonFit())
+
+
+class ResidualMassResult(DataResult[ResidualMasses]):
+    """Residual masses of domain-wall quarks of an ensemble, and Z_A."""
+
+    observable: ClassVar[str] = "residual mass of domain-wall quarks, and Z_A"
+    units: ClassVar[str] = UNITS
+
+    def report(self) -> list[Any]:
+        """Return a table of the residual masses."""
+        found = self.found
+        lines = [f"{found.configurations} configurations."]
+        lines += [f"{MASS_KEY} = {found.ensemble[MASS_KEY]}."] if MASS_KEY in found.ensemble else []
+        lines += [*(f"Left out: {one}" for one in found.left_out), *found.cautions]
+        headings = "m", "source", "m_res", "t", "χ²/⟨χ²⟩", "from sums", "Z_A", "t"
+        table = _table("Residual masses", headings, lines, left=0)
+        for one in found.masses:
+            chi2 = quality(one.chi2 or 0.0, one.chi2_expected or 0.0)
+            times = f"{one.t_min}–{one.t_max}", f"{one.z_a_t_min}–{one.z_a_t_max}"
+            m_res = (str(one.m_res), times[0], chi2) if one.m_res else ("", "", "")
+            z_a = (str(one.z_a), times[1]) if one.z_a else ("", "")
+            table.add_row(f"{one.m:g}", one.source, *m_res, str(one.summed), *z_a)
+        return [table]
+
+    def quoted(self) -> list[QuotedNumber]:
+        """Return the residual mass of the lightest quark and Z_A; that from sums if need be."""
+        masses = self.found.masses
+        light = [one for one in masses if one.m == min(other.m for other in masses)]
+        several = len(light) < len(masses)
+        where = f" (m = {light[0].m:g})" if light and several else ""
+        residual = [(one.m_res, "m_res") for one in light if one.m_res]
+        residual += [(one.summed, "m_res from sums") for one in light]
+        z_a = [(one.z_a, "Z_A") for one in light if one.z_a]
+        return [quoted_number(name + where, one) for one, name in residual[:1] + z_a[:1]]
+
+
+class ResidualMassFit(Fit):
+    """Plateaus of m_res(t) and Z_A(t)."""
+
+    joins: ClassVar[bool] = False
+    name: ClassVar[str] = "residual-mass"
+    summary: ClassVar[str] = "residual mass and Z_A of domain-wall quarks"
+    columns: ClassVar[tuple[str, ...]] = RESIDUAL_COLUMNS
+    content: ClassVar[tuple[type[Any], ...]] = (ResidualMasses,)
+    options: ClassVar[tuple[Option, ...]] = (T_MIN, T_MAX, AVERAGE, SKIP)
+
+    def carry_out(self, tables: Sequence[Path], **options: Any) -> ResidualMassResult:
+        """Fit the plateaus of all quarks; see `Fit.carry_out`."""
+        return ResidualMassResult(self.fitted(tables[0], options)[1])
+
+    def fitted(
+        self, path: Path, options: Mapping[str, Any]
+    ) -> tuple[ResidualTable, ResidualMasses]:
+        """Return the sums of a table, and the plateaus that are fitted to them."""
+        skip = options.get(SKIP.name, 0)
+        table = read_residual_table(path, skip)
+        return table, residual_masses(table, ranges_of(options), skip)
+
+
+FITS.register(ResidualMassFit())

@@ -1,0 +1,503 @@
+"""The residual mass of domain-wall quarks against time, with its plateau."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from gauge_mc.analysis.folded import Correlator
+from gauge_mc.analysis.timeseries.estimates import estimate
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.extensions.quarks.spectroscopy.correlators import describe_quarks
+from gauge_mc.extensions.quarks.spectroscopy.fits import BaryonFit, MesonFit, ResidualMassFit
+from gauge_mc.extensions.quarks.spectroscopy.masses import HadronState
+from gauge_mc.extensions.quarks.spectroscopy.residual_mass import (
+    ResidualMasses,
+    ResidualTable,
+    WallQuark,
+)
+from gauge_mc.extensions.quarks.spectroscopy.spectrum import ChiralFit, MassSeries
+from gauge_mc.fits.shared.files import find_table_by_columns
+from gauge_mc.options import Option
+from gauge_mc.plots import PLOTS, Plot
+from gauge_mc.plots.figures.curves import integer_ticks
+from gauge_mc.plots.figures.looks import GREY, WIDTH, look, minus, typeset
+from gauge_mc.plots.figures.pictures import (
+    HOLLOW,
+    BandEntry,
+    Frame,
+    Guide,
+    KeyEntry,
+    Mark,
+    Picture,
+    Stroke,
+    Symbols,
+)
+from gauge_mc.plots.runs import TablePlot, labels_of, one_run
+from gauge_mc.quoting import shortened
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Marks = Callable[[MassSeries, HadronState, dict[str, Any], float], Iterable[Mark]]
+"""The content of a frame of a hadron; see `picture_of_frames`."""
+
+ErrorBars = list[tuple[int, float, float]]
+"""Times, values and errors."""
+
+SYMBOLS = {
+    "pion": r"\pi",
+    "rho": r"\rho",
+    "a0": "a_0",
+    "a1": "a_1",
+    "b1": "b_1",
+    "nucleon": "N",
+    "delta": r"\Delta",
+}
+"""Symbols of hadrons, as mathematical text; others are shown by their names."""
+
+HEIGHT, HEAD = 1.9, 0.9
+"""Height of a frame, and of what is above all frames and below them, in inches."""
+
+HADRONS = Option(
+    "hadrons",
+    str,
+    "Hadrons to draw, such as pion,rho,nucleon+; a baryon without a sign has both parities.",
+    "all",
+    "NAME,...",
+)
+"""The option of plots with a frame for each hadron."""
+
+WIDER = 0.35
+"""Growth of the width of a figure with every further column of frames, relative to one column."""
+
+SHIFT, MOST_SHIFT = 0.06, 0.36
+"""Distance of the symbols of different quarks at the same t, and of the outermost ones, in t/a."""
+
+MOST = 7
+"""Largest number of quark masses in a figure, which is that of the colours."""
+
+
+class MesonPlot(TablePlot):
+    """Correlators of mesons at rest, with their fits; a frame for each meson."""
+
+    name = "mesons"
+    summary = "correlators of mesons with their fits"
+    subject: ClassVar[str] = "A correlator"
+    columns: ClassVar[tuple[str, ...]] = MesonFit.columns
+    options: ClassVar[tuple[Option, ...]] = (*MesonFit.options, HADRONS)
+
+    def picture(self, table: Path, options: dict[str, Any]) -> Picture:
+        """Show the correlators; see `correlators_picture`."""
+        chosen = chosen_hadrons(options)
+        return correlators_picture(MesonFit().fitted(table, options)[1], chosen)
+
+
+PLOTS.register(MesonPlot())
+
+
+def symbol(name: str) -> str:
+    """Return the symbol of a hadron with its parity, as mathematical text."""
+    bare = name.rstrip("+-")
+    parity = f"^{{{name[len(bare) :]}}}" if name != bare else ""
+    return SYMBOLS.get(bare, rf"\mathrm{{{bare}}}") + parity
+
+
+def chosen_hadrons(given: dict[str, Any]) -> list[str]:
+    """Take the names of the hadrons out of the options of a plot; none stands for all."""
+    return [name.strip() for name in given.pop(HADRONS.name, "").split(",") if name.strip()]
+
+
+def frames_of(
+    fits: Sequence[MassSeries],
+    points: Callable[[Correlator], ErrorBars],
+    chosen: Sequence[str] = (),
+) -> dict[str, list[tuple[MassSeries, HadronState]]]:
+    """Return the hadrons at rest by name, fitted or not, if there are points to draw.
+
+    They come in the order in which they were chosen, or else in that of `SYMBOLS`. If there are
+    many combinations of two quarks, only those of two equal quarks are returned.
+
+    Raises
+    ------
+    UsageError
+        If there is no such hadron.
+    """
+    found: dict[str, list[tuple[MassSeries, HadronState]]] = {}
+    for series in fits:
+        for state, correlator in series.correlators.items():
+            if state.at_rest and points(correlator):
+                found.setdefault(state.label, []).append((series, state))
+    usual = sorted(found, key=_place)
+    wanted = [name for one in chosen for name in usual if one in (name, name.rstrip("+-"))]
+    for one in chosen:
+        if not any(one in (name, name.rstrip("+-")) for name in usual):
+            raise UsageError(
+                f"{HADRONS.flag}: there is no correlator of '{shortened(one, 40)}' that could be "
+                f"drawn; choose from {', '.join(usual)}."
+            )
+    return {
+        name: pairs
+        if len(pairs) <= MOST
+        else [one for one in pairs if one[1].quarks[0] == one[1].quarks[1]][:MOST]
+        for name, pairs in ((name, found[name]) for name in (wanted if chosen else usual))
+    }
+
+
+def _place(name: str) -> tuple[int, str]:
+    """Return what the names of hadrons are sorted by: the order of `SYMBOLS`, then the parity."""
+    known, bare = list(SYMBOLS), name.rstrip("+-")
+    return (known.index(bare) if bare in known else len(known), name)
+
+
+def quarks(state: HadronState) -> str:
+    """Return the quarks and the source of a hadron as text for a legend."""
+    return typeset(f"{describe_quarks(*state.quarks)}, {state.source}")
+
+
+def picture_of_frames(
+    frames: Mapping[str, Sequence[tuple[MassSeries, HadronState]]],
+    marks: Marks,
+    scale: str = "linear",
+    key: Sequence[KeyEntry] = (),
+) -> Picture:
+    """Return a frame for each hadron, in rows and columns; a colour stands for quarks and a source.
+
+    Parameters
+    ----------
+    frames : mapping of str to sequence of (MassSeries, HadronState)
+        Hadrons of each frame, by the label of its axis.
+    marks : callable
+        Returns what is drawn of a hadron, given its series, the hadron, its colour and marker, and
+        its shift along t.
+    scale : str
+        Scale of the axes, as Matplotlib names it.
+    key : sequence of KeyEntry
+        Entries of the legend that explain the fits, if there are any.
+
+    Raises
+    ------
+    GaugeError
+        If there is no frame.
+    """
+    if not frames:
+        raise GaugeError("All correlators are too noisy to be drawn; measure more configurations.")
+    names = dict.fromkeys(quarks(one) for pairs in frames.values() for _, one in pairs)
+    looks = {name: look(i) for i, name in enumerate(names)}
+    step = min(SHIFT, MOST_SHIFT / len(names))
+    shifts = {name: step * (i - (len(names) - 1) / 2) for i, name in enumerate(names)}
+    styles = {name: {**own, "linestyle": "none"} for name, own in looks.items()}
+    legend = [KeyEntry(style=style, text=name) for name, style in styles.items()]
+    if any(state in series.masses for pairs in frames.values() for series, state in pairs):
+        legend += key
+    columns = 1 if len(frames) <= 3 else 2 if len(frames) <= 6 else 3
+    sideways = " (points are shifted sideways for clarity)" if len(names) > 1 else ""
+    made = []
+    for number, (name, pairs) in enumerate(frames.items(), 1):
+        drawn = [
+            mark
+            for series, state in pairs
+            for mark in marks(series, state, looks[quarks(state)], shifts[quarks(state)])
+        ]
+        one = Frame([*legend, *drawn], "", name, {"yscale": scale})
+        legend = []
+        if number > len(frames) - columns:  # the lowest frame of each column
+            said = sideways if columns == 1 or number == len(frames) else ""
+            one = replace(one, x=f"$t/a${said}", finish=_finish_lowest)
+        made.append(one)
+    rows = math.ceil(len(frames) / columns)
+    layout = {"nrows": rows, "ncols": columns, "sharex": True}
+    height, width = HEAD + HEIGHT * rows, WIDTH * (1 + WIDER * (columns - 1))
+    return Picture(made, height, columns=3, layout=layout, aligned=True, width=width)
+
+
+def _finish_lowest(axes: Axes) -> None:
+    """Show the times below the lowest frame of a column."""
+    axes.tick_params(labelbottom=True)
+    integer_ticks(axes)
+
+
+def correlators_picture(series: MassSeries, chosen: Sequence[str] = ()) -> Picture:
+    """Return correlators on a logarithmic scale with their fits, dashed where not fitted.
+
+    Parameters
+    ----------
+    series : MassSeries
+        Fitted correlators.
+    chosen : sequence of str
+        Names of the hadrons to draw; all if there are none.
+
+    Raises
+    ------
+    UsageError, GaugeError
+        See `frames_of` and `picture_of_frames`.
+    """
+    found = frames_of([series], _points, chosen)
+    frames = {f"$C_{{{symbol(name)}}}(t)$": pairs for name, pairs in found.items()}
+    key = [
+        KeyEntry(style={"color": GREY, "linewidth": 1.5, "linestyle": dashes}, text=text)
+        for text, dashes in (("fit", "-"), ("its continuation", "--"))
+    ]
+    return picture_of_frames(frames, _marks, "log", key)
+
+
+def _points(correlator: Correlator) -> ErrorBars:
+    """Return the moduli of a correlator with their errors, unless the errors are larger."""
+    found = [estimate(one) for one in correlator.values.T]
+    known = [(t, abs(one.value), one.error) for t, one in enumerate(found) if t]
+    return [one for one in known if one[1] > one[2]]  # others would hide the rest
+
+
+def _marks(
+    series: MassSeries, state: HadronState, own: dict[str, Any], shift: float
+) -> Iterator[Mark]:
+    """Yield a correlator and its fit, if there is one."""
+    correlator = series.correlators[state]
+    at, value, error = np.transpose(_points(correlator))
+    yield Symbols(at + shift, value, error, style=own)
+    if state not in series.masses:
+        return
+    fit, _ = series.masses[state]
+    parameters = np.array([np.log(abs(fit.amplitude.value)), fit.mass.value])
+    for low, high, dashes in ((1, fit.t_min, "--"), (fit.t_min, fit.t_max, "-")):
+        t = np.linspace(low, high, 100)
+        curve = np.abs(correlator.curve(t)(parameters)[0])
+        yield Stroke(t + shift, curve, style={"color": own["color"], "linestyle": dashes})
+
+
+LARGEST_ERROR = 0.25
+"""Maximum relative error of an effective mass that is drawn; larger ones would hide the others."""
+
+HADRON_FITS = (MesonFit(), BaryonFit())
+"""The fits whose tables a run may have."""
+
+
+class EffectiveMassPlot(Plot):
+    """Effective masses of hadrons at rest with fitted masses as bands; a frame for each hadron."""
+
+    name = "effective-mass"
+    summary = "effective masses of mesons and baryons with the fitted masses"
+    options: ClassVar[tuple[Option, ...]] = (*MesonFit.options, HADRONS)
+
+    def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
+        """Draw all hadrons that one run has measured; see `Plot.draw`."""
+        chosen = chosen_hadrons(options)
+        run = one_run(runs, "The effective mass")
+        picture = effective_masses_picture(fitted(run, options), chosen)
+        replace(picture, title=labels_of([run])[0]).draw(file)
+        return []
+
+
+PLOTS.register(EffectiveMassPlot())
+
+
+def fitted(run: Path, options: dict[str, Any]) -> list[MassSeries]:
+    """Return the fits to all tables of hadrons in a run.
+
+    Raises
+    ------
+    GaugeError
+        If the run has no such table, or one is damaged or contains too little data.
+    """
+    found, missing = [], []
+    for one in HADRON_FITS:
+        try:
+            table = find_table_by_columns(run, one.columns)
+        except GaugeError as error:
+            missing.append(error)
+            continue
+        found.append(one.fitted(table, options)[1])
+    if not found:
+        raise missing[0]
+    return found
+
+
+def effective_masses_picture(fits: Sequence[MassSeries], chosen: Sequence[str] = ()) -> Picture:
+    """Return effective masses and, over the times that were fitted, the masses with their errors.
+
+    Parameters
+    ----------
+    fits : sequence of MassSeries
+        Fitted correlators.
+    chosen : sequence of str
+        Names of the hadrons to draw; all if there are none.
+
+    Raises
+    ------
+    UsageError, GaugeError
+        See `frames_of` and `picture_of_frames`.
+    """
+    found = frames_of(fits, _mass_points, chosen)
+    frames = {rf"$a\,m_{{{symbol(name)}}}$": pairs for name, pairs in found.items()}
+    key = [BandEntry(text="fitted mass, at the t of the fit")]
+    return picture_of_frames(frames, _mass_marks, key=key)
+
+
+def _mass_points(correlator: Correlator) -> ErrorBars:
+    """Return the effective masses that are known well enough to be drawn."""
+    energies = correlator.effective()
+    found = [estimate(one) for one in energies.series[:, 0].T]
+    known = [(t, one) for t, one in enumerate(found, energies.start)]
+    return [(t, x.value, x.error) for t, x in known if x.error < LARGEST_ERROR * abs(x.value)]
+
+
+def _mass_marks(
+    series: MassSeries, state: HadronState, own: dict[str, Any], shift: float
+) -> Iterator[Mark]:
+    """Yield an effective mass, and the fitted mass if there is one."""
+    t, value, error = np.transpose(_mass_points(series.correlators[state]))
+    yield Symbols(t + shift, value, error, style=own)
+    if state in series.masses:
+        fit = series.masses[state][0]
+        yield Stroke.plateau((fit.t_min, fit.t_max), fit.mass, {"color": own["color"]})
+
+
+FRAME, CHIRAL_HEAD = 2.6, 1.0
+"""Height of a frame, and of the legend above all frames, in inches."""
+
+QUARKS = {"pion^2": r"(a\,m_\pi)^2", "pcac": r"a\,m_\mathrm{PCAC}"}
+"""Symbols of the quantities that vanish with the quark mass, as mathematical text."""
+
+
+class ChiralPlot(Plot):
+    """m_pi^2 and m_PCAC against 1/kappa or m, and masses of hadrons against m_pi^2, of one run."""
+
+    name = "chiral"
+    summary = "extrapolations in the quark mass, with κ_c"
+    options: ClassVar[tuple[Option, ...]] = MesonFit.options
+
+    def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
+        """Draw the extrapolations of mesons, and of baryons if there are any; see `Plot.draw`."""
+        run = one_run(runs, "The extrapolation")
+        table = find_table_by_columns(run, MesonFit.columns)
+        fits = list(MesonFit().carry_out([table], **options).spectrum.chiral)
+        try:
+            baryons = find_table_by_columns(run, BaryonFit.columns)
+        except GaugeError:  # the plot does not need them
+            baryons = None
+        if baryons:
+            fits += BaryonFit().carry_out([baryons], **options).spectrum.chiral
+        replace(chiral_picture(fits), title=labels_of([run])[0]).draw(file)
+        return []
+
+
+PLOTS.register(ChiralPlot())
+
+
+def chiral_picture(fits: Sequence[ChiralFit]) -> Picture:
+    """Return masses against the quark mass, with straight lines to the chiral limit.
+
+    Parameters
+    ----------
+    fits : sequence of ChiralFit
+        Straight lines, with the points that they were fitted to.
+
+    Raises
+    ------
+    GaugeError
+        If there is nothing to draw.
+    """
+    if not fits:
+        raise GaugeError(
+            "An extrapolation needs masses for at least two values of kappa, or of m; measure "
+            "another one."
+        )
+    frames, order = [], 0
+    for vanishing in (True, False):
+        group = [one for one in fits if (one.quantity in QUARKS) == vanishing]
+        marks = [mark for n, one in enumerate(group, order) for mark in _chiral_marks(one, n)]
+        order += len(group)
+        if group and vanishing:
+            marks.append(Guide(0, style={"color": "0.4", "linewidth": 0.8, "zorder": 0}))
+            names = dict.fromkeys(QUARKS[one.quantity] for one in group)
+            abscissa = r"$a\,m$" if group[0].m_c else r"$1/\kappa$"
+            frames.append(Frame(marks, abscissa, ", ".join(f"${name}$" for name in names)))
+        elif group:
+            frames.append(Frame(marks, r"$(a\,m_\pi)^2$", r"$a\,m$"))
+    key = KeyEntry(style=HOLLOW, text="hollow: chiral limit")
+    frames[-1] = replace(frames[-1], marks=[*frames[-1].marks, key])
+    height = CHIRAL_HEAD + FRAME * len(frames)
+    return Picture(frames, height, columns=2, layout={"nrows": len(frames)})
+
+
+def _chiral_marks(fit: ChiralFit, order: int) -> list[Mark]:
+    """Return the points of a line, the line, and its end in the chiral limit."""
+    own = look(order)
+    x, value, error = np.transpose([(one.x, one.value, one.error) for one in fit.points])
+    zero = fit.kappa_c or fit.m_c
+    limit = 1 / fit.kappa_c.value if fit.kappa_c else fit.m_c.value if fit.m_c else 0.0
+    ends = np.array([limit, x.max()])
+    hollow = {**own, "markerfacecolor": "white"}
+    if zero:
+        scatter = fit.kappa_c.error / fit.kappa_c.value**2 if fit.kappa_c else zero.error
+        end = Symbols([limit], [0.0], None, style={**hollow, "xerr": [scatter]})
+        name = r"\kappa_c" if fit.kappa_c else "m_c"
+        text = rf"${QUARKS[fit.quantity]}$: ${name}={minus(zero)}$"
+    else:
+        end = Symbols.of([0.0], [fit.intercept], hollow)
+        text = rf"$a\,m_{{{symbol(fit.quantity)}}}\to{minus(fit.intercept)}$"
+    twisted = rf"$\mu={fit.mu:g}$, " if fit.mu else ""
+    points = Symbols(x, value, error, style=own, text=f"{text}, {twisted}{typeset(fit.source)}")
+    line = fit.intercept.value + fit.slope.value * ends
+    return [points, Stroke(ends, line, style={"color": own["color"]}), end]
+
+
+class ResidualMassPlot(TablePlot):
+    """m_res(t) of domain-wall quarks, with the plateaus that were fitted."""
+
+    name = "residual-mass"
+    summary = "residual mass of domain-wall quarks against t, with its plateau"
+    subject: ClassVar[str] = "The residual mass"
+    columns: ClassVar[tuple[str, ...]] = ResidualMassFit.columns
+    options: ClassVar[tuple[Option, ...]] = ResidualMassFit.options
+
+    def picture(self, table: Path, options: dict[str, Any]) -> Picture:
+        """Show the residual mass; see `residual_mass_picture`."""
+        return residual_mass_picture(*ResidualMassFit().fitted(table, options))
+
+
+PLOTS.register(ResidualMassPlot())
+
+
+def residual_mass_picture(table: ResidualTable, fitted: ResidualMasses) -> Picture:
+    """Return m_res(t) and, over the times that were fitted, its plateau with the error.
+
+    Parameters
+    ----------
+    table : ResidualTable
+        The sums.
+    fitted : ResidualMasses
+        The plateaus.
+
+    Raises
+    ------
+    GaugeError
+        If there is no midpoint.
+    """
+    ratios = {quark: table.ratio(quark) for quark in table.values}
+    if all(one is None for one in ratios.values()):
+        raise GaugeError(
+            "The table has no correlators at the midpoint; measure with an even extent of the "
+            "fifth direction and weights that are all 1."
+        )
+    plateaus = {WallQuark(one.m, one.source): one for one in fitted.masses}
+    marks: list[Mark] = []
+    for n, (quark, series) in enumerate(ratios.items()):
+        if series is None:
+            continue
+        fit, found = plateaus[quark], [estimate(one) for one in series.T]
+        text = rf"$m={quark.m:g}$, {typeset(quark.source)}"
+        plateau = []
+        if fit.m_res and fit.t_min is not None and fit.t_max is not None:
+            line = {"color": look(n)["color"]}
+            plateau = [Stroke.plateau((fit.t_min, fit.t_max), fit.m_res, line)]
+            text += rf": $a\,m_\mathrm{{res}}={minus(fit.m_res)}$"
+        t = 1 + np.arange(len(found)) + SHIFT * n
+        marks += [Symbols.of(t, found, look(n), text), *plateau]
+    frame = Frame(marks, "$t/a$", r"$a\,m_\mathrm{res}(t)$", finish=integer_ticks)
+    return Picture([frame], 3.6, columns=2)

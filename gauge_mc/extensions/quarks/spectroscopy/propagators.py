@@ -1,0 +1,359 @@
+"""Propagators of the quarks of a measurement, from a solver or from files."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc import defaults
+from gauge_mc.arguments import checks_types
+from gauge_mc.errors import ConvergenceError
+from gauge_mc.extensions.quarks.diagonal import MU
+from gauge_mc.extensions.quarks.domain_walls.coupled import (
+    EffectivePropagator,
+    effective_propagator,
+)
+from gauge_mc.extensions.quarks.domain_walls.fifth_direction import WallOperator
+from gauge_mc.extensions.quarks.hadrons.contractions import Propagator
+from gauge_mc.extensions.quarks.hadrons.propagator_files import STRICTLY, PropagatorPath
+from gauge_mc.extensions.quarks.matrices.preconditioned import DEFLATE, Deflation
+from gauge_mc.extensions.quarks.modes.mode_files import reduced_modes
+from gauge_mc.extensions.quarks.operators import DiracOperator, operator_with
+from gauge_mc.extensions.quarks.overlap.solver import MassFamily
+from gauge_mc.extensions.quarks.solvers import ITERATIONS, solve
+from gauge_mc.extensions.quarks.sources import SourceVectors
+from gauge_mc.extensions.quarks.spectroscopy.correlators import Quark, describe_quarks
+from gauge_mc.extensions.quarks.spectroscopy.quarks import KAPPA, MUS, SOURCE, Quarks
+from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
+from gauge_mc.extensions.quarks.vectors.transport import in_precision
+from gauge_mc.fields.field import Field
+from gauge_mc.observables import Record
+
+PRECISION = "double"
+"""Precision of sources and solutions."""
+
+SILENCE = 10.0
+"""Time in seconds that work takes before lines about its progress are printed, and between them."""
+
+
+class SolveRecords(list[Record]):
+    """Records of the table of solutions, together with those of the table of operators.
+
+    Attributes
+    ----------
+    operators : list of Record
+        The record of a field with the properties of the operator of the quarks.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.operators: list[Record] = []
+
+
+def propagators(
+    quarks: Quarks, field: Field, solves: SolveRecords
+) -> Iterator[tuple[SourceVectors, dict[Quark, Propagator]]]:
+    """Yield the propagators of all quarks, for one source after the other.
+
+    Within `DeviceGroup.measuring`, hadrons with the same source share them. Those of several
+    sources are not kept, because of the memory that they take.
+
+    Parameters
+    ----------
+    quarks : Quarks
+        The quarks.
+    field : Field
+        The links.
+    solves : SolveRecords
+        Records of the secondary tables are appended to it.
+
+    Raises
+    ------
+    GaugeError
+        If a solution cannot be found with the residual that was asked for.
+    """
+    for source, found in solutions(quarks, field, solves):
+        yield source, {quark: one.propagator for quark, one in found.items()}
+
+
+class QuarkSolution(NamedTuple):
+    """The propagator of a quark from a source."""
+
+    propagator: Propagator
+    """The propagator, with the sink smeared if that was asked for."""
+    record: Record
+    """The record in `SOLVES`."""
+    effective: EffectivePropagator | None = None
+    """The midpoint and the currents of domain-wall quarks."""
+
+
+def solutions(
+    quarks: Quarks, field: Field, solves: SolveRecords
+) -> Iterator[tuple[SourceVectors, dict[Quark, QuarkSolution]]]:
+    """Yield the propagators with what is known besides; see `propagators`."""
+    links = _smeared(quarks, field)
+    if quarks.family:
+        yield from _solutions_of_family(quarks, field, links, solves)
+        return
+    operators = {quark: _operator(quarks, field, quark) for quark in quarks.kinds}
+    low = {quark: cache(partial(_low_modes, quarks, one)) for quark, one in operators.items()}
+    try:
+        for source in quarks.sources:
+            found = {}
+            for quark, operator in operators.items():
+                measure = partial(_solve, quarks, quark, operator, source, links, low[quark])
+                alone = len(quarks.sources) == 1
+                key = _own(quarks, quark.m), quark
+                once = field.devices.shared.once
+                with _naming(quark, quarks.label(source)):
+                    found[quark] = once(field, key, measure) if alone else measure()
+                solves.append(found[quark].record)
+            yield source, found
+    finally:
+        for operator in operators.values():
+            operator.release()
+
+
+def _own(quarks: Quarks, mass: float | None = None) -> Quarks:
+    """Return all on which the propagator of one mass depends, or those of all masses."""
+    massive = quarks.massive
+    if massive and mass is not None:
+        massive = massive.with_mass(mass)
+    return replace(quarks, kappas=(), massive=massive, mus=(), momenta=())
+
+
+def _solutions_of_family(
+    quarks: Quarks, field: Field, links: Field, solves: SolveRecords
+) -> Iterator[tuple[SourceVectors, dict[Quark, QuarkSolution]]]:
+    """Yield the propagators of quarks whose masses are solved for together."""
+    once = field.devices.shared.once
+    massive, phases = quarks.massive, quarks.boundary(field.devices.strict).phases
+    assert massive
+
+    def made() -> tuple[MassFamily, Record]:
+        lines, began = _ProgressLines("operator"), time.perf_counter()
+        operator = massive.made(field, massive.masses, phases)
+        assert isinstance(operator, MassFamily)
+        record = operator.record()
+        lines(f"{operator.name}, prepared in {time.perf_counter() - began:.1f} s")
+        return operator, record
+
+    operator, record = once(field, (massive, phases), made)
+    solves.operators.append(record)
+    for source in quarks.sources:
+        measure = partial(_solve_family, quarks, operator, source, links)
+        alone = len(quarks.sources) == 1
+        found = once(field, _own(quarks), measure) if alone else measure()
+        solves.extend(one.record for one in found.values())
+        yield source, found
+
+
+def _solve_family(
+    quarks: Quarks, operator: MassFamily, source: SourceVectors, links: Field
+) -> dict[Quark, QuarkSolution]:
+    """Return the propagators of all masses from a source."""
+    began, label = time.perf_counter(), quarks.label(source)
+    vectors = SpinorField.empty(operator.field, PRECISION, source.count(links.group.colours))
+    source.fill(vectors, links)
+    lines = _ProgressLines(f"{operator.name} quarks, {label}")
+    how = quarks.request, source.place, quarks.together, lines
+    found = operator.propagators(vectors, *how)
+    each = (time.perf_counter() - began) / len(found.propagators)
+    solutions = {}
+    for n, (quark, one) in enumerate(zip(quarks.kinds, found.propagators, strict=True)):
+        if quarks.smear_sink:
+            source.smear_sink(one.columns, links)
+        words = *quark, label, operator.solver, PRECISION, found.iterations, found.updates
+        numbers = float(found.iterated[n]), float(found.residuals[n]), each
+        solutions[quark] = QuarkSolution(one, (*words, *numbers))
+    return solutions
+
+
+def _solve(
+    quarks: Quarks,
+    quark: Quark,
+    operator: DiracOperator,
+    source: SourceVectors,
+    links: Field,
+    low: Callable[[], Deflation | None],
+) -> QuarkSolution:
+    vectors = SpinorField.empty(operator.field, PRECISION, source.count(links.group.colours))
+    source.fill(vectors, links)
+    if isinstance(operator, WallOperator):
+        return _solve_walls(quarks, quark, operator, source, vectors, links)
+    strict = links.devices.strict
+    kept = _propagator_path(quarks, quark, source, strict) if quarks.folder else None
+    found = kept.read(operator, vectors, quarks.request.tolerance) if kept else None
+    if not found:
+        found = solve(operator, vectors, quarks.solver, quarks.request, low())
+        if kept:
+            kept.write(vectors, found.x)
+    label = quarks.label(source)
+    _say(found.notes, quark, label)
+    words = *quark, label, found.solver, found.inner, found.iterations, found.updates
+    numbers = float(found.iterated.max()), float(found.residual.max()), found.seconds
+    if quarks.smear_sink:
+        source.smear_sink(found.x, links)
+    propagator = Propagator(found.x, operator.kappa, operator.boundary, source.place)
+    return QuarkSolution(propagator, (*words, *numbers))
+
+
+def _low_modes(quarks: Quarks, operator: DiracOperator) -> Deflation | None:
+    """Return the low modes with which solutions are deflated, if there are any."""
+    if not quarks.deflate:
+        return None
+    lines, began = _ProgressLines("low modes"), time.perf_counter()
+    found = reduced_modes(operator, quarks.deflate, quarks.stored_modes or None)
+    lines(f"{quarks.deflate} at kappa = {operator.kappa:g}, in {time.perf_counter() - began:.1f} s")
+    return found
+
+
+def _solve_walls(
+    quarks: Quarks,
+    quark: Quark,
+    operator: WallOperator,
+    source: SourceVectors,
+    vectors: SpinorField,
+    links: Field,
+) -> QuarkSolution:
+    """Return the effective propagator of a domain-wall quark."""
+    began, label = time.perf_counter(), quarks.label(source)
+    how = quarks.solver, quarks.request, source.place, quarks.together
+    found = effective_propagator(operator, vectors, *how)
+    _say(found.notes, quark, label)
+    words = *quark, label, found.solver, found.inner, found.iterations, found.updates
+    seconds = time.perf_counter() - began
+    if quarks.smear_sink:
+        source.smear_sink(found.quark.columns, links)
+    record = (*words, found.iterated, found.residual, seconds)
+    return QuarkSolution(found.quark, record, found)
+
+
+@contextmanager
+def _naming(quark: Quark, label: str) -> Iterator[None]:
+    """Name the quark and the source in the error of a solution that is not found."""
+    try:
+        yield
+    except ConvergenceError as error:
+        raise ConvergenceError(f"{describe_quarks(quark, quark)}, {label}: {error}") from error
+
+
+def _say(notes: Sequence[str], quark: Quark, label: str) -> None:
+    """Say on standard error what the user should know about a solution."""
+    for note in notes:
+        print(f"gauge-mc: {describe_quarks(quark, quark)}, {label}: {note}", file=sys.stderr)
+
+
+class _ProgressLines:
+    """Lines on standard error about work that takes long, not more often than `SILENCE`.
+
+    Parameters
+    ----------
+    what : str
+        The work.
+    """
+
+    def __init__(self, what: str) -> None:
+        self._what, self._said = what, time.monotonic()
+
+    def __call__(self, line: str) -> None:
+        now = time.monotonic()
+        if now - self._said >= SILENCE:
+            self._said = now
+            print(f"gauge-mc: {self._what}: {line}", file=sys.stderr)
+
+
+def _propagator_path(
+    quarks: Quarks, quark: Quark, source: SourceVectors, strict: bool
+) -> PropagatorPath:
+    """Return the path of a propagator, which depends on all metadata but the tolerance.
+
+    The path of a strict propagator depends on all that may change a bit of the solution.
+    """
+    mass = {MUS.name: repr(quark.mu)} if quark.mu else {}
+    own = {"kappa": repr(quark.kappa), **mass, "sources": source.label}
+    if strict:
+        request = replace(quarks.request, iterations=ITERATIONS)  # which change no solution
+        # Versions without this option named the same files.
+        chosen = (request.reduction,) if request.reduction else ()
+        own[STRICTLY] = repr((quarks.parameters, quarks.angles, quarks.solver, request, *chosen))
+    left_out = ("tolerance", MUS.name, DEFLATE.name)
+    known = {name: value for name, value in quarks.header.items() if name not in left_out}
+    return PropagatorPath(Path(quarks.folder), {**known, **own})
+
+
+def _operator(quarks: Quarks, field: Field, quark: Quark) -> DiracOperator:
+    phases = quarks.boundary(field.devices.strict).phases
+    if quarks.massive:
+        operator = quarks.massive.made(field, quark.m, phases)
+        assert isinstance(operator, DiracOperator)
+        return operator
+    parameters = {MU.name: quark.mu, **dict(quarks.parameters)}
+    return operator_with(field, quark.kappa, phases, **parameters)
+
+
+def _smeared(quarks: Quarks, field: Field) -> Field:
+    """Return the links with which sources are smeared, in double precision."""
+    if not any(one.smears for one in quarks.sources):
+        return field
+    field = in_precision(field, PRECISION)
+    if quarks.smearing is None:
+        return field
+    kind = field.lattice, field.group.name, PRECISION, field.devices
+    other, more = Field.empty(*kind), Field.empty(*kind)
+    source = field
+    for n in range(quarks.smearing.most or 1):
+        target = other if source is not other else more
+        quarks.smearing.iteration(n)(source, target)
+        source = target
+    return source
+
+
+@checks_types
+def propagator(
+    field: Field, kappa: float, source: str = defaults.SOURCE, mu: float = 0.0, **options: Any
+) -> NDArray[np.complex128]:
+    """Return a quark propagator, the solution of the Dirac equation for all spins and colours.
+
+    Parameters
+    ----------
+    field : Field
+        The links.
+    kappa : float
+        Hopping parameter.
+    source : str
+        The source as on the command line, such as ``point:0,0,0,0`` or ``wall:0``.
+    mu : float
+        Twisted mass.
+    **options : object
+        Further options of ``gauge-mc measure mesons``, such as `csw`, `boundary`,
+        `smear_sink`, `solver`, `tolerance` or the folder `propagators`.
+
+    Returns
+    -------
+    ndarray, shape (T, Z, Y, X, 4, N, 4, N), complex128
+        ``S[t, z, y, x, spin, colour, source spin, source colour]``: the elements of M^-1 times the
+        source, with gamma matrices in the DeGrand-Rossi basis.
+
+    Raises
+    ------
+    UsageError
+        If an option is unknown or its value is invalid.
+    GaugeError
+        If the residual cannot be reached.
+    """
+    numbers = {KAPPA.name: repr(float(kappa)), MUS.name: repr(float(mu))}
+    given = {**options, **numbers, SOURCE.name: (source,)}
+    quarks = Quarks.of_options(field.lattice, "propagator", given)
+    ((_, found),) = propagators(quarks, field, SolveRecords())
+    (only,) = found.values()
+    return only.to_numpy()

@@ -1,0 +1,301 @@
+"""Several orthonormal vectors: scalar products with a vector, and linear combinations.
+
+Complex arithmetic of the host, as NumPy does it or with the same bits on all machines.
+
+NumPy fuses multiplications and additions of complex numbers on some processors, and leaves sums to
+libraries that add up in orders of their own. Real numbers it rounds as IEEE 754 says.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, reduce
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.devices.base import Launch
+from gauge_mc.devices.kernels import Kernel
+from gauge_mc.extensions.quarks.vectors.algebra import HEADER, Multiply
+from gauge_mc.extensions.quarks.vectors.spinors import SpinorField, StoredSlab
+
+COMBINE_BASIS = Kernel("combine_basis")
+
+MOST_COMBINED = HEADER["MOST_COMBINED"]
+"""Number of vectors of a basis that a launch can combine."""
+
+Numbers = NDArray[np.complex128]
+
+
+@dataclass(frozen=True, repr=False)
+class VectorView(SpinorField):
+    """Some consecutive vectors of a field, or one vector of it that stands for all of a count.
+
+    Use it for combinations and products. It has no halos of its own.
+    """
+
+    whole: SpinorField | None = None
+    """The field."""
+    first: int = 0
+    """The first vector of the field."""
+    repeated: bool = False
+    """Whether that vector stands for all."""
+
+    @classmethod
+    def of(
+        cls, whole: SpinorField, first: int = 0, count: int = 1, repeated: bool = False
+    ) -> VectorView:
+        """Return a view of the vectors of a field."""
+        kind, memory = (whole.field, whole.storage, whole.parities), (whole.slabs, whole.layouts)
+        return cls(*kind, count, *memory, whole.fifth, whole, first, repeated)
+
+    def structure(self, slab: StoredSlab, first: int = 0) -> ctypes.Structure:
+        """Return the structure ``Spinors``; see `SpinorField.structure`."""
+        assert self.whole is not None
+        made = self.whole.structure(slab, self.first + (0 if self.repeated else first))
+        if self.repeated:
+            made.vector = 0
+        return made
+
+
+class BasisProducts:
+    """The scalar products <v_j, w> of some vectors v_j of a basis and one vector w.
+
+    Parameters
+    ----------
+    basis : SpinorField
+        The vectors v_j; the first `count` are used.
+    w : SpinorField
+        The field of the vector w, on the same sites.
+    number : int
+        Which of its vectors.
+    count : int
+        How many vectors v_j.
+    """
+
+    def __init__(self, basis: SpinorField, w: SpinorField, number: int, count: int) -> None:
+        one = VectorView.of(w, number, count, repeated=True)
+        self._products = Multiply(one, VectorView.of(basis, 0, count))
+        self.norm2 = 0.0
+        """The scalar product <w, w> of the last call."""
+
+    def __call__(self) -> Numbers:
+        """Return the products, of the shape (count,)."""
+        found = self._products()
+        self.norm2 = float(found.norm2[0])
+        return found.mixed
+
+
+class CombineBasis:
+    """w = a w + sum over j of c_j v_j, for one vector w and some vectors v_j of a basis.
+
+    Parameters
+    ----------
+    w : SpinorField
+        The field of the vector w.
+    number : int
+        Which of its vectors.
+    basis : SpinorField
+        The vectors v_j, on the same sites.
+    """
+
+    def __init__(self, w: SpinorField, number: int, basis: SpinorField) -> None:
+        self._fields = (w, basis)  # which own the memory
+        self._groups: list[list[tuple[Any, Launch]]] = []
+        for first in range(0, basis.count, MOST_COMBINED):
+            group = [
+                slab.prepared(
+                    COMBINE_BASIS,
+                    slab.whole(w.launched),
+                    w.storage.choice,
+                    r=w.structure(slab, number),
+                    v=basis.structure(other, first),
+                    c=(0.0,) * 2 * MOST_COMBINED,
+                    a=1.0,
+                    vectors=0,
+                )
+                for slab, other in zip(w.slabs, basis.slabs, strict=True)
+            ]
+            self._groups.append(group)
+
+    def __call__(self, c: Numbers, a: float = 1.0) -> None:
+        """Carry out the combination with the first len(c) vectors of the basis."""
+        parts = [c[n : n + MOST_COMBINED] for n in range(0, len(c), MOST_COMBINED)]
+        for part, group in zip(parts, self._groups, strict=False):
+            for arguments, launch in group:
+                values = np.frombuffer(arguments.c, np.complex128)
+                values[: len(part)] = part
+                arguments.vectors, arguments.a = len(part), a
+                launch()
+            a = 1.0
+        if not parts and a != 1.0:
+            raise ValueError("There are no vectors to combine.")
+
+
+class Projection:
+    """The part of vectors outside of a subspace, and inside of it.
+
+    Parameters
+    ----------
+    basis : SpinorField
+        Orthonormal vectors.
+    w : SpinorField
+        The vectors that are projected.
+    """
+
+    def __init__(self, basis: SpinorField, w: SpinorField) -> None:
+        self._products = [BasisProducts(basis, w, n, basis.count) for n in range(w.count)]
+        self._combine = [CombineBasis(w, n, basis) for n in range(w.count)]
+
+    def remove(self) -> Numbers:
+        """Subtract the parts inside of the subspace, and return their coefficients.
+
+        Returns
+        -------
+        ndarray, shape (count, basis), complex128
+            <v_j, w_n> before the subtraction.
+        """
+        coefficients = np.array([products() for products in self._products])
+        self.add(-coefficients)
+        return coefficients
+
+    def add(self, coefficients: Numbers) -> None:
+        """Add combinations of the basis to the vectors, with coefficients (count, basis)."""
+        for combine, c in zip(self._combine, coefficients, strict=True):
+            combine(c)
+
+
+Complex = NDArray[np.complex128]
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """How complex numbers are multiplied, divided and summed."""
+
+    multiply: Callable[[Any, Any], Complex]
+    """Return the product of arrays, element by element."""
+    divide: Callable[[Any, Any], Complex]
+    """Return the quotient of arrays, element by element."""
+    einsum: Callable[..., Complex]
+    """Return what `numpy.einsum` does."""
+    matmul: Callable[[Any, Any], Complex]
+    """Return the product of a matrix with each of the matrices [t, i, j]."""
+
+
+def arithmetic_of(strict: bool) -> Arithmetic:
+    """Return the arithmetic of strict or of usual calculations."""
+    return STRICT if strict else USUAL
+
+
+def _multiplied(a: Any, b: Any) -> Complex:
+    a, b = np.asarray(a, np.complex128), np.asarray(b, np.complex128)
+    real = a.real * b.real - a.imag * b.imag
+    return _joined(real, a.real * b.imag + a.imag * b.real)
+
+
+def _divided(a: Any, b: Any) -> Complex:
+    a, b = np.asarray(a, np.complex128), np.asarray(b, np.complex128)
+    norm2 = b.real * b.real + b.imag * b.imag
+    real = (a.real * b.real + a.imag * b.imag) / norm2
+    return _joined(real, (a.imag * b.real - a.real * b.imag) / norm2)
+
+
+def _joined(real: NDArray[np.float64], imaginary: NDArray[np.float64]) -> Complex:
+    made = np.empty(np.shape(real), np.complex128)
+    made.real, made.imag = real, imaginary
+    return made
+
+
+def _summed(names: str, *operands: Any, **_options: Any) -> Complex:
+    """Return what `numpy.einsum` does, adding up in the order of the indices that are summed.
+
+    Terms with a factor that is 0 are left out.
+    """
+    before, after = names.split("->")
+    arrays = dict(enumerate(zip(before.split(","), map(np.asarray, operands), strict=True)))
+    extents = {
+        name: extent
+        for labels, array in arrays.values()
+        for name, extent in zip(labels, array.shape, strict=True)
+    }
+    summed = sorted(extents.keys() - set(after))
+    total = np.zeros([extents[name] for name in after], np.complex128)
+    for place in product(*(range(extents[name]) for name in summed)):
+        fixed = dict(zip(summed, place, strict=True))
+        factors = [_part(labels, array, fixed, after) for labels, array in arrays.values()]
+        if all(factor.any() for factor in factors):
+            total = total + reduce(_multiplied, factors)
+    return total
+
+
+def _part(labels: str, array: NDArray[Any], fixed: dict[str, int], after: str) -> NDArray[Any]:
+    """Return the elements of an array with some fixed indices, with the axes of the result."""
+    part = array[tuple(fixed.get(name, slice(None)) for name in labels)]
+    left = [name for name in labels if name not in fixed]
+    order = sorted(range(len(left)), key=lambda axis: after.index(left[axis]))
+    extents = dict(zip(left, part.shape, strict=True))
+    return np.asarray(part.transpose(order).reshape([extents.get(name, 1) for name in after]))
+
+
+PLAIN, SMITH, SMITH_FUSED = "PLAIN", "SMITH", "SMITH_FUSED"
+"""Names of kinds of arithmetic in the kernel ``bicgstab_coefficients``."""
+
+SAMPLE = 64
+"""Number of pairs of numbers from which is found what NumPy does."""
+
+
+@cache
+def in_kernels(arithmetic: Arithmetic) -> str | None:
+    """Return the kind of arithmetic with which kernels find the same bits, None if there is none.
+
+    NumPy divides complex numbers by R. Smith's algorithm (Commun. ACM 5 (1962) 435).
+    """
+    if arithmetic is STRICT:
+        return PLAIN
+    if not _finds(arithmetic.divide, _smith):
+        return None
+    kinds = {SMITH_FUSED: _fused, SMITH: _not_fused}
+    return next((name for name, one in kinds.items() if _finds(arithmetic.multiply, one)), None)
+
+
+def _finds(
+    call: Callable[[Any, Any], Complex], rule: Callable[[complex, complex], complex]
+) -> bool:
+    """Return whether a function has the bits of a rule, for arrays of all small sizes."""
+    a, b = np.sin(np.arange(1.0, 4 * SAMPLE + 1)).view(complex).reshape(2, SAMPLE)
+    expected = [rule(x, y) for x, y in zip(a.tolist(), b.tolist(), strict=True)]
+    sizes = range(1, SAMPLE + 1)
+    return all(call(a[:n], b[:n]).tolist() == expected[:n] for n in sizes)
+
+
+def _not_fused(a: complex, b: complex) -> complex:
+    return complex(_multiplied(a, b))
+
+
+def _smith(a: complex, b: complex) -> complex:
+    if abs(b.real) >= abs(b.imag):
+        ratio = b.imag / b.real
+        scale = 1 / (b.real + b.imag * ratio)
+        return complex((a.real + a.imag * ratio) * scale, (a.imag - a.real * ratio) * scale)
+    ratio = b.real / b.imag
+    scale = 1 / (b.imag + b.real * ratio)
+    return complex((a.real * ratio + a.imag) * scale, (a.imag * ratio - a.real) * scale)
+
+
+def _fused(a: complex, b: complex) -> complex:
+    def rounded_once(x: float, y: float, z: float) -> float:
+        return float(Fraction(x) * Fraction(y) + Fraction(z))
+
+    first, second = a.imag * b.imag, a.imag * b.real
+    return complex(rounded_once(a.real, b.real, -first), rounded_once(a.real, b.imag, second))
+
+
+USUAL = Arithmetic(np.multiply, np.true_divide, np.einsum, np.matmul)
+STRICT = Arithmetic(
+    _multiplied, _divided, _summed, lambda matrix, many: _summed("ij,tjk->tik", matrix, many)
+)

@@ -1,0 +1,394 @@
+"""Iterations of solvers that follow each other without waiting for the host.
+
+Their coefficients stay in the memory of the devices, and the search halts there as soon as the host
+has to decide something, such as what to do about a true residual that is due.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.devices.base import Event, Launch, repeated, streamed
+from gauge_mc.devices.host import geometry_structure
+from gauge_mc.devices.kernels import ANY_VARIANT, Kernel
+from gauge_mc.devices.source import constants, source_file
+from gauge_mc.domain.slab import work
+from gauge_mc.extensions.quarks.vectors.algebra import PRODUCTS, GroupSums, OnDevice
+from gauge_mc.extensions.quarks.vectors.spinors import SpinorField, StoredSlab, in_turn
+from gauge_mc.fields.sums import SUM_BYTES, SlabSums
+
+GRADIENT_COEFFICIENTS = Kernel("gradient_coefficients")
+
+COMMON = constants(source_file("dirac/iterations.h"))
+"""Constants of all kernels that compute coefficients."""
+
+RESIDUAL = COMMON["RESIDUAL"]
+"""The part of an iteration that decides about true residuals."""
+
+CURVATURE, DIRECTION = map(GRADIENT_COEFFICIENTS.constant, ("CURVATURE", "DIRECTION"))
+"""Other parts of conjugate gradients, after which the search may halt, too."""
+
+SUMS, COEFFICIENTS = COMMON["SUMS"], COMMON["COEFFICIENTS"]
+"""Stages of a part, between which devices wait for each other."""
+
+NEXT, KEPT, HALTS, HERE, MOST_SLABS, MOST_SUMS = (
+    COMMON[name] for name in ("NEXT", "KEPT", "HALTS", "HERE", "MOST_SLABS", "MOST_SUMS")
+)
+
+EXACTLY = replace(ANY_VARIANT, strict=True)
+"""The variant of kernels whose numbers are those of the host on every device."""
+
+HALT_BYTES = 4
+"""Bytes of an integer that says why the search has halted, 0 if it has not."""
+
+MOST_SHARES = 32
+"""Largest number of threads that share the sums over the slices of a vector."""
+
+AHEAD = 2
+"""Number of iterations that GPUs have been given when the host looks whether the first has halted.
+"""
+
+LAUNCH_SECONDS = 25e-6
+"""Time for which GPUs wait for the host in every iteration if they have been given one alone."""
+
+REAL, MIXED, NORM2, EVERY = (slice(*one) for one in ((0, 1), (0, 2), (2, 3), (0, PRODUCTS)))
+"""Places of the real part of <w, r>, of this product, of <r, r> and of all among the sums."""
+
+UNWATCHED = {
+    **dict.fromkeys(("GROWN", "PLATEAU", "MOST"), np.inf),
+    **dict.fromkeys(("TARGET", "REDUCTION", "SLOWEST"), -1.0),
+    **dict.fromkeys(("HIGHEST", "LOWEST", "SINCE", "ITERATIONS"), 0.0),
+}
+"""Rows of the state with which a search halts only if it breaks down."""
+
+
+@cache
+def constants_of(kernel: Kernel) -> dict[str, int]:
+    """Return the constants of a kernel that computes coefficients, by name.
+
+    Rows of the state and factors are among them.
+    """
+    return constants(kernel.source, *COMMON.items())
+
+
+def runs_ahead(vectors: SpinorField) -> bool:
+    """Return whether all sums of these vectors are in one process, and all devices connected.
+
+    On several replicas there may be one vector on each.
+    """
+    several = vectors.vectors > vectors.replicas > 1
+    if vectors.field.devices.processes.size > 1 or several:
+        return False
+    devices = [one.device for one in vectors.slabs]
+    connected = all(a.in_host_memory or a.reaches(b) for a in devices for b in devices)
+    return connected and len(devices) <= MOST_SLABS
+
+
+class DeviceIterations:
+    """Iterations whose coefficients are in the memory of the devices; see `runs_ahead`.
+
+    Prepare the launches of an iteration with `factors` and `take`, and let `iterate` be what
+    `record` returns.
+
+    Parameters
+    ----------
+    r : SpinorField
+        A field like the residuals.
+    parts : tuple of int
+        The parts of an iteration in their order, of which one may be two of the kernel together.
+        Where the search has halted in a part, launches with its factors do nothing.
+    kernel : Kernel
+        The kernel that computes the coefficients.
+    arithmetic : int, optional
+        How it multiplies and divides complex numbers, if it has such.
+
+    Attributes
+    ----------
+    iterate : callable
+        Launches an iteration.
+    state : ndarray of float64, shape (ROWS, vectors)
+        The numbers that were last written to the devices or read from the first of them; the kernel
+        declares the rows.
+    slabs : list of SlabState
+        The numbers on the device of every slab.
+    knows_residual : bool
+        Whether the last search has halted after the squared norms of new residuals were computed,
+        which are in the row SQUARES.
+    """
+
+    def __init__(
+        self,
+        r: SpinorField,
+        parts: tuple[int, ...],
+        kernel: Kernel = GRADIENT_COEFFICIENTS,
+        arithmetic: int | None = None,
+    ) -> None:
+        self.iterate: Launch | None = None
+        self.knows_residual = False
+        self._rows = constants_of(kernel)
+        self.state = np.zeros((self._rows["ROWS"], r.count))
+        self._devices, self._parts = r.field.devices, parts
+        shape = r.count, r.fifth or 1, r.field.lattice.t
+        self.slabs = [SlabState(one, parts, kernel, arithmetic, *shape) for one in r.slabs]
+        self._first = self.slabs[0].device
+        self._seen = self._first.pinned_memory(HALTS * HALT_BYTES).view(np.int32)
+        self._last_run = 0.0, 1
+
+    def factors(self, part: int, **names: str) -> list[OnDevice]:
+        """Return factors on every slab after a part, given their names by those of a kernel."""
+        return [one.found(part, **names) for one in self.slabs]
+
+    def take(self, part: int, sums: Sequence[GroupSums], products: slice = NORM2) -> Launch:
+        """Return a call that computes coefficients on all devices from sums of products.
+
+        Parameters
+        ----------
+        part : int
+            One of the parts.
+        sums : sequence of GroupSums
+            The sums of the products of all vectors.
+        products : slice
+            The products whose sums are needed.
+        """
+        slabs = self.slabs
+
+        def launches(stages: int, some: Sequence[GroupSums]) -> list[Launch]:
+            return [
+                own.launch(part, stages, group.first, group.sums[n], slabs, n, products, self._seen)
+                for group in some
+                for n, own in enumerate(slabs)
+            ]
+
+        if len(sums) == len(slabs) == 1:
+            return launches(SUMS | COEFFICIENTS, sums)[0]
+        adding, taking = launches(SUMS, sums), launches(COEFFICIENTS, sums[:1])
+        return in_turn(*adding, self._devices.fence, *taking)
+
+    def beside(self, some: Sequence[Launch], others: Sequence[Launch]) -> Launch:
+        """Return a call that launches some kernels to run at the same time as others.
+
+        They do on devices that can do so.
+        """
+        devices = streamed(one.device for one in self.slabs)
+
+        def call() -> None:
+            for device in devices:
+                device.fork()
+                device.swap_streams()
+            try:
+                for launch in some:
+                    launch()
+            finally:
+                for device in devices:
+                    device.swap_streams()
+            for launch in others:
+                launch()
+            for device in devices:
+                device.join()
+
+        return call
+
+    def record(self, iterate: Callable[[], object]) -> Launch:
+        """Return a call that repeats the launches of an iteration; see `Device.recorded`."""
+        return self._first.recorded(iterate, [one.device for one in self.slabs[1:]])
+
+    def run(self, **rows: Any) -> bool:
+        """Iterate until the search halts, given rows of the state by their names.
+
+        Then the state is that before the iteration in which it has halted, apart from what has been
+        computed in this iteration.
+
+        Returns
+        -------
+        bool
+            Whether vectors have changed in this iteration, because it has not halted in its first
+            part.
+        """
+        for name, values in rows.items():
+            n = self._rows[name]
+            if np.iscomplexobj(values):
+                self.state[n], self.state[n + 1] = values.real, values.imag
+            else:
+                self.state[n] = values
+        self.state[NEXT : NEXT + KEPT] = self.state[:KEPT]
+        for slab in self.slabs:
+            slab.begin(self.state)
+        self._seen[:] = 0
+        self._devices.fence()
+        before, began = self["ITERATIONS"], time.monotonic()
+        waiting = deque(self._begin() for _ in range(self.given_at_once))
+        while True:
+            waiting.popleft().synchronize()
+            if self._seen.any():
+                break
+            waiting.append(self._begin())
+        halts = self.slabs[0].read(self.state)
+        self._devices.synchronize()
+        count = 1 + int((self["ITERATIONS"] - before).max())
+        self._last_run = time.monotonic() - began, count
+        halted_in: int = halts.tolist().index(HERE)
+        self.knows_residual = any(one & RESIDUAL for one in self._parts[: halted_in + 1])
+        return halted_in > 0
+
+    @property
+    def given_at_once(self) -> int:
+        """Number of iterations that devices have been given when the host looks.
+
+        More than one saves the time in which the host looks and launches, in every iteration, but
+        when the search has halted, an iteration is carried out in vain.
+        """
+        seconds, count = self._last_run
+        is_long = seconds / count > count * LAUNCH_SECONDS
+        return 1 if self._first.in_host_memory or is_long else AHEAD
+
+    def __getitem__(self, name: str) -> NDArray[np.float64]:
+        """Return a row of the state after `run`."""
+        return np.array(self.state[self._rows[name]])
+
+    def complex(self, name: str) -> NDArray[np.complex128]:
+        """Return complex numbers, which have two rows, after `run`."""
+        n, found = self._rows[name], np.empty(self.state.shape[1], np.complex128)
+        found.real, found.imag = self.state[n], self.state[n + 1]
+        return found
+
+    def _begin(self) -> Event:
+        """Begin an iteration; return an event at its end."""
+        assert self.iterate
+        self.iterate()
+        return self._first.event()
+
+
+class SlabState:
+    """The state of iterations on the device of a slab, where it is the same as on all others.
+
+    Parameters
+    ----------
+    slab : StoredSlab
+        A slab of the vectors.
+    parts, kernel, arithmetic
+        See `DeviceIterations`.
+    vectors, fifth : int
+        Number of vectors, and their extent along a fifth direction, or 1.
+    slices : int
+        Number of time slices of the lattice.
+    """
+
+    def __init__(
+        self,
+        slab: StoredSlab,
+        parts: tuple[int, ...],
+        kernel: Kernel,
+        arithmetic: int | None,
+        vectors: int,
+        fifth: int,
+        slices: int,
+    ) -> None:
+        self.device, self.layout, self._parts = slab.device, slab.layout, parts
+        self._kernel, self._arithmetic, self._rows = kernel, arithmetic, constants_of(kernel)
+        self._vectors, self._fifth, self._slices = vectors, fifth, slices
+        self._state_bytes = self._rows["ROWS"] * vectors * SUM_BYTES
+        self._factor_bytes = 2 * vectors * fifth * SUM_BYTES
+        self._sums_bytes = MOST_SUMS * slices * vectors * fifth * SUM_BYTES
+        halts, factors = HALTS * HALT_BYTES, self._rows["FACTORS"] * self._factor_bytes
+        sums = len(parts) * self._sums_bytes
+        self._memory = slab.device.allocate(self._state_bytes + halts + factors + sums)
+        self.state = self._memory.address
+        """Address of the state."""
+        self._halts = self.state + self._state_bytes
+        self._factors = self._halts + halts
+        self.by_slice = self._factors + factors
+        """Address of the sums by slices, one part after the other."""
+
+    def row(self, name: str) -> int:
+        """Return the address of a row of the state."""
+        return self.state + self._rows[name] * self._vectors * SUM_BYTES
+
+    def begin(self, state: NDArray[np.float64]) -> None:
+        """Write the state, which has not halted."""
+        data = np.append(state.view(np.uint8), np.zeros(HALTS * HALT_BYTES, np.uint8))
+        self.device.write(self._memory, 0, data)
+
+    def read(self, state: NDArray[np.float64]) -> NDArray[np.int32]:
+        """Wait for all work, read the state, and return why the search has halted."""
+        found = self.device.read(self._memory, 0, self._state_bytes + HALTS * HALT_BYTES)
+        state[:] = found[: self._state_bytes].view(float).reshape(state.shape)
+        return found[self._state_bytes :].view(np.int32)
+
+    def found(self, part: int, **factors: str) -> OnDevice:
+        """Return factors of launches that a halt in a part leaves out, by the kernel's names."""
+        first, nbytes, rows = self._factors, self._factor_bytes, self._rows
+        addresses = {name: first + rows[number] * nbytes for name, number in factors.items()}
+        return OnDevice(addresses, self._halts + self._parts.index(part) * HALT_BYTES)
+
+    def launch(
+        self,
+        part: int,
+        stages: int,
+        first: int,
+        sums: SlabSums,
+        slabs: Sequence[SlabState],
+        number: int,
+        products: slice,
+        seen: NDArray[np.int32],
+    ) -> Launch:
+        """Return a call that carries out stages of a part.
+
+        Parameters
+        ----------
+        part, stages : int
+            The part, and its stages.
+        first : int
+            The number of the first vector of the kernels whose products are summed.
+        sums : SlabSums
+            The sums of the products of these.
+        slabs : sequence of SlabState
+            All slabs.
+        number : int
+            The number of this one.
+        products : slice
+            The products whose sums are needed.
+        seen : ndarray of int32, shape (HALTS,)
+            Memory of the host in which the first slab notes why the search has halted.
+        """
+        (x, y, z), place = self.layout.extents, self._parts.index(part)
+        own, many = len(self.layout.times), products.stop * len(self.layout.times) * self._fifth
+        by_slice = [slab.by_slice + place * self._sums_bytes for slab in slabs]
+        variant = ANY_VARIANT if self._arithmetic is None else EXACTLY
+        arguments = self._kernel.arguments(
+            variant,
+            geometry=self.layout.geometry,
+            work=work(0, 1, 1, parity=0, slots=x // 2, rows=(y, z)),
+            partial=sums.described,
+            by_slice=(*by_slice, *(0,) * (MOST_SLABS - len(slabs))),
+            state=self.state,
+            factors=self._factors,
+            halted=self._halts,
+            seen=seen.ctypes.data if number == 0 else 0,
+            part=part,
+            stages=stages,
+            vectors=self._vectors,
+            fifth=self._fifth,
+            own_halt=place,
+            other_halt=(place or len(self._parts)) - 1,
+            first_summed=first,
+            summed=sums.slices // own,
+            slab=number,
+            slabs=len(slabs),
+            first=self.layout.times[0],
+            slices=own,
+            all_slices=self._slices,
+            product=products.start,
+            sums=products.stop - products.start,
+            arithmetic=self._arithmetic or 0,
+            shares=geometry_structure("Shares")(min(many, MOST_SHARES), 1),
+        )
+        kernel = self.device.kernel(self._kernel, variant)
+        return kernel.prepared(repeated([arguments], 1))

@@ -1,1 +1,0 @@
-"""Parts of observables: what they consist of beside what they measure."""

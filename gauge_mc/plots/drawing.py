@@ -1,0 +1,226 @@
+"""The choice of a plot and of the runs that it draws."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Any, Unpack
+
+from gauge_mc.arguments import checks_types
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.files.columns import TableColumns
+from gauge_mc.files.input import Paths, paths_of
+from gauge_mc.files.table import TableData, noted_tables
+from gauge_mc.options import check_options
+from gauge_mc.plots import AGAINST_BETA, PLOTS, Plot
+from gauge_mc.plots.figures.files import (
+    STYLE_DPI,
+    FigureFormat,
+    drawn_as,
+    kept_figures,
+    write_figure,
+)
+from gauge_mc.plots.runs import TableKind, chain_cautions, noted_cautions, table_kinds
+from gauge_mc.registry import nearest
+from gauge_mc.run.directory import missing_run
+from gauge_mc.run.thermalisation import AUTO, SKIP, found_in, sentences_of
+from gauge_mc.scans.scan import named_or_newest, newest_scan, runs_of
+from gauge_mc.signatures import with_options
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from gauge_mc.keywords import PlotKeywords
+
+
+def plot_names(runs: Sequence[Path] = ()) -> list[str]:
+    """Return the names of all plots, including those of observables and of tables in the runs."""
+    shown = [name for name, one in table_kinds(runs).items() if one.columns.averaged]
+    names = {*PLOTS, *shown, *(name + AGAINST_BETA for name in shown)}
+    return sorted(names)
+
+
+def find_plot(name: str, runs: Sequence[Path] = ()) -> Plot:
+    """Return a plot by name.
+
+    Parameters
+    ----------
+    name : str
+        Name of the plot, or of the table of a user's function.
+    runs : sequence of Path
+        Run directories whose tables have plots, too.
+
+    Raises
+    ------
+    UsageError
+        If no plot has this name.
+    """
+    if name in PLOTS:
+        return PLOTS[name]
+    kinds = table_kinds(runs)
+    kind = kinds.get(name.removesuffix(AGAINST_BETA))
+    if kind and kind.columns.averaged:
+        return _plot_of_table(name, kind)
+    if kind and kind.name not in PLOTS:
+        raise UsageError(
+            f"There is no plot of the table {kind.name}: it has several rows per measurement, or "
+            "no numbers; read it with Python."
+        )
+    raise UsageError(f"There is no plot '{name}'{nearest(name, plot_names(runs))}")
+
+
+@with_options(lambda: ((name, one.options) for name, one in PLOTS.items()))
+@checks_types
+def plot(
+    what: str,
+    run: Paths | None = None,
+    output: str | os.PathLike[str] | None = None,
+    *,
+    size: tuple[float, float] | None = None,
+    dpi: int | None = None,
+    **options: Unpack[PlotKeywords],
+) -> Figure:
+    """Draw a figure of the results of one run, or of several runs in one frame.
+
+    A notebook shows the figure if this is the last expression of a cell.
+
+    Parameters
+    ----------
+    what : str
+        Name of the plot.
+    run : path or sequence of paths, optional
+        Run directories, or results of `gauge_mc.generate` and `gauge_mc.open_run`; a scan stands
+        for its runs. By default the newest run in ``runs/``, or the newest scan for a plot of
+        scans.
+    output : path, optional
+        File to write; its ending ``.pdf``, ``.png`` or ``.svg`` determines the format. By default
+        none is written.
+    size : tuple of float, optional
+        Width and height of the figure in inches; by default as suits the plot.
+    dpi : int, optional
+        Pixels per inch of a PNG file.
+    **options : object
+        Options of the plot, by name.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure, which does not depend on pyplot.
+
+    Raises
+    ------
+    UsageError
+        If the plot or a run does not exist, or the value of an option is invalid.
+    GaugeError
+        If there is no data to draw, a table is damaged, Matplotlib is missing, or the file cannot
+        be written.
+    """
+    _, runs = runs_to_draw(what, paths_of(run))
+    chosen, file = find_plot(what, runs), None if output is None else Path(output)
+    given, said = options_to_draw(chosen, runs, options)
+    with drawn_as(FigureFormat(size, STYLE_DPI if dpi is None else dpi)):
+        with kept_figures() as figures:
+            _, cautions = draw(chosen, runs, Path(f"{what}.pdf"), given)
+        if len(figures) != 1:
+            raise GaugeError(f"The plot {what} draws {len(figures)} figures, instead of one.")
+        if file:
+            write_figure(figures[0], file)
+    for sentence in [*said, *cautions]:
+        print(f"gauge-mc: {sentence}", file=sys.stderr)
+    return figures[0]
+
+
+def draw(
+    chosen: Plot,
+    runs: Sequence[Path],
+    file: Path,
+    given: Mapping[str, Any],
+    judged: Callable[[TableData], bool] = lambda table: False,
+) -> tuple[list[Any], list[str]]:
+    """Draw a figure; return the tables to print, and cautions about what it shows.
+
+    The cautions are those of the plot itself, and those about the tables that it has read; see
+    `chain_cautions`. The parameters and errors are those of `Plot.draw`.
+
+    Parameters
+    ----------
+    judged : callable
+        Whether the reader knows already whether a table has thermalised and is long enough.
+    """
+    with noted_cautions() as cautions, noted_tables() as tables:
+        shown = chosen.draw(runs, file, **given)
+    skip = given.get(SKIP.name, 0) if SKIP in chosen.options else None
+    chains = [] if chosen.of_scans else runs
+    left = {path: table for path, table in tables.items() if not judged(table)}
+    cautions += chain_cautions(chains, left, skip)
+    return shown, [*dict.fromkeys(cautions)]
+
+
+def options_to_draw(
+    chosen: Plot, runs: Sequence[Path], options: Mapping[str, object]
+) -> tuple[dict[str, Any], list[str]]:
+    """Return the options of a plot, checked, with a number of updates in place of `AUTO`.
+
+    Sentences say what is left out.
+
+    Raises
+    ------
+    UsageError
+        If an option is unknown, or its value has the wrong type.
+    """
+    given = check_options(chosen.options, options, f"plot {chosen.name}")
+    if given.get(SKIP.name) != AUTO or chosen.of_scans:
+        return given, []
+    found = [one for run in runs for one in found_in(run)]
+    last = max((one.update for one in found), default=0)
+    numbers = given if chosen.skips_each else {**given, SKIP.name: last}
+    return numbers, sentences_of(found)
+
+
+def expected_plot(name: str) -> Plot:
+    """Return a plot by name before its runs are known.
+
+    A name that is unknown is taken for that of a table of a function of the user.
+    """
+    if name in plot_names():
+        return find_plot(name)
+    table = name.removesuffix(AGAINST_BETA)
+    return _plot_of_table(name, TableKind(table, TableColumns.of_function(table, ["value"])))
+
+
+def _plot_of_table(name: str, kind: TableKind) -> Plot:
+    """Return the time series of a table, or its average against the coupling."""
+    from gauge_mc.plots.standard import AveragesPlot, HistoryPlot
+
+    return HistoryPlot(kind) if name == kind.name else AveragesPlot(kind)
+
+
+def runs_to_draw(what: str, named: Sequence[Path]) -> tuple[list[Path], list[Path]]:
+    """Return the directories that a plot is asked for, and those that it draws.
+
+    Parameters
+    ----------
+    what : str
+        Name of the plot.
+    named : sequence of Path
+        Runs and scans; if there are none, the newest run or scan, or all chains of its ensemble;
+        the newest scan for a plot of scans.
+
+    Raises
+    ------
+    UsageError
+        If a directory does not exist, or there is none.
+    """
+    if not named and what not in plot_names() and Path(what).is_dir():
+        raise UsageError(
+            f"Name the plot before the run, as in gauge-mc plot plaquette {quote(what)}."
+        )
+    of_scans = what in PLOTS and PLOTS[what].of_scans
+    paths = [*named] or ([newest_scan().path] if of_scans else named_or_newest(named))
+    for one in paths:
+        if not one.is_dir():
+            raise missing_run(one)
+    return paths, paths if of_scans else runs_of(paths)

@@ -1,0 +1,348 @@
+"""The tables of runs that plots show, and the labels of runs."""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from pathlib import Path
+from shlex import quote
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gauge_mc.analysis.timeseries.bins import caution_skip, transient_end
+from gauge_mc.analysis.timeseries.estimates import estimate
+from gauge_mc.contexts import in_context
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.files.columns import SWEEP, Column, TableColumns
+from gauge_mc.files.table import TableData, read_heading, read_table
+from gauge_mc.fits.shared.files import find_table_by_columns
+from gauge_mc.groups import GROUPS
+from gauge_mc.observables import CONFIGS_SUFFIX, OBSERVABLES, Observable, table_name
+from gauge_mc.plots import Plot
+from gauge_mc.plots.figures.looks import named_apart, physics_label, typeset
+from gauge_mc.plots.figures.pictures import Picture
+from gauge_mc.registry import in_words
+from gauge_mc.run.directory import Run, is_of_no_run, missing_run
+from gauge_mc.run.regenerate import how_to_measure
+from gauge_mc.run.settings import STARTS
+from gauge_mc.run.thermalisation import SKIP, Skip, compared_starts, last_skipped, series_of
+
+
+def labels_of(runs: Sequence[Path]) -> list[str]:
+    """Return a label for each run: group, coupling and lattice, and if necessary the directory."""
+    physics, names = [_physics(run) for run in runs], [run.resolve().name for run in runs]
+    chains = [re.search(r"_chain([0-9]+)$", name) for name in names]
+    numbers = Counter(zip(physics, (found and found[1] for found in chains), strict=True))
+    if all(chains) and max(numbers.values()) == 1:
+        names = [f"chain {found[1]}" for found in chains if found]
+    alike, same_name = Counter(physics), Counter(zip(physics, names, strict=True))
+    return [
+        label
+        if label and alike[label] == 1
+        else ", ".join(filter(None, (label, name if same_name[label, name] == 1 else str(run))))
+        for label, name, run in zip(physics, names, runs, strict=True)
+    ]
+
+
+def _physics(run: Path) -> str:
+    """Return group, coupling, lattice and quarks of a run, and an unusual action.
+
+    It is empty if they are unknown.
+    """
+    try:
+        p = Run(run).read()[0]
+    except GaugeError:
+        return ""
+    action, options = named_apart(p.action)
+    group = ", ".join([GROUPS[p.group].label, *action])
+    return ", ".join([physics_label(group, p.lattice, p.beta), *options, *p.algorithm.labels])
+
+
+def one_run(runs: Sequence[Path], what: str) -> Path:
+    """Return the only run.
+
+    Parameters
+    ----------
+    runs : sequence of Path
+        Run directories, as the user gave them.
+    what : str
+        Subject of the error message, such as ``The effective potential``.
+
+    Raises
+    ------
+    UsageError
+        If there are several runs.
+    """
+    if len(runs) > 1:
+        raise UsageError(
+            f"{what} is drawn for one run at a time; name only one, such as {quote(str(runs[0]))}."
+        )
+    return runs[0]
+
+
+def one_scan(scans: Sequence[Path]) -> Path:
+    """Return the only scan.
+
+    Raises
+    ------
+    UsageError
+        If there are several scans.
+    """
+    if len(scans) > 1:
+        raise UsageError("Only one scan can be drawn at a time; name only one.")
+    return scans[0]
+
+
+class TablePlot(Plot):
+    """A figure that shows one table of one run."""
+
+    subject: ClassVar[str]
+    """The subject of a sentence that says what is drawn, such as ``The residual mass``."""
+    columns: ClassVar[tuple[str, ...]]
+    """Columns that the table must have."""
+
+    def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
+        """Draw the table of one run, whose label begins the title; see `Plot.draw`."""
+        run = one_run(runs, self.subject)
+        picture = self.picture(find_table_by_columns(run, self.columns), options)
+        title = ", ".join(filter(None, (labels_of([run])[0], picture.title)))
+        replace(picture, title=title).draw(file)
+        return []
+
+    @abstractmethod
+    def picture(self, table: Path, options: dict[str, Any]) -> Picture:
+        """Return the figure of a table, without the label of the run.
+
+        Parameters
+        ----------
+        table : Path
+            File of the table.
+        options : dict of str to object
+            Options of the plot by name, whose names and types have been checked.
+
+        Raises
+        ------
+        UsageError, GaugeError
+            See `Plot.draw`.
+        """
+
+
+class ScanFigure(Plot):
+    """A figure that shows the results of one scan."""
+
+    of_scans: ClassVar[bool] = True
+
+    def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
+        """Draw one scan; see `Plot.draw`."""
+        self.picture(one_scan(runs), options).draw(file)
+        return []
+
+    @abstractmethod
+    def picture(self, scan: Path, options: dict[str, Any]) -> Picture:
+        """Return the figure of a scan; for options and errors see `TablePlot.picture`."""
+
+
+MANY_RUNS = 3
+"""Number of runs above which a message does not name each of them."""
+
+
+@dataclass(frozen=True)
+class TableKind:
+    """A kind of table: that of an observable or of a function of the user."""
+
+    name: str
+    """Name of the observable or of the function."""
+    columns: TableColumns
+    """Columns that the table must have, without the sweep; those with averages are drawn."""
+
+    @classmethod
+    def of_observable(cls, observable: type[Observable]) -> TableKind:
+        """Return the kind of an observable's tables."""
+        return cls(observable.name, observable.columns)
+
+    @classmethod
+    def of_function(cls, path: Path) -> TableKind | None:
+        """Return the kind of a table that a run has measured with a function of the user, or None.
+
+        None is returned for any other file, and for damaged ones.
+        """
+        try:
+            header, names = read_heading(path)
+            name = header.get("observable", "")
+            known = name.replace("_", "-") in OBSERVABLES
+            if known or table_name(name) != path.stem or SWEEP not in names:
+                return None
+            columns = TableColumns.of_function(name, names)
+            if columns.indices:
+                return cls(name, TableColumns(*columns.names))
+            table = read_table(path)
+        except GaugeError:
+            return None
+        single = table[SWEEP].size == np.unique(table[SWEEP]).size
+        shown = [
+            replace(one, axis=typeset(one.axis), average=typeset(one.average))
+            if single and table[one.name].dtype.kind in "if"
+            else Column(one.name)
+            for one in columns
+        ]
+        return cls(name, TableColumns(*shown))
+
+
+def table_kinds(runs: Sequence[Path] = ()) -> dict[str, TableKind]:
+    """Return the kinds of tables by name: all observables, and functions that runs have measured.
+
+    Parameters
+    ----------
+    runs : sequence of Path
+        Run directories in which to look for tables of functions.
+    """
+    kinds = {name: TableKind.of_observable(one) for name, one in OBSERVABLES.items()}
+    for run in runs:
+        for path in Run(run).tables():
+            if path.stem not in kinds and (kind := TableKind.of_function(path)):
+                kinds[kind.name] = kind
+    return kinds
+
+
+def find_table(run: Path, kind: TableKind) -> TableData | None:
+    """Return the table of a kind in a run, or None.
+
+    The table that the run itself has written takes precedence over the one that was measured on its
+    stored configurations.
+
+    Raises
+    ------
+    GaugeError
+        If the table is damaged.
+    """
+    for ending in ("", CONFIGS_SUFFIX):
+        path = run / f"{table_name(kind.name)}{ending}.csv"
+        if path.exists():
+            table = read_table(path)
+            if any(column not in table.columns for column in (SWEEP, *kind.columns.names)):
+                raise GaugeError(f"{path} is not a table of the observable {kind.name}.")
+            return table
+    return None
+
+
+def find_tables(runs: Sequence[Path], kind: TableKind) -> dict[Path, TableData]:
+    """Return the tables of a kind by run, without empty ones if there are others.
+
+    Raises
+    ------
+    GaugeError
+        If a table is damaged.
+    """
+    found = {run: table for run in runs if (table := find_table(run, kind)) is not None}
+    return {run: table for run, table in found.items() if len(table)} or found
+
+
+def filled_tables(
+    runs: Sequence[Path], kinds: Iterable[TableKind]
+) -> list[tuple[TableKind, dict[Path, TableData]]]:
+    """Return the tables with rows by run, for every kind that has averages to draw.
+
+    Raises
+    ------
+    GaugeError
+        If there are tables, but all of them are empty; or if a table is damaged.
+    """
+    found = [(kind, find_tables(runs, kind)) for kind in kinds if kind.columns.averaged]
+    found = [(kind, tables) for kind, tables in found if tables]
+    filled = [(kind, tables) for kind, tables in found if any(map(len, tables.values()))]
+    if found and not filled:
+        kind, tables = found[0]
+        raise GaugeError(
+            f"The table of {kind.name} in {next(iter(tables))} has no rows yet; continue the run, "
+            "since nothing is measured while it thermalises."
+        )
+    return filled
+
+
+def missing_table(runs: Sequence[Path], name: str) -> GaugeError:
+    """Return the error for runs that have no table of an observable."""
+    if len(runs) == 1 and is_of_no_run(runs[0]):
+        return missing_run(runs[0])
+    names = ", ".join(map(str, runs))
+    if len(runs) > MANY_RUNS:
+        names = f"{runs[0]} and {len(runs) - 1} other runs"
+    return GaugeError(f"There is no table of {name} in {names}; {how_to_measure(name, runs[0])}.")
+
+
+_cautions: ContextVar[list[str] | None] = ContextVar("cautions", default=None)
+"""Cautions of the plots that are drawn within `noted_cautions`."""
+
+
+def noted_cautions() -> AbstractContextManager[list[str]]:
+    """Note the cautions of plots that are drawn in a context."""
+    return in_context(_cautions, [])
+
+
+def caution(sentence: str) -> None:
+    """Note a caution about a figure that is being drawn."""
+    noted = _cautions.get()
+    if noted is not None:
+        noted.append(sentence)
+
+
+def chain_cautions(
+    runs: Sequence[Path], tables: Mapping[Path, TableData], skip: Skip | None
+) -> list[str]:
+    """Return cautions about chains that have not thermalised or are shorter than 50 tau_int.
+
+    Parameters
+    ----------
+    runs : sequence of Path
+        Run directories.
+    tables : mapping of Path to TableData
+        The tables that a figure shows, by their files.
+    skip : int, str or None
+        Last update that is left out, or `AUTO`; None if the plot cannot leave any out.
+    """
+    last, short = 0, []
+    for path, table in tables.items():
+        cut = last_skipped(path.parent, skip or 0)
+        for name, sweeps, values in series_of(table):
+            kept = sweeps > cut
+            found = estimate(values[kept]) if kept.any() else None
+            if found and found.cautions:
+                tau = found.tau_int + found.tau_int_error
+                short.append((found.samples / tau, f"{name} in {path}: {found.cautions[0]}"))
+            last = max(last, transient_end(sweeps[kept], values[kept]))
+    shortest = [words for _, words in sorted(short)[:1]]
+    if skip is None:
+        return [*_disagreeing(runs), *shortest]
+    early = [] if skip or last else _early(runs)
+    return [*caution_skip(last), *early, *_disagreeing(runs), *shortest]
+
+
+def _early(runs: Sequence[Path]) -> list[str]:
+    """Return a caution if measurements of runs began with the first update; otherwise nothing."""
+    early = []
+    for run in runs:
+        try:
+            parameters = Run(run).read()[0]
+        except GaugeError:  # the plot does not need the parameters
+            continue
+        if parameters.thermalize == 0 and parameters.start in STARTS:
+            early.append(str(run))
+    if not early:
+        return []
+    many = len(early) > MANY_RUNS
+    names = f"{early[0]} and {len(early) - 1} other runs" if many else in_words(early)
+    return [
+        f"The averages of {names} include thermalisation, since measurements began with the first "
+        f"update; leave the first N updates out with {SKIP.flag} N."
+    ]
+
+
+def _disagreeing(runs: Sequence[Path]) -> list[str]:
+    """Return a caution for a run that disagrees with a chain from another start, or nothing."""
+    compared = (compared_starts(run) for run in runs)
+    return [one.sentence for one in compared if one and one.agree is False][:1]

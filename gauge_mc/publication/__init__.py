@@ -1,1 +1,0 @@
-"""Publication of runs: a folder for a data repository, from which configurations are made again."""

@@ -1,0 +1,1 @@
+"""Continuum limits of products of the numbers that fits quote."""

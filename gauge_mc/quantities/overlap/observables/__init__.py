@@ -1,1 +1,0 @@
-"""Measurements of this folder's results."""

@@ -1,1 +1,0 @@
-"""Plaquettes and other small loops, which are the terms of gauge actions."""

@@ -1,0 +1,532 @@
+"""`fit potential`: V(R), the string tension and r0 from Wilson loops or Polyakov correlators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from shlex import quote
+from typing import Any, ClassVar
+
+import numpy as np
+from rich.table import Table
+
+from gauge_mc.analysis.fitting import covariance_of
+from gauge_mc.analysis.folded import EffectiveEnergies
+from gauge_mc.analysis.table_series import TableSeries
+from gauge_mc.analysis.timeseries.bins import bin_length, jackknife
+from gauge_mc.analysis.timeseries.estimates import with_error
+from gauge_mc.arrays import Array, Integers
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.exports.hdf5 import hdf5_file, hdf5_kind, write_array
+from gauge_mc.files.input import read_text
+from gauge_mc.files.structured import parse_json, typed
+from gauge_mc.files.table import read_heading
+from gauge_mc.fits import FITS, Fit, FitResult
+from gauge_mc.fits.shared.files import (
+    BESIDE,
+    MAX_RESULT,
+    find_table_by_columns,
+    tables_with_columns,
+)
+from gauge_mc.fits.shared.goals import Goal
+from gauge_mc.fits.shared.quoted import (
+    LEVEL,
+    T_MAX,
+    T_MIN,
+    QuotedNumber,
+    empty_table,
+    quoted_number,
+    tag_of_levels,
+)
+from gauge_mc.libraries import load
+from gauge_mc.options import Option
+from gauge_mc.quantities.polyakov.correlators import (
+    CORRELATOR_COLUMNS,
+    caution_images,
+    correlator_potential,
+    read_correlators,
+)
+from gauge_mc.quantities.potential.forms import FORMS, ROOT_SIGMA
+from gauge_mc.quantities.potential.gevp import variational
+from gauge_mc.quantities.potential.lattice_coulomb import StaticGluons
+from gauge_mc.quantities.potential.loop_tables import (
+    LOOP_COLUMNS,
+    all_loops,
+    effective_energies,
+    ensemble_of,
+    has_correlations,
+    lines_of,
+    paths_of,
+    read_loops,
+    select_loops,
+    select_matrices,
+    smearing_levels,
+)
+from gauge_mc.quantities.potential.static_potential import (
+    CORRELATORS,
+    LOOPS,
+    PotentialPoint,
+    PotentialSeries,
+    StaticPotential,
+    potential_of,
+)
+from gauge_mc.quoting import shortened
+from gauge_mc.run.thermalisation import SKIP
+
+OBSERVABLE = "static potential V(R) = A + B/R + sigma R"
+
+UNITS = f"lattice units; spacing in fm, from sqrt(sigma) = {ROOT_SIGMA:g} MeV"
+
+LEVELS = Option(
+    "levels",
+    str,
+    "Smearing levels of the variational analysis of a table with the loops between all of them.",
+    "all of the table",
+    "N,N[,N...]",
+    least=0,
+    each=int,
+)
+
+SAMPLES = Option(
+    "samples", bool, "Write the samples of V(R) and their covariance to potential.h5 as well."
+)
+
+SOURCE = Option(
+    "source",
+    str,
+    "What V(R) is from: Wilson loops, or correlators of Polyakov loops.",
+    f"{LOOPS} if the run has a table of them",
+    choices=(LOOPS, CORRELATORS),
+)
+
+R_MIN = Option("r_min", float, "Smallest distance of all windows.", "the smallest one")
+R_MAX = Option("r_max", float, "Largest distance of all windows.", "the largest one")
+
+TABLES = {LOOPS: LOOP_COLUMNS, CORRELATORS: CORRELATOR_COLUMNS}
+"""Columns of the tables, by the source of V(R)."""
+
+OF_LOOPS = (T_MIN, T_MAX, LEVEL, LEVELS)
+"""Options that correlators do not have."""
+
+SYMBOLS = {
+    "sigma": "σ a²",
+    "root_sigma": "√σ a",
+    "r0": "r₀/a",
+    "r1": "r₁/a",
+    "rc": "r_c/a",
+    "spacing": "a",
+}
+"""Symbols of the scales by name."""
+
+UNIT = {"spacing": "fm"}
+"""Units of those that are not in lattice units."""
+
+QUOTED = ("root_sigma", "r0", "spacing")
+"""Names of the scales that one quotes."""
+
+
+def columns_of(source: str) -> tuple[str, ...]:
+    """Return the columns of the table from which V(R) is determined.
+
+    Raises
+    ------
+    UsageError
+        If there is no such source.
+    """
+    if source not in TABLES:
+        raise UsageError(f"{SOURCE.flag} is '{shortened(source)}'; choose {' or '.join(TABLES)}.")
+    return TABLES[source]
+
+
+def _source_of(table: Path) -> str:
+    """Return the source of V(R) that a table has."""
+    correlators = set(TABLES[CORRELATORS]) <= set(read_heading(table)[1])
+    return CORRELATORS if correlators else LOOPS
+
+
+@dataclass(frozen=True)
+class PotentialSamples:
+    """Time series of V(R) and of the scales, which results of fits do not keep."""
+
+    series: PotentialSeries
+    """V(R)."""
+    sweeps: Integers
+    """Numbers (updates) of the configurations, of shape (configurations,)."""
+    histories: Mapping[str, Array]
+    """Linearised time series of the scales, by name."""
+
+
+@dataclass(frozen=True, repr=False)
+class PotentialResult(FitResult):
+    """The result of a fit of the static potential."""
+
+    potential: StaticPotential
+    """V(R) and its scales."""
+    samples: PotentialSamples
+    """Their time series."""
+    tag: str = ""
+    """The smearing levels, if the table has several."""
+    exported: bool = False
+    """Whether the samples are written to an HDF5 file as well."""
+
+    def values(self) -> dict[str, Any]:
+        """Return the result as plain values, for JSON."""
+        return {"observable": OBSERVABLE, "units": UNITS, **asdict(self.potential)}
+
+    def report(self) -> list[Any]:
+        """Return a table of the scales, and how, on what, and what to doubt, one sentence each."""
+        return [scale_table(self.potential), *sentences(self.potential)]
+
+    def further_report(self) -> list[Any]:
+        """Return tables of V(R), the force and the most probable fits, and all cautions."""
+        potential = self.potential
+        tables = [point_table(potential), force_table(potential), form_table(potential)]
+        return [*tables, *potential.cautions[1:]]
+
+    def quoted(self) -> list[QuotedNumber]:
+        """Return the string tension, r0, and the spacing in fm."""
+        scales = self.potential.scales
+        return [
+            quoted_number(
+                SYMBOLS[name], scales[name].value, scales[name].systematic, UNIT.get(name, "")
+            )
+            for name in QUOTED
+            if name in scales
+        ]
+
+    def unquoted(self) -> str:
+        """Return why there is neither a string tension nor r0; see `FitResult.unquoted`."""
+        if "sigma" in self.potential.scales:
+            return "σ is not positive"
+        return "V(R) is known at too few distances"
+
+    def histories(self) -> Mapping[str, tuple[Integers, Array]]:
+        """Return the time series of the numbers that one quotes; see `FitResult.histories`."""
+        series = self.samples.histories
+        return {
+            SYMBOLS[name]: (self.samples.sweeps, series[name]) for name in QUOTED & series.keys()
+        }
+
+    def _chart(self) -> str:
+        from gauge_mc.reports.cells import potential_cell
+
+        return potential_cell(self.potential)
+
+    def write(self, path: Path) -> None:
+        """Write the result to a JSON file, and samples to an HDF5 file beside it if wanted."""
+        super().write(path)
+        if self.exported:
+            write_samples(path.with_suffix(".h5"), self.potential, self.samples)
+
+
+def scale_table(potential: StaticPotential) -> Table:
+    """Return a table of the scales."""
+    table = empty_table("Scales of the static potential", ["quantity"], ["value"])
+    for name, symbol in SYMBOLS.items():
+        if scale := potential.scales.get(name):
+            table.add_row(symbol, f"{scale}{f' {UNIT[name]}' if name in UNIT else ''}")
+    return table
+
+
+def sentences(potential: StaticPotential) -> list[str]:
+    """Return how the scales were determined, on what, and the first caution."""
+    levels = ", ".join(map(str, potential.levels))
+    source = {
+        0: "V(R) from correlators of Polyakov loops",
+        1: f"Loops at smearing level {levels}, fits of one and two states from all t on",
+    }.get(
+        len(potential.levels),
+        f"Variational analysis of smearing levels {levels}, fits of one and two states from all t "
+        "on",
+    )
+    lines = f", lines of {potential.lines} links" if potential.lines else ""
+    ends = f"{potential.points[0].distance:.4g} to {potential.points[-1].distance:.4g}"
+    cautions = potential.cautions
+    more = f" ({len(cautions) - 1} more with --all)" if len(cautions) > 1 else ""
+    return [
+        f"{source}, and {len(FORMS)} forms of V(R) in all windows of R; errors: statistical, and "
+        "the scatter of the fits.",
+        f"{potential.configurations} configurations, {potential.independent:.0f} independent; "
+        f"{len(potential.points)} points from R = {ends}{lines}; a from √σ = {ROOT_SIGMA:g} MeV.",
+        *(words + more for words in cautions[:1]),
+    ]
+
+
+def point_table(potential: StaticPotential) -> Table:
+    """Return a table of V(R), with the range of t and the quality of the most probable fit."""
+    excited = {(point.path, point.steps): point for point in potential.excited}
+    names = ["path", "R/a", "a V(R)", "τ_int", "t", "states", "χ²/expected"]
+    table = empty_table("V(R)", (), names + ["excited"] * bool(excited))
+    for point in potential.points:
+        value = point.potential
+        state = excited.get((point.path, point.steps))
+        table.add_row(
+            point.path,
+            f"{point.distance:.4g}",
+            with_error(value.value, value.error, point.systematic),
+            with_error(value.tau_int, value.tau_int_error),
+            f"{point.t_min} to {point.t_max}",
+            str(point.states),
+            f"{point.chi2:.1f}/{point.chi2_expected:.1f}",
+            *[str(state.potential) if state else ""][: bool(excited)],
+        )
+    return table
+
+
+def force_table(potential: StaticPotential) -> Table:
+    """Return a table of the force at improved distances."""
+    title = "Force F = [V(R) − V(R − d)]/d at tree-level improved distances"
+    table = empty_table(title, (), ("path", "r_I/a", "F a²", "r_I² F"))
+    for point in potential.force:
+        if point.scaled.error < abs(point.scaled.value):
+            row = point.path, f"{point.distance:.4f}", str(point.force), str(point.scaled)
+            table.add_row(*row)
+    return table
+
+
+def form_table(potential: StaticPotential) -> Table:
+    """Return a table of the most probable forms and windows."""
+    title = "Most probable forms of V(R); [1/R] is the Coulomb potential of the lattice"
+    heads = ("R/a", "points", "weight", "χ²/expected", "p")
+    table = empty_table(title, ["form"], heads)
+    for fit in potential.fits:
+        quality = f"{fit.chi2:.1f}/{fit.chi2_expected:.1f}", f"{fit.p_value:.2g}"
+        window = f"{fit.r_min:.4g} to {fit.r_max:.4g}"
+        table.add_row(fit.form, window, str(fit.points), f"{fit.weight:.2f}", *quality)
+    return table
+
+
+class PotentialFit(Fit):
+    """V(R) from ln [W(R,T)/W(R,T+d)]/d or ln C(R), and averages over forms of V(R)."""
+
+    name: ClassVar[str] = "potential"
+    isotropic: ClassVar[bool] = True
+    summary: ClassVar[str] = (
+        "V(R) from Wilson loops or correlators of Polyakov loops, the string tension and r₀"
+    )
+    columns: ClassVar[tuple[str, ...]] = LOOP_COLUMNS
+    content: ClassVar[tuple[type[Any], ...]] = (StaticPotential,)
+    options: ClassVar[tuple[Option, ...]] = (*OF_LOOPS, R_MIN, R_MAX, SAMPLES, SKIP, SOURCE)
+
+    goals: ClassVar[tuple[Goal, ...]] = tuple(
+        Goal(
+            name=name,
+            summary=f"{symbol} from the static potential",
+            symbols=(symbol,),
+            measure="wilson-loops:10",
+            separation=10,
+            configs=40,
+        )
+        for name, symbol in (("r0", "r₀/a"), ("sqrt-sigma", "√σ a"))
+    )
+
+    def find_table(self, folder: Path, options: Mapping[str, Any]) -> Path:
+        """Return the table of the chosen source, or else of the first one; see `Fit.find_table`."""
+        chosen = options.get(SOURCE.name)
+        if chosen is None:
+            names = (
+                name for name, columns in TABLES.items() if tables_with_columns(folder, columns)
+            )
+            chosen = next(names, LOOPS)
+        return find_table_by_columns(folder, columns_of(chosen))
+
+    def carry_out(self, tables: Sequence[Path], **options: Any) -> PotentialResult:
+        """Fit V(R) from the loops or the correlators of tables; see `Fit.carry_out`."""
+        columns = columns_of(options.get(SOURCE.name) or _source_of(tables[0]))
+        if options.get(SAMPLES.name):
+            load("h5py")  # so that it is refused before anything is computed
+        correlators = columns == TABLES[CORRELATORS]
+        return (self._from_correlators if correlators else self._from_loops)(tables, options)
+
+    def _from_correlators(
+        self, tables: Sequence[Path], options: Mapping[str, Any]
+    ) -> PotentialResult:
+        """Fit -ln [N^2 C(R)] / N_t."""
+        for option in OF_LOOPS:
+            if options.get(option.name) is not None:
+                raise UsageError(f"{option.flag} is for Wilson loops; leave it out.")
+        correlators, header = read_correlators(tables, options.get(SKIP.name, 0))
+        series = correlator_potential(correlators)
+        notes = [
+            *correlators.replicas.cautions(correlators.sweeps, *correlators.values.T),
+            *caution_images(series.points, header["lattice"]),
+        ]
+        more = {"source": CORRELATORS, "notes": tuple(notes), "levels": ()}
+        return _result(series, header, correlators.sweeps, options, more, f"_{CORRELATORS}")
+
+    def _from_loops(self, tables: Sequence[Path], options: Mapping[str, Any]) -> PotentialResult:
+        """Fit the energies of loops along all paths."""
+        loops = read_loops(tables, options.get(SKIP.name, 0))
+        states, levels = states_of(loops, options.get(LEVEL.name), options.get(LEVELS.name))
+        ranges = options.get(T_MIN.name), options.get(T_MAX.name), len(levels) == 1
+        series = potential_of(states[0], loops.replicas, *ranges)
+        shortest = select_loops(loops, paths_of(loops)[0], levels[-1])
+        notes = [*loops.replicas.cautions(loops.sweeps, *shortest.values[:, :, 0].T)]
+        excited: tuple[PotentialPoint, ...] = ()
+        if len(states) > 1:
+            try:
+                excited = potential_of(states[1], loops.replicas, *ranges).points
+            except GaugeError as error:
+                notes.append(f"The excited energies are not known: {error}")
+        more = {
+            "levels": levels,
+            "excited": excited,
+            "notes": tuple(notes),
+            "t_step": shortest.t_step,
+            "lines": lines_of(loops.header),
+        }
+        every = smearing_levels(loops)
+        tag = tag_of_levels(levels, every) if levels != tuple(every) else ""
+        return _result(series, loops.header, loops.sweeps, options, more, tag)
+
+
+def _result(
+    series: PotentialSeries,
+    header: Mapping[str, str],
+    sweeps: Integers,
+    options: Mapping[str, Any],
+    more: dict[str, Any],
+    tag: str,
+) -> PotentialResult:
+    skip = options.get(SKIP.name, 0)
+    potential, histories = series.potential(
+        options.get(R_MIN.name),
+        options.get(R_MAX.name),
+        StaticGluons.of(header),
+        ensemble=ensemble_of(header),
+        skip=skip if isinstance(skip, int) else max(skip),
+        **more,
+    )
+    samples = PotentialSamples(series, sweeps, histories)
+    return PotentialResult(potential, samples, tag, bool(options.get(SAMPLES.name)))
+
+
+def states_of(
+    loops: TableSeries, level: int | None, levels: str | tuple[int, ...] | None
+) -> tuple[list[list[EffectiveEnergies]], tuple[int, ...]]:
+    """Return the effective energies of each state along all paths, and the levels used.
+
+    Parameters
+    ----------
+    loops : TableSeries
+        The table.
+    level : int, optional
+        The level of loops that are taken without a variational analysis.
+    levels : str or tuple of int, optional
+        The levels of a variational analysis; by default all, if the table has their correlations.
+
+    Raises
+    ------
+    UsageError
+        If both are given, or the levels are not as `parse_levels` demands.
+    GaugeError
+        If the table lacks a level, or the loops between levels.
+    """
+    if level is not None and levels is not None:
+        raise UsageError(f"{LEVEL.flag} and {LEVELS.flag} exclude each other; name one.")
+    if levels is None and (level is not None or not has_correlations(loops)):
+        single = all_loops(loops, level)
+        return [[effective_energies(path) for path in single]], (single[0].smearing,)
+    chosen = smearing_levels(loops) if levels is None else parse_levels(levels)
+    paths = [variational(select_matrices(loops, path, chosen)) for path in paths_of(loops)]
+    states = [[effective_energies(path) for path in state] for state in zip(*paths, strict=False)]
+    return states, tuple(chosen)
+
+
+def parse_levels(text: str | tuple[int, ...]) -> list[int]:
+    """Parse smearing levels, such as ``0,5,10,25``.
+
+    Raises
+    ------
+    UsageError
+        If the text is not of this form, or there are fewer than two.
+    """
+    levels = sorted({*text} if isinstance(text, tuple) else _levels_of(text))
+    if len(levels) < 2:
+        raise UsageError(f"{LEVELS.flag} has a single level; give several, or {LEVEL.flag}.")
+    return levels
+
+
+def _levels_of(text: str) -> set[int]:
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isascii() and word.isdigit() and len(word) < 10 for word in words):
+        raise UsageError(f"{LEVELS.flag} is '{shortened(text)}'; give numbers, such as 0,5,10,25.")
+    return {int(word) for word in words}
+
+
+FITS.register(PotentialFit())
+
+
+def read_result(path: Path) -> StaticPotential:
+    """Read a result from its JSON file.
+
+    Raises
+    ------
+    GaugeError
+        If the file does not exist or is damaged.
+    """
+    try:
+        content = parse_json(read_text(path, MAX_RESULT))
+        del content["observable"], content["units"]
+        for key in BESIDE:
+            content.pop(key, None)
+        result: StaticPotential = typed(content, StaticPotential)
+        return result
+    except GaugeError as error:
+        sentence = str(error).partition(":")[0]
+        command = f"gauge-mc fit potential {quote(str(path.parent))}"
+        raise GaugeError(f"{sentence}; make it with {command}.") from error
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise GaugeError(
+            f"{path} is damaged or not the result of a fit; make it again with gauge-mc fit "
+            f"potential {quote(str(path.parent))}."
+        ) from error
+
+
+def write_samples(path: Path, potential: StaticPotential, samples: PotentialSamples) -> None:
+    """Write V(R) with its samples and its covariance matrix to an HDF5 file.
+
+    Raises
+    ------
+    GaugeError
+        If h5py is not installed, or the file cannot be written.
+    """
+    series, points = samples.series.series, potential.points
+    tau_int = float(np.mean([point.potential.tau_int for point in points]))
+    length = bin_length(len(series), tau_int)
+    errors = np.array([point.potential.error for point in points])
+    content = {
+        "path": np.array([point.path for point in points]),
+        **{name: np.array([getattr(point, name) for point in points]) for name in POINT_COLUMNS},
+        "potential": np.array([point.potential.value for point in points]),
+        "error": errors,
+        "covariance": covariance_of(series, errors),
+        "jackknife": jackknife(series, length),
+        "series": series,
+        "sweep": samples.sweeps,
+    }
+    metadata = {
+        "description": SAMPLES_NOTE,
+        "source": potential.source,
+        "smearing": ",".join(map(str, potential.levels)),
+        "bin": length,
+        **potential.ensemble,
+    }
+    with hdf5_file(path, SAMPLES_FILE) as h5:
+        h5.attrs.update(metadata)
+        for name, values in content.items():
+            write_array(h5, name, values)
+
+
+POINT_COLUMNS = ("steps", "distance", "improved", "t_min", "t_max", "systematic")
+"""Attributes of the points that are written to the file of samples."""
+
+SAMPLES_NOTE = (
+    "a V(R) in lattice units. series: linearised time series, a row per configuration (sweep). "
+    "jackknife: means without each bin of neighbouring configurations. covariance: of potential, "
+    "by the Gamma method, to be used as it is."
+)
+
+SAMPLES_FILE = hdf5_kind("samples of V(R)", ("description", "source"))
+"""Kind of the file of samples."""

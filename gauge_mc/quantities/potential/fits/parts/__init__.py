@@ -1,1 +1,0 @@
-"""The common part of these modules."""

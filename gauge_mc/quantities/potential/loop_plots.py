@@ -1,0 +1,227 @@
+"""The effective potential from Wilson loops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.analysis.folded import EffectiveEnergies
+from gauge_mc.domain.loops import PATHS
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.fits.shared.files import FitOfOtherTablesError, find_table_by_columns, wants_exact
+from gauge_mc.fits.shared.quoted import LEVEL, tag_of_levels
+from gauge_mc.libraries import load
+from gauge_mc.options import Option
+from gauge_mc.plots import PLOTS, Plot
+from gauge_mc.plots.figures.files import figure_file
+from gauge_mc.plots.figures.looks import GREY, MARKERS, WIDTH, add_heading
+from gauge_mc.plots.runs import caution, labels_of, one_run
+from gauge_mc.quantities.potential.fit import LEVELS, PotentialFit, states_of
+from gauge_mc.quantities.potential.loop_tables import (
+    LOOP_COLUMNS,
+    effective_potential_grid,
+    paths_of,
+    read_loops,
+    smearing_levels,
+)
+from gauge_mc.quantities.potential.plots import read_potential
+from gauge_mc.quantities.potential.static_potential import PotentialPoint, StaticPotential
+from gauge_mc.registry import in_words
+from gauge_mc.run.thermalisation import SKIP
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LARGEST_ERROR = 0.1
+"""Maximum error of a value that is drawn; larger errors would hide the other values."""
+
+SHIFTS = (-0.1, 0.0, 0.1)
+"""Shifts in t of the points of successive distances, which set error bars side by side."""
+
+GAP = 0.025
+"""Minimum distance between two labels, in units of the height of the frame."""
+
+
+class WilsonLoopsPlot(Plot):
+    """The effective potential ln W(R,T)/W(R,T+1) of one run, with the V(R) of its fit."""
+
+    name = "wilson-loops"
+    summary = "effective potential ln W(R,T)/W(R,T+1) with V(R)"
+    options: ClassVar[tuple[Option, ...]] = (
+        LEVEL,
+        LEVELS,
+        SKIP,
+        Option("path", str, f"Direction of the loops: {in_words(PATHS, 'or')}.", PATHS[0], "PATH"),
+    )
+
+    def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
+        """Draw the loops along one direction; see `Plot.draw`."""
+        run, path = one_run(runs, "The effective potential"), options.get("path", PATHS[0])
+        loops = read_loops(find_table_by_columns(run, LOOP_COLUMNS), options.get(SKIP.name, 0))
+        if path not in paths_of(loops):
+            known = ", ".join(paths_of(loops))
+            raise UsageError(f"{run} has no loops along {path}, only along {known}.")
+        chosen = options.get(LEVEL.name), options.get(LEVELS.name)
+        states, levels = states_of(loops, *chosen)
+        ground, *excited = (state[paths_of(loops).index(path)] for state in states)
+        every = smearing_levels(loops)
+        tag = "" if levels == tuple(every) else tag_of_levels(levels, every)
+        title = f"{labels_of([run])[0]}, path ({','.join(path)}), {_in_words(levels)}"
+        potential = _potential_of(run, tag)
+        if potential and potential.levels != levels:
+            potential = None
+        plot_effective_potential(ground, file, potential, title, next(iter(excited), None))
+        return []
+
+
+PLOTS.register(WilsonLoopsPlot())
+
+
+def _potential_of(run: Path, tag: str) -> StaticPotential | None:
+    """Return the result of the fit whose file has a tag, if there is one of this table."""
+    file = Path(PotentialFit().file)
+    name = f"{file.stem}{tag}{file.suffix}"
+    if not (run / name).exists():
+        return None
+    try:
+        return read_potential(run, name)
+    except FitOfOtherTablesError as error:
+        if wants_exact():
+            raise
+        caution(str(error))
+        return None
+
+
+def _in_words(levels: Sequence[int]) -> str:
+    """Return the smearing levels of loops in words."""
+    if len(levels) > 1:
+        return f"variational analysis of levels {', '.join(map(str, levels))}"
+    steps = "iteration" if levels[0] == 1 else "iterations"
+    return f"{levels[0]} smearing {steps}" if levels[0] else "no smearing"
+
+
+def plot_effective_potential(
+    energies: EffectiveEnergies,
+    path: Path,
+    potential: StaticPotential | None = None,
+    title: str = "",
+    excited: EffectiveEnergies | None = None,
+) -> None:
+    """Plot V(R, t) = ln [W(R, t) / W(R, t + d)] / d against t for every R along one direction.
+
+    Here d is the distance of the values of t, which usually is 1. V(R) is stated with its error at
+    the right.
+
+    Parameters
+    ----------
+    energies : EffectiveEnergies
+        Effective energies of the ground state along one direction.
+    path : Path
+        File to write; its ending determines the format.
+    potential : StaticPotential, optional
+        Result of a fit to these loops, whose V(R) are drawn as bands.
+    title : str
+        Title above the frame.
+    excited : EffectiveEnergies, optional
+        First excited energies, which are drawn hollow and without bands.
+
+    Raises
+    ------
+    UsageError, GaugeError
+        See `figure_file`. GaugeError is also raised if there are too few loops or configurations,
+        or all errors are too large.
+    """
+    grid = effective_potential_grid(energies)
+    known = np.where(grid.error < LARGEST_ERROR, grid.value, np.nan)
+    if not np.isfinite(known).any():
+        raise GaugeError(
+            "The Wilson loops are too noisy to plot an effective potential; measure on more "
+            "configurations, or with more smearing."
+        )
+    points = potential.points if potential else ()
+    plateaus = {one.steps: one for one in points if one.path == energies.path}
+    with figure_file(path, (WIDTH, 5.6)) as figure:
+        axes = figure.subplots()
+        shades = load("matplotlib").colormaps["viridis"](np.linspace(0, 0.8, grid.r.size))
+        shown = [i for i in range(grid.r.size) if np.isfinite(known[i]).any()]
+        levels, points_of = [], {}
+        for i in shown:
+            t = grid.t + SHIFTS[i % len(SHIFTS)]
+            style = {"color": shades[i], "fmt": MARKERS[i % len(MARKERS)]}
+            axes.errorbar(t, known[i], grid.error[i], **style)
+            level = known[i][np.isfinite(known[i])][-1]
+            points_of[i] = plateaus.get(int(grid.r[i]))
+            if point := points_of[i]:
+                level = point.potential.value
+                _draw_plateau(axes, point, shades[i])
+            levels.append(level)
+        low, high = axes.get_ylim()
+        for i, level in zip(shown, _spread(levels, GAP * (high - low)), strict=True):
+            value = f": {point.potential}" if (point := points_of[i]) else ""
+            place = {"xycoords": ("axes fraction", "data"), "color": shades[i], "va": "center"}
+            axes.annotate(f"{energies.distances[i]:.4g}{value}", (1.015, level), **place)
+        heading = "$R/a$: $a\\,V(R)$" if any(points_of.values()) else "$R/a$"
+        axes.annotate(heading, (1.015, 1.01), xycoords="axes fraction")
+        if excited:
+            _draw_excited(axes, excited, shown, shades)
+        axes.set_xlim(0.5, grid.t[-1] + 0.5)
+        axes.locator_params(axis="x", integer=True)
+        axes.tick_params(which="minor", bottom=False, top=False)
+        axes.set_xlabel("$t/a$ (points are shifted sideways for clarity)")
+        axes.set_ylabel(_definition(energies.step))
+        bands = not plateaus.keys().isdisjoint(grid.r[shown].tolist())
+        key = _key_of_bands() if bands else []
+        if excited:
+            style = {"color": GREY, "marker": MARKERS[0], "linestyle": "none"}
+            handle = load("matplotlib.lines").Line2D([], [], **style, markerfacecolor="white")
+            key.append((handle, "hollow: first excited energy"))
+        add_heading(figure, axes, key, title)
+
+
+def _definition(step: int) -> str:
+    """Return the definition of V(R, t) for loops with a distance of t, as the label of an axis."""
+    if step == 1:
+        return r"$a\,V(R,t)=\ln[W(R,t)/W(R,t+a)]$"
+    return rf"$a\,V(R,t)=\ln[W(R,t)/W(R,t+{step}a)]/{step}$"
+
+
+def _draw_excited(
+    axes: Axes, energies: EffectiveEnergies, shown: Sequence[int], shades: NDArray[np.float64]
+) -> None:
+    """Draw the first excited energies with hollow symbols."""
+    grid = effective_potential_grid(energies)
+    known = np.where(grid.error < LARGEST_ERROR, grid.value, np.nan)
+    for i in shown:
+        t = grid.t + SHIFTS[i % len(SHIFTS)]
+        style = {"color": shades[i], "fmt": MARKERS[i % len(MARKERS)], "markerfacecolor": "white"}
+        axes.errorbar(t, known[i], grid.error[i], **style, alpha=0.6)
+
+
+def _spread(levels: Sequence[float], gap: float) -> NDArray[np.float64]:
+    """Move levels apart to distances of at least `gap`, without changing their order."""
+    order, steps = np.argsort(levels), gap * np.arange(len(levels))
+    even = np.sort(levels) - steps
+    from_below = np.maximum.accumulate(even)
+    from_above = np.minimum.accumulate(even[::-1])[::-1]
+    result = np.empty(len(levels))
+    result[order] = (from_below + from_above) / 2 + steps
+    return result
+
+
+def _key_of_bands() -> list[tuple[Any, str]]:
+    """Return the handle and the label of a legend that says what the bands are."""
+    line, patch = load("matplotlib.lines").Line2D, load("matplotlib.patches").Patch
+    band = (patch(color=GREY, alpha=0.3, linewidth=0), line([], [], color=GREY, linewidth=0.8))
+    return [(band, "$a\\,V(R)$ of the fits, with its total error")]
+
+
+def _draw_plateau(axes: Axes, point: PotentialPoint, colour: Any) -> None:
+    """Draw V(R) with its total error over the times that were fitted."""
+    ends = (point.t_min - 0.3, point.t_max + 0.3)
+    value, error = point.potential.value, point.error
+    axes.plot(ends, (value, value), color=colour, linewidth=0.8)
+    axes.fill_between(ends, value - error, value + error, color=colour, alpha=0.3, linewidth=0)

@@ -1,1 +1,0 @@
-"""Loops of all sizes, with smearing, several devices and multilevel averages."""

@@ -1,0 +1,514 @@
+"""Ratios of Wilson loops in space and along t, and the anisotropy at which they agree."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.analysis.timeseries.estimates import Estimate
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.files.input import open_regular
+from gauge_mc.files.table import ContentMatch
+from gauge_mc.fits.shared.files import (
+    FitOfOtherTablesError,
+    match_of,
+    refuses,
+    tables_of_result,
+    tables_with_columns,
+)
+from gauge_mc.options import Option
+from gauge_mc.plots import PLOTS, Plot
+from gauge_mc.plots.figures.curves import require
+from gauge_mc.plots.figures.looks import GREY, LINE, look, typeset
+from gauge_mc.plots.figures.pictures import (
+    HOLLOW,
+    Abscissa,
+    Frame,
+    Guide,
+    KeyEntry,
+    Mark,
+    Picture,
+    Sketch,
+    Stroke,
+    Symbols,
+)
+from gauge_mc.plots.runs import TablePlot, caution, labels_of
+from gauge_mc.quantities.potential.fit import TABLES, PotentialFit, read_result
+from gauge_mc.quantities.potential.forms import FORCES, LUSCHER, ROOT_SIGMA, FormFit, PotentialScale
+from gauge_mc.quantities.potential.loop_tables import AXIS
+from gauge_mc.quantities.potential.ratios import AnisotropyFit
+from gauge_mc.quantities.potential.static_potential import ForcePoint, StaticPotential
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LEAST_LIMIT = 3.0
+"""Minimum half-width of the axis of residuals, in standard deviations."""
+
+
+RESULT = Option(
+    "result",
+    str,
+    "Name of the file of fit potential in each run, such as potential_25.json.",
+    "potential.json, or the only potential_*.json",
+    "NAME",
+)
+"""The option of all plots that show the result of a fit of the potential."""
+
+
+Runs = Sequence[tuple[str, StaticPotential]]
+"""Label and result of each run."""
+
+
+class PlotOfPotentials(Plot):
+    """A plot that shows the results of fits of the potential, of one or more runs in one frame."""
+
+    options: ClassVar[tuple[Option, ...]] = (RESULT,)
+
+    @abstractmethod
+    def picture(self, runs: Runs) -> Picture:
+        """Return the figure of the results.
+
+        Raises
+        ------
+        GaugeError
+            If there is no run, or a run has nothing to draw.
+        """
+
+    def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
+        """Draw all runs in one frame; see `Plot.draw`."""
+        results = [read_potential(run, options.get(RESULT.name)) for run in runs]
+        self.picture(list(zip(labels_of(runs), results, strict=True))).draw(file)
+        return []
+
+
+class PotentialPlot(PlotOfPotentials):
+    """V(R) of one or more runs with fits, error bands and residuals."""
+
+    name = "potential"
+    summary = "V(R) with its fit and residuals (needs fit potential)"
+
+    def picture(self, runs: Runs) -> Picture:
+        """Return V(R) with the most probable fit, its error band, and the residuals.
+
+        Points outside its window are hollow, and the fit is dashed there. Without a fit the points
+        stand alone, and the legend says so. For a single run, the upper axis shows R in fm.
+
+        For errors see `PlotOfPotentials.picture`.
+        """
+        require(runs)
+        several, fits = len(runs) > 1, [(i, one) for i, (_, one) in enumerate(runs) if one.best]
+        upper, lower = list[Mark](), list[Mark]()
+        for i, (label, result) in enumerate(runs):
+            if result.best:
+                upper += _potential(result, result.best, look(i), _legend(label, result, several))
+                lower += _parted(result, _residuals(result), np.ones(len(result.points)), look(i))
+            else:
+                text = f"{typeset(label)}\ntoo few distances for a fit"
+                style = {**look(i), "markerfacecolor": "white", "zorder": 3, "label": text}
+                values = [one.potential for one in result.points]
+                upper.append(Symbols.of([one.distance for one in result.points], values, style))
+
+        def finish(axes: Axes) -> None:
+            if several:
+                axes.figure.legend(loc="outside upper center", ncols=2, columnspacing=1.0)
+            else:
+                axes.legend(loc="lower right")
+                for _, result in fits:
+                    if spacing := result.scales.get("spacing"):
+                        _add_physical_axis(axes, spacing.value.value)
+
+        largest_r = max(one.distance for _, result in runs for one in result.points)
+        ends = {"xlim": (0, 1.04 * largest_r)}
+        frames = [Frame(upper, "" if fits else "$R/a$", r"$a\,V(R)$", ends, finish)]
+        if fits:
+            largest = [np.abs(_residuals(one)[_in_window(one)]).max() + 1.0 for _, one in fits]
+            limit = max(LEAST_LIMIT, 1.1 * max(largest))
+            lower += [mark for i, one in fits for mark in _outside(one, look(i), limit)]
+            lower.append(Sketch(lambda axes: axes.axhspan(-1, 1, color="0.9", zorder=-2)))
+            lower.append(Guide(0, style={"color": "0.4", "linewidth": 0.8, "zorder": -1}))
+            frames.append(Frame(lower, "$R/a$", "residual/error", {"ylim": (-limit, limit)}))
+        height = 4.05 + 1.35 * bool(fits) + several * 0.25 * (len(runs) + 1)
+        ratios = (3, 1)[: len(frames)]
+        layout = {"nrows": len(frames), "sharex": True, "height_ratios": ratios}
+        return Picture(frames, height, layout=layout, aligned=bool(fits), heading=False)
+
+
+PLOTS.register(PotentialPlot())
+
+
+def result_of(run: Path, name: str | None = None) -> Path:
+    """Return the file of a fit of the potential of a run, which need not exist.
+
+    Parameters
+    ----------
+    run : Path
+        The run directory.
+    name : str, optional
+        Name of the file; by default ``potential.json``, or else the only ``potential_*.json``.
+
+    Raises
+    ------
+    UsageError
+        If there are several and none is named.
+    """
+    usual = Path(PotentialFit().file)
+    path = run / (name or usual)
+    if name or path.exists():
+        return path
+    found = sorted(run.glob(f"{usual.stem}_*{usual.suffix}"))
+    if len(found) > 1:
+        names = ", ".join(one.name for one in found)
+        raise UsageError(
+            f"{run} has several results of fit potential; choose one of {names} with {RESULT.flag}."
+        )
+    return found[0] if found else path
+
+
+def read_potential(run: Path, name: str | None = None) -> StaticPotential:
+    """Return the fitted potential of a run, if it belongs to the table that the run has now.
+
+    A caution is noted if rows have been added to the table since. Without a table the result
+    stands for itself.
+
+    Parameters
+    ----------
+    run : Path
+        The run directory.
+    name : str, optional
+        See `result_of`.
+
+    Raises
+    ------
+    UsageError
+        If there are several results and none is named.
+    GaugeError
+        If the result of the fit does not exist, is damaged, or is of another table; see
+        `gauge_mc.fits.shared.files.refuses`.
+    """
+    path = result_of(run, name)
+    result = read_result(path)
+    tables = [*tables_with_columns(run, TABLES[result.source])]
+    if not tables:
+        return result
+    match = match_of(tables_of_result(path), tables)
+    if refuses(match):
+        raise _of_other_tables(path, tables[0], match)
+    if match is ContentMatch.GROWN:
+        caution(
+            f"{path} was fitted to {result.configurations} configurations before rows were added "
+            f"to {tables[0]}; run gauge-mc fit potential {quote(str(run))} to update it."
+        )
+    elif match is None:
+        _caution_number(path, tables[0], result)
+    return result
+
+
+def _of_other_tables(path: Path, table: Path, match: ContentMatch | None) -> FitOfOtherTablesError:
+    """Return the error for a result that a run has kept, but that is not of its table."""
+    reason = {
+        ContentMatch.GROWN: f"was made before the last rows of {table.name}",
+        ContentMatch.OTHER: f"was made from another table than {table.name} is now",
+        None: f"does not say whether it was made from the present {table.name}",
+    }[match]
+    return FitOfOtherTablesError(
+        f"{path} {reason}, so that it is not shown; make it again with gauge-mc fit potential "
+        f"{quote(str(path.parent))}."
+    )
+
+
+def _caution_number(path: Path, table: Path, result: StaticPotential) -> None:
+    """Note a caution if a table has another number of configurations than were fitted.
+
+    More is not known of results of earlier versions.
+    """
+    with open_regular(table, "a table") as file:  # whose first column is enough
+        rows = (row for row in file if not row.startswith(b"#"))
+        next(rows, None)  # the names of the columns
+        found = len({row.partition(b",")[0] for row in rows})
+    if found < result.configurations or (found > result.configurations and not result.skip):
+        caution(
+            f"{path} was fitted to {result.configurations} configurations, but {table} "
+            f"contains {found}; run gauge-mc fit potential {quote(str(path.parent))} to update it."
+        )
+
+
+def _in_window(result: StaticPotential) -> NDArray[np.bool_]:
+    """Return which points were part of the most probable fit."""
+    ends = (result.best.r_min, result.best.r_max) if result.best else (math.inf, 0.0)
+    r = result.distances
+    return np.asarray((r >= ends[0] - 1e-9) & (r <= ends[1] + 1e-9))
+
+
+def _parted(
+    result: StaticPotential, value: NDArray[Any], error: NDArray[Any], look: dict[str, Any]
+) -> Iterator[Symbols]:
+    """Yield the points that were fitted, and the others, which are hollow."""
+    r, fitted = result.distances, _in_window(result)
+    for some, face in ((fitted, look["color"]), (~fitted, "white")):
+        style = {**look, "markerfacecolor": face, "zorder": 3}
+        yield Symbols(r[some], value[some], error[some], style=style)
+
+
+def _potential(
+    result: StaticPotential, fit: FormFit, look: dict[str, Any], label: str
+) -> Iterator[Mark]:
+    """Yield the points, the fit with its band, and what the legend in the frame says of them."""
+    error = np.array([point.error for point in result.points])
+    yield from _parted(result, result.continuum, error, look)
+    first = 0.9 * result.points[0].distance
+    for low, high, dashes in ((first, fit.r_min, "--"), (fit.r_min, fit.r_max, "-")):
+        x = np.linspace(low, high, 200)
+        yield Stroke(x, *fit.curve(x), style={"color": look["color"], "linestyle": dashes})
+    yield Symbols([], [], [], style={**look, "linestyle": "-", "label": label})
+
+
+def _residuals(result: StaticPotential) -> NDArray[np.float64]:
+    """Return the residuals of all points, in units of their errors."""
+    error = np.array([point.error for point in result.points])
+    curve = result.best.curve(result.distances)[0] if result.best else result.continuum
+    return np.asarray((result.continuum - curve) / error)
+
+
+def _outside(result: StaticPotential, look: dict[str, Any], limit: float) -> Iterator[Stroke]:
+    """Yield arrows at the edge for residuals outside the frame, of points that were not fitted."""
+    for one, residual in zip(result.points, _residuals(result), strict=True):
+        if abs(residual) > limit:
+            side = math.copysign(1, residual)
+            style = {**HOLLOW, "color": look["color"], "marker": "^" if side > 0 else "v"}
+            yield Stroke([one.distance], [0.9 * side * limit], style=style)
+
+
+def _add_physical_axis(axes: Axes, spacing: float) -> None:
+    """Add an upper axis with R in fm, if the lattice spacing in fm is known."""
+    if math.isfinite(spacing):
+        axes.tick_params(which="both", top=False)
+        functions = (lambda r: r * spacing, lambda x: x / spacing)
+        scale = rf"$\sqrt{{\sigma}}={ROOT_SIGMA:g}$ MeV"
+        axes.secondary_xaxis("top", functions=functions).set_xlabel(
+            f"$R$ (fm), with $a$ from {scale}", labelpad=6
+        )
+
+
+def _legend(label: str, result: StaticPotential, brief: bool) -> str:
+    """Return the label of a run and its scales as text for a legend."""
+    names = {"sigma": r"\sigma a^2", "r0": "r_0/a", "spacing": "a"}
+    values = [
+        f"${symbol}={result.scales[name]}${r' fm' * (name == 'spacing')}"
+        for name, symbol in names.items()
+        if name in result.scales
+    ]
+    return "\n".join([typeset(label), ",  ".join(values[: 3 - brief])])
+
+
+SYMBOLS = {"r0": "r_0", "r1": "r_1", "rc": "r_c"}
+"""Symbols of the scales, as mathematical text."""
+
+FORCE_HEADROOM = 1.06
+"""Upper end of the axis in units of the largest force, with its error, and of that at r0."""
+
+LARGEST_FORCE_ERROR = 0.25
+"""Maximum relative error of a force that is drawn; larger errors would hide the others."""
+
+
+class ForcePlot(PlotOfPotentials):
+    """r^2 F(r) of one or more runs at tree-level improved distances, with r0, r1 and r_c."""
+
+    name = "static-force"
+    summary = "r² F(r) at improved distances, with r₀, r₁ and r_c (needs fit potential)"
+
+    def picture(self, runs: Runs) -> Picture:
+        """Return r^2 F(r) with its error against r, for one or more runs.
+
+        Points off axis are hollow. Forces with errors of more than a quarter are left out, and
+        their number is stated. Bands show the scales of a single run, between the axis and the
+        value that defines each.
+
+        For errors see `PlotOfPotentials.picture`.
+        """
+        require(runs)
+        for label, result in runs:
+            if not result.force:
+                raise GaugeError(
+                    f"The result of {label or 'the run'} has no forces; fit the potential again."
+                )
+        shown = [one for _, result in runs for one in result.force if _is_known(one)]
+        if not shown:
+            raise GaugeError(
+                f"All forces have errors of more than {LARGEST_FORCE_ERROR:.0%}; measure more "
+                "configurations."
+            )
+        marks: list[Mark] = []
+        for i, (label, result) in enumerate(runs):
+            scales = ",  ".join(f"${SYMBOLS[k]}/a={x}$" for k, x in _scales(result))
+            text = "\n".join(filter(None, (typeset(label), scales)))
+            marks += [
+                *_force_points(result, look(i)),
+                KeyEntry(style={**look(i), "linestyle": "none"}, text=text),
+            ]
+            if len(runs) == 1:
+                style = {"color": look(i)["color"]}
+                marks += [
+                    Abscissa(scale.value, FORCES[name], style=style)
+                    for name, scale in _scales(result)
+                ]
+        dotted = {"color": GREY, "linestyle": ":", "linewidth": 0.8, "zorder": 0}
+        marks += [Guide(target, style=dotted) for target in FORCES.values()]
+        marks += _key(runs, len(shown))
+        highest = max(one.scaled.value + one.scaled.error for one in shown)
+        lowest = min(one.scaled.value - one.scaled.error for one in shown)
+        low, high = FORCE_HEADROOM * lowest, FORCE_HEADROOM * max(highest, *FORCES.values())
+        largest = max(one.distance for one in shown)
+        ends = {"xlim": (0, 1.05 * largest), "ylim": (min(0, low), high)}
+        axis = r"$r_\mathrm{I}^2\,F(r_\mathrm{I})$"
+        frame = Frame(marks, r"$r_\mathrm{I}/a$", axis, ends, _name_scales)
+        return Picture([frame], 3.6 + 2.6 * LINE * len(runs))
+
+
+PLOTS.register(ForcePlot())
+
+
+def _scales(result: StaticPotential) -> list[tuple[str, PotentialScale]]:
+    """Return the scales that the force defines, with their names."""
+    return [(name, result.scales[name]) for name in FORCES if name in result.scales]
+
+
+def _name_scales(axes: Axes) -> None:
+    """Write the symbols of the scales beside the values that define them."""
+    place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center"}
+    for name, target in FORCES.items():
+        axes.annotate(f"${SYMBOLS[name]}$", (1.01, target), **place)
+
+
+def _is_known(force: ForcePoint) -> bool:
+    """Return whether a force is known well enough to be drawn."""
+    return force.scaled.error < LARGEST_FORCE_ERROR * abs(force.scaled.value)
+
+
+def _key(runs: Runs, shown: int) -> list[Mark]:
+    """Return the entries of the legend that explain symbols, errors, and what is left out."""
+    every = [one for _, result in runs for one in result.force]
+    hollow = any(one.path != AXIS for one in every)
+    entries = [KeyEntry(style=HOLLOW, text="hollow: off axis")] if hollow else []
+    words = []
+    if any(_scales(result) for _, result in runs):
+        words.append("errors of the scales: statistical, and the scatter of forms and windows")
+    if left_out := len(every) - shown:
+        points = f"{left_out} points" if left_out > 1 else "one point"
+        words.append(f"not drawn: {points} with errors of more than {LARGEST_FORCE_ERROR:.0%}")
+    return [*entries, *(KeyEntry(style={"linestyle": "none"}, text=one) for one in words)]
+
+
+def _force_points(result: StaticPotential, own: dict[str, Any]) -> Iterator[Symbols]:
+    """Yield the forces of a run on axis, and those off axis."""
+    for on_axis in (True, False):
+        some = [one for one in result.force if (one.path == AXIS) == on_axis and _is_known(one)]
+        style = {**own, "markerfacecolor": own["color"] if on_axis else "white"}
+        yield Symbols.of([one.distance for one in some], [one.scaled for one in some], style)
+
+
+HEADROOM = 0.15
+"""Free space above and below the points, in units of their range."""
+
+
+class ScalingPlot(PlotOfPotentials):
+    """r0 [V(R) - V(r0)] of several runs against R/r0, where all couplings should agree."""
+
+    name = "scaling"
+    summary = "r₀ [V(R) − V(r₀)] against R/r₀ for several β (needs fit potential)"
+
+    def picture(self, runs: Runs) -> Picture:
+        """Return r0 [V(R) - V(r0)] against R/r0 for several runs, with the string of Luescher.
+
+        V(r0) is from the most probable fit. The error bars are those of V(R); the error of r0 is in
+        the legend. Points off axis are hollow.
+
+        For errors see `PlotOfPotentials.picture`.
+        """
+        require(runs)
+        for label, result in runs:
+            if "r0" not in result.scales:
+                raise GaugeError(
+                    f"r0 of {label or 'the run'} is not known; leave it out, or measure larger R."
+                )
+        marks, least, largest, values, hollow = list[Mark](), 1.0, 1.0, [], False
+        for i, (label, result) in enumerate(runs):
+            own, scale = look(i), result.scales["r0"]
+            r0 = scale.value.value
+            there = result.best.curve(np.array([r0]))[0] if result.best else math.nan
+            x, y = result.distances / r0, r0 * (result.continuum - there)
+            error = r0 * np.array([point.error for point in result.points])
+            on_axis = np.array([one.path == AXIS for one in result.points])
+            for some, face in ((on_axis, own["color"]), (~on_axis, "white")):
+                inner = {**own, "capsize": 0, "markerfacecolor": face, "zorder": 2}
+                marks.append(Symbols(x[some], y[some], error[some], style=inner))
+            hollow |= not on_axis.all()
+            text = f"{typeset(label)}:  $r_0/a={scale}$"
+            marks.append(KeyEntry(style={**own, "linestyle": "none"}, text=text))
+            least, largest = min(least, float(x.min())), max(largest, float(x.max()))
+            values += y.tolist()
+        fine = np.linspace(least, 1.05 * largest, 300)
+        slope = FORCES["r0"] + LUSCHER
+        string = slope * (fine - 1) + LUSCHER * (1 / fine - 1)
+        text = r"string with $B=-\pi/12$, no parameter"
+        marks.append(Stroke(fine, string, style={"color": GREY, "zorder": 1}, text=text))
+        if hollow:
+            marks.append(KeyEntry(style=HOLLOW, text="hollow: off axis"))
+        margin = HEADROOM * (max(values) - min(values))
+        ends = {"xlim": (0, 1.05 * largest), "ylim": (min(values) - margin, max(values) + margin)}
+        return Picture([Frame(marks, "$R/r_0$", r"$r_0\,[V(R)-V(r_0)]$", ends)], 4.6, columns=2)
+
+
+PLOTS.register(ScalingPlot())
+
+
+LARGEST_ERROR = 0.25
+"""Relative error above which a point is not drawn; it would hide the others."""
+
+
+class AnisotropyPlot(TablePlot):
+    """Ratios of Wilson loops in space and along t, and xi(x, y) with its average."""
+
+    name = "anisotropy"
+    summary = "ratios of Wilson loops in space and along t, and ξ(x, y)"
+    subject: ClassVar[str] = "The anisotropy"
+    columns: ClassVar[tuple[str, ...]] = AnisotropyFit.columns
+    options: ClassVar[tuple[Option, ...]] = AnisotropyFit.options
+
+    def picture(self, table: Path, options: dict[str, Any]) -> Picture:
+        """Show ln R_s(x, y) against y and ln R_t(x, t) against t / xi, and below them xi(x, y)."""
+        found = AnisotropyFit().carry_out([table], **options).found
+        xi, ratios, points = found.xi, list[Mark](), list[Mark]()
+        for i, x in enumerate(sorted({one.x for one in found.space})):
+            full = {**look(i), "linestyle": "none"}
+            hollow = {**full, "markerfacecolor": "white"}
+            along_t = [(one.t / xi.value, one.value) for one in found.time if one.x == x]
+            in_space = [(one.t, one.value) for one in found.space if one.x == x]
+            ratios += [*_known(along_t, hollow), *_known(in_space, full)]
+            ratios.append(KeyEntry(style=full, text=f"$x={x}$"))
+            shifted = [(one.y + 0.06 * i, one.xi) for one in found.points if one.x == x]
+            points += _known(shifted, full)
+        band: dict[str, Any] = {"color": GREY, "alpha": 0.4}
+        ends = xi.value - xi.error, xi.value + xi.error
+        points.append(Sketch(lambda axes: axes.axhspan(*ends, zorder=0, **band)))
+        ratios.append(KeyEntry(style={**band, "linewidth": 6}, text=rf"$\xi={xi}$"))
+        label = r"$\ln R_s(x,y)$ (full), $\ln R_t(x,\xi y)$ (hollow)"
+        frames = Frame(ratios, "", label), Frame(points, "$y$", r"$\xi(x,y)$")
+        layout = {"nrows": 2, "sharex": True, "height_ratios": (3, 2)}
+        return Picture(frames, 6.4, columns=3, layout=layout)
+
+
+PLOTS.register(AnisotropyPlot())
+
+
+def _known(values: Sequence[tuple[float, Estimate]], style: Mapping[str, Any]) -> list[Symbols]:
+    """Return points of the values that are known well enough to be drawn, if there are any."""
+    known = [(x, one) for x, one in values if one.error < LARGEST_ERROR * abs(one.value)]
+    return [Symbols.of([x for x, _ in known], [one for _, one in known], style)] if known else []

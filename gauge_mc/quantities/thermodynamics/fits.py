@@ -1,0 +1,494 @@
+"""The equation of state by the integral method and by the flow, and field correlators."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from rich.table import Table
+
+from gauge_mc.analysis.table_series import read_series
+from gauge_mc.arrays import Array
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.fits import FITS, DataResult, Fit
+from gauge_mc.fits.shared.quoted import QuotedNumber, choice_of, empty_table, quoted_field, table_of
+from gauge_mc.options import Option
+from gauge_mc.quantities.flow.curves import ENERGIES, weights_of
+from gauge_mc.quantities.flow.scales import ENERGY, GOAL, definition
+from gauge_mc.quantities.plaquette import Plaquette
+from gauge_mc.quantities.thermodynamics.energy_momentum import FlowedEnergies, FlowState, flow_state
+from gauge_mc.quantities.thermodynamics.field_correlators import (
+    COLUMNS,
+    FIELD_COLUMNS,
+    THERMAL_COLUMNS,
+    FieldCorrelatorPoint,
+    LoopFieldCorrelators,
+    field_correlators,
+    read_field_series,
+)
+from gauge_mc.quantities.thermodynamics.integral import (
+    BulkRun,
+    BulkRuns,
+    MeasuredLength,
+    ScaleCurve,
+    ThermodynamicsResult,
+    ThermodynamicState,
+    cautions_of,
+    equation_of_state,
+    ideal_pressure,
+    ideal_pressure_on_lattice,
+    known_scale,
+    measured_scale,
+    read_bulk_runs,
+    table_with,
+)
+from gauge_mc.quantities.transition.fit import EXTENT
+from gauge_mc.results import documented, headings, result_field
+from gauge_mc.run.thermalisation import SKIP, Skip, last_skipped
+
+LITERATURE, RUNS, CRITICAL_COUPLINGS = "literature", "runs", "critical"
+
+COLD = Option(
+    "cold", str, "Folder of further runs at T = 0, such as another scan.", "the same", "FOLDER"
+)
+SCALE = Option(
+    "scale",
+    str,
+    "Where the lattice spacing is from: lengths in the literature, several critical couplings, or "
+    "t₀ of the runs at T = 0.",
+    f"{LITERATURE} where it is known for the group and the action, else {CRITICAL_COUPLINGS}, "
+    f"else {RUNS}",
+    choices=(LITERATURE, CRITICAL_COUPLINGS, RUNS),
+)
+CRITICAL = Option(
+    "critical",
+    str,
+    "Critical couplings: that at the N_t of the runs is for T/T_c, and those at several N_t give "
+    "the lattice spacing, 1/(N_t T_c).",
+    metavar="NT:BETA,...",
+)
+
+
+class ThermodynamicsFitResult(DataResult[ThermodynamicsResult]):
+    """The equation of state at one temporal extent."""
+
+    observable: ClassVar[str] = (
+        "equation of state from differences of the action, by the integral method"
+    )
+    units: ClassVar[str] = "powers of the temperature; errors are statistical"
+
+    def report(self) -> list[Any]:
+        """Return tables of the differences of the action and of the states, and the limits."""
+        differences = self._table("Differences of the action", ("difference", "beta_function"))
+        names = ("anomaly", "pressure", "energy", "entropy")
+        states = self._table(f"Equation of state on {self.found.lattice}", names)
+        return [differences, states, *self._conclusions(), *self.found.cautions]
+
+    def quoted(self) -> list[QuotedNumber]:
+        """Return the equation of state at the highest temperature at which it is known."""
+        known = [one for one in self.found.states if one.pressure]
+        if not known:
+            return []
+        last = known[-1]
+        where = f"β = {last.beta:.12g}" if last.ratio is None else f"T/T_c = {last.ratio:.4g}"
+        errors = {"energy": last.scale_error, "anomaly": last.scale_error}
+        names = ("pressure", "energy", "anomaly")
+        return [quoted_field(last, name, errors.get(name), where) for name in names]
+
+    def unquoted(self) -> str:
+        """Return why there is no pressure; see `FitResult.unquoted`."""
+        return "no pressure is known"
+
+    def _table(self, title: str, names: tuple[str, ...]) -> Table:
+        """Return a table of some fields of the states, as far as they are known."""
+        found = self.found
+        known = {**headings(ThermodynamicState), "length": f"T·{found.scale}"}
+        shown = ("beta", *(["length"] if found.scale != INVERSE else []), "ratio", *names)
+        heads = {name: known[name] for name in shown}
+        return table_of(title, ThermodynamicState, found.states, 4, heads=heads)
+
+    def _conclusions(self) -> list[str]:
+        """Return the ideal gas and the scale, a line each."""
+        found, p = self.found, self.found.ideal_pressure
+        lines = [f"Ideal gas: p/T⁴ = {p:.4f}, ε/T⁴ = {3 * p:.4f}, s/T³ = {4 * p:.4f}."]
+        if (q := found.ideal_pressure_on_lattice) is not None:
+            lines.append(
+                f"On a lattice with this N_t and infinite space: {q:.4f}, {3 * q:.4f}, {4 * q:.4f}."
+            )
+        if found.scale:
+            lines.append(f"Scale: {found.scale} ({found.scale_source}).")
+        return lines
+
+
+class ThermodynamicsFit(Fit):
+    """The equation of state by the integral method."""
+
+    name: ClassVar[str] = "thermodynamics"
+    summary: ClassVar[str] = "pressure, energy and entropy density, from scans at T > 0 and T = 0"
+    columns: ClassVar[tuple[str, ...]] = Plaquette.columns.names
+    content: ClassVar[tuple[type[Any], ...]] = (ThermodynamicsResult, ThermodynamicState)
+    of_scans: ClassVar[bool] = True
+    options: ClassVar[tuple[Option, ...]] = (EXTENT, COLD, SCALE, CRITICAL, ENERGY, GOAL, SKIP)
+
+    def carry_out(self, tables: Sequence[Path], **options: Any) -> ThermodynamicsFitResult:
+        """Find the equation of state from all runs in a folder; see `Fit.carry_out`."""
+        return ThermodynamicsFitResult(thermodynamics(tables[0], options))
+
+
+FITS.register(ThermodynamicsFit())
+
+
+def thermodynamics(folder: Path, options: dict[str, Any]) -> ThermodynamicsResult:
+    """Return the equation of state of the runs in a folder, as options choose it.
+
+    Raises
+    ------
+    GaugeError
+        If runs are missing; see `read_bulk_runs` and `BulkRuns.differences`.
+    UsageError
+        If there is no scale where one was asked for.
+    """
+    skip = options.get(SKIP.name, 0)
+    cold = options.get(COLD.name)
+    runs = read_bulk_runs(folder, Path(cold) if cold else None, skip, options.get(EXTENT.name))
+    couplings, differences = runs.differences()
+    extent, given = runs.lattice.t, critical_couplings(options.get(CRITICAL.name, ""))
+    critical = given.get(extent)
+    beta = couplings if critical is None else np.append(couplings, critical)
+    cautions = [*runs.cautions]
+    if runs.missing:
+        lacking = ", ".join(f"{one:.12g}" for one in runs.missing)
+        words = f"There is no run at T = 0 at β = {lacking}, which is left out: add runs there."
+        cautions.append(words)
+    scale = _scale(runs, beta, options, given, cautions)
+    at_critical = extent if scale and scale.name == INVERSE else math.nan
+    if scale and critical is not None:
+        at_critical = float(scale.length[-1])
+        if not math.isfinite(at_critical):
+            cautions.append(f"{scale.name} is not known at β = {critical:.12g}, so T/T_c is not.")
+        size = couplings.size
+        cut = (scale.length[:size], scale.slope[:size], scale.slope_error[:size])
+        scale = ScaleCurve(scale.name, scale.source, *cut)
+    states = equation_of_state(couplings, differences, extent, scale, at_critical)
+    dimension, wilson = runs.group.dimension, runs.coupling.action.rectangle == 0
+    return ThermodynamicsResult(
+        dict(runs.ensemble),
+        str(runs.lattice),
+        scale.name if scale else None,
+        scale.source if scale else None,
+        critical,
+        states,
+        ideal_pressure(dimension),
+        ideal_pressure_on_lattice(dimension, extent) if wilson else None,
+        [*cautions, *cautions_of(states)],
+    )
+
+
+def _scale(
+    runs: BulkRuns,
+    beta: Array,
+    options: dict[str, Any],
+    couplings: Mapping[int, float],
+    cautions: list[str],
+) -> ScaleCurve | None:
+    """Return the scale that options choose, and add cautions about it; None if there is none."""
+    chosen = choice_of(SCALE, options)
+    known = known_scale(runs.coupling.action, runs.group, beta)
+    found: ScaleCurve | None
+    if chosen == CRITICAL_COUPLINGS or (chosen is None and known is None and len(couplings) > 1):
+        found = _of_couplings(couplings, beta)
+    elif known is not None and chosen != RUNS:
+        found = known
+    elif chosen == LITERATURE:
+        raise UsageError(
+            f"No length of {runs.group.label} with the action {runs.coupling.action.name} is known "
+            f"at these couplings; leave {SCALE.flag} out, and let the runs at T = 0 measure the "
+            "gradient flow."
+        )
+    else:
+        found = _of_runs(runs, beta, options, cautions)
+    if found is None:
+        cautions.append(
+            "The scale is not known, and so only the pressure is: let the runs at T = 0 measure "
+            "the gradient flow, at two couplings or more."
+        )
+    elif not np.isfinite(found.slope).all():
+        cautions.append(f"{found.name} is not known at all couplings, and so T and ε − 3p are not.")
+    return found
+
+
+def _of_couplings(couplings: Mapping[int, float], beta: Array) -> ScaleCurve:
+    """Return 1/T_c, which is N_t a at the critical coupling of N_t.
+
+    Raises
+    ------
+    UsageError
+        If there are fewer than two critical couplings.
+    """
+    points = [MeasuredLength(one, extent, EQUAL * extent) for extent, one in couplings.items()]
+    found = measured_scale(INVERSE, f"{CRITICAL.flag}, a T_c = 1/N_t", points, beta)
+    if found is None:
+        raise UsageError(
+            f"The lattice spacing follows from critical couplings at two N_t or more; give them "
+            f"with {CRITICAL.flag}, as in 4:5.6925,6:5.8943."
+        )
+    return replace(found, slope_error=np.where(np.isfinite(found.slope), 0.0, math.nan))
+
+
+INVERSE = "1/T_c"
+"""Length of the scale from critical couplings. The temperature times it is T/T_c."""
+
+EQUAL = 1e-3
+"""Relative error of all critical temperatures, to which the fit through them is indifferent."""
+
+
+def critical_couplings(text: str) -> dict[int, float]:
+    """Return critical couplings by N_t, given text such as ``4:5.6925,6:5.8943``.
+
+    Raises
+    ------
+    UsageError
+        If the text is not of this form.
+    """
+    found = {}
+    for one in filter(None, text.split(",")):
+        extent, _, beta = one.partition(":")
+        try:
+            found[int(extent)] = float(beta)
+        except ValueError as error:
+            raise UsageError(
+                f"{CRITICAL.flag} is '{text}'; give temporal extents with their critical "
+                "couplings, as in 4:5.6925,6:5.8943."
+            ) from error
+    if any(extent < 1 or not 0 < beta < math.inf for extent, beta in found.items()):
+        raise UsageError(
+            f"{CRITICAL.flag} is '{text}'; N_t and critical couplings must be positive."
+        )
+    return found
+
+
+def _of_runs(
+    runs: BulkRuns, beta: Array, options: dict[str, Any], cautions: list[str]
+) -> ScaleCurve | None:
+    """Return sqrt(t0) of the runs at T = 0 at all couplings, or None."""
+    choice = definition(options)
+    target = choice["target"]
+    lengths, complaint = runs.lengths(choice["energy"], target, options.get(SKIP.name, 0))
+    if complaint:
+        cautions.append(complaint)
+    source = f"t₀ of the runs at T = 0, where t²⟨E⟩ = {target:g}"
+    return measured_scale("√t₀", source, lengths, beta)
+
+
+SMALLEST = 2.0
+"""Default of the smallest radius sqrt(8 t)/a: below it lattice artefacts are large."""
+
+RADIUS_MIN = Option(
+    "radius_min",
+    float,
+    "Smallest smoothing radius √(8t)/a of the extrapolation in t.",
+    f"{SMALLEST:g}",
+    least=0.0,
+)
+RADIUS_MAX = Option(
+    "radius_max", float, "Largest smoothing radius.", "N_t/2, from where on it covers the lattice"
+)
+
+
+@documented
+@dataclass(frozen=True)
+class FlowThermodynamics:
+    """Thermodynamics at one temporal extent from the gradient flow."""
+
+    ensemble: Mapping[str, str] = result_field("Group and action.")
+    lattice: str = result_field("Extents of the lattice at T > 0.")
+    energy: str = result_field("Discretisation of E.")
+    states: Sequence[FlowState] = result_field("The couplings, ascending.")
+    ideal_pressure: float = result_field("p / T^4 of the ideal gas in the continuum.")
+    cautions: Sequence[str] = result_field("What to keep in mind, in sentences.", list)
+
+
+class FlowThermodynamicsResult(DataResult[FlowThermodynamics]):
+    """Thermodynamics from the gradient flow of the runs in a folder."""
+
+    observable: ClassVar[str] = (
+        "thermodynamics from the energy-momentum tensor of the gradient flow, t -> 0"
+    )
+    units: ClassVar[str] = "powers of the temperature; errors are statistical"
+
+    def report(self) -> list[Any]:
+        """Return a table of the extrapolated values, and the limits."""
+        found, known = self.found, headings(FlowState)
+        title = f"Energy-momentum tensor on {found.lattice}, t → 0"
+        table = empty_table(title, (), [*known.values(), "√(8t)/a"])
+        for one in found.states:
+            first, last = (f"{math.sqrt(8 * t):.2f}" for t in (one.t[0], one.t[-1]))
+            cells = [str(getattr(one, name)) for name in known if name != "beta"]
+            table.add_row(f"{one.beta:.12g}", *cells, f"{first} to {last}")
+        p = found.ideal_pressure
+        limits = f"Ideal gas: p/T⁴ = {p:.4f}, ε/T⁴ = {3 * p:.4f}, s/T³ = {4 * p:.4f}."
+        return [table, limits, *found.cautions]
+
+    def quoted(self) -> list[QuotedNumber]:
+        """Return the entropy density and the trace anomaly at the largest coupling."""
+        last = self.found.states[-1]
+        where = f"β = {last.beta:.12g}"
+        return [quoted_field(last, name, None, where) for name in ("entropy", "anomaly")]
+
+
+class EnergyMomentumFit(Fit):
+    """Entropy density and trace anomaly from the electric and magnetic energy along the flow."""
+
+    name: ClassVar[str] = "energy-momentum"
+    summary: ClassVar[str] = "entropy density and trace anomaly from the gradient flow of a scan"
+    columns: ClassVar[tuple[str, ...]] = THERMAL_COLUMNS
+    content: ClassVar[tuple[type[Any], ...]] = (FlowThermodynamics, FlowState)
+    of_scans: ClassVar[bool] = True
+    options: ClassVar[tuple[Option, ...]] = (EXTENT, COLD, ENERGY, RADIUS_MIN, RADIUS_MAX, SKIP)
+
+    def carry_out(self, tables: Sequence[Path], **options: Any) -> FlowThermodynamicsResult:
+        """Extrapolate the runs in a folder to t = 0; see `Fit.carry_out`."""
+        return FlowThermodynamicsResult(flow_thermodynamics(tables[0], options))
+
+
+FITS.register(EnergyMomentumFit())
+
+
+def flow_thermodynamics(folder: Path, options: Mapping[str, Any]) -> FlowThermodynamics:
+    """Return the entropy density and the trace anomaly of the runs in a folder.
+
+    Raises
+    ------
+    UsageError
+        If the range of smoothing radii is empty.
+    GaugeError
+        If runs or flow times are missing; see `read_bulk_runs` and `flow_state`.
+    """
+    skip, cold = options.get(SKIP.name, 0), options.get(COLD.name)
+    runs = read_bulk_runs(folder, Path(cold) if cold else None, skip, options.get(EXTENT.name))
+    extent = runs.lattice.t
+    radii = (options.get(RADIUS_MIN.name, SMALLEST), options.get(RADIUS_MAX.name, extent / 2))
+    if not radii[0] < radii[1]:
+        raise UsageError(
+            f"The smoothing radii are from {radii[0]:g} to {radii[1]:g} with N_t = {extent}; "
+            f"choose a larger N_t, or a range with {RADIUS_MIN.flag} and {RADIUS_MAX.flag}."
+        )
+    energy = options.get(ENERGY.name, next(iter(ENERGIES)))
+    states, cautions = _states(runs, energy, skip, radii)
+    return FlowThermodynamics(
+        dict(runs.ensemble),
+        str(runs.lattice),
+        energy,
+        states,
+        ideal_pressure(runs.group.dimension),
+        [*runs.cautions, *cautions],
+    )
+
+
+def _states(
+    runs: BulkRuns, energy: str, skip: Skip, radii: tuple[float, float]
+) -> tuple[list[FlowState], list[str]]:
+    """Return the states at all couplings with the flow at both temperatures, and cautions.
+
+    Raises
+    ------
+    GaugeError
+        If there is no such coupling, or too few flow times.
+    """
+    found, lacking = [], []
+    for beta in sorted({one.coupling.beta for one in runs.hot}):
+        sides = ([b for b in side if b.coupling.beta == beta] for side in (runs.hot, runs.cold))
+        hot, cold = (_energies(side, energy, skip) for side in sides)
+        if hot is None or cold is None:
+            lacking.append(f"{beta:.12g}")
+            continue
+        found.append(flow_state(beta, hot, cold, runs.lattice.t, runs.group.colours, radii))
+    if not found:
+        raise GaugeError(
+            "No coupling has runs at T > 0 and at T = 0 that measured electric and magnetic "
+            "energies along the gradient flow; measure them on both."
+        )
+    words = (
+        f"At β = {', '.join(lacking)} the flow was not measured at both temperatures; these "
+        "couplings are left out."
+    )
+    return found, [words] if lacking else []
+
+
+def _energies(runs: Sequence[BulkRun], energy: str, skip: Skip) -> FlowedEnergies | None:
+    """Return the energies of the runs at one coupling and temperature, or None.
+
+    Raises
+    ------
+    GaugeError
+        If there are few configurations, or they have different flow times.
+    """
+    paths = [path for one in runs if (path := table_with(one.path, THERMAL_COLUMNS))]
+    if not paths:
+        return None
+    skips = [last_skipped(path.parent, skip) for path in paths]
+    table = read_series(paths, COLUMNS, "the thermal flow", skips)
+    plaquette, clover = weights_of(energy)
+    parts = table.values
+    electric, magnetic = (
+        clover * parts[name] + plaquette * parts[f"{name}_plaquette"]
+        for name in ("electric", "magnetic")
+    )
+    loop = np.hypot(parts["loop_re"], parts["loop_im"])
+    return FlowedEnergies(table.index["t"], electric, magnetic, loop)
+
+
+class FieldCorrelatorsResult(DataResult[LoopFieldCorrelators]):
+    """Correlators of fields on the Polyakov loop of an ensemble."""
+
+    observable: ClassVar[str] = (
+        "correlators of electric and magnetic fields on the Polyakov loop, divided by the loop"
+    )
+    units: ClassVar[str] = (
+        "powers of the temperature; t, radius and tau in lattice units; bare fields"
+    )
+
+    def report(self) -> list[Any]:
+        """Return a table of the distances and flow times that are neither too small nor large."""
+        rows = [one for one in self.found.points if one.inside]
+        title = "Correlators on the Polyakov loop, a ≤ √(8t) ≤ τ/3"
+        table = table_of(title, FieldCorrelatorPoint, rows, 4)
+        return [*([table] if rows else []), *self.found.cautions]
+
+    def quoted(self) -> list[QuotedNumber]:
+        """Return the correlators at the largest distance and the longest flow time inside."""
+        rows = [one for one in self.found.points if one.inside]
+        if not rows:
+            return []
+        last = max(rows, key=lambda one: (one.tau, one.t))
+        where = f"τT = {last.scaled:.4g}, √(8t)/a = {last.radius:.4g}"
+        ends = "_ratio" if last.electric_ratio else ""
+        names = (f"electric{ends}", f"magnetic{ends}")
+        return [quoted_field(last, name, None, where) for name in names]
+
+    def unquoted(self) -> str:
+        """Return why there is no correlator; see `FitResult.unquoted`."""
+        return "no flow time has a ≤ √(8t) ≤ τ/3"
+
+
+class FieldCorrelatorsFit(Fit):
+    """Correlators of electric and magnetic fields in units of those of leading order."""
+
+    name: ClassVar[str] = "field-correlators"
+    summary: ClassVar[str] = "electric and magnetic correlators, for the diffusion of heavy quarks"
+    columns: ClassVar[tuple[str, ...]] = FIELD_COLUMNS
+    content: ClassVar[tuple[type[Any], ...]] = (LoopFieldCorrelators, FieldCorrelatorPoint)
+    isotropic: ClassVar[bool] = True
+    options: ClassVar[tuple[Option, ...]] = (SKIP,)
+
+    def carry_out(self, tables: Sequence[Path], **options: Any) -> FieldCorrelatorsResult:
+        """Average the correlators of a table; see `Fit.carry_out`."""
+        series = read_field_series(tables, options.get(SKIP.name, 0))
+        return FieldCorrelatorsResult(field_correlators(series))
+
+
+FITS.register(FieldCorrelatorsFit())

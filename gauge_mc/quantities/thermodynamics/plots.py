@@ -1,0 +1,191 @@
+"""Electric and magnetic correlators on the Polyakov loop, in units of leading order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gauge_mc.errors import GaugeError
+from gauge_mc.groups import GROUPS
+from gauge_mc.options import Option
+from gauge_mc.plots import PLOTS
+from gauge_mc.plots.figures.looks import GREY, look
+from gauge_mc.plots.figures.pictures import Frame, Guide, Mark, Picture, Symbols
+from gauge_mc.plots.runs import ScanFigure, TablePlot
+from gauge_mc.quantities.thermodynamics.field_correlators import (
+    FIELD_COLUMNS,
+    FieldCorrelatorPoint,
+    field_correlators,
+    read_field_series,
+)
+from gauge_mc.quantities.thermodynamics.fits import (
+    EnergyMomentumFit,
+    ThermodynamicsFit,
+    flow_thermodynamics,
+    thermodynamics,
+)
+from gauge_mc.quantities.thermodynamics.integral import ThermodynamicsResult
+from gauge_mc.run.thermalisation import SKIP
+
+CURVES = (
+    ("energy", r"$\varepsilon/T^4$", 1.0),
+    ("entropy", r"$3s/4T^3$", 0.75),
+    ("pressure", r"$3p/T^4$", 3.0),
+)
+"""Attribute, label and factor of the curves that have the same limit, that of the ideal gas."""
+
+ZERO = Guide(0, style={"color": GREY, "linewidth": 0.5})
+"""The line at zero."""
+
+
+class ThermodynamicsPlot(ScanFigure):
+    """Trace anomaly, and energy density, entropy density and pressure with their ideal gas."""
+
+    name = "thermodynamics"
+    summary = "pressure, energy and entropy density against the temperature"
+    options: ClassVar[tuple[Option, ...]] = ThermodynamicsFit.options
+
+    def picture(self, scan: Path, options: dict[str, Any]) -> Picture:
+        """Show all against T/T_c, the temperature times a length, or the coupling."""
+        found = thermodynamics(scan, options)
+        x, label = abscissae(found)
+        rest: list[Mark] = [
+            _curve(x, found, name, factor, number, text)
+            for number, (name, text, factor) in enumerate(CURVES)
+        ]
+        limits = {
+            "ideal gas": (found.ideal_pressure, "--"),
+            "ideal gas on the lattice": (found.ideal_pressure_on_lattice, ":"),
+        }
+        for text, (pressure, dashes) in limits.items():
+            if pressure:
+                style = {"color": GREY, "linewidth": 1, "linestyle": dashes}
+                rest.append(Guide(3 * pressure, style=style, text=text))
+        anomaly = _curve(x, found, "anomaly", 1.0, 3)
+        frames = [
+            Frame([anomaly, ZERO], label, r"$(\varepsilon-3p)/T^4$"),
+            Frame([*rest, ZERO], label),
+        ]
+        title = f"{GROUPS[found.ensemble['group']].label}, {found.lattice}"
+        return Picture(frames, 3.4, title, columns=5)
+
+
+PLOTS.register(ThermodynamicsPlot())
+
+
+def abscissae(found: ThermodynamicsResult) -> tuple[np.ndarray[Any, Any], str]:
+    """Return the abscissae of the states and the label of their axis: T/T_c if it is known."""
+    for name, label in (("ratio", "$T/T_c$"), ("length", f"$T$ {found.scale}")):
+        values = [getattr(one, name) for one in found.states]
+        if any(one is not None for one in values):
+            return np.array([np.nan if one is None else one for one in values]), label
+    return np.array([one.beta for one in found.states]), r"$\beta$"
+
+
+def _curve(
+    x: np.ndarray[Any, Any],
+    found: ThermodynamicsResult,
+    name: str,
+    factor: float,
+    number: int,
+    text: str = "",
+) -> Symbols:
+    """Return one quantity times a factor, where it is known."""
+    values = [getattr(one, name) for one in found.states]
+    known = [(a, b) for a, b in zip(x, values, strict=True) if b is not None and np.isfinite(a)]
+    return Symbols(
+        [a for a, _ in known],
+        [factor * b.value for _, b in known],
+        [factor * b.error for _, b in known],
+        style={**look(number), "linestyle": "-", "linewidth": 0.8, "markersize": 4},
+        text=text,
+    )
+
+
+class EnergyMomentumPlot(ScanFigure):
+    """s / T^3 and (e - 3 p) / T^4 from the gradient flow against t T^2, with the limits t -> 0."""
+
+    name = "energy-momentum"
+    summary = "entropy density and trace anomaly from the gradient flow, against its time"
+    options: ClassVar[tuple[Option, ...]] = EnergyMomentumFit.options
+
+    def picture(self, scan: Path, options: dict[str, Any]) -> Picture:
+        """Show both at the flow times of the fit, with larger symbols for their limits."""
+        found = flow_thermodynamics(scan, options)
+        extent, entropy, anomaly = int(found.lattice.split("x")[-1]), list[Mark](), list[Mark]()
+        for number, one in enumerate(found.states):
+            x, own = np.array(one.t) / extent**2, look(number)
+            small = {"color": own["color"], "marker": ".", "linewidth": 0.8}
+            large = {**own, "markersize": 5}
+            text = rf"$\beta={one.beta:.12g}$"
+            entropy += [Symbols.of(x, one.entropy_at, small)]
+            entropy += [Symbols.of([0], [one.entropy], large, text)]
+            anomaly += [Symbols.of(x, one.anomaly_at, small)]
+            anomaly += [Symbols.of([0], [one.anomaly], large)]
+        dashed = {"color": GREY, "linewidth": 1, "linestyle": "--"}
+        entropy.append(Guide(4 * found.ideal_pressure, style=dashed, text="ideal gas"))
+        frames = [
+            Frame(entropy, r"$t\,T^2$", "$s/T^3$"),
+            Frame(anomaly, r"$t\,T^2$", r"$(\varepsilon-3p)/T^4$"),
+        ]
+        title = f"{GROUPS[found.ensemble['group']].label}, {found.lattice}"
+        return Picture(frames, 3.4, title, columns=4)
+
+
+PLOTS.register(EnergyMomentumPlot())
+
+
+MOST_CURVES = 6
+"""Maximum number of flow times that are shown."""
+
+
+class FieldCorrelatorsPlot(TablePlot):
+    """G_E and G_B of one run in units of leading order, against tau T, at several flow times."""
+
+    name = "field-correlators"
+    summary = "electric and magnetic correlators on the Polyakov loop against τT"
+    subject: ClassVar[str] = "A correlator on the Polyakov loop"
+    columns: ClassVar[tuple[str, ...]] = FIELD_COLUMNS
+    options: ClassVar[tuple[Option, ...]] = (SKIP,)
+
+    def picture(self, table: Path, options: dict[str, Any]) -> Picture:
+        """Show G_E and G_B divided by G_norm, a curve for each flow time."""
+        found = field_correlators(read_field_series(table, options.get(SKIP.name, 0)))
+        shown = [one for one in found.points if one.inside and one.electric_ratio is not None]
+        if not shown:
+            raise GaugeError(
+                "There is no correlator with a smoothing radius √(8t) between a and τ/3 whose "
+                "leading order is known; measure the flow at more times, or choose a larger N_t."
+            )
+        times = sorted({one.t for one in shown})
+        some = np.unique(np.linspace(0, len(times) - 1, MOST_CURVES).astype(int))
+        chosen = [times[n] for n in some]
+        frames = [
+            Frame(_curves(shown, chosen, "electric_ratio"), r"$\tau T$", r"$G_E/G_\mathrm{norm}$"),
+            Frame(
+                _curves(shown, chosen, "magnetic_ratio", named=False),
+                r"$\tau T$",
+                r"$G_B/G_\mathrm{norm}$",
+            ),
+        ]
+        return Picture(frames, 3.4, columns=3)
+
+
+PLOTS.register(FieldCorrelatorsPlot())
+
+
+def _curves(
+    points: Sequence[FieldCorrelatorPoint], times: Sequence[float], name: str, named: bool = True
+) -> list[Symbols]:
+    """Return the points whose leading order is known, by flow time, which the legend may name."""
+    curves = []
+    for n, t in enumerate(times):
+        own = [one for one in points if one.t == t and getattr(one, name) is not None]
+        style = {**look(n), "linestyle": "-", "linewidth": 0.8, "markersize": 4}
+        text = rf"$\sqrt{{8t}}={np.sqrt(8 * t):.2f}\,a$" if named else ""
+        values = [getattr(one, name) for one in own]
+        curves.append(Symbols.of([one.scaled for one in own], values, style, text))
+    return curves

@@ -1,0 +1,389 @@
+"""The energies of trajectories of hybrid Monte Carlo."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.table import Table
+
+from gauge_mc.actions import ensemble_keys
+from gauge_mc.analysis.table_series import Skips, Tables, read_rows
+from gauge_mc.analysis.timeseries import Estimate
+from gauge_mc.analysis.timeseries.replicas import Replicas
+from gauge_mc.errors import GaugeError
+from gauge_mc.files.columns import SWEEP
+from gauge_mc.fits import FITS, DataResult, Fit
+from gauge_mc.fits.shared.quoted import QuotedNumber, empty_table, quoted_number
+from gauge_mc.options import Option
+from gauge_mc.quoting import counted
+from gauge_mc.results import documented, result_field
+from gauge_mc.run.thermalisation import SKIP
+from gauge_mc.updates.integrators import INTEGRATORS
+from gauge_mc.updates.levels import TimeScales, TrajectoryLevel, gauge_level
+from gauge_mc.updates.terms import ACTION_TERMS, NamedMonomial, terms_of_action, weights
+
+TRAJECTORY_COLUMNS = ("delta_h", "accepted", "steps", "action", "force", "largest_force")
+"""Columns of the table of trajectories that are analysed."""
+
+CHOICES = ("integrator", "length", "levels")
+"""Keys of the header that say what the trajectories are, besides those of terms of the action."""
+
+FAILED = "failed"
+"""Column that says whether a solver has failed in a trajectory; only runs with quarks have it."""
+
+FORCE, LARGEST_FORCE, ITERATIONS = "force", "largest_force", "iterations"
+"""Columns of a term of the action of quarks, before an underscore and its name. Those of the gauge
+action have no name."""
+
+SMALLEST, LARGEST = "smallest_eigenvalue", "largest_eigenvalue"
+"""Columns of terms with rational functions: the ends of the spectrum."""
+
+OF_TERMS = (FORCE, LARGEST_FORCE, ITERATIONS, SMALLEST, LARGEST)
+"""Columns of terms of the action of quarks, without their names."""
+
+GAUGE = "gauge"
+"""Name of the gauge action among the terms of the action."""
+
+UNEQUAL = 4.0
+"""Ratio of the products of force and step of two levels from which on it is said."""
+
+
+@dataclass(frozen=True)
+class TrajectoryTable:
+    """The trajectories of an ensemble.
+
+    Attributes
+    ----------
+    ensemble : dict of str to str
+        Group, beta, lattice, action, integrator and length, as far as the header states them.
+    sweeps : ndarray of int64, shape (trajectories,)
+        Numbers of the updates, ascending in every chain.
+    replicas : Replicas
+        Division of the trajectories into chains.
+    columns : dict of str to ndarray, shape (trajectories,)
+        The columns of the table.
+    """
+
+    ensemble: dict[str, str]
+    sweeps: NDArray[np.int64]
+    replicas: Replicas
+    columns: dict[str, NDArray[np.float64]]
+
+    @property
+    def failed(self) -> NDArray[np.bool_]:
+        """Whether a solver has failed, so that the energy is not known, in each trajectory."""
+        return self.columns.get(FAILED, np.zeros(self.sweeps.size)) > 0
+
+    @property
+    def terms(self) -> list[str]:
+        """Names of the terms of the action of quarks."""
+        return [name.removeprefix(f"{FORCE}_") for name in self.columns if _is_of_term(name)]
+
+
+class ActionTerm(NamedTuple):
+    """Where a term of the action acts.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    level : int
+        Its level, from 0 for the outermost one.
+    forces : int
+        Number of its forces in a trajectory.
+    """
+
+    name: str
+    level: int
+    forces: int
+
+
+@documented
+@dataclass(frozen=True)
+class TermForces:
+    """Forces of a term of the action, and what they cost."""
+
+    name: str = result_field("Name of the term.")
+    level: int = result_field("Level on which it acts, from 0 for the outermost one.")
+    forces: int = result_field("Number of its forces in a trajectory.")
+    step: float = result_field("Mean time between two of them.")
+    force: float = result_field("Root mean square of the force on a link.")
+    largest_force: float = result_field("Largest force on a link.")
+    kick: float = result_field("`force` times `step`.")
+    iterations: float = result_field("Iterations of its solvers in a trajectory.")
+
+
+@documented
+@dataclass(frozen=True)
+class Trajectories:
+    """Averages over the trajectories of an ensemble."""
+
+    acceptance: Estimate = result_field("Fraction of the trajectories that were accepted.")
+    predicted: float = result_field(
+        "erfc(sqrt(<dH>) / 2), the acceptance if dH is normal; NaN if <dH> is negative."
+    )
+    change: Estimate = result_field("<dH>.")
+    weight: Estimate = result_field("<exp(-dH)>, which is 1 in equilibrium.")
+    action: Estimate = result_field("Action per site.")
+    steps: int = result_field("Number of steps of a trajectory.")
+    forces: int = result_field("Number of forces in a trajectory.")
+    cost: float = result_field(
+        "Number of forces for one independent configuration: 2 tau_int of the action times "
+        "`forces`."
+    )
+    force: float = result_field(
+        "Root mean square of the force of a link at the end of a trajectory."
+    )
+    largest_force: float = result_field("Largest force of a link at the end of a trajectory.")
+    trajectories: int = result_field("Number of trajectories.")
+    failed: int = result_field("Number of those in which a solver has failed.")
+    terms: list[TermForces] = result_field("The terms of the action, from the outermost level.")
+    iterations: float = result_field("Iterations of all solvers in a trajectory.")
+    cost_in_iterations: float = result_field(
+        "Iterations for one independent configuration: 2 tau_int of the action times `iterations`."
+    )
+    ensemble: dict[str, str] = result_field(
+        "Group, beta, lattice, action, integrator and length, as far as the header states them."
+    )
+    cautions: list[str] = result_field("Cautions about the series.")
+
+
+def read_trajectories(
+    tables: Tables, skip: Skips = 0, terms: Sequence[str] = ()
+) -> TrajectoryTable:
+    """Read the table of trajectories, or those of several chains.
+
+    Parameters
+    ----------
+    tables, skip
+        See `read_series`.
+    terms : sequence of str
+        Keys of the header whose values are terms of the action.
+
+    Raises
+    ------
+    GaugeError
+        If the table is damaged, or has fewer than two trajectories.
+    UsageError
+        If `skip` is negative, or leaves none.
+    """
+    table, replicas = read_rows(tables, skip)
+    source = tables if isinstance(tables, Path) else ", ".join(map(str, tables))
+    if len(table) < 2:
+        raise GaugeError(
+            f"{source} has {len(table) or 'no'} trajectory after update {skip}; at least two are "
+            "needed, so continue the run with more --configs."
+        )
+    more = [name for name in table if name == FAILED or _is_of_term(name, OF_TERMS)]
+    columns = {name: np.asarray(table[name], float) for name in (*TRAJECTORY_COLUMNS, *more)}
+    if not all(np.isfinite(one).all() for one in columns.values()):
+        raise GaugeError(
+            f"{source} contains a value that is not a number, as from steps that were much too "
+            "large; generate it again with more --steps."
+        )
+    keys = (*ensemble_keys(), *CHOICES, *terms)
+    ensemble = {key: table.header[key] for key in keys if key in table.header}
+    return TrajectoryTable(ensemble, table[SWEEP], replicas, columns)
+
+
+def _is_of_term(column: str, kinds: Sequence[str] = (FORCE,)) -> bool:
+    return column.startswith(tuple(f"{kind}_" for kind in kinds))
+
+
+def trajectory_averages(
+    table: TrajectoryTable, gauge: ActionTerm, quarks: Sequence[ActionTerm] = ()
+) -> Trajectories:
+    """Return averages over trajectories.
+
+    Parameters
+    ----------
+    table : TrajectoryTable
+        The trajectories.
+    gauge : ActionTerm
+        The gauge action.
+    quarks : sequence of ActionTerm
+        The terms of the action of quarks.
+
+    Raises
+    ------
+    GaugeError
+        If the energies of fewer than two trajectories are known.
+    """
+    c, done = table.columns, ~table.failed
+    if done.sum() < 2:
+        raise GaugeError(
+            f"Solvers have failed in {(~done).sum()} of {done.size} trajectories; averages need at "
+            "least two others."
+        )
+    weights = np.where(done, np.exp(-c["delta_h"]), 0.0)
+    every = table.replicas
+    accepted, weight, action = map(every.estimate, (c["accepted"], weights, c["action"]))
+    change = every.where(done).estimate(c["delta_h"][done])
+    slowest = max((accepted, change, weight, action), key=lambda one: one.tau_int)
+    length = float(table.ensemble.get("length", "nan"))
+    terms = [_forces(c, done, one, length, f"_{one.name}") for one in quarks]
+    own = _forces(c, done, gauge, length)
+    iterations = sum(one.iterations for one in terms)
+    return Trajectories(
+        accepted,
+        math.erfc(math.sqrt(change.value) / 2) if change.value >= 0 else math.nan,
+        change,
+        weight,
+        action,
+        int(c["steps"][-1]),
+        gauge.forces,
+        2 * action.tau_int * gauge.forces,
+        own.force,
+        own.largest_force,
+        table.sweeps.size,
+        int((~done).sum()),
+        sorted([*terms, own], key=lambda one: one.level),
+        iterations,
+        2 * action.tau_int * iterations,
+        table.ensemble,
+        [*every.cautions(table.sweeps, c["action"]), *slowest.length_cautions],
+    )
+
+
+def _forces(
+    columns: Mapping[str, NDArray[np.float64]],
+    done: NDArray[np.bool_],
+    term: ActionTerm,
+    length: float,
+    ending: str = "",
+) -> TermForces:
+    """Return the forces of a term, whose columns have an ending."""
+    force = float(np.sqrt(np.mean(columns[f"{FORCE}{ending}"][done] ** 2)))
+    step = length / max(term.forces - 1, 1)
+    counts = columns.get(f"{ITERATIONS}{ending}", np.zeros(1))
+    largest = float(columns[f"{LARGEST_FORCE}{ending}"][done].max())
+    return TermForces(*term, step, force, largest, force * step, float(counts.mean()))
+
+
+def unequal_levels(terms: Sequence[TermForces]) -> str:
+    """Return which level is too coarse or too fine for its forces, in a sentence; or nothing.
+
+    The error of an integrator grows with the product of force and step, so that the steps of a
+    level are spent in vain if that of another one is much larger. This is a rule of thumb: what
+    counts in the end is how forces change.
+    """
+    kicks: dict[int, float] = {}
+    for one in terms:
+        kicks[one.level] = max(kicks.get(one.level, 0.0), one.kick)
+    coarse, fine = (pick(kicks, key=lambda level: kicks[level]) for pick in (max, min))
+    if not kicks[coarse] >= UNEQUAL * kicks[fine]:
+        return ""
+    return (
+        f"The force times the step is {kicks[coarse]:.2g} on level {coarse}, but "
+        f"{kicks[fine]:.2g} on level {fine}: give level {coarse} more steps if the acceptance is "
+        f"low, or level {fine} fewer if it is high."
+    )
+
+
+TRUSTED = 3.0
+"""Deviation of <exp(-dH)> from 1 in errors from which on it is said."""
+
+
+class HmcResult(DataResult[Trajectories]):
+    """Averages over the trajectories of an ensemble after the thermalisation."""
+
+    observable: ClassVar[str] = "acceptance, energies and forces of trajectories"
+    units: ClassVar[str] = "tau_int in trajectories, cost in forces"
+
+    def report(self) -> list[Any]:
+        """Return a table of the averages, and cautions."""
+        f = self.found
+        title = f"{f.trajectories} trajectories of {counted(f.steps, 'step')}"
+        table = empty_table(title, ["quantity"], ["value", "τ_int"])
+        for name, one in self._averages():
+            table.add_row(name, str(one), one.format_tau())
+        if math.isfinite(f.predicted):  # not so where noise makes the mean of ΔH negative
+            table.add_row("erfc(√⟨ΔH⟩/2)", f"{f.predicted:.4g}", "")
+        if len(f.terms) == 1:
+            table.add_row("force, rms", f"{f.force:.4g}", "")
+            table.add_row("force, largest", f"{f.largest_force:.4g}", "")
+            table.add_row("forces per trajectory", str(f.forces), "")
+            table.add_row("forces per independent configuration", f"{f.cost:.3g}", "")
+            return [table, *f.cautions, *self._cautions()]
+        if f.failed:
+            table.add_row("trajectories with a failed solver", str(f.failed), "")
+        table.add_row("iterations per trajectory", f"{f.iterations:.4g}", "")
+        table.add_row("iterations per independent configuration", f"{f.cost_in_iterations:.3g}", "")
+        hint = unequal_levels(f.terms)
+        return [table, self._terms(), *f.cautions, *self._cautions(), *([hint] if hint else [])]
+
+    def quoted(self) -> list[QuotedNumber]:
+        """Return the acceptance and the energies."""
+        return [quoted_number(name, one) for name, one in self._averages()[:3]]
+
+    def _averages(self) -> list[tuple[str, Estimate]]:
+        """Return the names of the averages, and their values."""
+        f = self.found
+        return [
+            ("acceptance", f.acceptance),
+            ("⟨ΔH⟩", f.change),
+            ("⟨exp(−ΔH)⟩", f.weight),
+            ("action per site", f.action),
+        ]
+
+    def _terms(self) -> Table:
+        """Return a table of the terms of the action, with the iterations of their solvers."""
+        heads = ("level", "forces", "step", "rms F", "max F", "F·step", "solver")
+        table = empty_table("terms of the action", ["term"], heads)
+        table.columns[0].no_wrap = True
+        for one in self.found.terms:
+            sizes = (f"{x:.3g}" for x in (one.step, one.force, one.largest_force))
+            solver = f"{one.iterations:.0f}" if one.iterations else ""
+            counts = (str(one.level), str(one.forces))
+            table.add_row(one.name, *counts, *sizes, f"{one.kick:.2g}", solver)
+        return table
+
+    def _cautions(self) -> list[str]:
+        """Return a caution if the energies are not distributed as they must be, or nothing."""
+        f = self.found
+        if abs(f.weight.value - 1) <= TRUSTED * f.weight.error:
+            return []
+        return [
+            "⟨exp(−ΔH)⟩ is not 1 within its error: the chain has not thermalised, is too short, or "
+            "its steps are too large; leave more out with --skip, or give more --steps."
+        ]
+
+
+class HmcFit(Fit):
+    """Acceptance, <exp(-dH)> and cost of trajectories."""
+
+    name: ClassVar[str] = "hmc"
+    summary: ClassVar[str] = "acceptance, ΔH and cost of hybrid Monte Carlo"
+    columns: ClassVar[tuple[str, ...]] = TRAJECTORY_COLUMNS
+    content: ClassVar[tuple[type[Any], ...]] = (Trajectories, TermForces)
+    options: ClassVar[tuple[Option, ...]] = (SKIP,)
+
+    def carry_out(self, tables: Sequence[Path], **options: Any) -> HmcResult:
+        """Average over the trajectories of a table; see `Fit.carry_out`."""
+        found = read_trajectories(tables, options.get(SKIP.name, 0), weights())
+        return HmcResult(trajectory_averages(found, *terms_of(found)))
+
+
+def terms_of(table: TrajectoryTable) -> tuple[ActionTerm, list[ActionTerm]]:
+    """Return where the gauge action acts, and the other terms of the action."""
+    known = table.ensemble
+    levels = TrajectoryLevel.several(known.get("levels", ""))
+    count, own = max(len(levels), 1), gauge_level(levels)
+    kinds = {one.name: one.items for one in ACTION_TERMS.values()}
+    kinds[NamedMonomial.option] = NamedMonomial
+    values = {name: items.several(known.get(name, "")) for name, items in kinds.items()}
+    terms = terms_of_action(values, count)
+    acting = {own, *(one.level for one in terms)}
+    scales = TimeScales.of(levels, INTEGRATORS[known["integrator"]], acting)
+    forces = scales.forces(int(table.columns["steps"][-1]))
+    others = [ActionTerm(one.title, one.level, forces[one.level]) for one in terms]
+    return ActionTerm(GAUGE, own, forces[own]), others
+
+
+FITS.register(HmcFit())

@@ -1,1 +1,0 @@
-"""Quarks on gauge fields: spinor fields, Dirac operators and solvers."""

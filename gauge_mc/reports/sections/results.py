@@ -1,0 +1,185 @@
+"""The averages of all tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gauge_mc.analysis.timeseries.bins import caution_series
+from gauge_mc.analysis.timeseries.estimates import Estimate, estimate
+from gauge_mc.errors import GaugeError
+from gauge_mc.files.columns import SWEEP
+from gauge_mc.files.frames import dimensions_of
+from gauge_mc.files.table import TableData
+from gauge_mc.fits import FITS, FittedEnsemble, result_of
+from gauge_mc.reports import SECTIONS, Section
+from gauge_mc.reports.markup import Markup, as_html, element, folded, further_as_html, joined, table
+from gauge_mc.reports.page import ChainSeries, ReportedRun, Subject, declared_columns, single
+from gauge_mc.run.thermalisation import SKIP, compared_starts
+
+
+class FitsSection(Section):
+    """Every fit with its usual options, to every run or scan that has the tables."""
+
+    name: ClassVar[str] = "fits"
+    title: ClassVar[str] = "Fits"
+    place: ClassVar[int] = 40
+
+    def content(self, subject: Subject) -> Sequence[Markup]:
+        """Return the reports of the fits, and why others were not possible."""
+        parts, missing = [], []
+        for name, one in FITS.items():
+            if one.of_several:
+                continue
+            targets = [(run.path, run.label) for run in subject.runs]
+            if one.of_scans:
+                targets = [(path, path.name) for path in subject.scans]
+            shown = []
+            for path, label in targets:
+                try:
+                    shown.append(result_in_html(name, path, label, subject))
+                except GaugeError as error:
+                    missing.append(element("li", f"{name}, {label}: {error}"))
+            if shown:
+                summary = element("p", one.summary, class_="summary")
+                parts += [element("h3", name), summary, *shown]
+        if missing:
+            parts.append(folded("Fits that these tables do not allow", element("ul", *missing)))
+        return parts
+
+
+SECTIONS.register(FitsSection())
+
+
+def result_in_html(name: str, path: Path, label: str, subject: Subject) -> Markup:
+    """Return the report of a fit, which begins with the numbers that one quotes.
+
+    Raises
+    ------
+    GaugeError
+        If the fit is not possible.
+    """
+    options = {SKIP.name: subject.skip} if SKIP in FITS[name].options else {}
+    result = result_of(FITS[name], FittedEnsemble([path]), options)
+    subject.results.setdefault(path, {})[FITS[name].file_of(result)] = result
+    quoted = element("p", element("strong", result.result_line))
+    shown = joined(map(as_html, result.report()))
+    more = further_as_html(result.further_report())
+    return element("div", element("h4", label), quoted, shown, more, class_="result")
+
+
+MOST_ROWS = 40
+"""Number of averages of a table with several rows per measurement that are shown."""
+
+MOST_COLUMNS = 6
+"""Number of columns of such a table that are averaged."""
+
+
+class MeanValuesSection(Section):
+    """Averages with errors and autocorrelation times."""
+
+    name: ClassVar[str] = "mean-values"
+    title: ClassVar[str] = "Averages"
+    place: ClassVar[int] = 20
+
+    def content(self, subject: Subject) -> Sequence[Markup]:
+        """Return a table of averages, and tables of those with indices; see `Section.content`."""
+        parts = [_left_out(one) for one in subject.runs]
+        labels = [one.label for one in subject.runs]
+        alone = ["average", "τ_int [updates]", "measurements"]
+        heads = ["quantity", *(labels if len(labels) > 1 else alone)]
+        rows, cautions = [], []
+        for one in subject.quantities:
+            cells: dict[str, list[str]] = {}
+            for series in one.series:
+                found = series.average
+                where = f"{one.name}, {series.label}"
+                cautions += [f"{where}: {words}" for words in _cautions(series, found)]
+                tau = found.format_tau(series.every or 1)
+                cells[series.label] = [found.format(), tau, str(found.samples)]
+            if len(labels) > 1:
+                rows.append([one.name, *(_cell(*cells.get(label, [])) for label in labels)])
+            else:
+                rows += [[one.name, *own] for own in cells.values()]
+        if rows:
+            parts.append(table(heads, rows, "Averages over the chain"))
+        parts += [element("p", words, class_="caution") for words in dict.fromkeys(cautions)]
+        for run in subject.runs:
+            for name, content in run.tables.items():
+                if SWEEP in content and len(content) and not single(content):
+                    parts.append(_with_indices(run, name, content))
+            parts += [element("p", words, class_="caution") for words in run.damaged]
+        return parts
+
+
+SECTIONS.register(MeanValuesSection())
+
+
+def _cell(average: str = "", tau: str = "", samples: str = "") -> Markup:
+    """Return an average with its autocorrelation time below it; nothing if there is none."""
+    below = element("small", f"τ_int {tau} updates, {samples} measurements") if average else ""
+    return joined([average, below])
+
+
+def _left_out(run: ReportedRun) -> Markup:
+    """Return what is left out of the averages of a run, in sentences."""
+    if run.thermalisation is None:
+        starts = compared_starts(run.path)
+        words = [
+            f"Updates up to {run.cut} of {run.path} are left out." if run.cut else "",
+            starts.sentence if starts else "",
+        ]
+    else:
+        words = [run.thermalisation.sentence, *run.thermalisation.cautions]
+    return element("p", " ".join(words)) if any(words) else Markup("")
+
+
+def _cautions(series: ChainSeries, found: Estimate) -> list[str]:
+    kept = series.sweeps > series.cut
+    return [*found.length_cautions, *caution_series(series.sweeps[kept], series.kept)]
+
+
+def _with_indices(run: ReportedRun, name: str, content: TableData) -> Markup:
+    """Return the averages of a table with several rows per measurement, folded."""
+    _, declared = declared_columns(content)
+    title = f"{name} of {run.label}"
+    try:
+        indices = [one for one in dimensions_of(content.columns) if one != SWEEP]
+        rows = _rows(content, indices)
+    except GaugeError as error:
+        return folded(title, element("p", str(error)))
+    shown = {one.name: one for one in declared}
+    values = [
+        one for one in content if one not in (SWEEP, *indices) and content[one].dtype.kind == "f"
+    ][:MOST_COLUMNS]
+    if rows is None or not values:
+        words = "Its measurements have different rows; fits and plots evaluate it."
+        return folded(title, element("p", words))
+    kept = content[SWEEP][rows[:, 0]] > run.cut
+    lines = []
+    for place in range(min(rows.shape[1], MOST_ROWS)):
+        own = rows[kept, place]
+        labels = [str(content[one][rows[0, place]]) for one in indices]
+        found = [estimate(content[one][own]).format() for one in values]
+        lines.append([", ".join(labels), *found])
+    more = rows.shape[1] - len(lines)
+    heads = [", ".join(indices), *(shown[one].short if one in shown else one for one in values)]
+    note = [element("p", f"{more} further rows are in the file.")] if more > 0 else []
+    return folded(title, table(heads, lines, f"Averages of {name}"), *note)
+
+
+def _rows(content: TableData, indices: Sequence[str]) -> NDArray[np.int64] | None:
+    """Return the rows of each measurement, of shape (measurements, rows), if all are alike."""
+    sweeps = content[SWEEP]
+    count = int(np.count_nonzero(sweeps == sweeps[0]))
+    whole = sweeps.size // count * count
+    if not count or whole < sweeps.size:
+        return None
+    rows = np.arange(whole).reshape(-1, count)
+    alike = all((content[one][rows] == content[one][rows[0]]).all() for one in indices)
+    steps = (sweeps[rows] == sweeps[rows[:, :1]]).all()
+    return rows if alike and steps else None

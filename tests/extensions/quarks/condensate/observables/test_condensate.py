@@ -1,0 +1,242 @@
+"""The chiral condensate, compared with dense propagators for the same sources."""
+
+import numpy as np
+import pytest
+
+from gauge_mc.devices.cpu.device import CpuDevice
+from gauge_mc.domain.device_group import DeviceGroup
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import UsageError
+from gauge_mc.extensions.quarks.condensate.observable import Condensate
+from gauge_mc.extensions.quarks.condensate.records import COLUMNS
+from gauge_mc.extensions.quarks.operators.domain_wall import optimal_weights
+from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
+from gauge_mc.fields.field import Field
+from gauge_mc.files.table import Table
+from gauge_mc.fits import fit
+from tests.extensions.quarks.reference import dirac, overlap, walls
+from tests.extensions.quarks.synthetic_hadrons import HEADER
+from tests.reference.fields import random_field
+
+LATTICE = Lattice(2, 2, 2, 4)
+PHASES = [1, 1, 1, -1]
+KAPPA, HEIGHT, EXTENT = 0.12, 1.7, 4
+RANGE = 0.3, 6.0
+
+
+def wilson(links, quark, phases=PHASES):
+    """(D + m0)^-1."""
+    kappa, mu = quark[:2]
+    csw = 1.4 if len(quark) > 2 else 0.0
+    return 2 * kappa * np.linalg.inv(dirac.dense(links, kappa, phases, mu, csw))
+
+
+def wall(links, mass, **coefficients):
+    """S of the physical field of domain-wall quarks."""
+    d, _, _ = walls.effective(links, EXTENT, mass, HEIGHT, PHASES, **coefficients)
+    return (np.linalg.inv(d) - np.eye(len(d))) / (1 - mass)
+
+
+def overlap_quark(links, mass, rho=1.5):
+    """S of overlap quarks without the contact term."""
+    h = overlap.kernel(links, rho, PHASES)
+    d, massless = (overlap.overlap(h, rho, links.shape[-1], m) for m in (mass, 0.0))
+    return (np.eye(len(d)) - massless / (2 * rho)) @ np.linalg.inv(d)
+
+
+def gamma5(size, colours):
+    return overlap.gamma5(size, colours).diagonal()
+
+
+def sources_of(observable, field):
+    """The vectors of every source, all of its parts."""
+    from gauge_mc.fields.averages import PLAQUETTE
+    from gauge_mc.fields.sums import lattice_sums
+    from gauge_mc.observables.noise.noise_reduction import digest_of
+
+    digest = digest_of(lattice_sums(field, PLAQUETTE, values=2))
+    found = {}
+    for source in observable._noise_sources(digest):
+        vectors = SpinorField.empty(field, "double", len(source.parts))
+        source.fill(vectors, field)
+        found.setdefault(source.number, []).extend(vectors.to_numpy().reshape(vectors.count, -1))
+    return {number: np.array(parts).T for number, parts in found.items()}
+
+
+def estimates(s, eta, colours):
+    """The columns of the table for parts of a source."""
+    five, sites = gamma5(len(s), colours), LATTICE.sites
+    traces = [np.trace(eta.conj().T @ m @ eta) for m in (s, five[:, None] * s, s @ s)]
+    pion = (np.abs(s @ eta) ** 2).sum()
+    scalar, pseudoscalar, connected = traces
+    numbers = scalar.real, scalar.imag, pseudoscalar.real, pseudoscalar.imag, connected.real, pion
+    return np.array(numbers) / sites
+
+
+def measured(observable, field):
+    """The values of every row by the columns before them."""
+    rows = observable.measurer(field)(field)
+    tables = {one.name: one.records(observable) for one in observable.secondary_tables}
+    for name, records in rows.secondary.items():
+        assert len(records) == tables.get(name, 0)  # a run that is continued counts on it
+    names = observable.columns.names
+    first = len([one for one in observable.columns.indices if one in names])
+    return {row[:first]: np.array(row[first:]) for row in rows}
+
+
+def field_of(rng, device, group="su2"):
+    links = random_field(LATTICE.extents, group, rng)
+    return Field.from_slices(LATTICE, group, links, "double", device), links
+
+
+def check(options, propagators, field):
+    """Compare all rows with those of dense propagators by the columns of the quark."""
+    observable = Condensate.for_lattice(LATTICE, **options).for_group(field.group.name)
+    found, vectors = measured(observable, field), sources_of(observable, field)
+    assert len(found) == len(propagators) * len(vectors) == observable.records
+    for eta in vectors.values():
+        assert ((eta != 0).sum(axis=1) == 1).all()  # every component is in one part
+    for (*quark, number), row in found.items():
+        expected = estimates(propagators[tuple(quark)], vectors[number], field.group.colours)
+        assert np.abs(row - expected).max() < 1e-7 * np.abs(expected).max()
+
+
+@pytest.mark.longer
+@pytest.mark.parametrize("noise", ["z4", pytest.param("gaussian", marks=pytest.mark.slow)])
+def test_twisted_and_untwisted_wilson_quarks(noise, best_device, rng):
+    field, links = field_of(rng, best_device)
+    quarks = [(KAPPA, mu) for mu in (0.0, 0.2)]
+    options = {"kappa": str(KAPPA), "mu": "0,0.2", "sources": 2, "noise": noise}
+    check(options, {one: wilson(links, one) for one in quarks}, field)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dilute", ["spin,colour", "even-odd,time"])
+def test_diluted_sources_of_clover_quarks(dilute, best_device, rng):
+    field, links = field_of(rng, best_device, "su3")
+    options = {"kappa": str(KAPPA), "csw": 1.4, "sources": 2, "dilute": dilute}
+    check(options, {(KAPPA, 0.0): wilson(links, (KAPPA, 0.0, "clover"))}, field)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weights", ["", ",b=1.5,c=0.5", ",optimal=0.3/6", ",b=1,c=1"])
+def test_domain_wall_quarks(weights, best_device, rng):
+    field, links = field_of(rng, best_device)
+    words = f"domain-wall:LS={EXTENT},M5={HEIGHT}{weights.replace('/', ',')},m=0.1,0.3"
+    given = {
+        "": {},
+        ",b=1.5,c=0.5": {"b": 1.5, "c": 0.5},
+        ",b=1,c=1": {"b": 1.0, "c": 1.0},
+        ",optimal=0.3/6": {"b": 1.0, "c": 1.0, "weights": optimal_weights(EXTENT, *RANGE)},
+    }[weights]
+    if "optimal" in weights:
+        words = words.replace(",m=", ",b=1,c=1,m=")
+    kappa = 1 / (8 - 2 * HEIGHT)
+    found = {(kappa, 0.0, m): wall(links, m, **given) for m in (0.1, 0.3)}
+    check({"quark": words, "sources": 2}, found, field)
+
+
+@pytest.mark.slow
+def test_overlap_quarks_and_their_ward_identity(best_device, rng):
+    """Errors of the sign function may be 2 rho / m times as large in propagators."""
+    field, links = field_of(rng, best_device)
+    options = {"quark": "overlap:rho=1.5,accuracy=1e-10,m=0.1,0.4", "sources": 2}
+    found = {(1 / (8 - 3), 0.0, m): overlap_quark(links, m) for m in (0.1, 0.4)}
+    check(options, found, field)
+    observable = Condensate.for_lattice(LATTICE, **options).for_group("su2")
+    for (_, _, mass, _), row in measured(observable, field).items():
+        assert row[0] == pytest.approx(mass * row[-1], rel=1e-7)  # scalar = m pion, by every source
+
+
+@pytest.mark.slow
+def test_averages_over_sources_are_traces(best_device, rng):
+    """Of 60 sources, within four errors, with and without dilution."""
+    field, links = field_of(rng, best_device)
+    s = wilson(links, (KAPPA, 0.0))
+    exact = estimates(s, np.eye(len(s)), 2)
+    spreads = []
+    for dilute in ("none", "spin,colour,even-odd,time"):
+        options = {"kappa": str(KAPPA), "sources": 60, "dilute": dilute}
+        observable = Condensate.for_lattice(LATTICE, **options).for_group("su2")
+        rows = np.array([*measured(observable, field).values()])
+        error = rows.std(axis=0, ddof=1) / np.sqrt(len(rows))
+        assert (np.abs(rows.mean(axis=0) - exact) < 4 * error + 1e-9).all()
+        spreads.append(error[0])
+    assert spreads[1] < spreads[0]
+
+
+@pytest.mark.slow
+def test_slabs_give_the_same_bytes(rng):
+    links = random_field(LATTICE.extents, "su2", rng)
+    found = []
+    for slices in [(4,), (2, 2)]:
+        cpus = tuple(CpuDevice(1, worker=len(slices) > 1) for _ in slices)
+        devices = DeviceGroup(cpus, slices=slices)
+        field = Field.from_slices(LATTICE, "su2", links, "double", devices)
+        options = {"kappa": str(KAPPA), "noise": "gaussian", "dilute": "time,colour"}
+        observable = Condensate.for_lattice(LATTICE, **options).for_group("su2")
+        found.append(observable.measurer(field)(field))
+        devices.close()
+    assert found[0] == found[1]
+
+
+def test_headers_say_how_the_sources_are_made():
+    options = {"kappa": "0.1", "dilute": "colour,spin", "noise_seed": 7}
+    header = Condensate.for_lattice(LATTICE, **options).header
+    assert header["sources"] == "4 of z4 noise, divided by chirality, spin, colour"
+    assert header["noise_seed"] == "7"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dilute": "chiral"}, "--dilute is 'chiral', but sources are not divided by chiral; give"),
+        ({"dilute": "none,spin"}, "leave out none, or all others"),
+        ({"noise": "z5"}, "--noise: There is no noise 'z5'; did you mean 'z"),
+        ({"sources": 0}, "--sources is 0; give a whole number from 1"),
+        ({"source": ("point",)}, "--source is not an option of condensate"),
+        ({"propagators": "here"}, "--propagators is not an option of condensate"),
+    ],
+)
+def test_what_is_refused(options, message):
+    with pytest.raises(UsageError, match=message):
+        Condensate.for_lattice(LATTICE, **{"kappa": "0.1", **options})
+
+
+def printed(path, quark, propagator, volume):
+    """The result of the fit to a table whose sources all give the exact traces of a propagator."""
+    five = gamma5(len(propagator), 2) * np.diagonal(propagator)
+    traces = np.array([np.trace(propagator), five.sum()]) / volume
+    row = (*quark, 0, *traces.view(float), 0.0, 0.0)
+    header = HEADER | {"group": "su2", "lattice": str(LATTICE), "operator": "overlap"}
+    with Table(path, header, ("sweep", *COLUMNS.complete().names)) as table:
+        table.append((n + 1, *row) for n in range(20))
+    return fit("condensate", path).found.quarks[0]
+
+
+@pytest.mark.longer
+def test_printed_condensates_are_derivatives_of_the_determinant(tmp_path, rng):
+    """By the mass, and by the twisted mass: −⟨ψ̄ψ⟩ and −⟨iψ̄γ₅τ₃ψ⟩ per flavour and site."""
+    links = random_field(LATTICE.extents, "su2", rng)
+    operators = {
+        "wilson": lambda m, mu: dirac.dense(links, 1 / (2 * m + 8), PHASES, mu, 0.0) * (m + 4),
+        "wall": lambda m, mu: walls.effective(links, EXTENT, m, HEIGHT, PHASES)[0],
+        "overlap": lambda m, mu: overlap.overlap(overlap.kernel(links, 1.5, PHASES), 1.5, 2, m),
+    }
+    propagators = {
+        "wilson": lambda m, mu: wilson(links, (1 / (2 * m + 8), mu)),
+        "wall": lambda m, mu: wall(links, m),
+        "overlap": lambda m, mu: overlap_quark(links, m),
+    }
+    step, volume = 1e-4, LATTICE.sites
+    for name, mass, mu in (("wilson", 0.1, 0.2), ("wall", 0.2, 0.0), ("overlap", 0.2, 0.0)):
+
+        def log(mass, mu, operator=operators[name]):
+            return np.linalg.slogdet(operator(mass, mu))[1]
+
+        found = printed(tmp_path / name, (0.1, mu, mass), propagators[name](mass, mu), volume)
+        by_mass = (log(mass + step, mu) - log(mass - step, mu)) / (2 * step * volume)
+        assert found.condensate.value == pytest.approx(by_mass, rel=1e-6)
+        if mu:  # ln |det M| is even in mu
+            by_mu = (log(mass, mu + step) - log(mass, mu - step)) / (2 * step * volume)
+            assert found.twisted.value == pytest.approx(by_mu, rel=1e-6)

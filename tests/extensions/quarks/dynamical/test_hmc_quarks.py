@@ -1,0 +1,483 @@
+"""Runs of hybrid Monte Carlo with quarks: energies, failures, resuming, slabs and replicas."""
+
+import dataclasses
+from functools import cache
+
+import numpy as np
+import pytest
+
+from gauge_mc import generate, open_device_group
+from gauge_mc.algorithms import ALGORITHMS
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import ChainError, ConvergenceError, UsageError
+from gauge_mc.extensions.quarks.dynamical.flavours import DynamicalQuarks, quark_terms
+from gauge_mc.extensions.quarks.dynamical.monomials import TwoFlavours
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.random_field import Random
+from gauge_mc.files.table import read_heading, read_table
+from gauge_mc.run.cards import check_card
+from gauge_mc.run.checkpoint import read_state
+from gauge_mc.run.directory import Run
+from gauge_mc.run.display import describe
+from gauge_mc.run.parameters import Parameters
+from gauge_mc.updates.molecular_dynamics import FAILURES
+from gauge_mc.updates.monomials import Failures
+from gauge_mc.updates.terms import TermLinks
+from tests.run.sessions import carry_out, carry_out_batch, stop_after, written
+
+QUARKS = "wilson:kappa=0.12:heavier=kappa=0.1"
+LEVELS = "omf2,leapfrog:2"
+
+
+def parameters(**values):
+    """Parameters of a short run without configurations."""
+    return Parameters.from_values(
+        {
+            "algorithm": "hmc",
+            "group": "su3",
+            "beta": 5.0,
+            "lattice": "2x2x2x4",
+            "precision": "double",
+            "start": "hot",
+            "thermalize": 0,
+            "steps": 3,
+            "configs": 1,
+            "separation": 1,
+            "measure": "plaquette",
+            "format": "none",
+            "quarks": QUARKS,
+            "levels": LEVELS,
+            **values,
+        }
+    )
+
+
+def rows(run, name="hmc"):
+    """The columns of a table."""
+    return read_table(run.table(name))
+
+
+TWO_RATIOS = "twisted-mass:kappa=0.12:mu=0.1:heavier=mu=0.3/mu=0.8:level=0,1,1"
+
+
+@pytest.mark.longer
+@pytest.mark.parametrize(
+    ("quarks", "levels", "order"),
+    [
+        (QUARKS, LEVELS, 2),
+        ("kappa=0.11:csw=1.2:flavours=1:range=0.01,6,kappa=0.1:flavours=1", "omf2,2", 2),
+        *(
+            pytest.param(*one, marks=pytest.mark.slow)
+            for one in (
+                (TWO_RATIOS, "omf2,omf2:2,4", 2),
+                ("wilson:kappa=0.1,wilson:kappa=0.11:boundary=periodic", "omf4", 4),
+                ("kappa=0.12:heavier=kappa=0.1:level=0,1", "force-gradient,force-gradient:1", 4),
+                ("kappa=0.11:csw=1.2:heavier=kappa=0.1", "omf2,2", 2),
+                ("kappa=0.12:mu_sigma=0.5:mu_delta=0.4,kappa=0.1:mu=0.2", "omf2,2", 2),
+                ("domain-wall:LS=4:c=1:m=0.1:heavier=m=0.4,kappa=0.1", "omf2,2", 2),
+                ("domain-wall:LS=4:m=0.1:flavours=1", "omf2,2", 2),
+            )
+        ),
+    ],
+)
+def test_energies_change_with_a_power_of_the_step(tmp_path, fast_device, quarks, levels, order):
+    """With all terms, on all levels; a force that is missing or doubled would spoil it."""
+    changes = []
+    for steps in (6, 12):
+        run = Run(tmp_path / f"{steps}")
+        values = {"quarks": quarks, "levels": levels, "length": 0.5, "steps": steps}
+        carry_out(run, parameters(**values), fast_device)
+        changes.append(rows(run)["delta_h"][0])
+    # Corrections are of the relative order (frequency * step)^2 / 10; see the test of the glue.
+    assert abs(changes[1]) > 1e-8
+    assert changes[0] / changes[1] == pytest.approx(2.0**order, rel=0.2)
+
+
+@pytest.mark.longer
+def test_tables_say_what_each_term_does(tmp_path, best_device):
+    run, p = Run(tmp_path / "run"), parameters(configs=2)
+    carry_out(run, p, best_device)
+    found = rows(run)
+    names = [one.title for one in p.algorithm.terms]
+    assert names == ["quarks1_ratio1", "quarks1"]
+    assert [*found][-7:] == [
+        "failed",
+        *(f"{what}_{name}" for name in names for what in ("force", "largest_force", "iterations")),
+    ]
+    for name in names:
+        assert (found[f"iterations_{name}"] > 10).all()
+        assert (found[f"force_{name}"] < found[f"largest_force_{name}"]).all()
+    assert (found["failed"] == 0).all()
+    header = read_heading(run.table("hmc"))[0]
+    assert (header["quarks"], header["levels"]) == (QUARKS, LEVELS)
+    carry_out(Run(tmp_path / "glue"), parameters(quarks="", levels=""), best_device)
+    older = read_heading(Run(tmp_path / "glue").table("hmc"))[0]
+    assert {"steps", "acceptance"} <= older.keys()  # and nothing that was not there before
+    assert not {"quarks", "levels", "monomials", "failures"} & older.keys()
+    glue = ALGORITHMS["hmc"]
+    assert "failed" not in glue.columns.names
+    assert glue.columns.names == p.algorithm.columns.names[: len(glue.columns)]
+
+
+def test_cards_have_tables_of_quarks(tmp_path):
+    path = tmp_path / "card.toml"
+    path.write_text(
+        "group = 'su3'\nbeta = 5.6\nprecision = 'double'\n"
+        "[algorithm]\nname = 'hmc'\nlength = 0.5\n"
+        "[[quarks]]\noperator = 'wilson'\nkappa = 0.1575\nheavier = [{kappa = 0.15}]\n"
+        "level = [0, 1]\n"
+        "[[quarks]]\nkappa = 0.13\nmu = 0.1\nboundary = [0, 0, 0, 0.5]\n"
+        "[[levels]]\nintegrator = 'omf2'\n[[levels]]\nsteps = 3\n"
+    )
+    found = check_card(path)
+    text = (
+        "wilson:kappa=0.1575:heavier=kappa=0.15:level=0,1,"
+        "kappa=0.13:mu=0.1:boundary=0.0,0.0,0.0,0.5"
+    )
+    assert found.algorithm.written["quarks"] == text
+    path.write_text(found.to_toml())
+    assert check_card(path) == found
+    first = DynamicalQuarks("wilson", kappa=0.1575, heavier=[{"kappa": 0.15}], level=[0, 1])
+    second = {"kappa": 0.13, "mu": 0.1, "boundary": (0, 0, 0, 0.5)}
+    given = {"group": "su3", "beta": 5.6, "precision": "double", "algorithm": "hmc"}
+    levels = [{"integrator": "omf2"}, "3"]
+    same = Parameters.from_values(
+        {**given, "length": 0.5, "quarks": [first, second], "levels": levels}
+    )
+    assert same == found
+    walls = {"operator": "domain-wall", "LS": 4, "m": 0.1, "optimal": [0.2, 5], "c": 1}
+    text = "domain-wall:LS=4,m=0.1,optimal=0.2,5,c=1"
+    assert DynamicalQuarks.several(walls) == DynamicalQuarks.several(text)
+    short = "wilson:kappa=0.1575,flavours=2"
+    assert DynamicalQuarks.several(short) == (DynamicalQuarks("wilson", kappa=0.1575),)
+
+
+@pytest.mark.parametrize(
+    ("text", "levels", "expected"),
+    [
+        ("kappa=0.1", 1, [0]),
+        ("kappa=0.1", 3, [0]),
+        ("kappa=0.1:heavier=mu=0.1/mu=0.2/mu=0.3", 3, [0, 1, 1, 1]),
+        ("kappa=0.1:heavier=mu=0.1/mu=0.2:level=2", 3, [2, 2, 2]),
+        ("kappa=0.1:heavier=mu=0.1/mu=0.2:level=0,2,1", 3, [0, 2, 1]),
+    ],
+)
+def test_masses_are_on_levels(text, levels, expected):
+    terms = quark_terms(DynamicalQuarks.several(text), levels)
+    assert [one.level for one in terms] == expected
+    assert len({one.title for one in terms}) == len(terms)
+
+
+def test_the_reduction_of_solvers_is_that_of_their_quarks():
+    for text, expected in (("kappa=0.1", 1e-3), ("kappa=0.1:reduction=0.02", 0.02)):
+        (quarks,) = DynamicalQuarks.several(text)
+        assert quarks.request.parameters(1e-8).falls == expected
+        assert str(quarks) == text
+
+
+@pytest.mark.slow
+def test_all_terms_draw_different_numbers():
+    """A doublet draws two fields, after which those of the next terms follow."""
+    field = Field.cold(Lattice(2, 2, 2, 4), "su2", "double", open_device_group("cpu:1"))
+    links, random = TermLinks(field), Random.for_field(field, seed=2)
+    random.step = 1
+    quarks = "kappa=0.1:mu_sigma=0.5,kappa=0.1,kappa=0.11:flavours=1:range=0.1,4"
+    made = [one.make(links) for one in quark_terms(DynamicalQuarks.several(quarks), 1)]
+    failures = Failures()
+    for one in made:
+        one.draw([random], failures)
+    failures.check()
+    drawn = np.concatenate(
+        [one._eta.to_numpy().reshape(-1, field.lattice.sites * 8) for one in made]
+    )
+    assert len(drawn) == 4
+    products = np.abs(drawn.conj() @ drawn.T)
+    np.fill_diagonal(products, 0)
+    assert products.max() < 0.5 * np.linalg.norm(drawn[0]) ** 2
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"precision": "single"}, "Links in single precision are too inexact for trajectories"),
+        ({"quarks": "flavours=2"}, "--quarks needs kappa, the hopping parameter"),
+        ({"quarks": "kappa=0.3"}, "--kappa is 0.3, which is beyond its critical value"),
+        ({"quarks": "kappa=0.3:mu=2"}, "--kappa is 0.3, which is beyond its critical value"),
+        ({"quarks": "kappa=0.1:level=a"}, "--level is 'a'; give a whole number, or one for each"),
+        ({"quarks": "kappa=0.1:flavours=1:range=a"}, "--range is 'a'; give numbers"),
+        ({"quarks": "kappa=0.1:heavier=kappa=0.12"}, "--heavier is kappa=0.12, but one of its"),
+        ({"quarks": "kappa=0.1:heavier=mu=0.2/mu=0.1"}, "--heavier is mu=0.2/mu=0.1, but one"),
+        (
+            {"quarks": "kappa=0.1:level=0,1"},
+            "--level has 2 levels, and the number of masses of --quarks is 1; give one level, or",
+        ),
+        ({"quarks": "kappa=0.1:level=4"}, "--quarks asks for level 4, but the last one is 1"),
+        (
+            {"quarks": "kappa=0.1:level=1", "levels": "", "steps": 0, "thermalize": 9},
+            "--quarks asks for level 1, but the last one is 0",
+        ),
+        ({"quarks": "wilson:kappa=0.1:mu=0.1"}, "The Dirac operator wilson has no mu; leave out"),
+        ({"quarks": "wilsn:kappa=0.1"}, "operator: There is no Dirac operator 'wilsn'; did you"),
+        ({"quarks": "kappa=0.1:history=3"}, "--history with a --force-tolerance of 1e-0"),
+        (
+            {"quarks": "kappa=0.1:history=13:force_tolerance=1e-11"},
+            "history of a table of quarks is 13",
+        ),
+        (
+            {"quarks": "kappa=0.1:flavours=1:history=3:force_tolerance=1e-11"},
+            "--history is for two flavours of one mass, but --quarks asks for a rational",
+        ),
+        ({"quarks": "kappa=0.1:reduction=1"}, "reduction of a table of quarks is 1; give a number"),
+        (
+            {"quarks": "kappa=0.1:flavours=1:reduction=0.1"},
+            "--reduction is for two flavours of one mass, but --quarks asks for a rational",
+        ),
+        (
+            {"quarks": "kappa=0.1:mu_sigma=0.5:solver=bicgstab"},
+            "--solver is for two flavours of one mass, but --quarks asks for a rational",
+        ),
+        ({"quarks": "kappa=0.1:boundary=1"}, "--boundary is (1.0,); give antiperiodic or periodic"),
+        ({"quarks": "kappa=0.1:flavours=3"}, "flavours of a table of quarks is 3; give a whole"),
+        ({"quarks": "kappa=0.1:range=1e-3,5"}, "--range is for one flavour, but --quarks asks"),
+        ({"quarks": "kappa=0.1:flavours=1:range=5,1e-3"}, "--range is 5,0.001; give the smallest"),
+        ({"quarks": "kappa=0.1:flavours=1:range=5"}, "--range is 5; give the smallest and the"),
+        ({"quarks": "kappa=0.1:flavours=1:mu=0.1"}, "--mu is for two flavours, but --quarks asks"),
+        ({"quarks": "kappa=0.1:mu_delta=0.1"}, "--mu-delta splits the masses of a doublet, which"),
+        ({"quarks": "kappa=0.3:mu_sigma=0.1"}, "--kappa is 0.3, which is beyond its critical"),
+        ({"quarks": "kappa=0.1:mu_sigma=1:mu_delta=9"}, "--mu-delta is 9, but 2 kappa mu_delta"),
+        ({"quarks": "kappa=0.1:mu_sigma=1:mu=0.1"}, "A doublet with mu_sigma has no mu; leave"),
+        ({"quarks": "kappa=0.1:mu_sigma=1:csw=1"}, "A doublet with mu_sigma has no csw; leave"),
+        ({"quarks": "wilson:kappa=0.1:mu_sigma=1"}, "A doublet with mu_sigma has no operator;"),
+        (
+            {"quarks": "kappa=0.1:mu_sigma=1:heavier=kappa=0.09"},
+            "A doublet with mu_sigma has no heavier; leave that out",
+        ),
+        ({"quarks": "kappa=0.1:mu_sigma=1:flavours=1"}, "A doublet with mu_sigma is two flavours"),
+        (
+            {"quarks": "m=0.1"},
+            "Quarks with a hopping parameter have no m; leave that out, or choose",
+        ),
+        (
+            {"quarks": "wilson:kappa=0.1:LS=4"},
+            "Quarks with a hopping parameter have no ls; leave that out",
+        ),
+        (
+            {"quarks": "kappa=0.1:heavier=m=0.1"},
+            "Quarks with a hopping parameter have no m; leave that out",
+        ),
+        ({"quarks": "domain-wall:LS=4"}, "--quarks domain-wall needs m, the mass of the quarks"),
+        ({"quarks": "domain-wall:m=1"}, "m of a table of quarks is 1; give a number from 0 to"),
+        ({"quarks": "domain-wall:m=0.1:M5=2"}, "M5 of a table of quarks is 2; give a"),
+        ({"quarks": "domain-wall:m=0.1:c=2"}, "b is 1 and c is 2; give b above 0, and c from"),
+        ({"quarks": "domain-wall:m=0.1:c=1:LS=5"}, "The matrix b + c L has no inverse for m = 1"),
+        (
+            {"quarks": "domain-wall:m=0.1:kappa=0.1"},
+            "Quarks with the operator domain-wall have no kappa; leave",
+        ),
+        (
+            {"quarks": "domain-wall:m=0.1:mu_sigma=1"},
+            "Quarks with the operator domain-wall have no mu_sigma; leave",
+        ),
+        (
+            {"quarks": "domain-wall:m=0.1:heavier=mu=1"},
+            "Quarks with the operator domain-wall have no mu; leave",
+        ),
+        ({"quarks": "domain-wall:m=0.1:heavier=m=0.1"}, "--heavier is m=0.1, but one of its"),
+        (
+            {"quarks": "domain-wall:m=0.1:c=1:optimal=measured"},
+            "optimal of dynamical quarks cannot be measured, because",
+        ),
+        ({"quarks": "overlap:m=0.1"}, "The force of quarks with the operator 'overlap' is not"),
+        ({"quarks": [{"kapa": 0.1}]}, "kapa is not an option of a table of quarks; did you mean"),
+        ({"failures": 0}, "--failures is 0; give a whole number from 1"),
+    ],
+    ids=str,
+)
+def test_bad_quarks_are_refused_in_a_sentence(values, message):
+    with pytest.raises(UsageError) as raised:
+        parameters(**values)
+    assert str(raised.value).startswith(message)
+    assert str(raised.value).count(". ") == 0
+
+
+def test_labels_of_figures_name_the_quarks():
+    doublet = "kappa=0.11:flavours=1,kappa=0.1:mu_sigma=0.2:mu_delta=0.1"
+    quarks = f"kappa=0.12:csw=1.5:mu=0.02:heavier=kappa=0.1,{doublet}"
+    assert parameters(quarks=quarks, steps=0, thermalize=9).algorithm.labels == [
+        "2 flavours at κ = 0.12, μ = 0.02, csw = 1.5",
+        "1 flavour at κ = 0.11",
+        "2 flavours at κ = 0.1, mu_sigma = 0.2, mu_delta = 0.1",
+    ]
+    assert parameters(quarks="domain-wall:m=0.1").algorithm.labels == [
+        "2 flavours at m = 0.1, ls = 16, m5 = 1.8, b = 1, c = 0"
+    ]
+    assert Parameters.from_values({}).algorithm.labels == []
+    said = describe(parameters(quarks="kappa=0.12", steps=0, thermalize=9))
+    assert "2x2x2x4, 2 flavours at κ = 0.12, double precision" in said
+
+
+def test_quarks_are_an_option_of_hybrid_monte_carlo_only():
+    with pytest.raises(UsageError, match="--quarks is not an option of the algorithm heatbath"):
+        Parameters.from_values({"quarks": "kappa=0.1"})
+
+
+@pytest.mark.longer
+def test_a_run_ends_when_solvers_fail_too_often_in_a_row(tmp_path, best_device):
+    """And nothing is lost: the rows and a checkpoint are there, and it can be continued."""
+    run = Run(tmp_path / "run")
+    p = parameters(quarks="kappa=0.12:iterations=3", failures=2, configs=9, levels="")
+    for session in (1, 2):
+        said = "Solvers have failed in 2 trajectories in a row, the last time because the residual"
+        with pytest.raises(ChainError, match=said) as raised:
+            carry_out(run, p, best_device)
+        assert str(raised.value).count(". ") == 0
+        found, state = rows(run), read_state(run.checkpoint)
+        assert len(found) == state.sweep == state.step == 2 * session
+        assert state.tuning[FAILURES] == 0
+        assert (found["failed"] == 1).all()
+        assert (found["accepted"] == 0).all()
+        assert len({*rows(run, "plaquette")["plaquette"]}) == 1
+
+
+@pytest.mark.longer
+def test_the_spectrum_of_one_flavour_is_recorded_and_checked(tmp_path, best_device):
+    quarks = "kappa=0.12:flavours=1:range="
+    run = Run(tmp_path / "run")
+    carry_out(run, parameters(quarks=f"{quarks}0.01,6", configs=3), best_device)
+    found = rows(run)
+    lower, upper = found["smallest_eigenvalue_quarks1"], found["largest_eigenvalue_quarks1"]
+    assert (lower > 0.01).all()
+    assert (upper > 2 * lower).all()
+    assert (upper < 6).all()
+    assert (found["failed"] == 0).all()
+    assert (found["iterations_quarks1"] > 100).all()
+    for ends in ((1.5 * lower.max(), 6), (0.01, 0.7 * upper.min())):
+        run = Run(tmp_path / f"{ends[0]:g}")
+        p = parameters(quarks=f"{quarks}{ends[0]},{ends[1]}", failures=1, configs=3)
+        said = r"because the eigenvalues of Mh Mh\^dagger are from .* function of quarks1 is for"
+        with pytest.raises(ChainError, match=said) as raised:
+            carry_out(run, p, best_device)
+        assert str(raised.value).count(". ") == 0
+        assert rows(run)["failed"].tolist() == [1]
+        assert (rows(run)["smallest_eigenvalue_quarks1"] > 0.01).all()
+
+
+def test_the_error_of_a_run_whose_solvers_fail_is_a_sentence(tmp_path):
+    with pytest.raises(ChainError) as raised:
+        generate(
+            parameters(quarks="kappa=0.12:iterations=3", failures=1, levels="", configs=2),
+            output=tmp_path / "run",
+            progress=False,
+        )
+    assert raised.value.exit_code == 1
+
+
+@pytest.mark.longer
+def test_failures_are_counted_in_a_row(tmp_path, best_device, monkeypatch):
+    """Trajectories 2, 3, 5 and 6 fail, of which two in a row are allowed; stops do not matter."""
+    draw = TwoFlavours.draw
+
+    def failing(self, randoms, failures):
+        if randoms[0].step in (2, 3, 5, 6):
+            reason = "The residual is too large: choose a larger tolerance."
+            failures.errors[0] = ConvergenceError(reason)
+        return draw(self, randoms, failures)
+
+    monkeypatch.setattr(TwoFlavours, "draw", failing)
+    p = parameters(failures=3, configs=7, steps=6, length=0.2)
+    found = []
+    for name, stops in (("whole", ()), ("stopped", (2, 1, 2))):
+        run = Run(tmp_path / name)
+        for updates in stops:
+            carry_out(run, p, best_device, stop=stop_after(updates))
+        carry_out(run, p, best_device)
+        found.append(outcome(run.path))
+    assert found[0] == found[1]
+    own, plaquettes = rows(run), rows(run, "plaquette")["plaquette"]
+    np.testing.assert_array_equal(own["failed"], [0, 1, 1, 0, 1, 1, 0])
+    np.testing.assert_array_equal(own["accepted"], 1 - own["failed"])
+    moved = np.diff(plaquettes) != 0
+    np.testing.assert_array_equal(moved, own["accepted"][1:] == 1)
+
+
+def outcome(path):
+    """What a run has written, and its checkpoint."""
+    return {**written(path), "checkpoint": Run(path).checkpoint.read_bytes()}
+
+
+@cache
+def short():
+    """Parameters of a run with tuning."""
+    return parameters(lattice="2x2x2x8", thermalize=4, steps=0, configs=2)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """What a run writes that is not interrupted."""
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    carry_out(Run(folder), short(), open_device_group("cpu:1"))
+    return outcome(folder)
+
+
+@pytest.mark.slow
+def test_a_continued_run_is_the_uninterrupted_one(tmp_path, whole):
+    run = Run(tmp_path / "run")
+    for updates in (1, 2, 2):
+        carry_out(run, short(), open_device_group("cpu:1"), stop=stop_after(updates))
+    carry_out(run, short(), open_device_group("cpu:1"))
+    assert outcome(run.path) == whole
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "quarks",
+    ["wilson:kappa=0.13:heavier=kappa=0.1", "domain-wall:LS=4:m=0.1:heavier=m=0.4"],
+)
+def test_a_run_with_earlier_solutions_is_continued_exactly(tmp_path, quarks):
+    """Because the first force of a trajectory starts from zero, wherever the run was stopped.
+
+    The continued run is divided between two slabs.
+    """
+    quarks, found = f"{quarks}:history=3:force_tolerance=1e-10", []
+    p = parameters(quarks=quarks, configs=3)
+    for name, stops in (("whole", ()), ("stopped", (1, 1))):
+        run = Run(tmp_path / name)
+        for updates in (*stops, None):
+            stop = stop_after(updates) if updates else None
+            devices = open_device_group(f"cpu:{1 + len(found)}")
+            carry_out(run, p, devices, **({"stop": stop} if stop else {}))
+        found.append(outcome(run.path))
+    assert found[0] == found[1]
+
+
+@pytest.mark.slow
+def test_slabs_and_threads_write_the_same_bytes(tmp_path, whole):
+    run = Run(tmp_path / "run")
+    carry_out(run, short(), open_device_group("cpu:2", threads=2))
+    assert outcome(run.path) == whole
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("quarks", "levels"),
+    [
+        (QUARKS, LEVELS),
+        ("kappa=0.12:csw=1.2:heavier=kappa=0.1", "force-gradient,leapfrog:2"),
+        ("kappa=0.12:flavours=1,kappa=0.1:mu_sigma=0.2:mu_delta=0.1", LEVELS),
+        ("domain-wall:LS=4:c=1:optimal=0.2,5:m=0.1:heavier=m=0.4", LEVELS),
+    ],
+    ids=["wilson", "clover", "rational", "domain walls"],
+)
+def test_replicas_are_what_each_is_alone(quarks, levels, tmp_path, best_device):
+    first = parameters(configs=3, quarks=quarks, levels=levels)
+    members = [
+        dataclasses.replace(first, beta=beta, seed=seed) for seed, beta in enumerate((5.0, 5.4), 4)
+    ]
+    for n, p in enumerate(members):
+        carry_out(Run(tmp_path / f"alone_{n}"), p, best_device)
+    runs = [(Run(tmp_path / f"batch_{n}"), p) for n, p in enumerate(members)]
+    carry_out_batch(runs, best_device, stop=stop_after(1))
+    carry_out_batch(runs, best_device)
+    alone = [outcome(tmp_path / f"alone_{n}") for n in range(2)]
+    assert [outcome(tmp_path / f"batch_{n}") for n in range(2)] == alone
+    assert len({one["hmc.csv"] for one in alone}) == 2

@@ -1,0 +1,263 @@
+"""One flavour of quarks: its action, its force and its weights, against dense matrices."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from gauge_mc import open_device_group
+from gauge_mc.devices.cpu.device import CpuDevice
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.extensions.quarks.dynamical.flavours import operator_on
+from gauge_mc.extensions.quarks.dynamical.monomials import Rational, default_ends
+from gauge_mc.extensions.quarks.forces.normal import QuarkSolver
+from gauge_mc.extensions.quarks.operators import PlainWilson
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.random_field import Random
+from gauge_mc.updates.terms import TermLinks
+from tests.extensions.quarks.dynamical.weights import check_weights
+from tests.extensions.quarks.reference import dirac
+from tests.extensions.quarks.reference.pseudofermions import even, even_sites
+from tests.reference.fields import random_field, trace
+from tests.reference.flow import algebra, exponential
+from tests.reference.molecular_dynamics import rates
+from tests.updates.monomials.trajectories import OneChain, Trajectory, empty_momenta, matrices
+
+LATTICE = Lattice(2, 4, 2, 2)
+PHASES = (1, np.exp(0.4j), 1, -1)
+KAPPA = 0.12
+ENDS = (0.01, 4.0)
+EXACT = QuarkSolver(inner="double", force_tolerance=1e-13, action_tolerance=1e-14)
+CASES = {"wilson": {}, "clover": {"csw": 1.3}, "twisted mass": {"mu": 0.2}}
+NAMES = {"wilson": "wilson", "clover": "wilson-clover", "twisted mass": "twisted-mass"}
+
+WEIGHTS = 40
+"""Number of fields of pseudofermions over which weights are averaged."""
+
+
+class Quarks:
+    """A rational monomial on some links."""
+
+    def __init__(self, links, device, case="wilson", solver=EXACT, lattice=LATTICE, **options):
+        self.field = Field.from_slices(lattice, "su3", links, "double", device)
+        self.links = TermLinks(self.field)
+        operator = operator_on(self.links, NAMES[case], KAPPA, PHASES, **CASES[case])
+        self.monomial = OneChain(Rational(operator, solver, 0, **{"ends": ENDS, **options}))
+        self.random = Random.for_field(self.field, seed=3)
+        self.random.step = 1
+
+    def draw(self):
+        """Draw pseudofermions, and return them."""
+        self.monomial.draw(self.random)
+        return even(self.monomial.term.phi.to_numpy()[0])
+
+    def action(self):
+        """The value of the action on the links now."""
+        self.links.take(self.field)
+        return float(self.monomial.action())
+
+
+def normal_matrix(links, case):
+    """Mh Mh^dagger on the even sites."""
+    is_even = even_sites(links)
+    inverse = np.linalg.inv(dirac.dense(links, KAPPA, PHASES, **CASES[case]))
+    mh = np.linalg.inv(inverse[np.ix_(is_even, is_even)])
+    return mh @ mh.conj().T
+
+
+def power_action(links, phi, case, power):
+    """phi^dagger (Mh Mh^dagger)^power phi, from eigenvectors."""
+    values, vectors = np.linalg.eigh(normal_matrix(links, case))
+    parts = vectors.conj().T @ phi.reshape(-1)[even_sites(links)]
+    return float((values**power * np.abs(parts) ** 2).sum())
+
+
+def direction(links, rng):
+    """A random element of the algebra of size 1 for every link."""
+    noise = rng.normal(size=(2, *links.shape))
+    towards = algebra(noise[0] + 1j * noise[1])
+    return towards / np.sqrt(-2 * trace(towards @ towards).real)[..., None, None]
+
+
+@pytest.mark.first_quick
+@pytest.mark.parametrize("flavours", [1, 0.5, 1.5])
+@pytest.mark.parametrize("case", CASES)
+def test_action_and_force_of_a_power_of_a_dense_matrix(case, flavours, best_device, rng):
+    links = random_field(LATTICE.extents, "su3", rng)
+    quarks = Quarks(links, best_device, case, flavours=flavours)
+    phi = quarks.draw()
+    value = power_action(links, phi, case, -flavours / 2)
+    assert float(quarks.monomial.drawn) == pytest.approx(value, rel=1e-10)
+    assert quarks.action() == pytest.approx(value, rel=1e-10)
+
+    momenta = empty_momenta(quarks.field)
+    quarks.monomial.kick(momenta, 0.25)
+    force = matrices(quarks.field, momenta) / 0.25
+    towards = direction(links, rng)
+    changes = rates(force, towards)
+
+    def action(step):
+        moved = exponential(step * towards) @ links
+        return power_action(moved, phi, case, -flavours / 2)
+
+    # The derivative from differences of eighth order; rounding leaves 1e-15 of the action / step.
+    step, numbers = 0.02, {1: 4 / 5, 2: -1 / 5, 3: 4 / 105, 4: -1 / 280}
+    expected = sum(w * (action(k * step) - action(-k * step)) for k, w in numbers.items()) / step
+    assert abs(changes.sum() - expected) < 1e-11 * np.abs(changes).sum()
+    assert abs(expected) > 1e-3 * np.abs(changes).sum()
+
+
+def test_poles_in_several_launches_exert_the_force_of_all(rng):
+    """Forces with other numbers of poles agree as far as their accuracy goes."""
+    links, found = random_field(LATTICE.extents, "su3", rng), []
+    for tolerance in (1e-13, 3e-4):
+        solver = QuarkSolver(inner="double", force_tolerance=tolerance)
+        quarks = Quarks(links, CpuDevice(1), solver=solver)
+        quarks.draw()
+        momenta = empty_momenta(quarks.field)
+        quarks.monomial.kick(momenta, 1.0)
+        found.append(
+            (
+                len(quarks.monomial.term.powers.force_function.shifts),
+                matrices(quarks.field, momenta),
+            )
+        )
+    (many, force), (few, rough) = found
+    assert many > 12 > few
+    assert 1e-9 < np.abs(force - rough).max() / np.abs(force).max() < 1e-2
+
+
+@pytest.mark.longer
+def test_weights_are_determinants(best_device, rng):
+    """<exp(S(U) - S(U'))> over fields phi drawn for U is |det Mh(U') / det Mh(U)|."""
+    lattice = Lattice(2, 2, 2, 2)
+    links = random_field(lattice.extents, "su3", rng)
+    moved = exponential(0.12 * direction(links, rng)) @ links
+    solver = QuarkSolver()
+    quarks = Quarks(links, best_device, solver=solver, lattice=lattice)
+    logs = [np.linalg.slogdet(normal_matrix(u, "wilson"))[1] / 2 for u in (links, moved)]
+    check_weights(quarks, moved, logs, 4 * 3 * lattice.sites // 2, WEIGHTS)
+
+
+@pytest.mark.slow
+def test_the_distribution_of_pseudofermions(rng):
+    """Their covariance is (Mh Mh^dagger)^(1/2), if the eigenvectors are rotated away."""
+    lattice = Lattice(2, 2, 2, 2)
+    links = random_field(lattice.extents, "su3", rng)
+    quarks = Quarks(links, CpuDevice(1), lattice=lattice, solver=QuarkSolver())
+    values, vectors = np.linalg.eigh(normal_matrix(links, "wilson"))
+    parts = []
+    for quarks.random.step in range(1, 201):
+        phi = quarks.draw().reshape(-1)[even_sites(links)]
+        parts.append(vectors.conj().T @ phi / values**0.25)
+    squares = np.abs(parts) ** 2
+    for half in (squares[:, : len(values) // 2], squares[:, len(values) // 2 :]):
+        assert abs(half.mean() - 1) < 4 / np.sqrt(half.size)
+    assert abs((squares**2).mean() - 2) < 4 * np.sqrt(20 / squares.size)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("inner", ["double", "single"])
+def test_slabs_give_the_same_bytes(inner, rng):
+    lattice = Lattice(4, 2, 4, 6)
+    links, found = random_field(lattice.extents, "su3", rng), []
+    solver = QuarkSolver(inner=inner, force_tolerance=1e-6)
+    for name in ("cpu", "cpu:2", "cpu:3"):
+        quarks = Quarks(links, open_device_group(name), solver=solver, lattice=lattice)
+        phi = quarks.draw()
+        begin = quarks.monomial.drawn.parts
+        trajectory = Trajectory(quarks.links, quarks.field, quarks.monomial, quarks.random)
+        trajectory.leapfrog(0.2, 2)
+        end, kinetic = trajectory.action().parts, trajectory.kinetic.parts
+        parts = (phi, begin, end, kinetic, quarks.field.to_numpy())
+        found.append([one.tobytes() for one in parts] + [quarks.monomial.term.powers.spectra[0]])
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.longer
+def test_trajectories_are_reversible_and_of_second_order(best_device, rng):
+    """With the poles and the precision of a run."""
+    lattice = Lattice(4, 4, 2, 4)
+    links = exponential(0.3 * algebra(rng.normal(size=(4, 2, 4, 4, 4, 3, 3)) + 0j))
+    quarks = Quarks(links, best_device, solver=QuarkSolver(), lattice=lattice)
+    quarks.draw()
+    changes = []
+    for steps in (4, 8):
+        quarks.field.copy(Field.from_slices(lattice, "su3", links, "double", best_device))
+        quarks.field.exchange_halo()
+        trajectory = Trajectory(quarks.links, quarks.field, quarks.monomial, quarks.random)
+        kinetic, before = trajectory.kinetic, trajectory.action()
+        trajectory.leapfrog(0.8, steps)
+        changes.append(trajectory.kinetic.minus(kinetic) + trajectory.action().minus(before))
+    assert abs(changes[1]) > 1e-4
+    assert changes[0] / changes[1] == pytest.approx(4, rel=0.15)
+    trajectory.leapfrog(-0.8, 8)
+    assert np.abs(quarks.field.to_numpy() - links).max() < 1e-10
+
+
+@pytest.mark.slow
+def test_the_spectrum_is_measured_and_compared_with_the_range(rng):
+    links = random_field(LATTICE.extents, "su3", rng)
+    values = np.linalg.eigvalsh(normal_matrix(links, "wilson"))
+    make = partial(Quarks, links, CpuDevice(1))
+    quarks = make()
+    quarks.draw()
+    found = quarks.monomial.term.powers.spectra[0]
+    assert found.smallest == pytest.approx(values[0], rel=0.02)
+    assert found.largest == pytest.approx(values[-1], rel=0.02)
+    count = quarks.monomial.iterations
+    assert count > 0
+    quarks.draw()
+    assert quarks.monomial.iterations == count
+    for ends in ((2 * values[0], 4.0), (0.01, 0.5 * values[-1])):
+        quarks = make(ends=ends)
+        with pytest.raises(
+            GaugeError,
+            match=r"the rational function of rational is for .*: choose a range such as",
+        ):
+            quarks.draw()
+    # A range that the links of the beginning do not leave, but those of the end.
+    lower = values[0] * 0.98
+    quarks = make(ends=(lower, 4.0))
+    quarks.draw()
+    rough = random_field(LATTICE.extents, "su3", rng)
+    while np.linalg.eigvalsh(normal_matrix(rough, "wilson"))[0] > 0.9 * lower:
+        rough = random_field(LATTICE.extents, "su3", rng)
+    quarks.field.copy(Field.from_slices(LATTICE, "su3", rough, "double", CpuDevice(1)))
+    quarks.field.exchange_halo()
+    with pytest.raises(GaugeError, match="The eigenvalues of Mh"):
+        quarks.action()
+
+
+def test_the_default_range_follows_from_the_norm_of_the_hopping_term(rng):
+    """It is the largest on links of 1, and Mh = 1 - kappa^2 D_eo D_oe."""
+    kappa, norms = 0.12, []
+    cold = np.broadcast_to(np.eye(3), (2, 2, 2, 2, 4, 3, 3)).astype(complex)
+    for links in (cold, random_field((2, 2, 2, 2), "su3", rng)):
+        is_even = even_sites(links)
+        hopping = (np.eye(len(is_even)) - dirac.dense(links, kappa, (1, 1, 1, 1))) / kappa
+        there, back = hopping[np.ix_(is_even, ~is_even)], hopping[np.ix_(~is_even, is_even)]
+        norms.append(np.linalg.norm(there, 2))
+        field = Field.from_slices(Lattice(2, 2, 2, 2), "su3", links, "double", CpuDevice(1))
+        lower, upper = default_ends(PlainWilson(field, kappa))
+        values = np.linalg.svd(np.eye(len(there)) - kappa**2 * there @ back, compute_uv=False) ** 2
+        assert lower < values[-1]
+        assert values[0] < upper
+    assert norms[1] < norms[0]
+    assert upper == pytest.approx((1 + (kappa * norms[0]) ** 2) ** 2, rel=1e-12)
+
+
+def test_what_is_refused(rng):
+    make = partial(Quarks, random_field(LATTICE.extents, "su3", rng), CpuDevice(1))
+    for flavours in (0, 2, float("nan")):
+        with pytest.raises(UsageError, match=r"The number of flavours is .*; give one from 0.04"):
+            make(flavours=flavours)
+    with pytest.raises(UsageError, match="The range is from 2 to 1; give two positive numbers"):
+        make(ends=(2.0, 1.0))
+    with pytest.raises(UsageError, match="The error is 0; give one from"):
+        make(accuracy=0.0)
+    quarks = make(solver=QuarkSolver(iterations=3))
+    with pytest.raises(GaugeError, match=r"were not found within 3 iterations: allow more"):
+        quarks.draw()
+    assert quarks.monomial.iterations == 3

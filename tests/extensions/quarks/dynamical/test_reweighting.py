@@ -1,0 +1,174 @@
+"""Hybrid Monte Carlo with quarks against quenched ensembles that determinants reweight exactly."""
+
+import math
+from functools import partial
+from itertools import product
+
+import numpy as np
+import pytest
+
+from gauge_mc.actions import Coupling
+from gauge_mc.analysis.timeseries import estimate
+from gauge_mc.devices.cpu.device import CpuDevice
+from gauge_mc.extensions.quarks.dynamical.flavours import doublet_on, operator_on
+from gauge_mc.extensions.quarks.dynamical.monomials import Determinant, Ratio, Rational, TwoFlavours
+from gauge_mc.extensions.quarks.forces.normal import QuarkSolver
+from gauge_mc.fields.field import Field
+from gauge_mc.fields.random_field import Random
+from gauge_mc.updates.integrators import INTEGRATORS
+from gauge_mc.updates.levels import StepTuner, TimeScales
+from gauge_mc.updates.molecular_dynamics import MolecularDynamics, MovingChains
+from tests.extensions.quarks.reference.reweighting import (
+    AVERAGES,
+    BETAS,
+    CASES,
+    LATTICE,
+    QUARKS,
+    averages,
+    exact_averages,
+    reweighted,
+    row,
+    table_of,
+)
+
+SIGMAS = 4.5
+"""Bound of deviations in units of their standard deviation; the seeds are fixed."""
+
+HEAVIER = 0.6
+"""Hopping parameter of the heavier mass of a ratio, in units of the lighter one."""
+
+STEPS = {"su2": 2, "su3": 4}
+"""Steps of a trajectory; with two a third of the trajectories of SU(3) is accepted."""
+
+RANGE = (0.08, 3.0)
+"""Range of the rational functions of a doublet, in which its spectrum is, for few poles."""
+
+REQUEST = QuarkSolver()
+
+TWO_FLAVOURS = [name for name, (_, flavours) in CASES.items() if flavours == 2]
+
+ONE_FLAVOUR = [name for name in CASES if name.startswith("one_flavour")]
+
+THREE_COLOURS = [*((name, False) for name in CASES if name != "doublet"), ("wilson", True)]
+"""Cases of SU(3), and whether there is a ratio of masses."""
+
+
+def terms(case, group, quarks, ratio):
+    """The monomials of a case: with a ratio there are two pseudofermions instead of one."""
+    quark = QUARKS[CASES[case][0]]
+    kappa, phases = quark.kappa[group], (1, 1, 1, quark.phase)
+
+    if quark.operator == "doublet":
+        doublet = doublet_on(quarks, kappa, boundary=phases, **quark.parameters)
+        return [Rational(doublet, REQUEST, 0, ends=RANGE)]
+
+    def operator(kappa):
+        return operator_on(quarks, quark.operator, kappa, phases, **quark.parameters)
+
+    light, flavours = operator(kappa), CASES[case][1]
+    found = [Determinant(light, flavours)]
+    if flavours == 1:
+        return [*found, Rational(light, REQUEST, 0)]
+    if not ratio:
+        return [*found, TwoFlavours(light, REQUEST, 0)]
+    heavy = operator(HEAVIER * kappa)
+    return [*found, TwoFlavours(heavy, REQUEST, 0), Ratio(light, heavy, REQUEST, 1)]
+
+
+def chain(case, group, device, trajectories, ratio=False, seed=3):
+    """The averages and the changes of the energy of trajectories after a tenth of them."""
+    field = Field.hot(LATTICE, group, "double", device, seed=seed)
+    random, made = Random.for_field(field, seed=seed), []
+
+    def term(number, links):
+        made[:] = made or terms(case, group, links, ratio)
+        return made[number]
+
+    count = 1 if QUARKS[CASES[case][0]].operator == "doublet" else 3 if ratio else 2
+    make = [partial(term, n) for n in range(count)]
+    dynamics = MolecularDynamics(field, [Coupling.of(BETAS[group])], [random], make)
+    tuner = StepTuner({}, trajectories // 5, STEPS[group], 0.8, 2, 1)
+    levels = [["gauge", *(one.title for one in dynamics.terms)]]
+    scales = TimeScales.of((), INTEGRATORS["omf2"], {0})
+    moving = MovingChains(dynamics, levels, scales, 1.0, [random], [tuner], [{}], 1)
+    rows, changes = [], []
+    for step in range(1, trajectories + 1):
+        (found,) = moving.update()
+        if 10 * step > trajectories:
+            rows.append(averages(field))
+            changes.append(found.change)
+    return np.array(rows), np.array(changes)
+
+
+def compare(case, group, device, trajectories, ratio=False):
+    """Differences of the averages from the exact ones in units of their errors, by name."""
+    rows, changes = chain(case, group, device, trajectories, ratio)
+    weight = estimate(np.exp(-changes))
+    assert abs(weight.value - 1) < SIGMAS * weight.error
+    exact = exact_averages(table_of(group, case), case)
+    found = {}
+    for n, name in enumerate(AVERAGES):
+        own = estimate(rows[:, n])
+        error = math.hypot(own.error, exact.errors[n])
+        found[name] = (own, exact.values[n], exact.errors[n], (own.value - exact.values[n]) / error)
+    return found, np.exp(-np.maximum(changes, 0)).mean()
+
+
+@pytest.mark.parametrize(
+    ("case", "ratio", "trajectories"),
+    [
+        pytest.param("clover", True, 500, marks=pytest.mark.slow),
+        *(
+            pytest.param(*one, 1500, marks=pytest.mark.every)
+            for one in product(TWO_FLAVOURS, (False, True))
+        ),
+    ],
+)
+def test_two_flavours_have_the_averages_of_the_reweighted_ensemble(case, ratio, trajectories):
+    """Quenched averages deviate by five errors and more, with a clover term by nine."""
+    found, acceptance = compare(case, "su2", CpuDevice(1), trajectories, ratio)
+    assert 0.6 < acceptance < 0.999
+    for name, (_, _, _, pull) in found.items():
+        assert abs(pull) < SIGMAS, name
+
+
+@pytest.mark.every
+@pytest.mark.parametrize("case", ONE_FLAVOUR)
+def test_one_flavour_has_the_averages_of_the_reweighted_ensemble(case):
+    found, acceptance = compare(case, "su2", CpuDevice(1), 1500)
+    assert 0.6 < acceptance < 0.999
+    for name, (_, _, _, pull) in found.items():
+        assert abs(pull) < SIGMAS, name
+
+
+@pytest.mark.every
+@pytest.mark.parametrize(("case", "ratio"), THREE_COLOURS)
+def test_quarks_of_three_colours_have_the_averages_of_the_reweighted_ensemble(case, ratio):
+    """The plaquette of quenched links deviates by six errors."""
+    found, acceptance = compare(case, "su3", CpuDevice(1), 300, ratio)
+    assert 0.6 < acceptance < 0.999
+    for name, (_, _, _, pull) in found.items():
+        assert abs(pull) < SIGMAS, name
+
+
+@pytest.mark.parametrize(("group", "case"), [*product(("su2", "su3"), CASES)])
+def test_tables_contain_the_logarithms_of_determinants(group, case):
+    """A configuration is no longer known by its row, but the fluctuations are."""
+    exact = exact_averages(table_of(group, case), case)
+    assert 0.15 < exact.share < 0.9
+    assert exact.errors[0] < 2e-3
+
+
+@pytest.mark.slow
+def test_rows_have_averages_and_determinants():
+    field = Field.hot(LATTICE, "su2", "double", seed=5)
+    assert len(row(field, ["wilson", "clover"])) == len(AVERAGES) + 2
+
+
+def test_reweighting_shifts_the_mean_of_a_normal_distribution(rng):
+    """With the weight exp(s x), numbers of unit variance have the mean s."""
+    x = rng.normal(size=20000)
+    found = reweighted(x[:, None], 0.8 * x)
+    assert abs(found.values[0] - 0.8) < SIGMAS * found.errors[0]
+    assert 0.005 < found.errors[0] < 0.03
+    assert found.share == pytest.approx(math.exp(-(0.8**2)), rel=0.15)

@@ -1,0 +1,66 @@
+"""The links that terms of the action see in trajectories."""
+
+import numpy as np
+import pytest
+
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import UnknownNameError, UsageError
+from gauge_mc.extensions.quarks.dynamical.flavours import operator_on
+from gauge_mc.extensions.quarks.forces.normal import QuarkSolver
+from gauge_mc.extensions.quarks.forces.replica_solver import QuarkSystem
+from gauge_mc.fields.field import Field
+from gauge_mc.updates.terms import TermLinks
+from tests.extensions.quarks.reference.dirac import random_spinor
+from tests.reference.fields import random_field
+
+LATTICE = Lattice(4, 2, 4, 6)
+
+
+def solution(links, phi, system=None):
+    """A solution, and the number of iterations."""
+    system = system or QuarkSystem(operator_on(links, "twisted-mass", 0.13, mu=0.2), QuarkSolver())
+    system.phi.restore(phi)
+    count = system.solve(1e-9, np.ones(1, bool)).iterations[0]
+    return system, system.x.to_numpy(), count
+
+
+def test_operators_see_new_links(rng, best_device):
+    phi = random_spinor(LATTICE.extents, 3, rng)
+    first, other = (
+        Field.from_slices(
+            LATTICE, "su3", random_field(LATTICE.extents, "su3", rng), "double", best_device
+        )
+        for _ in range(2)
+    )
+    links = TermLinks(first)
+    system, before, _ = solution(links, phi)
+    links.take(other)
+    _, after, count = solution(links, phi, system)
+    assert not np.array_equal(before, after)
+    # The bytes and the iterations are those of new operators, in every precision.
+    _, expected, expected_count = solution(TermLinks(other), phi)
+    assert np.array_equal(after, expected)
+    assert count == expected_count
+
+
+def test_an_operator_is_made_once(best_device):
+    links = TermLinks(Field.cold(LATTICE, "su3", "double", best_device))
+    one = operator_on(links, "wilson", 0.13)
+    assert operator_on(links, "wilson", 0.13, -1) is one
+    assert operator_on(links, "wilson", 0.13, [1, 1, 1, -1]) is one
+    others = [operator_on(links, "wilson", 0.12), operator_on(links, "wilson", 0.13, 1)]
+    others.append(operator_on(links, "twisted-mass", 0.13, mu=0.1))
+    assert one not in others
+    assert all(other.field is links.field for other in others)
+
+
+def test_what_is_refused():
+    with pytest.raises(UsageError, match="choose --precision double"):
+        operator_on(TermLinks(Field.cold(LATTICE, "su3", "single")), "wilson", 0.13)
+    links = TermLinks(Field.cold(LATTICE, "su3", "double"))
+    with pytest.raises(UnknownNameError, match="no"):
+        operator_on(links, "no", 0.13)
+    with pytest.raises(UsageError, match="kappa is nan"):
+        operator_on(links, "wilson", float("nan"))
+    with pytest.raises(UsageError, match="operator 'overlap' is not known yet; choose domain-wall"):
+        operator_on(links, "overlap", 0.13)

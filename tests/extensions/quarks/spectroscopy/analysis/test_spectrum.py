@@ -1,0 +1,281 @@
+"""Masses of mesons and baryons, and extrapolations, from synthetic tables."""
+
+import math
+from dataclasses import replace
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pytest
+
+from gauge_mc.errors import GaugeError
+from gauge_mc.extensions.quarks.spectroscopy.correlators import (
+    BARYONS,
+    MESONS,
+    fold,
+    read_hadron_correlators,
+)
+from gauge_mc.extensions.quarks.spectroscopy.masses import HadronState, Ranges, describe
+from gauge_mc.extensions.quarks.spectroscopy.spectrum import (
+    MassSeries,
+    baryon_series,
+    chiral_fits,
+    meson_series,
+    spectrum,
+)
+from tests.extensions.quarks.synthetic_hadrons import (
+    BARYON_LABELS,
+    EXTENT,
+    KAPPA_C,
+    MESON_LABELS,
+    cosh_correlator,
+    exp_correlator,
+    in_memory,
+    make_mesons,
+    quark_mass,
+    write_baryons,
+    write_correlators,
+    write_mesons,
+)
+
+KAPPAS = (0.150, 0.152, 0.154)
+QUARKS = (0.15, 0.15, 0.0, 0.0)
+POINT = "point@0;0;0;0"
+
+
+def mesons(samples=150, seed=1, kappas=KAPPAS):
+    return in_memory(MESON_LABELS, make_mesons(np.random.default_rng(seed), samples, kappas))
+
+
+@pytest.fixture(scope="module")
+def usual():
+    """The masses of two hundred configurations."""
+    return meson_series(mesons(200, seed=2), Ranges(3))
+
+
+def test_correlators_are_read(tmp_path):
+    rng = np.random.default_rng(3)
+    labels = [
+        (*QUARKS, POINT, "g5", "g5", 0, 0, 0),
+        (0.15, 0.152, 0.0, 0.01, "wall@3", "gx", "gxgt", 1, -1, 0),
+    ]
+    values = {one: rng.normal(size=(12, 8)) for one in labels}
+    path = write_correlators(tmp_path / "mesons.csv", MESON_LABELS, values)
+    table = read_hadron_correlators(path, MESONS)
+    assert table.extent == 8
+    assert table.sweeps.tolist() == list(range(10, 130, 10))
+    assert table.ensemble["beta"] == "6.0"
+    found = {
+        tuple(one.values()): data for one, data in zip(table.labels, table.values, strict=True)
+    }
+    for one, data in values.items():
+        kind = (*one[:4], one[4].partition("@")[0], *one[5:])
+        np.testing.assert_array_equal(found[kind], data)
+    assert read_hadron_correlators(path, MESONS, skip=20).sweeps.tolist() == list(
+        range(30, 130, 10)
+    )
+
+
+def test_tables_that_are_refused(tmp_path):
+    rng = np.random.default_rng(3)
+    label = (*QUARKS, POINT, "g5", "g5", 0, 0, 0)
+    few = write_correlators(tmp_path / "few.csv", MESON_LABELS, {label: rng.normal(size=(9, 4))})
+    with pytest.raises(GaugeError, match="has 9 configurations, and at least 10 are needed"):
+        read_hadron_correlators(few, MESONS)
+    with pytest.raises(GaugeError, match="no column 'baryon': it is not a table of correlators"):
+        read_hadron_correlators(few, BARYONS)
+    lines = few.read_text().splitlines()
+    lacking = tmp_path / "lacking.csv"
+    lacking.write_text("\n".join([*lines[:10], *lines[11:-1], ""]))
+    with pytest.raises(GaugeError, match="is incomplete"):
+        read_hadron_correlators(lacking, MESONS)
+    path = write_correlators(tmp_path / "a.csv", MESON_LABELS, {label: rng.normal(size=(12, 4))})
+    lines = path.read_text().splitlines()
+    lacking.write_text("\n".join([*lines[:10], *lines[11:-1], ""]))
+    with pytest.raises(
+        GaugeError, match="is incomplete: configuration 20 does not have the same rows"
+    ):
+        read_hadron_correlators(lacking, MESONS)
+
+
+def test_folding():
+    values = np.arange(12.0).reshape(2, 6)
+    np.testing.assert_array_equal(fold(values, 1)[0], [0, 3, 3, 3])
+    np.testing.assert_array_equal(fold(values, -1)[0], [0, -2, -1, 0])
+    np.testing.assert_array_equal(fold(values, 1, 10 + values)[0], [0, 8, 8, 8])
+
+
+@pytest.mark.slow
+def test_masses_of_mesons_and_quarks(tmp_path):
+    path = write_mesons(tmp_path / "mesons.csv", np.random.default_rng(1), 60)
+    found = meson_series(read_hadron_correlators(path, MESONS), Ranges(3))
+    pairs = [*combinations_with_replacement(KAPPAS, 2)]
+    for name in ("pion", "rho"):
+        assert [(s.kappa1, s.kappa2) for s in found.masses if s.name == name] == pairs
+    for state, (fit, series) in found.masses.items():
+        m = math.sqrt(2.4 * quark_mass(state.kappa1, state.kappa2))
+        truth = m if state.name == "pion" else 0.3 + 0.5 * m * m
+        assert abs(fit.mass.value - truth) < 4 * fit.mass.error < 0.01
+        assert series.mean() == pytest.approx(fit.mass.value)
+    for state, (one, _) in found.pcac.items():
+        truth = quark_mass(state.kappa1, state.kappa2)
+        assert abs(one.mass.value - truth) < 4 * one.mass.error < 0.01
+    assert len(found.pcac) == 6
+    assert not found.left_out
+
+
+@pytest.mark.slow
+def test_equal_correlators_are_averaged(tmp_path):
+    """Components of a vector, momenta related by a symmetry, and places of a source."""
+    rng = np.random.default_rng(5)
+    values = {}
+
+    def add(gamma, momentum, source=POINT):
+        values[(*QUARKS, source, gamma, gamma, *momentum)] = cosh_correlator(rng, 20, 0.4)
+
+    for gamma in ("gx", "gy", "gz"):
+        add(gamma, (0, 0, 0))
+        for p in ((1, 0, 0), (0, -1, 0)):
+            add(gamma, p)
+    for p in ((0, 1, 0), (0, -1, 0), (0, 0, 1)):
+        add("g5", p)
+    add("g5", (0, 0, 0))
+    add("g5", (0, 0, 0), "point@0;0;0;8")
+    add("g5", (0, 0, 0), "wall@0")
+    path = write_correlators(tmp_path / "mesons.csv", MESON_LABELS, values)
+    found = meson_series(read_hadron_correlators(path, MESONS), Ranges(2, 8))
+
+    def expected(*chosen):
+        rows = [values[(*QUARKS, source, g, g, *p)] for g, p, source in chosen]
+        return fold(np.mean(rows, axis=0), 1)
+
+    along = [("gx", (1, 0, 0), POINT), ("gy", (0, -1, 0), POINT)]
+    across = [(g, p, POINT) for g in ("gx", "gy", "gz") for p in ((1, 0, 0), (0, -1, 0))]
+    states = {
+        ("rho", "point", (0, 0, 0), 0): [(g, (0, 0, 0), POINT) for g in ("gx", "gy", "gz")],
+        ("rho", "point", (0, 0, 1), 1): along,
+        ("rho", "point", (0, 0, 1), 0): [one for one in across if one not in along],
+        ("pion", "point", (0, 0, 1), 0): [
+            ("g5", p, POINT) for p in ((0, 1, 0), (0, -1, 0), (0, 0, 1))
+        ],
+        ("pion", "point", (0, 0, 0), 0): [
+            ("g5", (0, 0, 0), source) for source in (POINT, "point@0;0;0;8")
+        ],
+        ("pion", "wall", (0, 0, 0), 0): [("g5", (0, 0, 0), "wall@0")],
+    }
+    assert len(found.correlators) == len(states)
+    for (name, source, momentum, along_it), chosen in states.items():
+        one = found.correlators[HadronState(name, *QUARKS, 0.0, 0.0, source, momentum, along_it)]
+        np.testing.assert_allclose(one.values, expected(*chosen), rtol=1e-13)
+
+
+def test_critical_kappa_and_chiral_limits(usual):
+    fits = {one.quantity: one for one in chiral_fits(usual, usual)}
+    assert list(fits) == ["pion^2", "pcac", "rho"]
+    for name in ("pion^2", "pcac"):
+        one = fits[name]
+        assert abs(one.kappa_c.value - KAPPA_C) < 4 * one.kappa_c.error < 1e-3
+        assert one.kappa_c.value == pytest.approx(-one.slope.value / one.intercept.value)
+        assert one.dof == 4
+    assert abs(fits["rho"].intercept.value - 0.3) < 4 * fits["rho"].intercept.error < 0.02
+    assert abs(fits["rho"].slope.value - 0.5) < 4 * fits["rho"].slope.error < 0.1
+
+
+def test_points_that_are_on_a_curve(usual):
+    assert all(one.p_value > 1e-3 for one in chiral_fits(usual, usual))
+    found = replace(usual, pcac=dict(usual.pcac))
+    for state, (fit, series) in found.pcac.items():
+        bend = 10 * fit.mass.error * (state.kappa1 == state.kappa2)
+        found.pcac[state] = fit, series + bend
+    fits = {one.quantity: one.p_value for one in chiral_fits(found, found)}
+    assert fits["pcac"] < 1e-6
+    assert fits["rho"] > 1e-3
+
+
+def test_baryons_of_different_quarks_are_not_on_the_line():
+    found = meson_series(mesons(60), Ranges(3))
+    baryons = MassSeries()
+    for state, one in found.masses.items():
+        if state.name == "rho":
+            baryons.masses[state._replace(name="nucleon", parity=1)] = one
+    (line,) = [one for one in chiral_fits(found, baryons) if one.quantity == "nucleon+"]
+    assert len(line.points) == len({one.kappa1 for one in baryons.masses})
+
+
+@pytest.mark.slow
+def test_errors_of_extrapolations_are_honest():
+    """Masses at different kappa fluctuate together, as on the same configurations."""
+    pulls = []
+    for seed in range(80):
+        values = make_mesons(np.random.default_rng(seed), 100, KAPPAS[::2], together=0.9)
+        found = meson_series(in_memory(MESON_LABELS, values), Ranges(4, 16))
+        fits = {one.quantity: one for one in chiral_fits(found, found)}
+        kappas = [fits[name].kappa_c for name in ("pion^2", "pcac")]
+        limit = fits["rho"].intercept
+        pulls.append([(one.value - KAPPA_C) / one.error for one in kappas])
+        pulls[-1].append((limit.value - 0.3) / limit.error)
+    covered = np.mean(np.abs(pulls) < 1, axis=0)
+    assert np.abs(covered - 0.683).max() < 0.16  # of 80: 0.052
+    assert np.abs(np.mean(pulls, axis=0)).max() < 0.35
+
+
+def test_a_single_kappa_has_no_extrapolation():
+    found = meson_series(mesons(20, kappas=(0.15,)), Ranges(3))
+    assert chiral_fits(found, found) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("boundary", [1, -1])
+def test_masses_of_baryons_of_both_parities(tmp_path, boundary):
+    rng = np.random.default_rng(4)
+    path = write_baryons(tmp_path / "baryons.csv", rng, 100, boundary=boundary)
+    found = baryon_series(read_hadron_correlators(path, BARYONS), Ranges(3))
+    assert len(found.masses) == 6
+    for state, (fit, _) in found.masses.items():
+        truth = {1: 0.6, -1: 0.9}[state.parity] + 2.4 * quark_mass(state.kappa1, state.kappa2)
+        assert abs(fit.mass.value - truth) < 4 * fit.mass.error < 0.02
+
+
+def test_diquarks_are_bosons(tmp_path):
+    values = {
+        (*QUARKS, POINT, "diquark-g5", 1, 0, 0, 0): cosh_correlator(
+            np.random.default_rng(2), 40, 0.3
+        )
+    }
+    path = write_correlators(tmp_path / "baryons.csv", BARYON_LABELS, values)
+    found = baryon_series(read_hadron_correlators(path, BARYONS), Ranges(2))
+    ((_, (fit, _)),) = found.masses.items()
+    assert fit.t_max == EXTENT // 2
+    assert abs(fit.mass.value - 0.3) < 4 * fit.mass.error
+
+
+@pytest.mark.slow
+def test_noisy_hadrons_are_left_out(tmp_path):
+    rng = np.random.default_rng(6)
+    values = {
+        (*QUARKS, POINT, "g5", "g5", 0, 0, 0): cosh_correlator(rng, 40, 0.3),
+        (*QUARKS, POINT, "unit", "unit", 0, 0, 0): cosh_correlator(rng, 40, 0.8, size=5),
+    }
+    path = write_correlators(tmp_path / "mesons.csv", MESON_LABELS, values)
+    found = meson_series(read_hadron_correlators(path, MESONS), Ranges())
+    assert [state.name for state in found.masses] == ["pion"]
+    (left_out,) = found.left_out
+    assert (left_out.name, "too noisy" in left_out.reason) == ("a0, κ = 0.15", True)
+    values.popitem()
+    values[(*QUARKS, POINT, "g5", "g5", 0, 0, 0)] = exp_correlator(rng, 40, 0.1, size=5)
+    path.unlink()
+    write_correlators(path, MESON_LABELS, values)
+    table = read_hadron_correlators(path, MESONS)
+    series = meson_series(table, Ranges())
+    said = "^None of 1 correlators can be fitted: the correlator is too noisy .* by --t-max.$"
+    with pytest.raises(GaugeError, match=said):
+        spectrum(table, series)
+    others = [series.left_out[0]._replace(reason=reason) for reason in ("A b.", "C d.", "A b.")]
+    with pytest.raises(GaugeError, match=r": a b \(2 of them\); c d \(1 of them\)\.$"):
+        spectrum(table, replace(series, left_out=others))
+
+
+def test_descriptions():
+    still = HadronState("nucleon", 0.15, 0.152, 0.0, 0.0, 0.0, 0.0, "point", (0, 0, 0), parity=-1)
+    assert describe(still) == "nucleon-, κ = 0.15, 0.152"
+    moving = HadronState("rho", 0.15, 0.15, -0.01, 0.02, 0.0, 0.0, "point", (0, 0, 1), 1)
+    assert describe(moving) == "rho, p = (0,0,1), along 1, κ = 0.15, μ = -0.01, 0.02"

@@ -1,0 +1,149 @@
+"""`fit mesons` and `fit baryons`: options, report and JSON file."""
+
+import io
+import json
+import math
+import shutil
+from dataclasses import replace
+from itertools import starmap
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import gauge_mc
+from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.extensions.quarks.spectroscopy.fits import SpectrumResult
+from gauge_mc.extensions.quarks.spectroscopy.spectrum import MissingMass, Spectrum
+from tests.extensions.quarks.synthetic_hadrons import (
+    HEADER,
+    KAPPA_C,
+    quark_mass,
+    write_baryons,
+    write_mesons,
+)
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    path = tmp_path_factory.mktemp("made") / "mesons.csv"
+    return write_mesons(path, np.random.default_rng(20100824), 40, (0.150, 0.154))
+
+
+@pytest.fixture
+def run(table, tmp_path):
+    shutil.copy(table, tmp_path)
+    return tmp_path
+
+
+def shown(result):
+    """The report of a result, without line breaks."""
+    console = Console(width=200, file=io.StringIO())
+    console.print(*result.report())
+    return " ".join(console.file.getvalue().split())
+
+
+@pytest.mark.slow
+def test_masses_are_written_and_shown(run):
+    result = gauge_mc.fit("mesons", run)
+    content = json.loads((run / "mesons.json").read_text())
+    assert content["configurations"] == 40
+    assert content["ensemble"] == {key: HEADER[key] for key in HEADER if key != "observable"}
+    assert [one["name"] for one in content["masses"]] == 3 * ["pion"] + 3 * ["rho"]
+    for one, written in zip(result.spectrum.masses, content["masses"], strict=True):
+        fit = written["fit"]
+        assert fit["mass"]["value"] == one.fit.mass.value
+        assert fit["mass"]["tau_int"] == one.fit.mass.tau_int
+        assert (written["kappa1"], written["source"]) == (one.kappa1, "point")
+        assert str(one.fit.mass) in shown(result)
+    assert [one["quantity"] for one in content["chiral"]] == ["pion^2", "pcac", "rho"]
+    assert content["chiral"][0]["kappa_c"]["value"] == pytest.approx(KAPPA_C, rel=1e-3)
+    assert content["chiral"][2]["kappa_c"] is None
+    text = shown(result)
+    for word in ("pion, κ = 0.15, 0.154", "PCAC masses", "Neither renormalised", "40 config"):
+        assert word in text
+    for one in (*result.spectrum.pcac, *result.spectrum.chiral):
+        assert str(getattr(one, "mass", None) or one.kappa_c or one.intercept) in text
+
+
+@pytest.mark.slow
+def test_poor_lines_are_named(run):
+    result = gauge_mc.fit("mesons", run)
+    assert "Not on a line" not in shown(result)
+    pion, pcac, rho = result.spectrum.chiral
+    lines = (replace(pion, p_value=0.009), replace(pcac, p_value=0.011), replace(rho, p_value=0.0))
+    poor = replace(result.spectrum, chiral=lines)
+    text = shown(SpectrumResult("masses", poor))
+    assert "Not on a line (p < 0.01): pion^2, rho; use lighter quarks alone." in text
+
+
+def test_hadrons_that_are_left_out_share_a_line_for_each_reason():
+    pairs = (("pion, p: 1", "Too noisy."), ("rho, p: 1", "Too noisy."), ("a0, p: 1", "Zero."))
+    result = SpectrumResult("masses", Spectrum({}, 12, left_out=tuple(starmap(MissingMass, pairs))))
+    text = shown(result)
+    assert "Left out: pion, p: 1; rho, p: 1. Too noisy. Left out: a0, p: 1. Zero." in text
+    lines = ["pion, p: 1: Too noisy.", "rho, p: 1: Too noisy.", "a0, p: 1: Zero."]
+    assert result.values()["left_out"] == lines
+
+
+@pytest.mark.slow
+def test_options(run):
+    usual = gauge_mc.fit("mesons", run)
+    given = gauge_mc.fit("mesons", run, t_min=5, t_max=12, skip=100).spectrum
+    assert {(one.fit.t_min, one.fit.t_max) for one in given.masses} == {(5, 12)}
+    assert (given.configurations, given.skip) == (30, 100)
+    averaged = gauge_mc.fit("mesons", run, average=True)
+    assert all(one.fit.systematic > 0 for one in averaged.spectrum.masses)
+    assert "± range" in shown(averaged)
+    assert "± range" not in shown(usual)
+    assert usual.spectrum.masses[0].fit.mass.value != given.masses[0].fit.mass.value
+
+
+@pytest.mark.slow
+def test_twisted_masses(tmp_path, rng):
+    """Only quarks of one twisted mass are extrapolated, and the PCAC mass alone vanishes."""
+    write_mesons(tmp_path / "mesons.csv", rng, 30, (0.150, 0.154), mus=(0.0, 0.02))
+    result = gauge_mc.fit("mesons", tmp_path)
+    pions = {
+        (one.kappa1, one.kappa2, one.mu1, one.mu2): one.fit.mass.value
+        for one in result.spectrum.masses
+        if one.name == "pion"
+    }
+    assert len(pions) == 10
+    for (*kappas, mu1, mu2), mass in pions.items():
+        truth = math.sqrt(2.4 * (quark_mass(*kappas) + (mu1 + mu2) / 2))
+        assert mass == pytest.approx(truth, rel=0.02)
+    lines = {(one.quantity, one.mu): one for one in result.spectrum.chiral}
+    assert set(lines) == {("pion^2", 0), ("pcac", 0), ("rho", 0), ("pcac", 0.02), ("rho", 0.02)}
+    for name, mu in (("pion^2", 0), ("pcac", 0), ("pcac", 0.02)):
+        assert lines[name, mu].kappa_c.value == pytest.approx(KAPPA_C, rel=3e-3)
+    assert "pion, κ = 0.15, μ = 0, 0.02" in shown(result)
+
+
+@pytest.mark.slow
+def test_baryons_are_extrapolated_with_the_pions_of_the_run(run, rng):
+    write_baryons(run / "baryons.csv", rng, 40, (0.150, 0.154))
+    result = gauge_mc.fit("baryons", run)
+    content = json.loads((run / "baryons.json").read_text())
+    names = [(one["name"], one["parity"], one["kappa1"]) for one in content["masses"]]
+    assert names == [("nucleon", p, k) for p in (1, -1) for k in (0.150, 0.154)]
+    assert [one["quantity"] for one in content["chiral"]] == ["nucleon+", "nucleon-"]
+    assert content["chiral"][0]["intercept"]["value"] == pytest.approx(0.6, abs=0.02)
+    assert "nucleon+, κ = 0.15" in shown(result)
+    (run / "mesons.csv").unlink()
+    alone = gauge_mc.fit("baryons", run).spectrum
+    assert (len(alone.masses), alone.chiral) == (4, ())
+    write_mesons(run / "mesons.csv", rng, 20, (0.150, 0.154))  # of other configurations
+    assert gauge_mc.fit("baryons", run).spectrum.chiral == ()
+
+
+@pytest.mark.slow
+def test_what_is_refused(run):
+    with pytest.raises(UsageError, match="--t-max is 4; a fit from t = 3 on needs at least 5"):
+        gauge_mc.fit("mesons", run, t_min=3, t_max=4)
+    with pytest.raises(UsageError, match="--skip 600 leaves nothing"):
+        gauge_mc.fit("mesons", run, skip=600)
+    with pytest.raises(GaugeError, match="There is no table"):
+        gauge_mc.fit("baryons", run)
+    with pytest.raises(GaugeError, match="no column 'baryon': it is not a table of correlators"):
+        gauge_mc.fit("baryons", run / "mesons.csv")

@@ -1,0 +1,348 @@
+"""Iterations without the host against those in which it takes every decision."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import ConvergenceError
+from gauge_mc.extensions.quarks import solvers
+from gauge_mc.extensions.quarks.forces import replica_solver
+from gauge_mc.extensions.quarks.forces.normal import NormalOperator, QuarkSolver
+from gauge_mc.extensions.quarks.forces.replica_solver import QuarkSystem
+from gauge_mc.extensions.quarks.matrices.hopping import EVEN
+from gauge_mc.extensions.quarks.matrices.preconditioned import System
+from gauge_mc.extensions.quarks.operators import TwistedMass
+from gauge_mc.extensions.quarks.operators.domain_wall import DomainWall
+from gauge_mc.extensions.quarks.rational import multishift
+from gauge_mc.extensions.quarks.rational import multishift as steps_ahead
+from gauge_mc.extensions.quarks.rational.multishift import ShiftedSystem, StepsAhead, TwoPassSum
+from gauge_mc.extensions.quarks.solvers import (
+    SOLVERS,
+    Residual,
+    ResidualWatch,
+    SolverParameters,
+    solve,
+)
+from gauge_mc.extensions.quarks.solvers.krylov import BICGSTAB_COEFFICIENTS
+from gauge_mc.extensions.quarks.vectors import device_iterations
+from gauge_mc.extensions.quarks.vectors.device_iterations import (
+    GRADIENT_COEFFICIENTS,
+    DeviceIterations,
+    constants_of,
+)
+from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
+from gauge_mc.fields.field import Field
+from tests.domain.conftest import GPUS, open_group
+from tests.extensions.quarks.reference.dirac import random_spinor
+from tests.extensions.quarks.reference.pseudofermions import even
+from tests.reference.fields import random_field
+
+LATTICE = Lattice(4, 2, 4, 8)
+DIVISIONS = [(8,), (4, 4), (2, 3, 3)]
+SHIFTS = (1e-3, 1e-3, 0.02, 5.0)
+
+
+class Case:
+    """An operator and right-hand sides, the same on devices that divide the lattice."""
+
+    def __init__(self, kind, slices, inner="single", strict=False, fifth=None, count=1):
+        self.devices = open_group(kind, slices)
+        self.devices.compute(strict)
+        rng = np.random.default_rng(5)
+        links = random_field(LATTICE.extents, "su3", rng)
+        field = Field.from_slices(LATTICE, "su3", links, "double", self.devices)
+        self.operator = DomainWall(field, 0.1, fifth) if fifth else TwistedMass(field, 0.13, 0.02)
+        self.inner, self.fifth = inner, fifth
+        shape = (count, *((fifth,) if fifth else ()), *links.shape[:4], 4, 3)
+        vectors = [random_spinor(LATTICE.extents, 3, rng) for _ in range(count * (fifth or 1))]
+        self.values = np.reshape(vectors, shape)
+
+    def source(self, parity=None):
+        """The right-hand sides."""
+        return SpinorField.from_numpy(
+            self.operator.field, self.values, parity=parity, fifth=self.fifth
+        )
+
+    def force(self):
+        """The iterations and the bytes of X and Y."""
+        system = QuarkSystem(self.operator, QuarkSolver(inner=self.inner))
+        own = self.values[0]
+        system.phi.restore(np.array([even(one) for one in own]) if self.fifth else even(own))
+        found = system.solve(1e-9, np.ones(1, bool))
+        found.check()
+        vectors = system.x, system.y
+        return found.iterations.tolist(), [one.to_numpy().tobytes() for one in vectors]
+
+    def cg(self):
+        """The solutions by conjugate gradients."""
+        return self.solution("cg")
+
+    def bicgstab(self):
+        """The solutions by BiCGstab."""
+        return self.solution("bicgstab")
+
+    def solution(self, solver):
+        """The iterations, the number of true residuals, and the bytes of the solutions."""
+        request = SolverParameters(1e-9, inner=self.inner)
+        found = solve(self.operator, self.source(), solver, request)
+        bytes_ = [one.tobytes() for one in (found.x.to_numpy(), found.residual, found.iterated)]
+        return found.iterations, found.updates, bytes_
+
+    def repeated(self):
+        """The bytes of what some iterations of every solver, and then some more, have found."""
+        found = []
+        for kind in SOLVERS.values():
+            system = System(self.operator, self.source(), kind.uses_adjoint)
+            request = SolverParameters(inner=self.inner)
+            solver = kind(Residual(system), system.reduced_operator(self.inner), request)
+            solver.restart()
+            for times in (1, 4, 1, 1):
+                solver.repeat(times)
+            solver.settle()
+            found += [one.to_numpy().tobytes() for one in (solver.x, solver.r, solver.p)]
+        return found
+
+    def normal(self, precision="double"):
+        """The product of the operator on the even sites and its adjoint."""
+        return NormalOperator(self.operator.reduced(True, precision))
+
+    def shifts(self):
+        """The iterations, coefficients and bytes for several shifts, and for one of them alone."""
+        request = SolverParameters(inner=self.inner)
+        system, found = ShiftedSystem(self.normal, self.source(EVEN), len(SHIFTS), request), []
+        for shifts in (SHIFTS, SHIFTS[2:3]):
+            for tolerance in (1e-5, 1e-9):
+                vectors = [y.to_numpy().tobytes() for y in system.solutions(shifts, tolerance)]
+                found.append((vectors, system.iterations, system.lanczos))
+        return found
+
+    def two_pass(self):
+        """The iterations and the bytes of a sum over shifts."""
+        b = self.source(EVEN)
+        target = b.like()
+        two = TwoPassSum(self.normal(), target, b, 1000)
+        two(SHIFTS, (1.0, 0.5, -0.3, 2.0), 1e-9)
+        return two.iterations, target.to_numpy().tobytes()
+
+
+def found(what, kind, slices, **given):
+    """The result of a method of a case."""
+    case = Case(kind, slices, **given)
+    try:
+        return getattr(case, what)()
+    finally:
+        case.devices.close()
+
+
+@pytest.fixture
+def by_host(monkeypatch):
+    """A call after which the host takes all decisions; it returns who has asked since."""
+
+    def call():
+        asked = []
+        for module in (replica_solver, multishift, solvers):
+            monkeypatch.setattr(module, "runs_ahead", lambda vectors: asked.append(vectors))
+        return asked
+
+    return call
+
+
+def check(what, kind, by_host, divisions=DIVISIONS, **given):
+    """Check that the host finds the same on its own."""
+    ahead = [found(what, kind, slices, **given) for slices in divisions]
+    asked = by_host()
+    assert ahead == [found(what, kind, divisions[0], **given)] * len(divisions)
+    assert asked
+
+
+@pytest.mark.parametrize("kind", ["cpu-16", *GPUS])
+@pytest.mark.parametrize("what", ["force", "cg", "bicgstab", "shifts"])
+def test_bytes_are_those_with_the_host_on_all_divisions(what, kind, by_host):
+    inner = "double" if what == "bicgstab" else "single"  # in which coefficients are not rounded
+    check(what, kind, by_host, inner=inner, count=2)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("seconds", "number"), [(0.0, 1), (1e9, 2)])
+def test_bytes_do_not_depend_on_how_many_iterations_are_given(
+    seconds, number, by_host, monkeypatch
+):
+    """One where iterations take longer than the host does to launch, else two."""
+    given, at_once = [], DeviceIterations.given_at_once
+    monkeypatch.setattr(device_iterations, "LAUNCH_SECONDS", seconds)
+    noted = property(lambda ahead: given.append(at_once.fget(ahead)) or given[-1])
+    monkeypatch.setattr(DeviceIterations, "given_at_once", noted)
+    check("repeated", "cuda", by_host, DIVISIONS[:2])
+    assert given.count(number) > len(given) / 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["cpu-16", *GPUS])
+@pytest.mark.parametrize(
+    ("what", "inner"),
+    [
+        ("force", "half"),
+        ("cg", "half"),
+        ("bicgstab", "half"),
+        ("cg", "double"),
+        ("repeated", "single"),
+    ],
+)
+def test_bytes_in_other_precisions_are_those_with_the_host(what, inner, kind, by_host):
+    check(what, kind, by_host, inner=inner, count=2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["cpu-1", "cpu-16", *GPUS])
+@pytest.mark.parametrize(
+    ("what", "fifth", "count"),
+    [("force", 4, 1), ("cg", 6, 3), ("bicgstab", 6, 3), ("shifts", 4, 1), ("two_pass", 4, 1)],
+)
+def test_vectors_with_a_fifth_direction_have_the_same_bytes(what, fifth, count, kind, by_host):
+    """Also more of them than a launch treats, and in several rows of sites (without lanes)."""
+    check(what, kind, by_host, fifth=fifth, count=count)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["cpu-16", *GPUS])
+@pytest.mark.parametrize("what", ["force", "cg", "bicgstab", "shifts", "two_pass"])
+def test_strict_bytes_are_those_with_the_host(what, kind, by_host):
+    check(what, kind, by_host, DIVISIONS[:2], strict=True)
+
+
+@pytest.mark.parametrize("plateau", [1, 2, 3])
+def test_plateaus_of_all_vectors_are_those_with_the_host(plateau, by_host, monkeypatch):
+    """Where residuals of some vectors fall, but those of others do not."""
+    monkeypatch.setattr(SOLVERS["cg"], "plateau", plateau)
+    monkeypatch.setattr("gauge_mc.extensions.quarks.solvers.SLOWEST", 0.2)
+    check("cg", "cpu-16", by_host, DIVISIONS[:1], count=2, inner="double")
+
+
+def test_a_plateau_of_one_vector_is_none_of_all():
+    """Nor do devices halt then, but only where that of all could end."""
+    norms = np.array([1.0, 1.0])
+    request = SolverParameters(1e-9, inner="double")
+    watch, runs = ResidualWatch(request, norms, 1e-9 * norms, 10, together=True), []
+
+    class Ahead(dict):
+        """Iterations after which the first vector has a plateau, which halt before a step."""
+
+        def run(self, **rows):
+            """Take note of the limits."""
+            runs.append((rows["SINCE"], rows["MOST"].tolist(), rows["PLATEAU"]))
+            return False
+
+    kept = {"HIGHEST": norms, "LOWEST": norms, "NORM2": norms}
+    Ahead.knows_residual = False
+    ahead = Ahead(kept, SINCE=np.array([9.0, 3.0]), ITERATIONS=np.full(2, 29.0), SQUARES=4 * norms)
+    iterations, now = np.full(2, 20), norms.copy()
+    for _ in range(2):
+        watch.run_ahead(ahead, slice(None), norms > 0, norms.copy(), now, iterations)
+    assert runs == [(0, [30, 30], np.inf), (3, [36, 36], np.inf)]
+    assert now.tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("most", [1, 8, 9])
+def test_numbers_of_iterations_are_limited_as_by_the_host(most, by_host):
+    case, requests = Case("cpu-16", (8,)), SolverParameters(1e-9, most, inner="single")
+    errors = []
+    for _ in range(2):
+        system = ShiftedSystem(case.normal, case.source(EVEN), len(SHIFTS), requests)
+        with pytest.raises(ConvergenceError) as error:
+            solve(case.operator, case.source(), "cg", requests)
+        errors.append(str(error.value))
+        with pytest.raises(ConvergenceError):
+            list(system.solutions(SHIFTS, 1e-9))
+        assert system.iterations == most
+        errors.append((system.iterations, system.lanczos))
+        by_host()
+    assert errors[:2] == errors[2:]
+
+
+@pytest.mark.parametrize("most", [2, 3, 4])
+def test_steps_for_several_shifts_end_where_memory_for_their_coefficients_does(
+    most, by_host, monkeypatch
+):
+    """And the host goes on from there, whatever shift ends with the next step."""
+    monkeypatch.setattr(steps_ahead, "MOST_STEPS", most)
+    monkeypatch.setattr(multishift, "MOST_STEPS", most)
+    lengths = []
+    monkeypatch.setattr(StepsAhead, "run", noted(StepsAhead.run, lengths))
+    check("shifts", "cpu-16", by_host, DIVISIONS[:1])
+    assert max(len(past.norm2) for past in lengths) == most - 1
+
+
+def noted(method, results):
+    """A method whose results are kept."""
+
+    def call(*given, **named):
+        results.append(method(*given, **named))
+        return results[-1]
+
+    return call
+
+
+@pytest.mark.parametrize("what", ["force", "cg", "shifts"])
+def test_the_host_is_asked_for_true_residuals_alone(what, monkeypatch):
+    """One for every factor of a thousand, and the last one, or one for every solution."""
+    halts = []
+    monkeypatch.setattr(DeviceIterations, "run", noted(DeviceIterations.run, halts))
+    found(what, "cpu-16", (8,))
+    assert all(halts)
+    assert 3 <= len(halts) <= 15
+
+
+def test_several_processes_or_vectors_of_replicas_are_left_to_the_host(monkeypatch):
+    case = Case("cpu-16", (8,))
+    field = case.operator.field
+    for count, fifth in ((1, None), (17, None), (2, 18)):
+        assert device_iterations.runs_ahead(SpinorField.empty(field, "double", count, 0, fifth))
+    replicas = field.repeated(2)
+    for count, fifth, runs in ((1, None, True), (2, None, False), (1, 2, False)):
+        vectors = SpinorField.empty(replicas, "double", count, 0, fifth)
+        assert device_iterations.runs_ahead(vectors) == runs
+    monkeypatch.setattr(case.devices.processes, "size", 2, raising=False)
+    assert not device_iterations.runs_ahead(case.source())
+
+
+def test_work_is_issued_where_it_was_before_after_a_launch_that_fails():
+    calls = []
+
+    class Streamed:
+        """A device that notes calls of its streams."""
+
+        has_side_stream = True
+
+        def __getattr__(self, name):
+            return lambda: calls.append(name)
+
+    def fail():
+        raise MemoryError
+
+    iterations = SimpleNamespace(slabs=[SimpleNamespace(device=Streamed())])
+    DeviceIterations.beside(iterations, [lambda: calls.append("some")], [])()
+    assert calls == ["fork", "swap_streams", "some", "swap_streams", "join"]
+    calls.clear()
+    with pytest.raises(MemoryError):
+        DeviceIterations.beside(iterations, [fail], [])()
+    assert calls == ["fork", "swap_streams", "swap_streams"]
+
+
+@pytest.mark.parametrize("kernel", [GRADIENT_COEFFICIENTS, BICGSTAB_COEFFICIENTS])
+def test_rows_of_the_state_do_not_overlap(kernel):
+    rows = constants_of(kernel)
+    kept = [rows[name] for name in ("HIGHEST", "LOWEST", "SINCE", "ITERATIONS", "NORM2")]
+    kept.append(rows["IMAGINARY"])
+    names = ["LIVE", "TARGET", "GROWN", "REDUCTION", "SLOWEST", "PLATEAU", "MOST", "SQUARES"]
+    following = [rows["NEXT"] + one for one in kept]
+    common = kept + following + [rows[name] for name in names]
+    assert sorted(common) == list(range(rows["OWN"]))
+    own = ["CURVATURES"]
+    if kernel == BICGSTAB_COEFFICIENTS:
+        own = ["ALPHAS", "OMEGAS", "SHADOWS", "PRODUCTS_WITH_T", "T_NORM2", "RHOS"]
+    ends = [*(rows[name] for name in own), rows["ROWS"]]
+    widths = [1 if name in ("CURVATURES", "T_NORM2") else 2 for name in own]
+    assert ends[0] == rows["OWN"]
+    assert np.diff(ends).tolist() == widths

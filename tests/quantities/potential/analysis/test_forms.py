@@ -1,0 +1,144 @@
+"""Forms of V(R), and the scales that follow from them, for data that have a form exactly."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+from gauge_mc.analysis.timeseries.replicas import Replicas
+from gauge_mc.errors import UsageError
+from gauge_mc.quantities.potential import forms
+from gauge_mc.quantities.potential.forms import FORCES, FORMS, PotentialData, average_forms
+from gauge_mc.quantities.potential.lattice_coulomb import StaticGluons
+
+R = np.arange(2.0, 12.0)
+COULOMB = np.array([1 / StaticGluons().potential_distance("100", int(n)) for n in R])
+A, SIGMA, B = 0.5, 0.05, -0.3
+
+TERMS = {
+    "A + σR + B[1/R]": (B,),
+    "A + σR + B/R + C([1/R] − 1/R)": (B, 2 * B),
+    "A + σR + B[1/R] + C/R³": (B, 0.1),
+    "A + σR − π/12 [1/R]": (),
+}
+"""Coefficients of the other terms of each form."""
+
+
+FURTHER = [(B, 0.0), (B, 0.0), (B, 0.1), (-math.pi / 12, 0.0)]
+"""Coefficients of 1/r and 1/r^3 in the continuum, of each form."""
+
+EVERY = pytest.mark.parametrize("form", FORMS, ids=range(len(FORMS)))
+
+
+def smooth(form, r):
+    """V(r) of a form in the continuum, written out."""
+    b, c = FURTHER[FORMS.index(form)]
+    return A + SIGMA * r + b / r + c / r**3
+
+
+def crossing(form, force):
+    """The distance at which r^2 F(r) has a value, by finite differences of V(r)."""
+    return brentq(
+        lambda r: r * r * (smooth(form, r + 1e-5) - smooth(form, r - 1e-5)) / 2e-5 - force, 1, 12
+    )
+
+
+def data_of(form, noise=1e-6, points=R.size, samples=40, seed=2):
+    mean = form.design(R, COULOMB) @ [A, SIGMA, *TERMS[form.name]] + form.fixed * COULOMB
+    unit = np.random.default_rng(seed).normal(size=(samples, R.size)).cumsum(axis=1)
+    series = (mean + noise * (unit - unit.mean(axis=0)))[:, :points]
+    parts = R[:points], COULOMB[:points], series, np.zeros(points)
+    return PotentialData(Replicas.alone(samples), *parts)
+
+
+@EVERY
+def test_parameters_and_scales_of_each_form_are_exact(form):
+    average = average_forms(data_of(form))
+    best = next(fit for fit in average.fits if fit.form == form.name)
+    assert best.parameters == pytest.approx([A, SIGMA, *TERMS[form.name]], abs=1e-3)
+    assert average.scales["sigma"].value.value == pytest.approx(SIGMA, abs=2e-5)
+    shown = {name: crossing(form, force) for name, force in FORCES.items()}
+    inside = {name: r for name, r in shown.items() if r > R[0]}
+    assert {"r0", "r1"} <= inside.keys() == average.scales.keys() - {"sigma"}
+    for name, r in inside.items():
+        assert average.scales[name].value.value == pytest.approx(r, abs=1e-3)
+        assert average.scales[name].error < 1e-3
+        assert average.histories[name].mean() == pytest.approx(r, abs=1e-3)
+    r = np.array([2.5, 6.0])
+    np.testing.assert_allclose(best.curve(r)[0], smooth(form, r), atol=1e-4)
+    lattice = data_of(form).points.mean - best.artefacts(R, COULOMB)
+    np.testing.assert_allclose(lattice, smooth(form, R), atol=1e-4)
+
+
+@EVERY
+def test_histories_are_derivatives(form, monkeypatch):
+    """With a single form and window, scales move with V(R) as their histories say."""
+    monkeypatch.setattr(forms, "FORMS", (form,))
+    monkeypatch.setattr(forms, "LEAST_FREEDOM", R.size - 2 - len(form.slopes))
+    data = data_of(form, 1e-3)
+    average = average_forms(data)
+    assert average.scales.keys() >= {"sigma", "r0", "r1"}
+    for name, scale in average.scales.items():
+        slopes = []
+        for unit in 1e-5 * np.eye(R.size):
+            ends = [
+                average_forms(
+                    PotentialData(
+                        data.replicas, R, COULOMB, data.series + sign * unit, np.zeros(10)
+                    )
+                )
+                for sign in (1, -1)
+            ]
+            values = [end.scales[name].value.value for end in ends]
+            slopes.append((values[0] - values[1]) / 2e-5)
+        change = (data.series - data.series.mean(axis=0)) @ slopes
+        expected = scale.value.value + change
+        np.testing.assert_allclose(average.histories[name], expected, atol=1e-4 * np.ptp(change))
+
+
+def test_systematic_errors_of_points_are_those_of_scales(monkeypatch):
+    """A common shift moves A alone, and one that rises with R is an error of sigma."""
+    monkeypatch.setattr(forms, "FORMS", FORMS[:1])
+    data = data_of(FORMS[0], 1e-5)
+    for slope in (0.0, 1e-3):
+        systematic = 0.01 + slope * R
+        parts = data.replicas, R, COULOMB, data.series, systematic
+        sigma = average_forms(PotentialData(*parts)).scales["sigma"]
+        assert sigma.value.value == pytest.approx(SIGMA, abs=1e-4)
+        assert sigma.systematic == pytest.approx(slope, rel=0.05, abs=2e-5)
+
+
+def test_a_poor_fit_has_a_larger_error(monkeypatch):
+    """The error of a wrong form is larger by the root of chi2 over its expectation."""
+    monkeypatch.setattr(forms, "FORMS", FORMS[3:])
+    monkeypatch.setattr(forms, "LEAST_FREEDOM", R.size - 2)
+    data = data_of(FORMS[0], 1e-3)
+    average = average_forms(data)
+    (fit,), sigma = average.fits, average.scales["sigma"]
+    assert fit.chi2 > 2 * fit.chi2_expected
+    error = math.sqrt(fit.covariance[1][1] * fit.chi2 / fit.chi2_expected)
+    assert sigma.error == pytest.approx(error, rel=1e-3)
+
+
+def test_bounds_restrict_all_windows():
+    data = data_of(FORMS[0], 1e-3)
+    ends = [(fit.r_min, fit.r_max) for fit in average_forms(data, 3.5, 9.0).fits]
+    assert ends
+    assert all(4 <= low < high <= 9 for low, high in ends)
+    whole = [(fit.r_min, fit.r_max) for fit in average_forms(data).fits]
+    assert max(high for _, high in whole) > 9
+    with pytest.raises(UsageError, match="from R = 9 to inf: a fit needs 4; choose a wider window"):
+        average_forms(data, 9.0)
+    weights = [fit.weight for fit in average_forms(data).fits]
+    assert weights == sorted(weights, reverse=True)
+    assert 0 < sum(weights) <= 1 + 1e-12
+
+
+def test_a_scale_beyond_all_windows_is_not_known():
+    form = FORMS[0]
+    average = average_forms(data_of(form, points=5))
+    assert R[4] == 6 > crossing(form, FORCES["r1"])
+    assert "r1" in average.scales
+    short = average_forms(data_of(form, points=3))
+    assert (short.scales, short.fits) == ({}, ())
