@@ -185,7 +185,7 @@ def test_what_is_wrong_is_said_in_one_sentence(tmp_path, values):
 
 def test_the_traces_of_milc_are_those_of_our_energy():
     """Averages of Re Tr in both kinds of planes give the energy of a field, as `milc` says."""
-    field = Field.hot(Lattice.parse(LATTICE), "su3", seed=3)
+    field = Field.hot(Lattice.parse(LATTICE), "su3", "double", seed=3)
     links = field.to_numpy()
     traces = {True: [], False: []}
     for mu in range(4):
@@ -196,7 +196,7 @@ def test_the_traces_of_milc_are_those_of_our_energy():
             traces[mu == 3].append(loops.real.mean())
     temporal, spatial = np.mean(traces[True]), np.mean(traces[False])
     energy = next(iter(flow(field, 0.0))).energy_plaquette
-    assert 12 * (3 - (temporal + spatial) / 2) == pytest.approx(energy, rel=1e-6)
+    assert 12 * (3 - (temporal + spatial) / 2) == pytest.approx(energy, rel=1e-13)
 
 
 @pytest.mark.parametrize("rectangle", ["", " 2.5e-01"])

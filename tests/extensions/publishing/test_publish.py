@@ -29,7 +29,7 @@ from tests.extensions.publishing.qcdml_layout import faults
 pytestmark = pytest.mark.kernels
 
 AUTHORS = ("Doe, Jane", "Muster, Max")
-GROUP = {"group": "su3", "action": "iwasaki", "configs": 5}
+GROUP = {"group": "su3", "action": "iwasaki", "precision": "double", "configs": 5}
 
 
 @pytest.fixture(scope="module")

@@ -147,7 +147,7 @@ def drawn_peak(rng, shape, count, relative):
 
 
 @pytest.mark.parametrize("relative", [0.01, 0.05])
-@pytest.mark.parametrize("count", [3, 5, 9])
+@pytest.mark.parametrize("count", [3, 5, pytest.param(9, marks=pytest.mark.slow)])
 def test_total_errors_of_peaks_of_any_form_cover_the_truth(count, relative):
     """Positions of skewed peaks are within an error less often than those of symmetric ones.
 
