@@ -37,11 +37,13 @@ def determine(
     what: Annotated[str, o.argument("One of the numbers above.", metavar="NUMBER", choices=GOALS)],
     error: Annotated[
         str | None,
-        o.option("Wanted relative error, as 0.5% or 0.005.", metavar="ERROR", panel="Number"),
+        o.option(
+            "Wanted relative error: 0.5% or 0.005.", "", "ERROR", flag="--error", panel="Number"
+        ),
     ] = None,
     time: Annotated[
         str | None,
-        o.option("Time to spend, as 90s, 10m, 1.5h or HH:MM:SS.", metavar="TIME", panel="Number"),
+        o.option("Time to spend: 90s, 10m or HH:MM:SS.", "", "TIME", flag="--time", panel="Number"),
     ] = None,
     json: o.Json = False,
     **settings: object,

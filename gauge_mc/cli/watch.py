@@ -24,7 +24,7 @@ def watch(
         ),
     ] = False,
     port: Annotated[
-        int | None, o.option("Port of the page.", "one that is free", metavar="PORT")
+        int | None, o.option("Port of the page.", "one that is free", "PORT", flag="--port")
     ] = None,
     wait: Annotated[
         bool, o.option("Wait for a run or a scan that has not begun.", flag="--wait")

@@ -1,11 +1,13 @@
 """Help texts and completion: what a user is told about commands before they do something."""
 
+import inspect
 import re
 import shlex
 
 import pytest
+from typer.models import OptionInfo
 
-from gauge_mc.cli import COMMANDS, load_command
+from gauge_mc.cli import COMMANDS, function_of, load_command
 from gauge_mc.fits import FITS
 from gauge_mc.flows import FLOWS
 from gauge_mc.groups import GROUPS
@@ -256,3 +258,12 @@ def test_a_failure_leaves_the_line_of_the_shell_as_it_is(monkeypatch):
 
     monkeypatch.setattr("gauge_mc.cli.load_command", fail)
     assert completed(monkeypatch, "measure fl") == ([], 1)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_options_are_small_letters_with_any_typer(name):
+    """Some versions of Typer take the letters of a placeholder that is the name in capitals."""
+    for parameter in inspect.signature(function_of(name), eval_str=True).parameters.values():
+        for declared in getattr(parameter.annotation, "__metadata__", ()):
+            if isinstance(declared, OptionInfo) and declared.default is ...:  # no name is given
+                assert (declared.metavar or "").lower() != parameter.name.replace("_", "-")
