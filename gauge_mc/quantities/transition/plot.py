@@ -17,8 +17,8 @@ from gauge_mc.plots.figures.looks import look
 from gauge_mc.plots.figures.pictures import Frame, Mark, Picture, Sketch, Stroke, Symbols
 from gauge_mc.plots.runs import ScanFigure
 from gauge_mc.quantities.transition.fit import EXTENT, REPLICAS, volumes_of
-from gauge_mc.quantities.transition.results import ISING_COLOURS, StraightLine, extrapolations
-from gauge_mc.quantities.transition.volume import ThermalCurve, ThermalVolume
+from gauge_mc.quantities.transition.results import StraightLine, extrapolations
+from gauge_mc.quantities.transition.volume import ISING_COLOURS, ThermalCurve, ThermalVolume
 from gauge_mc.run.thermalisation import SKIP
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.arrays import Array
 from gauge_mc.groups import Group
 from gauge_mc.quantities.transition.volume import (
+    ISING_COLOURS,
     CurveZero,
     ThermalCurve,
     ThermalVolume,
@@ -28,10 +29,6 @@ from gauge_mc.results import documented, result_field
 ISING_NU, ISING_OMEGA, ISING_ETA = 0.629971, 0.82968, 0.0362978
 """Exponents of the Ising model in three dimensions (F. Kos, D. Poland, D. Simmons-Duffin and A.
 Vichi, arXiv:1603.04436; omega: D. Simmons-Duffin, arXiv:1612.08471)."""
-
-ISING_COLOURS = 2
-"""Number of colours of SU(2), whose deconfinement is in the universality class of that model (B.
-Svetitsky and L. G. Yaffe, Nucl. Phys. B 210 (1982) 423). For more colours it is of first order."""
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,11 @@ Swendsen, Phys. Rev. Lett. 63 (1989) 1195; M. R. Shirts and J. D. Chodera, arXiv
 the action beta S of a configuration and the number N_k of measurements at beta_k, a measurement has
 the weight
 
-    w(beta) = exp(-beta S) / D(S),    D(S) = sum_k (N_k / g_k) exp(f_k - beta_k S),
+    w(beta) = exp(-beta S) / D(S),    D(S) = sum_k (N_k / g) exp(f_k - beta_k S),
 
-where g_k = 2 tau_int, and the free energies f_k are such that the weights g_k^-1 w(beta_k) exp(f_k)
-of all measurements add up to 1 for every k.
+where g = 2 tau_int, and the free energies f_k are such that the weights w(beta_k) exp(f_k) / g of
+all measurements add up to 1 for every k. g is the same for all chains: one that does not leave a
+phase has a small tau_int, and with a g_k of its own that phase would have too large a weight.
 """
 
 from __future__ import annotations
@@ -101,13 +102,9 @@ class MultiHistogram:
         return np.repeat(np.searchsorted(self.beta, [one.beta for one in self.chains]), sizes)
 
     @cached_property
-    def weight(self) -> Array:
-        """1 / (2 tau_int) of every measurement, with the longest tau_int at its coupling."""
-        tau = np.full(self.beta.size, 0.5)
-        for one in self.chains:
-            at = int(np.searchsorted(self.beta, one.beta))
-            tau[at] = max(tau[at], one.tau_int if np.isfinite(one.tau_int) else 0.5)
-        return np.asarray(1 / (2 * tau[self.state]))
+    def weight(self) -> float:
+        """1 / g of every measurement, with the longest tau_int of all chains."""
+        return float(1 / (2 * np.nanmax([0.5, *(chain.tau_int for chain in self.chains)])))
 
     @cached_property
     def blocks(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -222,8 +219,8 @@ class MultiHistogram:
 
     @cached_property
     def _counts(self) -> Array:
-        """N_k / g_k of all samples, of shape (1 + replicas, states)."""
-        of_blocks = np.bincount(self.blocks[0], self.weight)
+        """N_k / g of all samples, of shape (1 + replicas, states)."""
+        of_blocks = self.weight * np.bincount(self.blocks[0])
         states = np.eye(self.beta.size)[self.blocks[1]]
         return np.asarray((self.multiplicity * of_blocks) @ states)
 
@@ -251,7 +248,7 @@ class MultiHistogram:
     def _solve(self, start: Array, weight: Array, counts: Array) -> Array:
         """Return the free energies of one sample by Newton steps for a convex function.
 
-        It is the sum over measurements of ln D, minus that over states of N_k f_k / g_k.
+        It is the sum over measurements of ln D, minus that over states of N_k f_k / g.
 
         Parameters
         ----------
@@ -300,7 +297,7 @@ class MultiHistogram:
         """
         terms = self._logarithms(self.free_energies[0], self.bins[0]) + np.log(self._counts[0])
         shares = np.exp(terms - self._denominators[:, None])
-        weight = np.bincount(self.bins[1], self.weight)
+        weight = self.weight * np.bincount(self.bins[1])
         return np.asarray(weight @ (shares[:, :-1] * shares[:, 1:]) / self._counts[0, :-1])
 
     @property

@@ -91,8 +91,10 @@ TWO_PEAKS = 0.8
 """Ratio of the minimum of a histogram to the lower one of two peaks up to which there are two."""
 
 
-REAL_COLOURS = 2
-"""Number of colours of SU(2), whose Polyakov loop is real."""
+ISING_COLOURS = 2
+"""Number of colours of SU(2), whose Polyakov loop is real, and whose deconfinement is in the
+universality class of the Ising model (B. Svetitsky and L. G. Yaffe, Nucl. Phys. B 210 (1982) 423).
+For more colours it is of first order."""
 
 MIDDLE = {True: 1 / 3, False: 1 / 2}
 """Binder cumulant half way between that of a normally distributed L, 0 for a real one and 1/3 for a
@@ -233,7 +235,7 @@ class ThermalVolume:
         """
         curve = self.susceptibility
         heights = [peak_of(curve.beta, one)[1] for one in curve.samples]
-        return self.peak_zero.samples, np.array(heights)
+        return self._at_least(self.peak_zero.samples), np.array(heights)
 
     @cached_property
     def peak_zero(self) -> CurveZero:
@@ -245,7 +247,7 @@ class ThermalVolume:
     @property
     def confined(self) -> bool:
         """Whether the runs are in the confined phase on average, by the Binder cumulant."""
-        return float(self.binder.value.mean()) < MIDDLE[self.colours == REAL_COLOURS]
+        return float(self.binder.value.mean()) < MIDDLE[self.colours == ISING_COLOURS]
 
     @cached_property
     def equal_weights(self) -> Array:
@@ -255,16 +257,37 @@ class ThermalVolume:
         that are exponentially small in V at a transition of first order (C. Borgs and R. Kotecky,
         J. Stat. Phys. 61 (1990) 79).
         """
-        goal, centre = self.colours / (self.colours + 1), float(self.peak[0][0])
+        goal, centre = self.colours / (self.colours + 1), float(self.peak_zero.samples[0])
         curve = self.fraction
         first = root_of(curve.beta, curve.value - goal, centre)
-        return curve_zero(curve.beta, curve.samples - goal, first).samples
+        return self._at_least(curve_zero(curve.beta, curve.samples - goal, first).samples)
+
+    def _at_least(self, samples: Array) -> Array:
+        """Return samples of a coupling with an error of at least `least_error`."""
+        error = bootstrapped(samples).error
+        factor = max(1.0, self.least_error / error) if error > 0 else 1.0
+        return np.asarray(samples[0] + factor * (samples - samples[0]))
+
+    @cached_property
+    def least_error(self) -> float:
+        """Error of a coupling that is left if the phases are known, but not their weights.
+
+        Chains go from one of two phases to the other as a telegraph signal does: after n changes at
+        equal weights, the logarithm of their ratio is known within 2/sqrt(n). It changes with beta
+        as the action of the phases differs. No change counts as one, and SU(2), whose transition is
+        continuous, has none.
+        """
+        if self.jump is None or self.colours == ISING_COLOURS or not np.isfinite(self.jump[0]):
+            return 0.0
+        changes = sum(self.tunnelling(chain) or 0 for chain in self.chains)
+        return float(2 / math.sqrt(max(1, changes)) / abs(self.jump[0] * self.lattice.sites))
 
     @cached_property
     def histogram(self) -> tuple[Array, Array]:
         """Edges of bins in |L|, and the density of |L| at the peak of the susceptibility."""
-        beta = self.peak[0][:1]
-        modulus, independent = self.reweighting.values[0], float(self.reweighting.weight.sum())
+        beta = self.peak_zero.samples[:1]
+        modulus = self.reweighting.values[0]
+        independent = self.reweighting.weight * modulus.size
         bins = int(np.clip(math.sqrt(independent) / 2, SMALLEST_BINS, MOST_BINS))
         edges = np.linspace(0, float(modulus.max()) * (1 + 1e-12), bins + 1)
         here = np.clip(np.searchsorted(edges, modulus, "right") - 1, 0, bins - 1)
@@ -293,7 +316,7 @@ class ThermalVolume:
         every = self.reweighting
         below = (every.values[0] < self.phases[1]).astype(np.float64)
         values = np.array([below, below * every.measured, every.measured])
-        p, low, all_ = every.averages(self.peak[0][:1], values)[:, :, 0].T
+        p, low, all_ = every.averages(self.peak_zero.samples[:1], values)[:, :, 0].T
         with np.errstate(invalid="ignore"):
             return np.asarray((low / p - (all_ - low) / (1 - p)) / self.lattice.sites)
 
@@ -306,7 +329,7 @@ class ThermalVolume:
         every = self.reweighting
         density = every.measured / self.lattice.sites
         centred = density - density.mean()
-        at = self.peak[0][:1]
+        at = self.peak_zero.samples[:1]
         if not np.isfinite(at[0]):
             return np.full(self.replicas + 1, math.nan)
         mean, square = every.averages(at, np.array([centred, centred**2]))[:, :, 0].T
@@ -329,7 +352,7 @@ class ThermalVolume:
         modulus = self.reweighting.values[0]
         here = np.clip(np.searchsorted(edges, modulus, "right") - 1, 0, centres.size - 1)
         smoothed = [_smoothed(here, centres, one) for one in self.phases[:3]]
-        found = self.reweighting.averages(self.peak[0][:1], np.array(smoothed))[:, :, 0]
+        found = self.reweighting.averages(self.peak_zero.samples[:1], np.array(smoothed))[:, :, 0]
         low, least, high = found.T
         with np.errstate(divide="ignore", invalid="ignore"):
             depth = np.log(np.sqrt(low * high) / least)

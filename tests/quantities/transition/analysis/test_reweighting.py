@@ -85,16 +85,15 @@ def test_chains_at_one_coupling_are_one_state():
     np.testing.assert_allclose(parts.free_energies[0], whole.free_energies[0], atol=1e-7)
 
 
-def test_a_longer_autocorrelation_takes_weight_from_a_run():
+def test_a_chain_that_stays_in_a_phase_does_not_count_more():
+    """Half of the measurements are in each phase, and tau_int of one chain does not see that."""
     rng = np.random.default_rng(2)
-    good, bad = chain(1.0, rng.gamma(40, 1.0, 500)), chain(1.0, rng.gamma(40, 1.0, 500) + 1)
-    other = chain(1.05, rng.gamma(40, 1 / 1.05, 500))
-    slow = MarkovChain(other.beta, other.action + 1, other.values, 50.0)
-    assert MultiHistogram([good, slow], 2).weight.tolist() == [1.0] * 500 + [0.01] * 500
-    at = np.array([1.0])
-    shifted = MultiHistogram([good, slow], 2).averages(at, np.array([[0.0] * 500 + [1.0] * 500]))
-    assert shifted[0, 0, 0] < 0.02
-    assert bad.tau_int == 0.5
+    stuck = chain(1.0, rng.gamma(40, 1.0, 500))
+    slow = MarkovChain(1.0, stuck.action, stuck.values, 50.0)
+    halves = np.array([[0.0] * 500 + [1.0] * 500])
+    both = MultiHistogram([stuck, slow], 2)
+    assert (stuck.tau_int, both.weight) == (0.5, 0.01)
+    assert both.averages(np.array([1.0]), halves)[0, 0, 0] == pytest.approx(0.5)
 
 
 def test_runs_that_do_not_overlap_are_named():

@@ -13,6 +13,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.groups import GROUPS
 from gauge_mc.quantities.transition import results as infinite
 from gauge_mc.quantities.transition.volume import (
+    CurveZero,
     ThermalChain,
     ThermalVolume,
     bootstrapped,
@@ -29,6 +30,7 @@ from tests.quantities.transition.analysis.synthetic import (
     MODULUS,
     SPREAD,
     deconfined,
+    two_phase_chain,
     two_phase_volume,
 )
 
@@ -213,7 +215,7 @@ def test_errors_of_extrapolations_contain_the_form(sizes, error):
 
 @pytest.mark.slow
 def test_errors_of_a_first_order_transition_contain_the_form():
-    """Statistical errors contain the truth in 60 and 83 % (peak), 35 and 75 % (weights)."""
+    """Statistical errors contain the truth in 75 and 97 % (peak), 43 and 82 % (weights)."""
     lattices = [LATTICES[0], LATTICES[2]]
     coupling = Coupling.of_metadata({"group": "su3", "beta": "5.7", "action": "wilson"})
     pulls = []
@@ -228,8 +230,8 @@ def test_errors_of_a_first_order_transition_contain_the_form():
                 for one in found
             ]
         )
-    assert np.mean(np.abs(pulls) < 1, axis=0).min() > 0.6
-    assert np.mean(np.abs(pulls) < 2, axis=0).min() > 0.88
+    assert np.mean(np.abs(pulls) < 1, axis=0).min() > 0.62
+    assert np.mean(np.abs(pulls) < 2, axis=0).min() > 0.9
 
 
 def test_methods_that_disagree_widen_the_error(volumes):
@@ -295,10 +297,35 @@ def test_tunnelling_counts_passages_from_peak_to_peak(volumes, monkeypatch):
     assert volume.tunnelling(chain) == 2
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("betas", [(5.69, 5.70, 5.71), (5.67, 5.693, 5.72)])
+@pytest.mark.parametrize(("stay", "size"), [(0.9, 1000), (0.99, 1000), (0.99, 6000)])
+def test_errors_of_chains_that_seldom_change_the_phase_cover_the_truth(stay, size, betas):
+    pulls = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        chains = [two_phase_chain(rng, beta, LATTICES[-1], size, stay) for beta in betas]
+        found = bootstrapped(ThermalVolume(LATTICES[-1], COLOURS, chains, 50).equal_weights)
+        pulls.append(abs(found.value - CENTRE) / found.error)
+    assert np.mean(np.array(pulls) < 1) > 0.5
+    assert np.mean(np.array(pulls) < 2) > 0.82
+
+
+def test_few_changes_of_the_phase_are_an_error():
+    rng = np.random.default_rng(0)
+    chains = [two_phase_chain(rng, beta, LATTICES[-1], 1000, 0.99) for beta in (5.69, 5.7, 5.71)]
+    volume = ThermalVolume(LATTICES[-1], COLOURS, chains, 20)
+    changes = sum(map(volume.tunnelling, chains))
+    assert 3 < changes < 20
+    expected = 2 / math.sqrt(changes) / (LATTICES[-1].sites * volume.jump[0])
+    for samples in (volume.equal_weights, volume.peak[0]):
+        assert bootstrapped(samples).error == pytest.approx(expected)
+
+
 def test_the_interface_tension_is_that_of_the_histogram():
     """At one coupling reweighting changes nothing, and the histogram is that of the chain."""
     volume = two_phase_volume(np.random.default_rng(8), LATTICES[1], [CENTRE], 20_000, replicas=30)
-    volume.__dict__["peak"] = (np.full(31, CENTRE), np.ones(31))
+    volume.__dict__["peak_zero"] = CurveZero(np.full(31, CENTRE), CENTRE, CENTRE, False)
     edges = volume.histogram[0]
     counts = np.histogram(np.abs(volume.chains[0].loop), edges)[0]
     smooth = np.convolve(np.pad(counts, 1, mode="edge"), [0.25, 0.5, 0.25], mode="valid")
@@ -314,7 +341,7 @@ def test_the_interface_tension_is_that_of_the_histogram():
 def test_bootstrap_samples_without_one_of_the_phases_are_left_out():
     """One of 30 measurements is below the minimum, so that a third of the samples lacks it."""
     volume = two_phase_volume(np.random.default_rng(8), LATTICES[0], [CENTRE], 30, replicas=100)
-    volume.__dict__["peak"] = (np.full(101, CENTRE), np.ones(101))
+    volume.__dict__["peak_zero"] = CurveZero(np.full(101, CENTRE), CENTRE, CENTRE, False)
     modulus = np.sort(np.abs(volume.chains[0].loop))
     volume.__dict__["phases"] = (*modulus[[0, 1, -1]], 0.5)
     with warnings.catch_warnings():
