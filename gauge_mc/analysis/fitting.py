@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gauge_mc.analysis.timeseries.estimates import estimate
-from gauge_mc.arrays import Array
+from gauge_mc.arrays import Array, Integers
 from gauge_mc.errors import GaugeError
 from gauge_mc.libraries import load
 
@@ -40,6 +41,8 @@ class LinearFit:
     """Covariance matrix of the weighted residuals, the sum of whose squares is chi2, of shape
     (points, points).
     """
+    growth: float = 1.0
+    """Factor by which the error of the projected data is too small; see `Points.sample`."""
 
     @property
     def p_value(self) -> float:
@@ -96,6 +99,16 @@ class Points:
     """
     correlated: bool
     """See `LinearFit`."""
+    sample: Array
+    """Covariance matrix of the samples, of which the weights are made, of shape (points, points).
+
+    The weights follow its noise, so that the square of an error is N/(N - d) times that with the
+    true weights, and appears as (N - d)/N times it, with N independent samples and d degrees of
+    freedom (A. Taylor and B. Joachimi, arXiv:1402.6983, for large N). With shrunk weights d is the
+    trace of the covariance matrix of the weighted residuals of the samples.
+    """
+    independent: float = math.inf
+    """Number N of independent samples; infinite if the weights do not follow their noise."""
 
     @classmethod
     def of(cls, series: Array, tau_int: float, correlated: bool) -> Points:
@@ -103,7 +116,8 @@ class Points:
         error = series.std(axis=0, ddof=1) * np.sqrt(2 * tau_int / len(series))
         correlation = np.atleast_2d(np.corrcoef(series, rowvar=False))
         root = (_inverse_root(correlation) if correlated else np.eye(error.size)) / error
-        return cls(series.mean(axis=0), error, correlation, root, correlated)
+        sample = correlation * np.outer(error, error)
+        return cls(series.mean(axis=0), error, correlation, root, correlated, sample)
 
     @classmethod
     def shrunk(cls, series: Array, tau_int: float, more: Array | None = None) -> Points:
@@ -126,7 +140,15 @@ class Points:
         variance = (1 - correlation**2) ** 2 * (2 * tau_int / len(series))
         keep = 1 - min(1.0, float(variance.sum()) / max(float(squares.sum()), TINY))
         covariance = replace(points, correlation=keep * correlation + (1 - keep) * unit).covariance
-        return cls.known(points.mean, covariance if more is None else covariance + np.diag(more**2))
+        covariance = covariance if more is None else covariance + np.diag(more**2)
+        weighted, independent = cls.known(points.mean, covariance), len(series) / (2 * tau_int)
+        return replace(weighted, sample=points.sample, independent=independent)
+
+    def chosen(self, used: Integers) -> Points:
+        """Return some of the points, given their indices, with weights of their own."""
+        matrix = np.ix_(used, used)
+        points = self.known(self.mean[used], self.covariance[matrix])
+        return replace(points, sample=self.sample[matrix], independent=self.independent)
 
     @classmethod
     def known(cls, mean: Array, covariance: Array) -> Points:
@@ -134,7 +156,7 @@ class Points:
         error = np.sqrt(covariance.diagonal())
         correlation = covariance / np.outer(error, error)
         root = np.linalg.inv(np.linalg.cholesky(correlation + ROUND * np.eye(error.size)))
-        return cls(mean, error, correlation, root / error, True)
+        return cls(mean, error, correlation, root / error, True, covariance)
 
     @property
     def covariance(self) -> Array:
@@ -150,6 +172,8 @@ class Points:
             np.block([[self.correlation, zero], [zero.T, np.eye(1)]]),
             np.block([[self.root, zero], [zero.T, 1 / size]]),
             self.correlated,
+            np.pad(self.sample, (0, 1)),
+            self.independent,
         )
 
     def chi2(self, values: Array) -> float:
@@ -169,8 +193,10 @@ class Points:
         residuals = transfer @ self.correlation @ transfer.swapaxes(1, 2)
         expected = np.trace(residuals, axis1=1, axis2=2)
         dof = designs.shape[1] - designs.shape[2]
-        every = zip(projections, chi2.tolist(), expected.tolist(), residuals, strict=True)
-        return [LinearFit(p, c, dof, e, self.correlated, r) for p, c, e, r in every]
+        free, n = np.einsum("mij,jk,mik->m", rest, self.sample, rest), self.independent
+        growth = 1 / np.maximum(1 - free / n, 1 / n)
+        every = zip(projections, chi2.tolist(), expected.tolist(), residuals, growth, strict=True)
+        return [LinearFit(p, c, dof, e, self.correlated, *rest) for p, c, e, *rest in every]
 
 
 def exceedance(chi2: float, weights: Array) -> float:

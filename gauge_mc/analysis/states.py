@@ -63,6 +63,9 @@ class State:
     """Number of states of the most probable fit."""
     fit: LinearFit
     """The most probable fit."""
+    exponential: float
+    """Size that the exponential has at the first t for certain: the largest size by the prior minus
+    the error of E(t) there, or 0."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,12 @@ def known_times(precision: Array, bound: float = PRECISION) -> int:
 
 
 def state_of(
-    series: Array, replicas: Replicas, first: int, step: int = 1, gap: float = GAP
+    series: Array,
+    replicas: Replicas,
+    first: int,
+    step: int = 1,
+    gap: float = GAP,
+    exponential: float = -math.inf,
 ) -> State:
     """Return the energy to which effective energies tend.
 
@@ -113,17 +121,22 @@ def state_of(
         Distance of the values of t.
     gap : float
         Largest gap to the next state that is expected, in lattice units.
+    exponential : float
+        Size of the exponential at the first t that is expected from elsewhere, such as a potential
+        at a smaller distance. A smaller one in `series` is taken for a fluctuation.
     """
     fits = _Fits(series, replicas, np.arange(series.shape[1]) * step, gap)
     constants = fits.of_one_state()
-    prior = fits.prior(constants)
+    largest = fits.largest(constants)
+    prior = fits.prior(max(largest, exponential))
     models = [*fits.under(prior, constants), *fits.of_two_states(prior)]
     average = _average(models)
     history = average.weights @ _histories(models)
     energy, best = replicas.estimate(history), models[int(np.argmax(average.weights))]
     systematic = math.sqrt(max(average.error**2 - energy.error**2, 0.0))
     t_min, t_max = first + best.start * step, first + (series.shape[1] - 1) * step
-    return State(energy, systematic, history, t_min, t_max, best.states, best.fit)
+    certain = max(0.0, largest - float(fits.points[0].error[0]))
+    return State(energy, systematic, history, t_min, t_max, best.states, best.fit, certain)
 
 
 @dataclass(frozen=True)
@@ -171,11 +184,13 @@ class _Fits:
             for start, points in enumerate(self.points)
         ]
 
-    def prior(self, constants: list[_Model]) -> _Prior:
-        """Return the prior that follows from the fall of the energies to the constants."""
-        begin = self.points[0]
-        largest = FALL * float(begin.mean[0] - _average(constants).value)
-        return _Prior(largest, max(abs(largest), float(begin.error[0])))
+    def largest(self, constants: list[_Model]) -> float:
+        """Return the largest size of the exponential by the fall of the energies to constants."""
+        return FALL * float(self.points[0].mean[0] - _average(constants).value)
+
+    def prior(self, largest: float) -> _Prior:
+        """Return the prior for the exponential."""
+        return _Prior(largest, max(abs(largest), float(self.points[0].error[0])))
 
     def under(self, prior: _Prior, constants: list[_Model]) -> list[_Model]:
         """Return constants with the error that they have if the exponential is of full size."""
@@ -202,6 +217,7 @@ class _Fits:
         if prior:
             history = history + prior.value * fit.projection[0, -1]
             unknown = prior.error * abs(float(fit.projection[0, -1]))
+        history = history.mean() + fit.growth * (history - history.mean())
         error = self.replicas.estimate(history).error
         return _Model(states, start, fit, history, error, unknown)
 

@@ -79,6 +79,17 @@ def test_a_fall_that_may_go_on_is_a_systematic_error():
     assert abs(state.energy.value - 0.3) < 2 * total(state)
 
 
+def test_an_exponential_of_a_smaller_distance_is_expected_at_a_larger_one():
+    """Energies that do not fall by chance have an error by what they fell before."""
+    before = state_of(noisy(0.3 + 0.02 * np.exp(-GAP * np.arange(8)), 1e-4), ALONE, 1)
+    assert before.exponential == pytest.approx(0.03, rel=0.3)  # 1.5 times the fall
+    flat = noisy(np.full(2, 0.3), 0.03)
+    flat -= flat.mean(axis=0) - 0.3
+    alone, after = (state_of(flat, ALONE, 1, exponential=x) for x in (0.0, before.exponential))
+    assert (alone.energy.value, after.energy.value) == pytest.approx((0.3, 0.294), abs=1e-3)
+    assert alone.systematic < 0.004 < 0.01 < after.systematic
+
+
 def test_correlators_are_known_up_to_the_first_large_error():
     assert known_times(np.array([0.01, 0.05, 0.2, 0.01])) == 2
     assert known_times(np.array([0.01, 0.05, math.nan])) == 2

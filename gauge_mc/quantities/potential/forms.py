@@ -128,12 +128,6 @@ class PotentialData:
         """
         return Points.shrunk(self.series, self.tau_int, self.systematic)
 
-    @cached_property
-    def covariance(self) -> Array:
-        """Covariance matrix of V(R), of shape (points, points); systematic errors vary together."""
-        statistical = Points.shrunk(self.series, self.tau_int).covariance
-        return np.asarray(statistical + np.outer(self.systematic, self.systematic))
-
 
 @documented
 @dataclass(frozen=True)
@@ -260,10 +254,12 @@ def average_forms(
         pairs = zip(*(model.quantities[name] for model in chosen), strict=True)
         values, gradients = map(np.array, pairs)
         fits = [model.fit for model in chosen]
-        variances = np.einsum("mi,ij,mj->m", gradients, data.covariance, gradients)
+        growth = np.array([fit.growth for fit in fits])
+        variances = np.einsum("mi,ij,mj->m", gradients, data.points.sample, gradients)
+        variances = growth**2 * variances + (gradients @ data.systematic) ** 2
         poor = np.array([max(1.0, fit.chi2 / fit.chi2_expected) for fit in fits])
         average = ModelAverage.of(fits, values, np.sqrt(poor * variances), np.ones(len(fits)))
-        deviation = (data.series - data.points.mean) @ (average.weights @ gradients)
+        deviation = (data.series - data.points.mean) @ (growth * average.weights @ gradients)
         histories[name] = average.value + deviation
         statistical = data.replicas.estimate(histories[name])
         rest = math.sqrt(max(average.error**2 - statistical.error**2, 0.0))
@@ -276,13 +272,13 @@ def average_forms(
 
 def _models(data: PotentialData, low: float, high: float) -> Iterator[_WindowFit]:
     """Yield the fits of all forms to all windows."""
-    r, covariance = data.distances, data.points.covariance
+    r = data.distances
     every = np.unique(r[(r >= low - 1e-9) & (r <= high + 1e-9)].round(9))
     for i, j in combinations(range(every.size), 2):
         used = np.flatnonzero((r >= every[i] - 1e-9) & (r <= every[j] + 1e-9))
         forms = [one for one in FORMS if len(one.slopes) + 2 + LEAST_FREEDOM <= j - i + 1]
         if forms:
-            points = Points.known(data.points.mean[used], covariance[np.ix_(used, used)])
+            points = data.points.chosen(used)
             yield from (_fitted(form, used, points, data) for form in forms)
 
 

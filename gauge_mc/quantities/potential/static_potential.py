@@ -291,6 +291,7 @@ def potential_of(
     pairs, left_out = [], []
     for path in energies:
         first = 0 if t_min is None else max(0, -(-(t_min - path.start) // path.step))
+        exponential = 0.0  # at smaller distances, in units of them
         for i, precision in enumerate(path.precision):
             bound = {} if t_max is None else {"bound": math.inf}
             count = known_times(precision, **bound)
@@ -308,7 +309,9 @@ def potential_of(
             gap = (LARGEST_GAP if single else LARGEST_GAP * NEXT_GAP) * min(
                 1.0, 2 * math.pi / distance
             )
-            state = state_of(series, replicas, path.t[first], path.step, gap)
+            expected = exponential * distance or -math.inf
+            state = state_of(series, replicas, path.t[first], path.step, gap, expected)
+            exponential = max(exponential, state.exponential / distance)
             point = PotentialPoint(
                 path.path,
                 steps,

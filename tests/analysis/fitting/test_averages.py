@@ -38,6 +38,23 @@ def test_fewer_samples_than_points_have_a_matrix_that_can_be_inverted():
     np.testing.assert_allclose(weight @ points.covariance, np.eye(12), atol=1e-8)
 
 
+@pytest.mark.parametrize(("samples", "size"), [(60, 16), (75, 34), (400, 20)])
+def test_errors_grow_because_the_weights_follow_the_noise_of_the_samples(samples, size):
+    """They are those of the scatter of 200 fits of a line; within the samples they are smaller."""
+    rng, design = np.random.default_rng(1), np.stack([np.ones(size), np.arange(size)], axis=1)
+    slopes, squares, growths = [], [], []
+    for _ in range(200):
+        unit = rng.normal(size=(samples, size))
+        points = Points.shrunk(unit.cumsum(axis=1) + unit, 0.5)
+        fit = points.fit(design)
+        slopes.append(fit.projection[1] @ points.mean)
+        squares.append(fit.projection[1] @ points.sample @ fit.projection[1])
+        growths.append(fit.growth)
+    scatter = np.std(slopes)
+    assert math.sqrt(np.mean(np.square(growths) * squares)) == pytest.approx(scatter, rel=0.1)
+    assert math.sqrt(np.mean(squares)) < scatter * (0.85 if size**2 > samples else 1.05)
+
+
 VALUES, ERRORS = np.array([1.0, 1.3, 0.9, 30.0]), np.array([0.1, 0.2, 0.4, 0.1])
 CHI2, EXPECTED, SHARES = (3.0, 1.0, 7.0, 5.0), (4.0, 2.0, 6.0, 1.0), np.array([1.0, 1.0, 0.2, 1.0])
 

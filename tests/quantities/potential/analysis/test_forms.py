@@ -73,7 +73,7 @@ def test_parameters_and_scales_of_each_form_are_exact(form):
 
 @EVERY
 def test_histories_are_derivatives(form, monkeypatch):
-    """With a single form and window, scales move with V(R) as their histories say."""
+    """With a single form and window, scales move with V(R) as histories say, but for growth."""
     monkeypatch.setattr(forms, "FORMS", (form,))
     monkeypatch.setattr(forms, "LEAST_FREEDOM", R.size - 2 - len(form.slopes))
     data = data_of(form, 1e-3)
@@ -92,7 +92,9 @@ def test_histories_are_derivatives(form, monkeypatch):
             ]
             values = [end.scales[name].value.value for end in ends]
             slopes.append((values[0] - values[1]) / 2e-5)
-        change = (data.series - data.series.mean(axis=0)) @ slopes
+        change = data.points.fit(form.design(R, COULOMB)).growth * (
+            (data.series - data.series.mean(axis=0)) @ slopes
+        )
         expected = scale.value.value + change
         np.testing.assert_allclose(average.histories[name], expected, atol=1e-4 * np.ptp(change))
 
@@ -117,7 +119,9 @@ def test_a_poor_fit_has_a_larger_error(monkeypatch):
     average = average_forms(data)
     (fit,), sigma = average.fits, average.scales["sigma"]
     assert fit.chi2 > 2 * fit.chi2_expected
-    error = math.sqrt(fit.covariance[1][1] * fit.chi2 / fit.chi2_expected)
+    line = data.points.fit(FORMS[3].design(R, COULOMB))
+    square = line.projection[1] @ data.points.sample @ line.projection[1]
+    error = line.growth * math.sqrt(square * fit.chi2 / fit.chi2_expected)
     assert sigma.error == pytest.approx(error, rel=1e-3)
 
 

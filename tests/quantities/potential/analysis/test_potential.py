@@ -188,3 +188,15 @@ def test_too_little_or_unfit_data_end_in_one_sentence():
     for bounds in ({"t_min": 6}, {"t_max": 0}, {"t_min": 4, "t_max": 3}):
         with pytest.raises(UsageError, match="choose t_min <= t_max between 1 and 5"):
             fitted_series([loops], **bounds)
+
+
+def test_larger_distances_expect_the_exponential_of_smaller_ones():
+    """At R = 1 loops fall by 0.02, and at R = 2 and t > 1 they are noise."""
+    loops = exact_loops(lambda n: 0.3 * n, 2)
+    t, noise = loops.t, np.random.default_rng(2).normal(size=(50, 5)).cumsum(axis=1)
+    values = loops.values * (1 + 0.05 * np.exp(-0.7 * t))
+    values[:, 1] *= 1 + 0.03 * (noise - noise.mean(axis=0))
+    points = fitted_series([replace(loops, values=values)]).points
+    alone = replace(loops, r=loops.r[1:], values=values[:, 1:])
+    (expected,) = fitted_series([alone]).points
+    assert points[1].systematic > 1.15 * expected.systematic > 0
