@@ -494,7 +494,7 @@ def read_table(
 
 
 def _kept_table(path: str | Path, text: Collection[str]) -> TableData:
-    """Read a table, or take it from those that are kept; see `each_table_once`."""
+    """Read a table, or take it from those that are kept, also by another link to the file."""
     kept = _kept_tables.get()
     if kept is None:
         return _read_table(path, text)
@@ -502,7 +502,7 @@ def _kept_table(path: str | Path, text: Collection[str]) -> TableData:
         found = os.stat(path)
     except OSError:
         return _read_table(path, text)
-    key = (str(path), found.st_ino, found.st_size, found.st_mtime_ns, frozenset(text))
+    key = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, frozenset(text))
     if key not in kept:
         kept[key] = _read_table(path, text)
         for column in kept[key].columns.values():
