@@ -366,7 +366,7 @@ class TransitionResult:
     extent: int = result_field("Number of links N_t along t.")
     volumes: Sequence[VolumeTransition] = result_field("The lattices, smaller ones first.")
     crossings: Sequence[BinderCrossing] = result_field("Crossings of neighbouring volumes.")
-    critical: Sequence[CriticalCoupling] = result_field("Critical couplings.")
+    critical: Sequence[CriticalCoupling] = result_field("Critical couplings, the best one first.")
     exponent: Estimate | None = result_field(
         "Exponent of N_s with which the peak of the susceptibility grows: gamma/nu at a transition "
         "of second order, 3 at one of first order; null with one volume.",
@@ -401,9 +401,10 @@ def transition(
         )
         for (name, line), limit in zip(lines.items(), limits, strict=True)
     ]
+    order = np.argsort([math.hypot(one.beta.error, one.systematic) for one in critical])
     every = [one.peak[0] for one in volumes] + [one.samples for one in crossed]
     last = [np.full(2, math.nan), *(one for one in every if math.isfinite(one[0]))][-1]
-    best = _widened(limits[0], critical[0].systematic) if lines else last
+    best = _widened(limits[order[0]], critical[order[0]].systematic) if lines else last
     size = sum(one.reweighting.measured.size for one in volumes)
     grown = exponent(volumes)
     action, beta = coupling.action, float(best[0])
@@ -413,7 +414,7 @@ def transition(
         volumes[0].lattice.t,
         [_volume(one) for one in volumes],
         [_crossing(pair, one) for pair, one in zip(pairs, crossed, strict=True)],
-        critical,
+        [critical[n] for n in order],
         None if grown is None else bootstrapped(grown, size),
         _latent_heat(volumes, known[0]) if known else [],
         [_temperature(one, best, volumes[0].lattice.t) for one in known],
