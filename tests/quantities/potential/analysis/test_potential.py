@@ -36,14 +36,14 @@ def exact_loops(energy, size=10, path="100"):
 def within(results, ensembles, least):
     """Assert that errors are neither too small, beyond three deviations of chance, nor too large.
 
-    Systematic errors may be larger than what one sees of them, but on average hardly by half.
+    Systematic errors may be larger than what one sees of them, with a variational analysis by 1.7.
     """
     one, two, size = cover(results)
     chance = [3 * math.sqrt(p * (1 - p) / ensembles) for p in (0.683, 0.954)]
     assert 0.683 - chance[0] < one < 0.97
     assert two > 0.954 - chance[1]
     assert len(results) > least * ensembles
-    assert size < 1.6
+    assert size < 1.8
 
 
 @pytest.mark.slow
