@@ -25,7 +25,7 @@ from gauge_mc.run.convert import warning_of
 from gauge_mc.run.directory import Run, SessionRecord
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.settings import STARTS
-from gauge_mc.run.state import RUNNING, RunState
+from gauge_mc.run.state import RUNNING, RunState, made_again
 
 LIVE_SECONDS = 0.5
 """Minimum time in seconds between two measurements for the live display."""
@@ -111,14 +111,18 @@ class Clock:
 
 
 def opening(
-    run: Run, parameters: Parameters, session: SessionRecord, hint: str | None = None
+    run: Run,
+    parameters: Parameters,
+    session: SessionRecord,
+    hint: str | None = None,
+    updates_again: int = 0,
 ) -> list[str]:
     """Return the lines shown at the start of a session: run, state, device, hints and cautions."""
     p, state = parameters, "begins"
     if session.sweep == p.updates:
         state = f"is complete, {counted(p.updates, 'update')}"
     elif session.sweep:
-        state = f"continues after update {session.sweep} of {p.updates}"
+        state = f"continues after update {session.sweep} of {p.updates}{made_again(updates_again)}"
     lines = [f"{run.path} {state}", f"{describe(p)}, on {session.device}"]
     return [*lines, *([hint] if hint else []), *opening_cautions(p, session)]
 

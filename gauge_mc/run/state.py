@@ -16,6 +16,7 @@ from typing import Any
 
 from gauge_mc import interruption
 from gauge_mc.errors import GaugeError
+from gauge_mc.quoting import counted
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
@@ -112,6 +113,11 @@ class RunState:
     joules: float | None = result_field(
         "Energy that the devices used, in joules; None if it is unknown.", None
     )
+    updates_again: int = result_field(
+        "Number of updates, at least, that are later than the last checkpoint and made again when "
+        "the run is continued; 0 while a process is at work.",
+        0,
+    )
     physics: str = result_field(
         "Observables on the present links, as text; empty if no process is at work.", ""
     )
@@ -132,6 +138,11 @@ class RunState:
     def ns_per_link(self) -> float | None:
         """Time of the update of a link in ns, with measurements and files; None if unknown."""
         return 1e9 / self.links_per_s if self.links_per_s else None
+
+
+def made_again(updates: int) -> str:
+    """Return the end of a sentence that says how many updates are made again, if there are any."""
+    return f"; at least {counted(updates, 'update')} to be made again" if updates else ""
 
 
 def saved_progress(run: Run) -> tuple[int, bool]:
@@ -175,7 +186,7 @@ def state_of(
     state = COMPLETE if saved >= sweeps and not at_work else state
     at_rest = RunState(state=state, sweep=saved, sweeps=sweeps, thermalize=parameters.thermalize)
     if not at_work:
-        return at_rest
+        return replace(at_rest, updates_again=max(0, holder.sweep - saved))
     sweep = max(saved, holder.sweep)
     return replace(
         at_rest,
