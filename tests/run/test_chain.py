@@ -138,7 +138,11 @@ def test_work_beyond_the_checkpoint_is_done_again(tmp_path, best_device):
     """The checkpoint is put back to an earlier one, as if the process had been killed."""
     p = Parameters.from_values(TINY)
     run, whole = Run(tmp_path / "run"), Run(tmp_path / "whole")
-    carry_out(whole, p, best_device)
+
+    def report(chain):  # the lock tells of every configuration
+        assert max(whole.configs(), default=0) <= whole.holder()[0].sweep <= chain.sweep
+
+    carry_out(whole, p, best_device, report=report)
     saved = {}
     for sweep in (5, 10, 15):
         carry_out(run, p, best_device, stop=stop_after(5))
