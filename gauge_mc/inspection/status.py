@@ -254,8 +254,7 @@ class ScanStatus(Status):
             return f"stopped; to continue: {again}"
         return (
             f"no run is running: the jobs are queued or have ended; to see which: {self.query}; "
-            f"once they have ended, to submit the rest: {again} --submit {self.batch_system} "
-            "--submit-option time=HH:MM:SS"
+            f"once they have ended, to submit the rest: {again} --submit {self.batch_system}"
         )
 
 
