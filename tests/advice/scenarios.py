@@ -1513,6 +1513,7 @@ ELSEWHERE = {
 OF_EXTENSIONS = {
     "--dry-run is for configurations that are kept; leave out --at.",
     "Links in {} precision are too inexact for trajectories with {}; choose --precision {}.",
+    "add --measure {} to allow it",
     "gauge-mc fit {} {}",
     "gauge-mc publish RUN FOLDER --author 'Family, Given'",
     "--refine adds values of β, of which {} has one for each of its quarks; add values to "
