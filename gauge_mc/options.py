@@ -476,11 +476,7 @@ def parse_options(
 
 
 def within(
-    folder: Path,
-    options: Iterable[Option],
-    words: Iterable[str],
-    whose: str,
-    advice: str = "name a folder relative to that of the output, without '..'",
+    folder: Path, options: Iterable[Option], words: Iterable[str], whose: str, advice: str
 ) -> tuple[str, ...]:
     """Return options as text, in which folders that are written lie in another folder.
 

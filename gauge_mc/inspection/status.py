@@ -17,18 +17,9 @@ from gauge_mc.results import documented, result_field
 from gauge_mc.run.averages import Average, averages_values
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
-from gauge_mc.run.display import describe, duration, energy_text, link_rate, spent
+from gauge_mc.run.display import describe, duration, energy_text, link_rate, made_again, spent
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.state import (
-    COMPLETE,
-    FAILED,
-    RUNNING,
-    STOPPED,
-    WAITING,
-    RunState,
-    made_again,
-    state_of,
-)
+from gauge_mc.run.state import COMPLETE, FAILED, RUNNING, STOPPED, WAITING, RunState, state_of
 from gauge_mc.run.thermalisation import StartComparison, compared_starts
 from gauge_mc.run.thinning import removed_from
 from gauge_mc.scans.averages import ScanAverages

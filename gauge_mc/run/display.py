@@ -25,7 +25,7 @@ from gauge_mc.run.convert import warning_of
 from gauge_mc.run.directory import Run, SessionRecord
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.settings import STARTS
-from gauge_mc.run.state import RUNNING, RunState, made_again
+from gauge_mc.run.state import RUNNING, RunState
 
 LIVE_SECONDS = 0.5
 """Minimum time in seconds between two measurements for the live display."""
@@ -111,18 +111,14 @@ class Clock:
 
 
 def opening(
-    run: Run,
-    parameters: Parameters,
-    session: SessionRecord,
-    hint: str | None = None,
-    updates_again: int = 0,
+    run: Run, parameters: Parameters, session: SessionRecord, hint: str | None, again: int
 ) -> list[str]:
     """Return the lines shown at the start of a session: run, state, device, hints and cautions."""
     p, state = parameters, "begins"
     if session.sweep == p.updates:
         state = f"is complete, {counted(p.updates, 'update')}"
     elif session.sweep:
-        state = f"continues after update {session.sweep} of {p.updates}{made_again(updates_again)}"
+        state = f"continues after update {session.sweep} of {p.updates}{made_again(again)}"
     lines = [f"{run.path} {state}", f"{describe(p)}, on {session.device}"]
     return [*lines, *([hint] if hint else []), *opening_cautions(p, session)]
 
@@ -298,6 +294,11 @@ class TimedLines:
             self._shown = now
             left = (now - self._began) / done * (self._total - done)
             self._console.print(f"{words}  ETA {duration(left)}")
+
+
+def made_again(updates: int) -> str:
+    """Return the end of a sentence that says how many updates are made again, if there are any."""
+    return f"; at least {counted(updates, 'update')} to be made again" if updates else ""
 
 
 def duration(seconds: float | None) -> str:

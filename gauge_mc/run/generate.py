@@ -436,8 +436,7 @@ class _Conductor:
         first, last = batch[0], batch[-1]
         e = self.execution
         advice = hint() if e.backend == AUTOMATIC and not e.devices else None
-        again = max(one.again for one in batch)
-        lines = opening(first.run, first.parameters, session, advice, again)
+        lines = opening(first.run, first.parameters, session, advice, first.again)
         if len(batch) > 1:
             p, backend = first.parameters, BACKENDS[self.devices.devices[0].backend]
             given = len(batch), p.lattice.sites, backend.busy_sites

@@ -283,7 +283,7 @@ class Session:
         self._work = work
         self.full_disk: str | None = None
         self._stopped_by_user = False
-        self._update_time = self._last_write = self._last_save = 0.0
+        self._update_time = self._last_write = self._save_time = self._last_save = 0.0
         self._writer = BackgroundWriter()
         self._recorded_at = self._looked_at = self._live_from = -math.inf
         self._set_up_chains()
@@ -296,17 +296,12 @@ class Session:
         if work.parameters.keeps_configs:
             prepare_writing(self.batch.field.replicas[0], work.parameters.format)
         self.batch.chains[0].live()
+        self._began = self._saved_at = self._regular_at = time.monotonic()
+        self._saved = (self.batch.sweep, self._measured) if self._resuming else None
         if not self._resuming:
             # Checkpoints are written before anything else. Results without one are therefore an
             # error, and results later than the checkpoint can be computed again.
-            began = time.monotonic()
-            for output in self._outputs:
-                output.save(measured=True)
-            self._save_time = self._last_save = time.monotonic() - began
-            for output in self._outputs:
-                output.log_checkpoint(self._save_time)
-        self._saved = self.batch.sweep, self._measured
-        self._began = self._saved_at = self._regular_at = time.monotonic()
+            self.save()
         runs = [task.run for task in work.tasks]
         self._guard = DiskGuard.of(runs, work.parameters, self._sampler.observables, PENDING)
         if work.devices.root:
@@ -464,9 +459,9 @@ class Session:
         self._sampler.collect()
         with self._writing():
             self._writer.flush()
-            paths = [task.run.checkpoint for task in self._work.tasks]
             # Of runs that exchange couplings, a kill leaves checkpoints after the same update.
-            with replaced_together(paths if self._work.parameters.tempering else ()):
+            tasks = self._work.tasks if self._saved and self._work.parameters.tempering else ()
+            with replaced_together([task.run.checkpoint for task in tasks]):
                 for output in self._outputs:
                     output.save(self._measured)
         self._saved, self._saved_at = (self.batch.sweep, self._measured), time.monotonic()

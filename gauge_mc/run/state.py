@@ -16,7 +16,6 @@ from typing import Any
 
 from gauge_mc import interruption
 from gauge_mc.errors import GaugeError
-from gauge_mc.quoting import counted
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
@@ -138,11 +137,6 @@ class RunState:
     def ns_per_link(self) -> float | None:
         """Time of the update of a link in ns, with measurements and files; None if unknown."""
         return 1e9 / self.links_per_s if self.links_per_s else None
-
-
-def made_again(updates: int) -> str:
-    """Return the end of a sentence that says how many updates are made again, if there are any."""
-    return f"; at least {counted(updates, 'update')} to be made again" if updates else ""
 
 
 def saved_progress(run: Run) -> tuple[int, bool]:

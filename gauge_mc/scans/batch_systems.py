@@ -98,16 +98,15 @@ class BatchSystem(ABC):
     dashes: ClassVar[bool] = False
     """Whether names of options have dashes where the user may write underscores."""
     fixed: ClassVar[tuple[str, ...]] = ()
-    """Options that decide what the jobs execute, which is left to the script."""
-    limit: ClassVar[str] = ""
-    """The option for the time limit, if it has another name than `TIME`."""
+    """Options that are left to the script: what the jobs execute, and a time limit by its own name.
+    """
     cores: ClassVar[tuple[str, ...]] = ()
     """Options that state the cores of a job, of which the script has the first."""
-    memory: ClassVar[Mapping[str, str]] = {}
-    """Options that state its memory, of which the script has the first, with a format of the value
-    given the number of MiB.
-    """
-    common: ClassVar[tuple[str, ...]] = ()
+    memory: ClassVar[tuple[str, ...]] = ()
+    """Options that state its memory, of which the script has the first."""
+    amount: ClassVar[str] = ""
+    """Format of the value of that option, given the memory in MiB."""
+    common: ClassVar[str] = ""
     """Other options that users give, by which those of another batch system are recognised."""
     replaced: ClassVar[tuple[str, ...]] = ()
     """Words that are replaced in names of logs, so that no folder can have them in its name."""
@@ -126,18 +125,16 @@ class BatchSystem(ABC):
     @property
     def known(self) -> set[str]:
         """Options by which those of another batch system are recognised, with underscores."""
-        return {one.replace("-", "_") for one in (*self.cores, *self.memory, *self.common)}
+        return {one.replace("-", "_") for one in (*self.cores, *self.memory, *self.common.split())}
 
-    def options(
-        self, array: JobArray, usual: Mapping[str, str | None]
-    ) -> Iterator[tuple[str, str | None]]:
-        """Yield the options of jobs: those of the user, and others that these do not replace."""
+    def options(self, array: JobArray, usual: Mapping[str, str | None]) -> dict[str, str | None]:
+        """Return the options of jobs: those of the user, and others that these do not replace."""
+        memory = self.amount.format(array.memory) if array.memory else None
         asked = dict(usual)
-        if not array.options.keys() & {*self.cores}:
-            asked |= {key: str(array.cores) for key in self.cores[:1]}
-        if array.memory and not array.options.keys() & self.memory.keys():
-            asked |= {key: form.format(array.memory) for key, form in [*self.memory.items()][:1]}
-        yield from (asked | dict(array.options)).items()
+        for names, value in ((self.cores, str(array.cores)), (self.memory, memory)):
+            if names and value and not array.options.keys() & {*names}:
+                asked[names[0]] = value
+        return asked | dict(array.options)
 
     def words(self, script: Path) -> list[str]:
         """Return the command that submits a script."""
@@ -180,13 +177,9 @@ class Slurm(BatchSystem):
     dashes: ClassVar[bool] = True
     fixed: ClassVar[tuple[str, ...]] = ("array", "wrap", "a")
     cores: ClassVar[tuple[str, ...]] = ("cpus-per-task", "cpus-per-gpu")
-    memory: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        ("mem", "mem-per-cpu", "mem-per-gpu"), "{}M"
-    )
-    common: ClassVar[tuple[str, ...]] = (
-        *("job-name", "account", "partition", "qos", "constraint", "reservation", "exclusive"),
-        *("gres", "gpus", "gpus-per-node", "gpus-per-task", "nodes", "ntasks", "mail-type"),
-    )
+    memory: ClassVar[tuple[str, ...]] = ("mem", "mem-per-cpu", "mem-per-gpu")
+    amount: ClassVar[str] = "{}M"
+    common: ClassVar[str] = "account partition qos constraint gres gpus gpus-per-node nodes"
     # srun does not take over the processors per task of sbatch.
     launcher: ClassVar[str] = "srun ${SLURM_CPUS_PER_TASK:+-c$SLURM_CPUS_PER_TASK}"
 
@@ -202,7 +195,7 @@ class Slurm(BatchSystem):
         }
         yield f"--array=0-{array.jobs - 1}{array.limit}"
         yield f"--time={array.minutes}"
-        for key, value in self.options(array, usual):
+        for key, value in self.options(array, usual).items():
             yield f"--{key}" if value is None else f"--{key}={quote(value)}"
 
 
@@ -224,12 +217,12 @@ class PBS(BatchSystem):
     answer: ClassVar[str] = r"^(\d+(?:\[\])?(?:\.[\w.-]+)?)$"
     index: ClassVar[str] = "${PBS_ARRAY_INDEX:-0}"
     mark: ClassVar[str] = "#PBS"
-    fixed: ClassVar[tuple[str, ...]] = ("J",)
-    limit: ClassVar[str] = "walltime"
+    fixed: ClassVar[tuple[str, ...]] = ("J", "walltime")
     # A job either selects chunks, or names its resources.
     cores: ClassVar[tuple[str, ...]] = ("ncpus", "select", "nodes")
-    memory: ClassVar[Mapping[str, str]] = dict.fromkeys(("mem", "select", "nodes"), "{}mb")
-    common: ClassVar[tuple[str, ...]] = ("q", "A", "P", "place", "ngpus", "vmem")
+    memory: ClassVar[tuple[str, ...]] = ("mem", "select", "nodes")
+    amount: ClassVar[str] = "{}mb"
+    common: ClassVar[str] = "q A P place ngpus vmem"
     replaced: ClassVar[tuple[str, ...]] = ("^array_index^",)
     warns: ClassVar[bool] = False
 
@@ -241,7 +234,7 @@ class PBS(BatchSystem):
         if several:
             yield f"-J 0-{array.jobs - 1}{array.limit}"
         yield f"-l walltime={hours(array.seconds)}"
-        for key, value in self.options(array, usual):
+        for key, value in self.options(array, usual).items():
             if len(key) == 1:
                 yield f"-{key}" if value is None else f"-{key} {quote(value)}"
             else:
@@ -265,11 +258,11 @@ class LSF(BatchSystem):
     answer: ClassVar[str] = r"^Job <(\d+)> is submitted"
     index: ClassVar[str] = "$LSB_JOBINDEX"
     mark: ClassVar[str] = "#BSUB"
-    fixed: ClassVar[tuple[str, ...]] = ("E", "Ep")
-    limit: ClassVar[str] = "W"
+    fixed: ClassVar[tuple[str, ...]] = ("E", "Ep", "W")
     cores: ClassVar[tuple[str, ...]] = ("n",)
-    memory: ClassVar[Mapping[str, str]] = {"R": "span[hosts=1] rusage[mem={}MB]", "M": "{}MB"}
-    common: ClassVar[tuple[str, ...]] = ("q", "P", "gpu", "app", "G", "sla")
+    memory: ClassVar[tuple[str, ...]] = ("R", "M")
+    amount: ClassVar[str] = "span[hosts=1] rusage[mem={}MB]"
+    common: ClassVar[str] = "q P gpu app G sla"
     replaced: ClassVar[tuple[str, ...]] = ("%I", "%J")
     first: ClassVar[int] = 1
     by_input: ClassVar[bool] = True
@@ -287,7 +280,7 @@ class LSF(BatchSystem):
         name = given.pop("J", None) or JOB_NAME
         yield f"-J {quote(f'{name}[1-{array.jobs}]{array.limit}')}"
         yield f"-W {array.minutes}"
-        for key, value in self.options(replace(array, options=given), usual):
+        for key, value in self.options(replace(array, options=given), usual).items():
             yield f"-{key}" if value is None else f"-{key} {quote(value)}"
 
 
@@ -311,14 +304,13 @@ class HTCondor(BatchSystem):
     index: ClassVar[str] = "$(Process)"
     warns: ClassVar[bool] = False
     keys: ClassVar[str] = r"\+?[A-Za-z][A-Za-z0-9_.]*"
-    fixed: ClassVar[tuple[str, ...]] = ("universe", "executable", "arguments", "queue")
-    limit: ClassVar[str] = "allowed_execute_duration"
-    cores: ClassVar[tuple[str, ...]] = ("request_cpus",)
-    memory: ClassVar[Mapping[str, str]] = {"request_memory": "{}MB"}
-    common: ClassVar[tuple[str, ...]] = (
-        *("request_gpus", "request_disk", "requirements", "rank", "accounting_group"),
-        *("accounting_group_user", "concurrency_limits", "max_materialize", "notification"),
+    fixed: ClassVar[tuple[str, ...]] = (
+        *("universe", "executable", "arguments", "queue", "allowed_execute_duration"),
     )
+    cores: ClassVar[tuple[str, ...]] = ("request_cpus",)
+    memory: ClassVar[tuple[str, ...]] = ("request_memory",)
+    amount: ClassVar[str] = "{}MB"
+    common: ClassVar[str] = "request_gpus request_disk requirements rank accounting_group"
 
     def directives(self, array: JobArray) -> Iterator[str]:
         """Yield the commands of the submit description; see `BatchSystem.directives`."""
@@ -340,7 +332,7 @@ class HTCondor(BatchSystem):
         }
         if array.together:
             usual["max_materialize"] = str(array.together)
-        for key, value in self.options(array, usual):
+        for key, value in self.options(array, usual).items():
             yield f"{key} = {'True' if value is None else value}"
         yield f"queue {array.jobs}"
 

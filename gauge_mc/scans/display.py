@@ -17,8 +17,8 @@ from gauge_mc.console import NotebookBar, plain_table
 from gauge_mc.files.table import Value
 from gauge_mc.options import Option
 from gauge_mc.quoting import counted
-from gauge_mc.run.display import LIVE_SECONDS, PLAIN_SECONDS, duration, link_rate
-from gauge_mc.run.state import made_again, state_of
+from gauge_mc.run.display import LIVE_SECONDS, PLAIN_SECONDS, duration, link_rate, made_again
+from gauge_mc.run.state import state_of
 from gauge_mc.scans.additions import ADDITIONS
 from gauge_mc.scans.averages import ScanAverages, panels, row_in_words
 from gauge_mc.scans.grid import Point, numbers_in, value_at

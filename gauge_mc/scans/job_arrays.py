@@ -94,14 +94,10 @@ class JobRequest:
                 )
             if {key, key.lower()} & {*system.fixed}:
                 raise UsageError(
-                    f"--submit-option: {key} decides what the jobs execute, as the script does; "
-                    "leave it out."
+                    f"--submit-option: {key} is decided by the script; leave it out, and give a "
+                    f"time limit as {TIME}=12:00:00."
                 )
             own = key.replace("-", "_")
-            if own == system.limit:
-                raise UsageError(
-                    f"--submit-option: {key} is the time limit; give it as {TIME}=12:00:00."
-                )
             others = [] if own in system.known else BATCH_SYSTEMS.values()
             if other := next((one for one in others if own in one.known), None):
                 raise UsageError(
@@ -139,12 +135,12 @@ class JobRequest:
         UsageError
             If there is no time, and no run can be tried here.
         """
-        memories = self.system.memory.keys()
-        stated = not memories or {*self.options} & memories
+        memory = self.system.memory
+        stated = not memory or self.options.keys() & {*memory}
         if self.minutes and (stated or any(one.parameters.algorithm.labels for one in members)):
             return self
         try:
-            minutes, memory = job_needs(members, execution, self.cores(execution))
+            minutes, mib = job_needs(members, execution, self.cores(execution))
         except GaugeError as error:
             if self.minutes:
                 return self
@@ -152,7 +148,7 @@ class JobRequest:
                 f"The time of the jobs is not known, since runs cannot be tried here "
                 f"({str(error).rstrip('.')}); give it, as in --submit-option time=12:00:00."
             ) from error
-        return replace(self, minutes=self.minutes or minutes, memory=memory)
+        return replace(self, minutes=self.minutes or minutes, memory=mib)
 
 
 def parse_minutes(text: str) -> int:

@@ -759,10 +759,11 @@ SCENARIOS += [
         f"{SCAN} --beta 2.2 --submit pbs --submit-option time=12:00:00 --dry-run",
     ),
     Scenario(
-        "--submit-option: {} decides what the jobs execute, as the script does; leave it out.",
-        f"{SCAN} --beta 2.2 --submit htcondor --submit-option time=1 --submit-option executable=x",
-        "leave it out",
-        f"{SCAN} --beta 2.2 --submit htcondor --submit-option time=1 --dry-run",
+        "--submit-option: {} is decided by the script; leave it out, and give a time limit as "
+        "{}=12:00:00.",
+        f"{SCAN} --beta 2.2 --submit pbs --submit-option walltime=12:00:00",
+        "give a time limit as time=12:00:00",
+        f"{SCAN} --beta 2.2 --submit pbs --submit-option time=12:00:00 --dry-run",
     ),
     Scenario(
         "The time of the jobs is not known, since runs cannot be tried here ({}); give it, as in "
@@ -776,12 +777,6 @@ SCENARIOS += [
         f"{SCAN} --beta 2.2 --submit pbs --submit-option cpus-per-task=2",
         "give that of PBS, or leave it out",
         f"{SCAN} --beta 2.2 --submit pbs --submit-option ncpus=2 --dry-run",
-    ),
-    Scenario(
-        "--submit-option: {} is the time limit; give it as {}=12:00:00.",
-        f"{SCAN} --beta 2.2 --submit pbs --submit-option walltime=12:00:00",
-        "give it as time=12:00:00",
-        f"{SCAN} --beta 2.2 --submit pbs --submit-option time=12:00:00 --dry-run",
     ),
     Scenario(
         "--submit-option: {} must be a positive whole number, not '{}'.",
