@@ -266,11 +266,11 @@ SAFETY = 2.0
 START_MINUTES = 10
 """Time for which a job asks besides, to start and to compile kernels."""
 
-PROGRAM_MIB, COMPILER_MIB = 1024, 256
-"""Memory for which a job asks besides, for the program, and on each core for a compiler."""
+PROGRAM_MIB = 2048
+"""Memory for which a job asks besides, for the program and compilers."""
 
 
-def job_needs(members: Sequence[Member], execution: Execution, cores: int) -> tuple[int, int]:
+def job_needs(members: Sequence[Member], execution: Execution) -> tuple[int, int]:
     """Try a few updates of every kind of run, and return upper bounds of what a job needs.
 
     Parameters
@@ -279,8 +279,6 @@ def job_needs(members: Sequence[Member], execution: Execution, cores: int) -> tu
         The runs, each of which is a job.
     execution : Execution
         How they are carried out; by default they are tried on one core.
-    cores : int
-        Number of cores of a job.
 
     Returns
     -------
@@ -302,7 +300,7 @@ def job_needs(members: Sequence[Member], execution: Execution, cores: int) -> tu
         minutes = max(minutes, SAFETY * seconds / 60)
         memory = max(memory, cost.device_bytes + IN_FLIGHT * config_bytes(p))
     needed = math.ceil(min(minutes + START_MINUTES, LONGEST))
-    return needed, math.ceil(SAFETY * memory / 2**20) + PROGRAM_MIB + cores * COMPILER_MIB
+    return needed, math.ceil(SAFETY * memory / 2**20) + PROGRAM_MIB
 
 
 def _batch(batch: RunBatch, cost: RunCosts | None, tally: Tally) -> BatchForecast:

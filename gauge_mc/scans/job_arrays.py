@@ -118,12 +118,6 @@ class JobRequest:
                 )
         return cls(system, minutes, together, given)
 
-    def cores(self, execution: Execution) -> int:
-        """Return the number of cores of a job: that of the options, or that of the threads."""
-        stated = [self.options.get(name) or "" for name in self.system.cores]
-        numbers = [int(one) for one in stated if re.fullmatch(DIGITS, one)]
-        return numbers[0] if numbers else execution.threads or 1
-
     def forecast(self, members: Sequence[Member], execution: Execution) -> JobRequest:
         """Return the request with a time and a memory that suffice, where the user states none.
 
@@ -140,7 +134,7 @@ class JobRequest:
         if self.minutes and (stated or any(one.parameters.algorithm.labels for one in members)):
             return self
         try:
-            minutes, mib = job_needs(members, execution, self.cores(execution))
+            minutes, mib = job_needs(members, execution)
         except GaugeError as error:
             if self.minutes:
                 return self
@@ -224,7 +218,7 @@ class ArrayPlan:
         """Return the content of the script."""
         r = self.request
         jobs = self.folder, len(self.members), r.minutes, r.together, r.options
-        return r.system.script(JobArray(*jobs, r.cores(self.execution), r.memory))
+        return r.system.script(JobArray(*jobs, self.execution.threads or 1, r.memory))
 
     def submit(self) -> str:
         """Write the folder and submit the array; return its ID.
