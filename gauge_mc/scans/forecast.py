@@ -283,8 +283,8 @@ def job_needs(members: Sequence[Member], execution: Execution) -> tuple[int, int
     Returns
     -------
     tuple of (int, int)
-        Time in minutes, at most `LONGEST`, which it is for runs whose test run gives a lower bound;
-        and memory in MiB.
+        Time in minutes, at most `LONGEST`, which it is for runs whose test run gives a lower bound,
+        and hardly more than a time limit; and memory in MiB.
 
     Raises
     ------
@@ -299,8 +299,8 @@ def job_needs(members: Sequence[Member], execution: Execution) -> tuple[int, int
         seconds = math.inf if p.algorithm.labels else cost.seconds(p, one.sweep())
         minutes = max(minutes, SAFETY * seconds / 60)
         memory = max(memory, cost.device_bytes + IN_FLIGHT * config_bytes(p))
-    needed = math.ceil(min(minutes + START_MINUTES, LONGEST))
-    return needed, math.ceil(SAFETY * memory / 2**20) + PROGRAM_MIB
+    minutes = min(minutes, (execution.time_limit or math.inf) / 60) + START_MINUTES
+    return math.ceil(min(minutes, LONGEST)), math.ceil(SAFETY * memory / 2**20) + PROGRAM_MIB
 
 
 def _batch(batch: RunBatch, cost: RunCosts | None, tally: Tally) -> BatchForecast:

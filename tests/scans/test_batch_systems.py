@@ -214,7 +214,9 @@ def test_time_and_memory_are_upper_bounds_from_a_test_run(folder, monkeypatch):
     costs = replace(costs, update_seconds=3600.0)
     asked = JobRequest.of("slurm", ["time=5"]).forecast(runs, Execution(backend="cpu"))
     assert (asked.minutes, asked.memory is None) == (5, False)
-    assert JobRequest.of("slurm", []).forecast(runs, Execution(backend="cpu")).minutes == 1440
+    for limit, minutes in ((None, 1440), (600.0, 20)):
+        execution = Execution(backend="cpu", time_limit=limit)
+        assert JobRequest.of("slurm", []).forecast(runs, execution).minutes == minutes
 
 
 def test_runs_that_cannot_be_tried_need_a_time(folder, monkeypatch):
