@@ -476,7 +476,7 @@ def parse_options(
 
 
 def within(
-    folder: Path, options: Iterable[Option], words: Iterable[str], whose: str
+    folder: Path, options: Iterable[Option], words: Iterable[str], whose: str, advice: str
 ) -> tuple[str, ...]:
     """Return options as text, in which folders that are written lie in another folder.
 
@@ -486,6 +486,8 @@ def within(
         The other folder.
     options, words, whose
         See `parse_options`.
+    advice : str
+        What to do if such a folder may lie anywhere.
 
     Raises
     ------
@@ -502,7 +504,7 @@ def within(
             if path.is_absolute() or ".." in path.parts:
                 raise UsageError(
                     f"{whose} would write to '{shortened(text)}' ({name}), which may lie anywhere; "
-                    "name a folder relative to that of the output, without '..'."
+                    f"{advice}."
                 )
             word = f"{name}={folder / path}"
         found.append(word)

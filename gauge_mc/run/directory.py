@@ -215,7 +215,8 @@ class Run:
     def locked(self) -> Iterator[RunLock]:
         """Create the directory if necessary, and hold the run lock.
 
-        If the run has written no results by the end, everything that was created is removed again.
+        The record of the lock keeps the number of updates that the last holder has done. If the run
+        has written no results by the end, everything that was created is removed again.
 
         Raises
         ------
@@ -227,9 +228,10 @@ class Run:
         self.check_place()
         folders = (self.path / "configs", self.checkpoint.parent)
         made = [path for folder in folders for path in make_folder(folder)]
+        last = read_holder(self.lock)
         lock = locked_or_removed(self.lock, made)
         try:
-            lock.record(lock.holder)
+            lock.record(replace(lock.holder, sweep=last.sweep))
             # The directory itself may be named by a link, but its folders may not be links.
             here = self.path.resolve()
             remove_leftovers(here, _of_run)
