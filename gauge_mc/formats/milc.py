@@ -18,11 +18,10 @@ import struct
 from collections.abc import Mapping
 from typing import ClassVar
 
-from gauge_mc.files.columns import Averages
 from gauge_mc.files.input import InputFile
 from gauge_mc.formats import FORMATS, NO_CHECKSUM, Format
 from gauge_mc.groups import GROUPS, special_unitary
-from gauge_mc.storage.header import Reader, lattice_of
+from gauge_mc.storage.header import Reader, expect_links, lattice_of
 from gauge_mc.storage.links import ROTATED_WORDS, Checksums, LinkSums, StoredLinks
 from gauge_mc.storage.scidac import checksum_words
 
@@ -39,13 +38,11 @@ _MAGICS = {struct.pack(f"{one}i", magic) for one in "<>" for magic in (_MAGIC, _
 class MilcReader(Reader):
     """A MILC file whose header has been read."""
 
-    def verify(self, file: InputFile, checksums: Checksums, averages: Averages) -> None:
-        """Compare the checksums of the links with those in the header, if it has any."""
-        words = checksum_words(checksums.rotated_words)
-        if self.header.checksum not in ("", words):
-            raise file.damaged(
-                f"its links have the checksums {words}, its header says {self.header.checksum}"
-            )
+    def wrong_checksum(self, file: InputFile, checksums: Checksums) -> str:
+        """Compare the checksums, if the version has any; see `Reader.wrong_checksum`."""
+        words, stated = checksum_words(checksums.rotated_words), self.header.checksum
+        wrong = stated not in ("", words)
+        return f"its links have the checksums {words}, its header says {stated}" * wrong
 
 
 class Milc(Format):
@@ -74,12 +71,12 @@ class Milc(Format):
         order = "<" if head[:4] == struct.pack("<i", _MAGIC) else ">"
         _, x, y, z, t, stamp, site_order, first, second = struct.unpack(order + _LAYOUT, head)
         if site_order:
-            raise file.unsupported(
+            raise file.refusal(
                 "its sites are in the order of a MILC checkpoint; let MILC save it in serial format"
             )
         lattice = lattice_of(file, x, y, z, t, odd=True)
         stored = StoredLinks(lattice, GROUPS[_GROUP], f"{order}f4", checksums=self.checksums)
-        file.expect_size(_HEADER_BYTES + stored.nbytes)
+        expect_links(file, _HEADER_BYTES, stored)
         checksum = checksum_words((first, second))
         fields = {"time_stamp": stamp.split(b"\0")[0].decode("latin-1").strip()}
         place = _HEADER_BYTES
@@ -99,7 +96,7 @@ def _read_old_header(file: InputFile, order: str) -> MilcReader:
     _, x, y, z, t, *parameters = struct.unpack(order + _OLD_LAYOUT, head)
     lattice = lattice_of(file, x, y, z, t, odd=True)
     stored = StoredLinks(lattice, GROUPS[_GROUP], f"{order}f4")
-    file.expect_size(_OLD_HEADER_BYTES + stored.nbytes)
+    expect_links(file, _OLD_HEADER_BYTES, stored)
     fields = {"parameters": " ".join(f"{parameter:.7g}" for parameter in parameters)}
     place = _OLD_HEADER_BYTES
     return MilcReader.of(Milc.name, stored, place, provenance=fields, warning=NO_CHECKSUM)

@@ -58,23 +58,24 @@ UNSUPPORTED = {
     "HDF5 file of another group": hdf5_bytes(random_links("su12", extents=(2, 2, 2, 2))),
     "HDF5 file without links": hdf5_bytes(LINKS[..., :3, :, :], checksum=False),
     "openQCD file with odd extents": odd(4, 3, 2, 2),
-}
-
-DAMAGED = {
-    **{f"{name} file cut short": data[: len(data) * 3 // 4] for name, data in GOOD.items()},
     **{f"{name} file with more at its end": data + b"more" for name, data in GOOD.items()},
     "ILDG file without a field": ildg(b"su3gauge", b""),
     "ILDG file without a precision": ildg(b"> 64 <", b"><"),
     "ILDG file without links": GOOD["ildg"].replace(b"ildg-binary-data", b"ildg-binary-dat_"),
     "ILDG file of another extent": ildg(b"<lx> 2 <", b"<lx> 3 <"),
     "ILDG file of no extent": ildg(b"<lx> 2 <", b"<lx> 0 <"),
-    "ILDG file of too large an extent": ildg(b"<lx> 2 <", b"<lx> 999999998 <"),
     "HDF5 file with a broken average": hdf5_bytes(LINKS, attributes={"plaquette": 3.0}),
     "NERSC file without a type": nersc_bytes(LINKS, DATATYPE=None),
     "NERSC file with a broken type": nersc_bytes(LINKS, DATATYPE="4D_SU3_G@UGE"),
     "NERSC file with broken numbers": nersc_bytes(LINKS, FLOATING_POINT="IEE"),
-    "NERSC file of another extent": nersc_bytes(LINKS, DIMENSION_3=3),
+    "NERSC file of the size of one without last rows": nersc_bytes(LINKS, DIMENSION_3=3),
     "NERSC file of no extent": nersc_bytes(LINKS, DIMENSION_3=0),
+}
+
+DAMAGED = {
+    **{f"{name} file cut short": data[: len(data) * 3 // 4] for name, data in GOOD.items()},
+    "ILDG file of too large an extent": ildg(b"<lx> 2 <", b"<lx> 999999998 <"),
+    "NERSC file of another extent": nersc_bytes(LINKS, DIMENSION_3=7),
     "NERSC file of too large an extent": nersc_bytes(LINKS, DIMENSION_3=99999998, DIMENSION_2=64),
 }
 

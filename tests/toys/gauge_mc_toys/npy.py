@@ -39,9 +39,9 @@ class Npy(Format):
             np.lib.format.read_magic(head)
             shape, _, dtype = np.lib.format.read_array_header_1_0(head)
         except ValueError as error:
-            raise file.damaged(str(error)) from None
+            raise file.refusal(str(error)) from None
         if len(shape) != 7 or dtype not in PRECISIONS:
-            raise file.unsupported("it does not hold links U[t, z, y, x, mu, a, b]")
+            raise file.refusal("it does not hold links U[t, z, y, x, mu, a, b]")
         lattice = lattice_of(file, *shape[3::-1])
         group = GROUPS[special_unitary(shape[-1])]
         stored = self.stored(lattice, group, PRECISIONS[dtype])
