@@ -77,13 +77,13 @@ PACKED = {
 }
 """Kinds of packed files by their first bytes."""
 
-_TAR, _TAR_PLACE = b"ustar", 257
-"""Signature of a tar archive, and its position."""
+PACKED_BYTES = 512
+"""Number of leading bytes that tell the kind; a tar archive has its signature at byte 257."""
 
 
 def packed(head: bytes) -> str:
-    """Return of which kind of packed files one with these first 512 bytes is, or an empty text."""
-    tar = "a tar archive" * head.startswith(_TAR, _TAR_PLACE)
+    """Return of which kind of packed files one with these first bytes is, or an empty text."""
+    tar = "a tar archive" * head.startswith(b"ustar", 257)
     return next((kind for begin, kind in PACKED.items() if head.startswith(begin)), tar)
 
 

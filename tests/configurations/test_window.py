@@ -71,6 +71,9 @@ def test_numpy_does_what_kernels_do(group, dtype):
         for name in ("spatial", "temporal", "link_trace"):
             values = [getattr(window.averages, name) for window in pair]
             assert values[0] == pytest.approx(values[1], rel=0, abs=4 * EPSILON[dtype[-1]])
+        one, other = (window.found.deviation for window in pair)
+        assert 0 < other < 9 * EPSILON[dtype[-1]]
+        assert one == pytest.approx(other, abs=9 * EPSILON[dtype[-1]])
 
 
 @pytest.mark.parametrize("wrong", [1.01, np.nan, np.inf])
