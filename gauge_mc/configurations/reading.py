@@ -53,13 +53,13 @@ class LastSlice:
     ----------
     stored : StoredLinks
         How the file stores the links; `host_links.readable` must be true.
-    block, following : Block
-        The blocks of the last time slice and of the first one.
+    links, following : Matrices
+        The matrices of the last time slice and of the first one.
     """
 
     stored: StoredLinks
-    block: Block
-    following: Block
+    links: host_links.Matrices
+    following: host_links.Matrices
 
     @property
     def signs_show(self) -> bool:
@@ -71,9 +71,8 @@ class LastSlice:
 
         All other links of the slice must then be in SU(N), and all those along t of one kind.
         """
-        stored = self.stored
+        stored, links = self.stored, self.links.copy()
         with np.errstate(all="ignore"):  # numbers of a damaged file
-            links = host_links.decode(stored, self._gathered()).copy()
             temporal = links[TEMPORAL::4]
             if not temporal.any():
                 temporal[:] = np.eye(stored.group.colours)
@@ -97,25 +96,19 @@ class LastSlice:
         Returns None if links with signs would not be in the group, which is seen before.
         """
         stored, group = self.stored, self.stored.group
-        all_rows = stored.rows in (None, group.colours)
-        if stored.order.reaches_back or (self.signs_show and all_rows):
+        if self.signs_show and stored.rows in (None, group.colours):
             return None
-        own = self._gathered()
-        reals = own.view(stored.dtype).copy().reshape(len(own), -1)
-        reals[TEMPORAL::4] *= -1
-        first = host_links.gather(stored, 0, self.following, None)
+        other = self.links.copy()
+        other[TEMPORAL::4, :-1] *= -1
         with np.errstate(all="ignore"):  # numbers of a damaged file
+            other[TEMPORAL::4, -1:] = host_links.last_row(other[TEMPORAL::4, :-1])
             before, after, above = (
-                host_links.in_group(group, host_links.decode(stored, one))
-                for one in (own, reals.view(np.uint8), first)
+                host_links.in_group(group, links) for links in (self.links, other, self.following)
             )
             extents = stored.lattice.extents[:3]
-            sums = [host_links.trace_sums(extents, one, above) for one in (before, after)]
+            sums = [host_links.trace_sums(extents, links, above) for links in (before, after)]
         change = normalised(sums[1] - sums[0], group.colours, stored.lattice.sites)
         return Averages(*map(sum, zip(astuple(averages), astuple(change), strict=True)))
-
-    def _gathered(self) -> host_links.Bytes:
-        return host_links.gather(self.stored, self.stored.lattice.t - 1, self.block, self.following)
 
 
 Wrap = Callable[[Iterable[Block], int], Iterable[Block]]
@@ -294,8 +287,7 @@ class Configuration:
         GaugeError
             See `load`.
         """
-        window = open_window(self.stored.identified, self.header.precision)
-        deque(self.passing(window), maxlen=0)
+        window = self._checked(self.stored.identified)
         return window.averages, _digest(self.stored.identified, window.found.checksums)
 
     def check(self, wrap: Wrap = unwrapped) -> Averages:
@@ -311,9 +303,13 @@ class Configuration:
         GaugeError
             See `load`.
         """
-        window = open_window(self.stored, self.header.precision)
+        return self._checked(self.stored, wrap).averages
+
+    def _checked(self, stored: StoredLinks, wrap: Wrap = unwrapped) -> SliceWindow:
+        """Return a window through which all links have passed."""
+        window = open_window(stored, self.header.precision)
         deque(self._passing(window, wrap), maxlen=0)
-        return window.averages
+        return window
 
     def projected(self) -> Configuration:
         """Check the file, and return it with its links brought into the group as they are read.
@@ -506,24 +502,24 @@ class Configuration:
 
         Signs on the last time slice, without which they are right, are named.
         """
-        if not host_links.readable(self.stored):
-            raise file.refusal(words, agrees=agrees)
-        if not self._reader.wrong_average(self._averages_as_stored(file)):
-            return
-        last = self._last_slice(file)
-        other = last.without_signs(averages)
-        if other and last.signs_show:
+        more = "although its checksum is right" if agrees else "and it has no checksum that decides"
+        reason, last, other = f"{words}, {more}", None, None
+        if host_links.readable(self.stored):
+            if not self._reader.wrong_average(self._averages_as_stored(file)):
+                return
+            last = self._last_slice(file)
+            other = last.without_signs(averages)
+        if last and other and last.signs_show:
             # Rows that the file does not have followed with the wrong sign.
             trace = self.header.link_trace or 0.0  # with or without the signs
             other = replace(other, link_trace=trace)
         if other and not self._reader.wrong_average(other):
-            raise file.refusal(
+            reason = (
                 "the averages in its header are those of links without the sign -1 along t of the "
                 f"last time slice {self.header.lattice.t - 1}, as with antiperiodic phases in the "
                 "links; write the file without them"
             )
-        more = "although its checksum is right" if agrees else "and it has no checksum that decides"
-        raise file.refusal(f"{words}, {more}", agrees=agrees)
+        raise file.refusal(reason, agrees=agrees)
 
     def _averages_as_stored(self, file: InputFile) -> Averages:
         """Return averages over the matrices with all entries of the file; kernels keep fewer."""
@@ -542,8 +538,8 @@ class Configuration:
 
     def _last_slice(self, file: InputFile) -> LastSlice:
         """Return the last time slice, which NumPy can read."""
-        last, first = (self._block(file, t) for t in (self.header.lattice.t - 1, 0))
-        return LastSlice(self.stored, last, first)
+        links = (self._matrices(file, t) for t in (self.header.lattice.t - 1, 0))
+        return LastSlice(self.stored, *links)
 
     @contextmanager
     def _opened(self) -> Iterator[InputFile]:

@@ -65,17 +65,8 @@ def paths_of(given: Paths | None) -> list[Path]:
     return [Path(given)] if isinstance(given, str | os.PathLike) else [*map(Path, given)]
 
 
-PACKED = {
-    b"\x1f\x8b": "compressed with gzip",
-    b"BZh": "compressed with bzip2",
-    b"\xfd7zXZ\0": "compressed with xz",
-    b"\x28\xb5\x2f\xfd": "compressed with zstd",
-    b"\x04\x22\x4d\x18": "compressed with lz4",
-    b"PK\x03\x04": "a zip archive",
-    b"7z\xbc\xaf\x27\x1c": "a 7z archive",
-    b"Rar!": "a rar archive",
-}
-"""Kinds of packed files by their first bytes."""
+_COMPRESSED = {"gzip": b"\x1f\x8b", "bzip2": b"BZh", "xz": b"\xfd7zXZ", "zstd": b"\x28\xb5\x2f\xfd"}
+"""First bytes of compressed files, by the program."""
 
 PACKED_BYTES = 512
 """Number of leading bytes that tell the kind; a tar archive has its signature at byte 257."""
@@ -83,8 +74,10 @@ PACKED_BYTES = 512
 
 def packed(head: bytes) -> str:
     """Return of which kind of packed files one with these first bytes is, or an empty text."""
-    tar = "a tar archive" * head.startswith(b"ustar", 257)
-    return next((kind for begin, kind in PACKED.items() if head.startswith(begin)), tar)
+    if head.startswith(b"PK\3\4") or head.startswith(b"ustar", 257):
+        return "an archive"
+    kinds = [name for name, begin in _COMPRESSED.items() if head.startswith(begin)]
+    return f"compressed with {kinds[0]}" if kinds else ""
 
 
 UNCHECKED = "GAUGE_MC_UNCHECKED"

@@ -100,12 +100,11 @@ class Ildg(LimeFormat):
         data = only(file, records, "ildg-binary-data")
         stored = self.stored(lattice, GROUPS[group], precision)
         reader = reader_of(self.name, file, records, data, stored)
-        if any(record.type == "scidac-private-file-xml" for record in records):
-            words = private_extents(file, records)
-            if words != [str(extent) for extent in lattice.extents]:
-                raise file.refusal(
-                    f"its extents are {lattice} in one record and '{' '.join(words)}' in another"
-                )
+        words = private_extents(file, records)
+        if words and words != [str(extent) for extent in lattice.extents]:
+            raise file.refusal(
+                f"its extents are {lattice} in one record and '{' '.join(words)}' in another"
+            )
         return reader
 
     def read_unstated(self, file: InputFile, lattice: Lattice, group: Group) -> ScidacReader:

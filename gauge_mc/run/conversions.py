@@ -29,7 +29,7 @@ from gauge_mc.files.input import Paths, make_folder, paths_of
 from gauge_mc.formats import FORMATS, configurations_in, writable_formats
 from gauge_mc.registry import in_words
 from gauge_mc.results import documented, result_field
-from gauge_mc.run.convert import WrittenWronglyError, write_converted, written_precision
+from gauge_mc.run.convert import write_converted, written_precision
 from gauge_mc.run.directory import Run
 from gauge_mc.run.display import TimedLines
 from gauge_mc.storage.links import Block
@@ -219,10 +219,8 @@ class _FileConversions:
                 return self._converted(source, target)
         except StoppedError:
             raise
-        except WrittenWronglyError as error:
-            return _failed(source, target, error, error.comparison)
         except GaugeError as error:
-            return _failed(source, target, error)
+            return _failed(source, target, error, getattr(error, "comparison", None))
         finally:
             self.shown.end(source)
 

@@ -164,22 +164,17 @@ def is_field(file: InputFile) -> bool:
     return kinds.count(DATA) == 1 and "ildg-format" not in kinds
 
 
-SINGLE_FILE = "0"
-"""Volume format of a file that has all sites."""
-
-
-def volume_format(file: InputFile, records: list[LimeRecord]) -> str:
-    """Return the volume format in the private SciDAC record of the file, if there is one."""
+def private_fields(file: InputFile, records: list[LimeRecord]) -> dict[str, str]:
+    """Return what the private SciDAC record of the file says, or nothing if there is none."""
     kind = "scidac-private-file-xml"
-    private = [record for record in records if record.type == kind]
-    fields = fields_of(file, private[0], "scidacFile") if private else {}
-    return fields.get("volfmt", SINGLE_FILE)
+    if not any(record.type == kind for record in records):
+        return {}
+    return fields_of(file, only(file, records, kind), "scidacFile")
 
 
 def private_extents(file: InputFile, records: list[LimeRecord]) -> list[str]:
-    """Return the extents in the private SciDAC record of the file."""
-    record = only(file, records, "scidac-private-file-xml")
-    return fields_of(file, record, "scidacFile").get("dims", "").split()
+    """Return the extents in the private SciDAC record of the file; none if there is none."""
+    return private_fields(file, records).get("dims", "").split()
 
 
 def reader_of(
@@ -201,7 +196,7 @@ def reader_of(
         How they are stored.
     """
     if data.length != stored.nbytes:
-        if volume_format(file, records) != SINGLE_FILE:
+        if private_fields(file, records).get("volfmt", "0") != "0":
             raise file.refusal(
                 "it is one part of several, as NAME.vol0000 of QIO; let the program that wrote "
                 "them join them in one file"

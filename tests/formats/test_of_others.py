@@ -290,7 +290,8 @@ def test_one_damaged_link_of_the_last_slice_is_damage(tmp_path):
 def test_good_links_have_no_boundary():
     for group in ("su2", "su3"):
         stored = StoredLinks(Lattice(4, 4, 4, 4), GROUPS[group], "<f8")
-        first, *_, last = random_links(group, "double", (4, 4, 4, 4)).view(np.uint8)
+        n = GROUPS[group].colours
+        first, *_, last = random_links(group, "double", (4, 4, 4, 4)).reshape(4, -1, n, n)
         assert LastSlice(stored, last, first).misfit() == ""
 
 

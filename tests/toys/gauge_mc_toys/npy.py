@@ -9,7 +9,7 @@ import numpy as np
 from gauge_mc.files.input import InputFile
 from gauge_mc.formats import Format, LinkSource
 from gauge_mc.groups import GROUPS, special_unitary
-from gauge_mc.storage.header import Reader, lattice_of
+from gauge_mc.storage.header import Reader, expect_links, lattice_of
 
 MAGIC = b"\x93NUMPY"
 HEAD_BYTES = 128
@@ -45,7 +45,7 @@ class Npy(Format):
         lattice = lattice_of(file, *shape[3::-1])
         group = GROUPS[special_unitary(shape[-1])]
         stored = self.stored(lattice, group, PRECISIONS[dtype])
-        file.expect_size(HEAD_BYTES + stored.nbytes)
+        expect_links(file, HEAD_BYTES, stored)
         return Reader.of(self.name, stored, HEAD_BYTES, warning="it has no checksum")
 
     def write(self, out: BinaryIO, source: LinkSource, provenance: Mapping[str, str]) -> None:
