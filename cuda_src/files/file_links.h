@@ -24,11 +24,10 @@ constexpr int SITE_CRC = 2;       // the CRC-32 of every site, rotated by its nu
 constexpr int ROTATED_WORDS = 4;  // the same for every word
 
 // Results. Sites spread them over several copies, so that threads do not wait for each other.
-constexpr int COPIES = 32;
-constexpr int RESULTS = 5;
-constexpr int SUM_RESULT = 0, FIRST_RESULT = 1, SECOND_RESULT = 2;
+constexpr int COPIES = 32, RESULTS = 5;
+// The deviation is the largest square of one, as the bits of a number in single precision.
+constexpr int SUM_RESULT = 0, FIRST_RESULT = 1, SECOND_RESULT = 2, DEVIATION_RESULT = 4;
 constexpr int BAD_RESULT = 3;  // 2^32 - 1 - the smallest number, in the order of BySite, of a link outside the group
-constexpr int DEVIATION_RESULT = 4;  // bits of the largest square of a deviation, in single precision
 
 // Word positions of a link in the file, for every lane.
 struct Places {
