@@ -36,8 +36,14 @@ from gauge_mc.formats import read_header, too_large
 from gauge_mc.groups import GROUPS, Group
 from gauge_mc.storage import links as host_links
 from gauge_mc.storage.header import Header, Reader
-from gauge_mc.storage.links import IDENTIFYING, Block, Checksums, StoredLinks, digest
-from gauge_mc.storage.scidac import checksum_words
+from gauge_mc.storage.links import (
+    IDENTIFYING,
+    Block,
+    Checksums,
+    StoredLinks,
+    checksum_words,
+    digest,
+)
 
 _OTHER_ORDER = str.maketrans("<>", "><")
 

@@ -30,9 +30,9 @@ from gauge_mc.files.input import InputFile, open_regular
 from gauge_mc.formats import FORMATS, NO_CHECKSUM, Format, LinkSource
 from gauge_mc.groups import GROUPS, Group, special_unitary
 from gauge_mc.libraries import load
-from gauge_mc.storage.header import COARSEST, STATED, StatedAverage, lattice_of
-from gauge_mc.storage.links import SITE_CRC, StoredLinks
-from gauge_mc.storage.scidac import MAX_TEXT, ScidacReader, checksum_words
+from gauge_mc.storage.header import COARSEST, STATED, Reader, StatedAverage, lattice_of
+from gauge_mc.storage.links import SITE_CRC, StoredLinks, checksum_words
+from gauge_mc.storage.scidac import MAX_TEXT
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _VERSIONS = ("v108", "v108")
@@ -75,7 +75,7 @@ class Hdf5(Format):
         """Return whether a file begins with the signature of HDF5."""
         return head.startswith(_SIGNATURE)
 
-    def read_header(self, file: InputFile) -> ScidacReader:
+    def read_header(self, file: InputFile) -> Reader:
         """Find and check the data set of the links; see `Format.read_header`."""
         file.expect_size(_end_of_file(file))
         h5py = load("h5py")
@@ -108,7 +108,7 @@ class Hdf5(Format):
         texts = {key: str(value) for key, value in attributes.items()}
         warning = "" if checksum else NO_CHECKSUM
         facts = {"checksum": checksum, "provenance": texts, "warning": warning}
-        return ScidacReader.of(self.name, stored, offset, averages, **facts)
+        return Reader.of(self.name, stored, offset, averages, **facts)
 
     def refusal(self, group: Group, precision: str) -> str | None:
         """Return why h5py cannot be imported or the group not be stored; see `Format.refusal`."""

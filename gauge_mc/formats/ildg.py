@@ -23,13 +23,12 @@ from gauge_mc.errors import UsageError
 from gauge_mc.files.input import InputFile
 from gauge_mc.formats import FORMATS, STATES_NOTHING, Format, LinkSource
 from gauge_mc.groups import GROUPS, Group, special_unitary
-from gauge_mc.storage.header import lattice_of
+from gauge_mc.storage.header import Reader, lattice_of
 from gauge_mc.storage.links import SITE_CRC, StoredLinks
 from gauge_mc.storage.scidac import (
     DATA,
     LIME_MAGIC,
     PRIVATE_RECORD,
-    ScidacReader,
     document,
     fields_of,
     is_field,
@@ -73,7 +72,7 @@ class Ildg(LimeFormat):
         """Return whether a LIME file is not a field of SciDAC without records of ILDG."""
         return not is_field(file)
 
-    def read_header(self, file: InputFile) -> ScidacReader:
+    def read_header(self, file: InputFile) -> Reader:
         """Find and check the records of a file; see `Format.read_header`."""
         records = read_records(file)
         kinds = [record.type for record in records]
@@ -107,11 +106,11 @@ class Ildg(LimeFormat):
             )
         return reader
 
-    def read_unstated(self, file: InputFile, lattice: Lattice, group: Group) -> ScidacReader:
+    def read_unstated(self, file: InputFile, lattice: Lattice, group: Group) -> Reader:
         """Find links of which the file says nothing; see `Format.read_unstated`."""
         records = read_records(file)
         if any(record.type == "ildg-format" for record in records):
-            return super().read_unstated(file, lattice, group)  # type: ignore[return-value]
+            return super().read_unstated(file, lattice, group)
         data = only(file, records, "ildg-binary-data")
         for precision in _PRECISIONS.values():
             stored = self.stored(lattice, group, precision)
@@ -174,7 +173,7 @@ class Scidac(LimeFormat):
         """Return whether a LIME file is a single field without records of ILDG."""
         return is_field(file)
 
-    def read_header(self, file: InputFile) -> ScidacReader:
+    def read_header(self, file: InputFile) -> Reader:
         """Find and check the records of a file; see `Format.read_header`."""
         records = read_records(file)
         fields = fields_of(file, only(file, records, PRIVATE_RECORD), "scidacRecord")

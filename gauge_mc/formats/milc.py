@@ -22,8 +22,7 @@ from gauge_mc.files.input import InputFile
 from gauge_mc.formats import FORMATS, NO_CHECKSUM, Format
 from gauge_mc.groups import GROUPS, special_unitary
 from gauge_mc.storage.header import Reader, expect_links, lattice_of
-from gauge_mc.storage.links import ROTATED_WORDS, Checksums, LinkSums, StoredLinks
-from gauge_mc.storage.scidac import checksum_words
+from gauge_mc.storage.links import ROTATED_WORDS, LinkSums, StoredLinks, checksum_words
 
 _COLOURS = 3
 _GROUP = special_unitary(_COLOURS)
@@ -33,16 +32,6 @@ _LAYOUT = "i4i64siII"
 _HEADER_BYTES, _STAMP_BYTES = 96, 64
 _OLD_MAGIC, _OLD_LAYOUT, _OLD_HEADER_BYTES = 59354, "i4i2f", 28
 _MAGICS = {struct.pack(f"{one}i", magic) for one in "<>" for magic in (_MAGIC, _OLD_MAGIC)}
-
-
-class MilcReader(Reader):
-    """A MILC file whose header has been read."""
-
-    def wrong_checksum(self, file: InputFile, checksums: Checksums) -> str:
-        """Compare the checksums, if the version has any; see `Reader.wrong_checksum`."""
-        words, stated = checksum_words(checksums.rotated_words), self.header.checksum
-        wrong = stated not in ("", words)
-        return f"its links have the checksums {words}, its header says {stated}" * wrong
 
 
 class Milc(Format):
@@ -61,7 +50,7 @@ class Milc(Format):
         """Return whether a file begins with a magic number in either byte order."""
         return head[:4] in _MAGICS
 
-    def read_header(self, file: InputFile) -> MilcReader:
+    def read_header(self, file: InputFile) -> Reader:
         """Read and check the header; see `Format.read_header`."""
         start = file.read(0, 4).tobytes()
         for order in "<>":
@@ -80,7 +69,7 @@ class Milc(Format):
         checksum = checksum_words((first, second))
         fields = {"time_stamp": stamp.split(b"\0")[0].decode("latin-1").strip()}
         place = _HEADER_BYTES
-        return MilcReader.of(self.name, stored, place, checksum=checksum, provenance=fields)
+        return Reader.of(self.name, stored, place, checksum=checksum, provenance=fields)
 
     def header(self, stored: StoredLinks, provenance: Mapping[str, str], sums: LinkSums) -> bytes:
         """Return the header, with the printable characters of the time stamp that fit into it."""
@@ -90,7 +79,7 @@ class Milc(Format):
         return struct.pack("<" + _LAYOUT, _MAGIC, *stored.lattice.extents, text, 0, *words)
 
 
-def _read_old_header(file: InputFile, order: str) -> MilcReader:
+def _read_old_header(file: InputFile, order: str) -> Reader:
     """Read and check the header of versions 1 to 4."""
     head = file.read(0, _OLD_HEADER_BYTES).tobytes()
     _, x, y, z, t, *parameters = struct.unpack(order + _OLD_LAYOUT, head)
@@ -99,7 +88,7 @@ def _read_old_header(file: InputFile, order: str) -> MilcReader:
     expect_links(file, _OLD_HEADER_BYTES, stored)
     fields = {"parameters": " ".join(f"{parameter:.7g}" for parameter in parameters)}
     place = _OLD_HEADER_BYTES
-    return MilcReader.of(Milc.name, stored, place, provenance=fields, warning=NO_CHECKSUM)
+    return Reader.of(Milc.name, stored, place, provenance=fields, warning=NO_CHECKSUM)
 
 
 FORMATS.register(Milc())

@@ -13,7 +13,7 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.files.columns import Averages
 from gauge_mc.files.input import InputFile
 from gauge_mc.results import documented, result_field
-from gauge_mc.storage.links import Checksums, StoredLinks
+from gauge_mc.storage.links import IDENTIFYING, Checksums, StoredLinks, checksum_words
 
 
 @documented
@@ -123,6 +123,11 @@ class Reader:
 
     def wrong_checksum(self, file: InputFile, checksums: Checksums) -> str:
         """Return what the checksum of the links is instead of the stated one; empty if it is."""
+        stated = self.header.checksum
+        for name in self.stored.checksums if stated else ():
+            if (words := checksum_words(getattr(checksums, name))) != stated:
+                title = f"{IDENTIFYING[name]} " if name in IDENTIFYING else ""
+                return f"its links have the {title}checksum {words}, its header says {stated}"
         return ""
 
     def wrong_average(self, averages: Averages) -> str:

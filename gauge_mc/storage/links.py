@@ -212,6 +212,11 @@ IDENTIFYING = {SITE_CRC: "SciDAC", ROTATED_WORDS: "MILC"}
 64 bits and depend on the places of all bytes, unlike a sum of words."""
 
 
+def checksum_words(value: int | tuple[int, int]) -> str:
+    """Return a checksum in hexadecimal, one of 64 bits as two words of eight digits."""
+    return f"{value:x}" if isinstance(value, int) else " ".join(f"{word:08x}" for word in value)
+
+
 def digest(stored: StoredLinks, words: str) -> str:
     """Return the digest of links whose identifying checksum is known.
 
@@ -354,10 +359,9 @@ def deviations(matrices: Matrices) -> NDArray[np.float64]:
 def nearest_in_group(matrices: Matrices) -> Matrices:
     """Return the matrices of SU(N) that are nearest to these."""
     left, _, right = np.linalg.svd(matrices)
-    unitary = left @ right
-    phase = np.angle(np.linalg.det(unitary)) / unitary.shape[-1]
-    result: Matrices = unitary * np.exp(-1j * phase)[:, np.newaxis, np.newaxis]
-    return result
+    unitary: Matrices = left @ right
+    phase: NDArray[np.float64] = np.angle(np.linalg.det(unitary)) / unitary.shape[-1]
+    return unitary * np.exp(-1j * phase)[:, np.newaxis, np.newaxis]
 
 
 def trace_sums(

@@ -34,18 +34,12 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.files.input import InputFile
 from gauge_mc.quoting import printable
 from gauge_mc.storage.header import STATED, Reader, StatedAverage
-from gauge_mc.storage.links import Checksums, LinkSource, StoredLinks
+from gauge_mc.storage.links import LinkSource, StoredLinks
 
 MAX_TEXT = 65536
 """Largest number of bytes of a text record that is parsed; usual records have a few kB."""
 
 _XML = '<?xml version="1.0" encoding="UTF-8"?>'
-
-
-def checksum_words(pair: tuple[int, int]) -> str:
-    """Return the SciDAC checksum as two words of eight digits."""
-    first, second = pair
-    return f"{first:08x} {second:08x}"
 
 
 def only(file: InputFile, records: list[LimeRecord], kind: str) -> LimeRecord:
@@ -132,16 +126,6 @@ def checksum_xml(pair: tuple[int, int]) -> bytes:
     return document("scidacChecksum", {"version": "1.0", "suma": first, "sumb": second})
 
 
-class ScidacReader(Reader):
-    """A file of links with a SciDAC checksum whose header agrees with its size."""
-
-    def wrong_checksum(self, file: InputFile, checksums: Checksums) -> str:
-        """Compare the SciDAC checksum; see `Reader.wrong_checksum`."""
-        words, stated = checksum_words(checksums.site_crc), self.header.checksum
-        wrong = stated not in ("", words)
-        return f"its links have the SciDAC checksum {words}, its header says {stated}" * wrong
-
-
 DATA = "scidac-binary-data"
 """Type of the record of a field in files without records of ILDG, as of Chroma and MILC."""
 
@@ -179,7 +163,7 @@ def private_extents(file: InputFile, records: list[LimeRecord]) -> list[str]:
 
 def reader_of(
     format: str, file: InputFile, records: list[LimeRecord], data: LimeRecord, stored: StoredLinks
-) -> ScidacReader:
+) -> Reader:
     """Return the reader of links in a record, of which all else is known.
 
     Parameters
@@ -209,7 +193,7 @@ def reader_of(
     if not checksum:
         warnings.append("it has no SciDAC checksum, so its links were not verified with one")
     facts = {"checksum": checksum, "provenance": provenance, "warning": "; ".join(warnings)}
-    return ScidacReader.of(format, stored, data.offset, averages, **facts)
+    return Reader.of(format, stored, data.offset, averages, **facts)
 
 
 def provenance_of(

@@ -14,8 +14,7 @@ from gauge_mc.errors import CautionWarning, DamagedError, GaugeError, Unsupporte
 from gauge_mc.files.table import read_table
 from gauge_mc.groups import GROUPS
 from gauge_mc.storage import links as host_links
-from gauge_mc.storage.links import StoredLinks
-from gauge_mc.storage.scidac import checksum_words
+from gauge_mc.storage.links import StoredLinks, checksum_words
 from tests.calls import call
 from tests.formats.format_samples import (
     SAMPLES,

@@ -45,9 +45,9 @@ from gauge_mc.options import Option
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.convert import OtherConversion, new_file
 from gauge_mc.storage.header import lattice_of
+from gauge_mc.storage.links import checksum_words
 from gauge_mc.storage.scidac import (
     LimeRecord,
-    checksum_words,
     checksum_xml,
     document,
     fields_of,
