@@ -18,11 +18,11 @@ from importlib.metadata import EntryPoint
 from types import ModuleType
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from gauge_mc.errors import GaugeError, UnknownNameError
+from gauge_mc.errors import CautionWarning, GaugeError, UnknownNameError
 from gauge_mc.plugins import entry_points, is_ours, plugin_failure
 
 
-class PluginWarning(UserWarning):
+class PluginWarning(CautionWarning):
     """A plug-in of another package is left out."""
 
 

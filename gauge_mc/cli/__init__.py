@@ -26,10 +26,10 @@ import typer
 import typer.core
 
 from gauge_mc import __version__
-from gauge_mc.errors import REMEDIES, GaugeError, UsageError
+from gauge_mc.errors import REMEDIES, CautionWarning, GaugeError, UsageError
 from gauge_mc.interruption import note
 from gauge_mc.quoting import printable, sentence, shortened
-from gauge_mc.registry import PluginWarning, Registry, in_any_case, nearest
+from gauge_mc.registry import Registry, in_any_case, nearest
 
 GENERATE, ANALYSE, FILES, MACHINE = "Generate", "Analyse", "Files", "This machine"
 """Panels of the help text."""
@@ -260,8 +260,8 @@ def main(program: Callable[[], int] = _program) -> None:
 def _warning(
     message: Warning | str, category: type[Warning], file: str, line: int, text: str | None = None
 ) -> str:
-    """Return a warning as a line; that of a plug-in is one of the program."""
-    if issubclass(category, PluginWarning):
+    """Return a warning as a line; a caution is one of the program."""
+    if issubclass(category, CautionWarning):
         return f"gauge-mc: {printable(str(message))}\n"
     return f"{category.__name__}: {message}\n"
 

@@ -37,8 +37,9 @@ from gauge_mc.errors import (
 from gauge_mc.files.atomic import remove_leftovers, replacing
 from gauge_mc.files.input import make_folder, read_text, remove_empty
 from gauge_mc.files.structured import parse_toml, typed
-from gauge_mc.formats import FORMATS
+from gauge_mc.formats import FORMATS, configurations_in
 from gauge_mc.observables import table_name
+from gauge_mc.quoting import counted
 from gauge_mc.registry import similar
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.cards import MAX_CARD, RECORD, flat
@@ -346,6 +347,9 @@ def missing_run(path: Path) -> MissingFileError:
     elif inside:
         runs = f"the {len(inside)} runs" if len(inside) > 1 else "the run"
         words = f"in {path} itself; name {runs} in it, such as {inside[0].parent}."
+    elif files := configurations_in(path):
+        count = counted(len(files), "configuration")
+        words = f"in {path}, but {count}; name one, as in {files[0]}."
     return MissingFileError(f"There is no run {words}")
 
 

@@ -195,7 +195,7 @@ class ModePath:
     def _read(self, file: InputFile, field: Field, links: str) -> KeptModes:
         records = read_records(file)
         if [one.type for one in records[:1]] != [MODES] or records[-1].type != DIGEST:
-            raise file.damaged("its first or last record is not that of modes")
+            raise file.refusal("its first or last record is not that of modes")
         end = records[-1].offset - HEADER_BYTES
         digest, at = hashlib.sha256(), 0
         while at < end:
@@ -204,15 +204,15 @@ class ModePath:
             at += part.size
         last = file.read(records[-1].offset, records[-1].length).tobytes()
         if digest.hexdigest().encode() != last:
-            raise file.damaged("its bytes do not have the stated SHA-256 sum")
+            raise file.refusal("its bytes do not have the stated SHA-256 sum", agrees=False)
         try:
             header = parse_json(file.read(records[0].offset, records[0].length).tobytes())
             numbers = {name: [float(x) for x in one] for name, one in header["numbers"].items()}
             stated = {name: header[name] for name in self._expected(field, links)}
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise file.damaged(f"its first record cannot be read ({error})") from error
+            raise file.refusal(f"its first record cannot be read ({error})") from error
         if stated != self._expected(field, links):
-            raise file.damaged("it has the modes of other links or of another operator")
+            raise file.refusal("it has the modes of other links or of another operator")
         vectors = [one for one in records if one.type == VECTOR]
         return KeptModes(numbers, self._vectors(file, vectors, field))
 
@@ -223,7 +223,7 @@ class ModePath:
             return None
         shape = (*field.lattice.extents[::-1], SPINS, field.group.colours)
         if any(record.length != 16 * math.prod(shape) for record in records):
-            raise file.damaged("a vector has the wrong length")
+            raise file.refusal("a vector has the wrong length")
         made = SpinorField.empty(field, "double", len(records), self.parity)
         one = made.like(count=1)
         for n, record in enumerate(records):
