@@ -284,11 +284,11 @@ def noted_cautions() -> AbstractContextManager[list[str]]:
     return in_context(_cautions, [])
 
 
-def caution(sentence: str) -> None:
-    """Note a caution about a figure that is being drawn."""
+def caution(*sentences: str) -> None:
+    """Note cautions about a figure that is being drawn."""
     noted = _cautions.get()
     if noted is not None:
-        noted.append(sentence)
+        noted += sentences
 
 
 def chain_cautions(

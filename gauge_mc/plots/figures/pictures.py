@@ -31,6 +31,11 @@ class Mark(ABC):
     style: Mapping[str, Any] = field(default_factory=dict)
     """Colour, marker and lines, as Matplotlib names them."""
 
+    @property
+    def filled(self) -> bool:
+        """Whether it shows anything that was measured."""
+        return True
+
     @abstractmethod
     def draw(self, axes: Axes) -> Any:
         """Draw it, and return its handle for the legend."""
@@ -54,6 +59,11 @@ class Symbols(Mark):
         """Return the points of estimates."""
         y, error = [one.value for one in values], [one.error for one in values]
         return cls(x, y, error, style=style, text=text)
+
+    @property
+    def filled(self) -> bool:
+        """Whether there are points."""
+        return np.size(self.x) > 0
 
     def draw(self, axes: Axes) -> Any:
         """Draw symbols with error bars."""
@@ -80,6 +90,11 @@ class Stroke(Mark):
         """Return a constant with its error between two abscissae."""
         return cls(ends, np.full(2, value.value), value.error, opacity, style=style)
 
+    @property
+    def filled(self) -> bool:
+        """Whether there are points."""
+        return np.size(self.x) > 0
+
     def draw(self, axes: Axes) -> Any:
         """Draw the line and its band."""
         (line,) = axes.plot(self.x, self.y, **self.style)
@@ -95,6 +110,7 @@ class Guide(Mark):
 
     y: float
     """Its height."""
+    filled = False
 
     def draw(self, axes: Axes) -> Any:
         """Draw the line."""
@@ -124,6 +140,8 @@ class Abscissa(Mark):
 @dataclass(frozen=True)
 class KeyEntry(Mark):
     """An entry of the legend that stands for nothing in particular in a frame."""
+
+    filled = False
 
     def draw(self, axes: Axes) -> Any:
         """Draw nothing, and return a line for the legend."""
@@ -167,13 +185,18 @@ class Frame:
     finish: Callable[[Axes], Any] = lambda axes: None
     """Function of the axes that is called in the end."""
 
+    @property
+    def filled(self) -> bool:
+        """Whether it shows anything, or nothing on purpose, without a label."""
+        return not self.x + self.y or any(mark.filled for mark in self.marks)
+
 
 @dataclass(frozen=True)
 class Picture:
     """A figure: frames, below the legend of all of them."""
 
     frames: Sequence[Frame]
-    """The frames, from left to right and from top to bottom."""
+    """The frames, from left to right and from top to bottom; those without values are left out."""
     height: float
     """Height of the figure in inches."""
     title: str = ""
@@ -191,17 +214,18 @@ class Picture:
 
     def draw(self, path: Path) -> None:
         """Draw the figure and write it to a file; for errors see `figure_file`."""
+        frames = [frame for frame in self.frames if frame.filled] or self.frames
         with figure_file(path, (self.width, self.height)) as figure:
-            layout = self.layout or {"ncols": len(self.frames)}
+            layout = self.layout or {"ncols": len(frames)}
             every = figure.subplots(**layout, squeeze=False).ravel()
-            for axes in every[len(self.frames) :]:
+            for axes in every[len(frames) :]:
                 axes.remove()
             entries = []
-            for axes, frame in zip(every, self.frames, strict=False):
+            for axes, frame in zip(every, frames, strict=False):
                 for mark in frame.marks:
                     handle = mark.draw(axes)
                     entries += [(handle, mark.text)] if mark.text else []
-            for axes, frame in zip(every, self.frames, strict=False):
+            for axes, frame in zip(every, frames, strict=False):
                 axes.set(xlabel=frame.x, ylabel=frame.y, **frame.settings)
                 frame.finish(axes)
             if self.aligned:

@@ -63,6 +63,9 @@ RESULT = Option(
 """The option of all plots that show the result of a fit of the potential."""
 
 
+RESIDUAL = r"$(V-V_\mathrm{fit})/\delta V$"
+"""Label of the residuals of V(R), in units of its error."""
+
 Runs = Sequence[tuple[str, StaticPotential]]
 """Label and result of each run."""
 
@@ -134,7 +137,7 @@ class PotentialPlot(PlotOfPotentials):
             lower += [mark for i, one in fits for mark in _outside(one, look(i), limit)]
             lower.append(Sketch(lambda axes: axes.axhspan(-1, 1, color="0.9", zorder=-2)))
             lower.append(Guide(0, style={"color": "0.4", "linewidth": 0.8, "zorder": -1}))
-            frames.append(Frame(lower, "$R/a$", "residual/error", {"ylim": (-limit, limit)}))
+            frames.append(Frame(lower, "$R/a$", RESIDUAL, {"ylim": (-limit, limit)}))
         height = 4.05 + 1.35 * bool(fits) + several * 0.25 * (len(runs) + 1)
         ratios = (3, 1)[: len(frames)]
         layout = {"nrows": len(frames), "sharex": True, "height_ratios": ratios}

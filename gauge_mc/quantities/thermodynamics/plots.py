@@ -67,7 +67,7 @@ class ThermodynamicsPlot(ScanFigure):
         anomaly = _curve(x, found, "anomaly", 1.0, 3)
         frames = [
             Frame([anomaly, ZERO], label, r"$(\varepsilon-3p)/T^4$"),
-            Frame([*rest, ZERO], label),
+            Frame([*rest, ZERO], label, r"$\varepsilon/T^4$, $3s/4T^3$, $3p/T^4$"),
         ]
         title = f"{GROUPS[found.ensemble['group']].label}, {found.lattice}"
         return Picture(frames, 3.4, title, columns=5)

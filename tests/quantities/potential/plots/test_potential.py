@@ -108,5 +108,5 @@ def test_a_result_is_chosen_by_name(tmp_path):
         assert PLOTS[name].draw([tmp_path], file, **options) == []
         assert file.stat().st_size > 8000
         file.unlink()
-    with pytest.raises(UsageError, match="no loops along 110"):
+    with pytest.raises(UsageError, match=r"no loops along \(1,1,0\)"):
         PLOTS["wilson-loops"].draw([tmp_path], tmp_path / "plot.png", levels="0,25", path="110")

@@ -159,6 +159,10 @@ def test_missing_runs_are_named(tmp_path):
     assert "at β = 5.41 and 5.56 hardly overlap" in text
     assert "add a run at β = 5.485" in text
     assert "nan" not in text
+    curves = joined(plot("transition", tmp_path, bootstrap=5).axes[0])
+    beta, chi = curves[0].get_data()
+    assert np.isnan(chi[(beta > 5.42) & (beta < 5.54)]).all()
+    assert np.isfinite(chi[(beta < 5.41) | (beta > 5.555)]).all()
 
 
 @pytest.mark.parametrize(
@@ -294,6 +298,26 @@ def test_runs_with_a_table_of_exchanges_are_a_ladder(tmp_path):
         assert ladder_of(tmp_path / name) is None
         (tmp_path / name / "tempering.csv").touch()
     assert [ladder_of(one) for one in sorted(tmp_path.iterdir())] == [None, 3, 12]
+
+
+def joined(axes):
+    """The curves of a frame, without points."""
+    return [one for one in axes.lines if one.get_linestyle() == "-"]
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_frames_show_what_was_measured(tmp_path, number):
+    """One volume has no limit, and two have no degree of freedom, so that no line is drawn."""
+    write_study(tmp_path, LATTICES[:number], size=150)
+    figure = plot("transition", tmp_path, bootstrap=5)
+    assert len(figure.axes) == (4 if number > 1 else 3)
+    for axes in figure.axes[:3]:
+        assert len(joined(axes)) == number
+        assert len(axes.containers) == number * len(BETAS)
+        assert "$" in axes.get_xlabel() + axes.get_ylabel()
+    for axes in figure.axes[3:]:
+        assert axes.get_xlabel() == "$(N_t/N_s)^3$"
+        assert bool(joined(axes)) == (number > 2)
 
 
 @pytest.mark.slow
