@@ -26,11 +26,11 @@ from gauge_mc.files.atomic import write_file
 from gauge_mc.files.foreign import PROGRAM, stated_lattice
 from gauge_mc.files.table import noted_tables, read_heading
 from gauge_mc.fits.shared.files import (
+    CAUTIONS,
     CHOSEN,
     FITTED,
     OPTIONS,
     RESULT,
-    SAMPLING,
     STARTS,
     FittedTable,
     find_table_by_columns,
@@ -48,12 +48,16 @@ from gauge_mc.run.directory import missing_run
 from gauge_mc.run.thermalisation import (
     AUTO,
     SKIP,
+    Caution,
     StartComparison,
     Thermalisation,
     compared_starts,
     found_below,
     found_thermalisation,
+    run_cautions,
+    sentences_about,
     sentences_of,
+    series_cautions,
 )
 from gauge_mc.scans.scan import named_or_newest, newest_scan, runs_of
 from gauge_mc.signatures import with_options
@@ -80,7 +84,7 @@ class FitResult(ABC):
     tables: Sequence[FittedTable] = result_field(
         "The tables from which it was made; none for scans.", ()
     )
-    sampling: Sequence[str] = result_field("Cautions about which configurations were measured.", ())
+    cautions: Sequence[Caution] = result_field("Cautions about its runs.", ())
     options: Mapping[str, Any] = result_field(
         "The options of the fit that were given, by name.", dict
     )
@@ -131,10 +135,12 @@ class FitResult(ABC):
         lists: dict[str, Sequence[Any]] = {CHOSEN: self.thermalisation, FITTED: self.tables}
         more = {key: [asdict(item) for item in one] for key, one in lists.items() if one}
         compared: dict[str, Any] = {STARTS: asdict(self.starts)} if self.starts else {}
-        sampling = {SAMPLING: list(self.sampling)} if self.sampling else {}
+        values = self.values()
+        whole = [Caution(one) for one in values.get(CAUTIONS, ())]
+        cautions = {CAUTIONS: [asdict(one) for one in (*whole, *self.cautions)]}
         result = [asdict(one) for one in self.result]
         given = {OPTIONS: dict(self.options)} if self.options else {}
-        return {WORD: result, **self.values(), **more, **compared, **sampling, **given}
+        return {WORD: result, **values, **more, **compared, **cautions, **given}
 
     def whole_report(self) -> list[Any]:
         """Return `report`, and what was left out of the runs if the program has chosen it."""
@@ -144,7 +150,7 @@ class FitResult(ABC):
             said.insert(0, f"{len(chains)} chains of one ensemble are joined.")
         if self.starts:
             said.append(self.starts.sentence)
-        return [*self.report(), *said, *self.sampling]
+        return [*self.report(), *dict.fromkeys([*said, *sentences_about(self.cautions)])]
 
     def _repr_html_(self) -> str:
         """Return the whole report as HTML, for notebooks."""
@@ -219,9 +225,8 @@ class FitReport:
     tables: Sequence[FittedTable] = result_field(
         "The tables from which the result was made; missing for fits of scans."
     )
-    sampling: Sequence[str] = result_field(
-        "Cautions that configurations are not equally spaced, or only some of those that the run "
-        "has; missing if there are none."
+    cautions: Sequence[Caution] = result_field(
+        "Cautions about the result and about its runs, the same for its plot."
     )
     options: Mapping[str, object] = result_field(
         "The options of the fit that were given, by name; missing if there are none."
@@ -532,7 +537,10 @@ def _of_tables(chosen: Fit, ensemble: FittedEnsemble, given: Mapping[str, Any]) 
         thermalisation=found,
         starts=starts,
         tables=fitted_tables(read, ensemble.place),
-        sampling=sampling_cautions(read, dict(zip(tables, skips, strict=True))),
+        cautions=[
+            *sampling_cautions(read, skip),
+            *run_cautions(dict.fromkeys(table.parent for table in tables), skip),
+        ],
     )
 
 
@@ -544,7 +552,10 @@ def _of_runs(chosen: Fit, targets: Sequence[Path], given: Mapping[str, Any]) -> 
                 f"fit {chosen.name} needs the folder of a scan or of several runs, and {target} is "
                 "none; name one."
             )
-    result = chosen.carry_out(targets, **given)
-    if given.get(SKIP.name) != AUTO:
-        return result
-    return replace(result, thermalisation=found_below(targets[0]))
+    with noted_tables() as read:
+        result = chosen.carry_out(targets, **given)
+    skip = given.get(SKIP.name, 0) if SKIP in chosen.options else None
+    runs = sorted({path.parent for path in read})
+    cautions = [*series_cautions(read, skip), *run_cautions(runs, skip)]
+    left_out = found_below(targets[0]) if skip == AUTO else ()
+    return replace(result, cautions=cautions, thermalisation=left_out)

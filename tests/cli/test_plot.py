@@ -213,7 +213,7 @@ def test_tables_of_functions_have_plots(tmp_path, monkeypatch, names):
 def test_plots_and_status_agree_on_the_length_of_a_series(tmp_path, sketched):
     run = make_run(tmp_path / "run", configs=8, format="none")
     length = re.compile(r"The series is only (\d+) τ_int long")
-    shown, said = call("status", run)[0], plot("averages", run)[1]
+    shown, said = call("status", run)[0], plot("plaquette", run)[1]
     assert length.search(shown).group(1) == length.search(said).group(1)
 
 

@@ -104,7 +104,7 @@ def test_every_fit_cautions_of_configurations_that_are_not_equally_spaced(name, 
     if not has_table(name, tmp_path):
         pytest.skip("a fit of another table")
     table = FITS[name].find_table(tmp_path, {})
-    assert gauge_mc.fit(name, table).sampling == []
+    assert gauge_mc.fit(name, table).cautions == []
     header, content = read_heading(table)[0], read_table(table, text=("path", "source"))
     sweeps = content["sweep"]
     kept = sweeps != np.unique(sweeps)[3]
@@ -113,8 +113,10 @@ def test_every_fit_cautions_of_configurations_that_are_not_equally_spaced(name, 
     table.unlink()
     write_table(table, header, tuple(columns), rows)
     found = gauge_mc.fit(name, table)
-    assert "not equally spaced in the Markov chain" in found.sampling[0]
-    assert found.whole_report()[-1] == found.document()["sampling"][-1] == found.sampling[-1]
+    assert "not equally spaced in the Markov chain" in found.cautions[0].sentence
+    (last,) = found.cautions
+    assert found.whole_report()[-1] == found.document()["cautions"][-1]["sentence"] == last.sentence
+    assert (last.run, last.column) == (str(tmp_path), table.name)
 
 
 @pytest.mark.slow
@@ -123,13 +125,14 @@ def test_a_fit_of_an_unfinished_measurement_says_so(tmp_path, monkeypatch):
     run = make_run(Path("run"))
     measuring = ("measure", "wilson-loops", run, "--r-max", 2, "--t-max", 2, "--backend", "cpu")
     assert call(*measuring)[1] == 0
-    assert gauge_mc.fit("creutz", run).sampling == []
+    assert gauge_mc.fit("creutz", run).cautions == []
     assert call("generate", "--output", run, "--configs", 4, "--quiet")[1] == 0
-    (sentence,) = gauge_mc.fit("creutz", run).sampling
+    (caution,) = gauge_mc.fit("creutz", run).cautions
+    sentence = caution.sentence
     assert sentence.startswith("wilson_loops.csv has 3 of 4 configurations of the run; measure the")
     command = sentence.partition("gauge-mc ")[2].rstrip(".").split()
     assert call(*command, *measuring[3:])[1] == 0
-    assert gauge_mc.fit("creutz", run).sampling == []
+    assert gauge_mc.fit("creutz", run).cautions == []
 
 
 def write_chain(folder, seed, facts=()):

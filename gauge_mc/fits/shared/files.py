@@ -38,6 +38,7 @@ from gauge_mc.observables import AGAIN_SUFFIX, OBSERVABLES, table_name
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.directory import Run, is_of_no_run, missing_run
 from gauge_mc.run.regenerate import how_to_measure
+from gauge_mc.run.thermalisation import Caution, Skip, last_skipped
 
 
 def find_table_by_columns(folder: Path, columns: Collection[str]) -> Path:
@@ -152,13 +153,13 @@ STARTS = "starts"
 FITTED = "tables"
 """Key of the tables from which a result was made, beside its values."""
 
-SAMPLING = "sampling"
-"""Key of the cautions about the tables themselves, beside the values of a result."""
+CAUTIONS = "cautions"
+"""Key of the cautions about a result, beside its values."""
 
 OPTIONS = "options"
 """Key of the options that a fit was given, beside its values."""
 
-BESIDE = (WORD, CHOSEN, STARTS, FITTED, SAMPLING, OPTIONS)
+BESIDE = (WORD, CHOSEN, STARTS, FITTED, CAUTIONS, OPTIONS)
 """Keys beside the values of a result."""
 
 RESULT = FileKind("the result of a fit", json_with(("observable", "units"), MAX_RESULT))
@@ -239,34 +240,33 @@ def fitted_tables(read: Mapping[Path, TableData], folder: Path) -> list[FittedTa
     ]
 
 
-def sampling_cautions(read: Mapping[Path, TableData], skips: Mapping[Path, int]) -> list[str]:
+def sampling_cautions(read: Mapping[Path, TableData], skip: Skip) -> list[Caution]:
     """Return cautions about what was measured, for tables that a fit has read.
 
-    The configurations after the last update that is left out, by the table of each chain, may not
-    be equally spaced, or those of the table be only some that the run has, if the measurement was
-    interrupted or is going on.
+    The configurations after the last update that is left out may not be equally spaced, or those of
+    the table be only some that the run has, if the measurement was interrupted or is going on.
     """
-    lasts = {table.parent: skip for table, skip in skips.items()}
-    found = []
+    found: dict[str, Caution] = {}
     for path, table in read.items():
+        said = []
         if table.header.get(LEFT_OUT):
-            found.append(f"{path.name}: {table.header[LEFT_OUT]}")
-        if SWEEP not in table:
-            continue
-        sweeps = table[SWEEP]
-        found += caution_spacing(sweeps[sweeps > lasts.get(path.parent, 0)])
+            said.append(f"{path.name}: {table.header[LEFT_OUT]}")
+        sweeps = table.columns.get(SWEEP, np.zeros(0, np.int64))
+        said += caution_spacing(sweeps[sweeps > last_skipped(path.parent, skip)])
         run = Run(path.parent)
         if table.origins and run.exists() and not path.stem.endswith(AGAIN_SUFFIX):
-            measured = {*np.unique(table[SWEEP]).tolist()}
+            measured = {*np.unique(sweeps).tolist()}
             there = run.configs().keys()
             if lacking := there - measured:
                 name = table.header.get("observable", "").replace("_", "-")
-                found.append(
+                said.append(
                     f"{path.name} has {len(there - lacking)} of {len(there)} configurations of the "
                     f"run; measure the others with gauge-mc measure {name} "
                     f"{quote(str(path.parent))}."
                 )
-    return list(dict.fromkeys(found))
+        where = "configurations", str(path.parent), path.name
+        found |= {one: Caution(one, *where) for one in said if one not in found}
+    return [*found.values()]
 
 
 def tables_of_result(path: Path) -> list[FittedTable]:

@@ -25,6 +25,7 @@ class ContinuumPlot(Plot):
 
     name = "continuum"
     summary = "continuum limit of a product of quoted numbers (needs the fits that quote them)"
+    fit: ClassVar[str] = "continuum"
     of_scans: ClassVar[bool] = True
     of_several: ClassVar[bool] = True
     options: ClassVar[tuple[Option, ...]] = (OF,)

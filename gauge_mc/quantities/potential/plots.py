@@ -74,6 +74,7 @@ class PlotOfPotentials(Plot):
     """A plot that shows the results of fits of the potential, of one or more runs in one frame."""
 
     options: ClassVar[tuple[Option, ...]] = (RESULT,)
+    fit: ClassVar[str] = "potential"
 
     @abstractmethod
     def picture(self, runs: Runs) -> Picture:
@@ -88,6 +89,8 @@ class PlotOfPotentials(Plot):
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
         """Draw all runs in one frame; see `Plot.draw`."""
         results = [read_potential(run, options.get(RESULT.name)) for run in runs]
+        for run, found in zip(runs, results, strict=True):
+            caution(*(f"{run}: {one}" if len(runs) > 1 else one for one in found.cautions))
         self.picture(list(zip(labels_of(runs), results, strict=True))).draw(file)
         return []
 
@@ -481,6 +484,7 @@ class AnisotropyPlot(TablePlot):
 
     name = "anisotropy"
     summary = "ratios of Wilson loops in space and along t, and ξ(x, y)"
+    fit: ClassVar[str] = "anisotropy"
     subject: ClassVar[str] = "The anisotropy"
     columns: ClassVar[tuple[str, ...]] = AnisotropyFit.columns
     options: ClassVar[tuple[Option, ...]] = AnisotropyFit.options
@@ -489,6 +493,7 @@ class AnisotropyPlot(TablePlot):
         """Show ln R_s(x, y) against y and ln R_t(x, t) against t / xi, and below them xi(x, y)."""
         found = AnisotropyFit().carry_out([table], **options).found
         xi, ratios, points = found.xi, list[Mark](), list[Mark]()
+        caution(*xi.cautions)
         for i, x in enumerate(sorted({one.x for one in found.space})):
             full = {**look(i), "linestyle": "none"}
             hollow = {**full, "markerfacecolor": "white"}

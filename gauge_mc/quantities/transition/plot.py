@@ -26,9 +26,9 @@ from gauge_mc.plots.figures.pictures import (
     Stroke,
     Symbols,
 )
-from gauge_mc.plots.runs import ScanFigure
+from gauge_mc.plots.runs import ScanFigure, caution
 from gauge_mc.quantities.transition.fit import EXTENT, REPLICAS, volumes_of
-from gauge_mc.quantities.transition.results import StraightLine, extrapolations
+from gauge_mc.quantities.transition.results import StraightLine, cautions_of, extrapolations
 from gauge_mc.quantities.transition.thermal_runs import loop_observable
 from gauge_mc.quantities.transition.volume import (
     ISING_COLOURS,
@@ -48,6 +48,7 @@ class TransitionPlot(ScanFigure):
 
     name = "transition"
     summary = "susceptibility and Binder cumulant by reweighting, with β_c"
+    fit: ClassVar[str] = "transition"
     options: ClassVar[tuple[Option, ...]] = (EXTENT, REPLICAS, SKIP)
 
     def picture(self, scan: Path, options: dict[str, Any]) -> Picture:
@@ -58,6 +59,7 @@ class TransitionPlot(ScanFigure):
         couplings against their distance from infinite volume.
         """
         read, volumes = volumes_of(scan, options)
+        caution(*cautions_of(volumes))
         ising = volumes[0].colours == ISING_COLOURS
         declared = {one.name: one for one in OBSERVABLES[loop_observable()].derived}
         chi, binder = declared["susceptibility"], declared["binder"]

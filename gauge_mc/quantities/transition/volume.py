@@ -200,7 +200,7 @@ class ThermalVolume:
         ends = self.reweighting.beta + BEYOND * np.outer([1, -1], self.widths)
         gaps = self.reweighting.overlap < LEAST_OVERLAP
         inside = (self.beta > ends[0, :-1, None]) & (self.beta < ends[1, 1:, None])
-        return ~inside[gaps].any(axis=0)
+        return np.logical_not(inside[gaps].any(axis=0))
 
     @cached_property
     def _averages(self) -> Array:

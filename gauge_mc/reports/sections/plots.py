@@ -28,7 +28,7 @@ from gauge_mc.reports import SECTIONS, Section
 from gauge_mc.reports.charts import Chart, ChartLine
 from gauge_mc.reports.markup import Markup, element, folded
 from gauge_mc.reports.page import ChainSeries, Quantity, Subject, single
-from gauge_mc.run.thermalisation import SKIP
+from gauge_mc.run.thermalisation import SKIP, sentences_about
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -297,7 +297,7 @@ def _figure(
             kind, content = "png", _with_few_colours(figure_bytes(figures[0], "png"))
     names = ", ".join(labels.get(path, path.name) for path in paths)
     source = f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
-    said = subject.not_yet_said([*notes, *cautions])
+    said = subject.not_yet_said([*notes, *sentences_about(cautions)])
     word = one.summary[:2].isalpha()  # and no symbol such as t²
     caption = f"{one.summary[:1].upper() if word else one.summary[:1]}{one.summary[1:]}: {names}"
     picture = element("img", src=source, alt=caption)

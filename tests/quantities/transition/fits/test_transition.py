@@ -21,6 +21,7 @@ from gauge_mc.quantities.transition import results as infinite_volume
 from gauge_mc.quantities.transition import thermal_runs
 from gauge_mc.quantities.transition.thermal_runs import ladder_of, read_thermal_runs
 from gauge_mc.updates import terms
+from tests.calls import call, call_apart
 from tests.quantities.transition.analysis.synthetic import CENTRE, JUMP, LATTICES, two_phase_chain
 
 BETAS = (5.68, 5.69, 5.70, 5.71)
@@ -122,14 +123,29 @@ def test_a_single_volume_is_not_extrapolated(tmp_path):
     assert result.found.temperatures[0].error > 0
 
 
-def test_short_chains_are_counted(tmp_path):
-    write_study(tmp_path, LATTICES[:1], size=60)
-    found = gauge_mc.fit("transition", tmp_path, bootstrap=5).found
-    lengths = [60 / run.tau_int for run in found.volumes[0].runs]
-    assert min(lengths) < 50
-    expected = f"{sum(one < 50 for one in lengths)} of 4 chains are shorter than 50 τ_int, the "
-    expected += f"shortest has {min(lengths):.3g}: errors are uncertain."
-    assert any(one.endswith(expected) for one in found.cautions)
+def test_a_fit_and_its_plot_share_cautions_about_what_enters(tmp_path, sketched):
+    """The modulus of the Polyakov loop does, and its real part does not."""
+    rng, lattice = np.random.default_rng(6), LATTICES[0]
+    for number, beta in enumerate(BETAS):
+        chain = two_phase_chain(rng, beta, lattice, 900)
+        if number == 3:
+            chain.loop[:] = np.abs(chain.loop)
+        chain.loop[:180] *= (1, 3, 3, -1)[number]
+        write_run(tmp_path / f"run{number}", chain, lattice)
+    result = gauge_mc.fit("transition", tmp_path, bootstrap=5)
+    found = [one for one in result.cautions if one.kind == "thermalisation"]
+    runs = [str(tmp_path / f"run{number}") for number in (1, 2, 3)]
+    entering = {one.run: one.column for one in found if one.enters}
+    assert entering == dict.fromkeys(runs[:2], "abs in polyakov.csv")
+    assert ("re in polyakov.csv", runs[2]) in [(one.column, one.run) for one in found]
+    words = "polyakov.csv: The measurements up to update "
+    (said,) = [one for one in result.whole_report() if words in str(one)]
+    assert said.startswith("abs in ")
+    assert said.endswith("auto. (1 more with --json)")
+    drawn = json.loads(call("plot", "transition", tmp_path, "--bootstrap", 5, "--json")[0])
+    assert drawn["cautions"] == json.loads(json.dumps(result.document()["cautions"]))
+    assert "needs two volumes" in drawn["cautions"][0]["sentence"]
+    assert said in call_apart("plot", "transition", tmp_path, "--bootstrap", 5)[1]
 
 
 @pytest.mark.slow
