@@ -47,6 +47,13 @@ def fit(
             metavar="XxYxZxT",
         ),
     ] = None,
+    keep: Annotated[
+        bool,
+        o.option(
+            "Keep the options that are given with the runs, for later fits, plots and reports of "
+            "them; none forgets those of before."
+        ),
+    ] = False,
     all: Annotated[bool, o.option("Print all tables, not only the main ones.")] = False,
     json: o.Json = False,
     **options: Any,
@@ -64,7 +71,7 @@ def fit(
     console = Console()
     results = []
     with alone_on_stdout(json):
-        for result, path in fit_all(what, run or [], options, output, separate, lattice):
+        for result, path in fit_all(what, run or [], options, output, separate, lattice, keep):
             results.append({"file": str(path), **result.document()})
             if not json:
                 further = result.further_report()

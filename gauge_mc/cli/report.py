@@ -24,7 +24,7 @@ def report(
             metavar="FILE",
         ),
     ] = None,
-    skip: Annotated[str | None, o.declared(SKIP, AUTO)] = None,
+    skip: Annotated[str | None, o.declared(SKIP, f"as kept, else {AUTO}")] = None,
     json: o.Json = False,
 ) -> None:
     """Write a page that shows everything about runs.
@@ -37,5 +37,5 @@ def report(
     from gauge_mc.reports.page import report as write
 
     with alone_on_stdout(json):
-        found = write(run or None, output, skip=AUTO if skip is None else skip)
+        found = write(run or None, output, skip=skip)
     show_result("report", found, json, found.file)

@@ -35,6 +35,9 @@ from gauge_mc.fits.shared.files import (
     FittedTable,
     find_table_by_columns,
     fitted_tables,
+    keep_options,
+    kept_in_words,
+    left_to_kept,
     sampling_cautions,
     tables_of_chains,
     without_nan,
@@ -88,6 +91,9 @@ class FitResult(ABC):
     options: Mapping[str, Any] = result_field(
         "The options of the fit that were given, by name.", dict
     )
+
+    kept: Sequence[str] = ()
+    """A sentence about those that are kept with the run, if any."""
 
     @abstractmethod
     def values(self) -> dict[str, Any]:
@@ -144,7 +150,7 @@ class FitResult(ABC):
 
     def whole_report(self) -> list[Any]:
         """Return `report`, and what was left out of the runs if the program has chosen it."""
-        said = sentences_of(self.thermalisation)
+        said = [*self.kept, *sentences_of(self.thermalisation)]
         chains = {Path(table.file).parent for table in self.tables}
         if len(chains) > 1:
             said.insert(0, f"{len(chains)} chains of one ensemble are joined.")
@@ -339,6 +345,7 @@ def fit(
     output: str | os.PathLike[str] | None = None,
     separate: bool = False,
     lattice: str | None = None,
+    keep: bool = False,
     **options: Unpack[FitKeywords],
 ) -> FitResult:
     """Fit the table of a run, or those of the chains of an ensemble, and write the result.
@@ -357,6 +364,8 @@ def fit(
         Whether chains of one ensemble are not joined.
     lattice : str, optional
         Extents of the lattice, for a series of another program that does not state them.
+    keep : bool
+        Whether to keep the options with the run, for later fits, plots and reports.
     **options : object
         Options of the fit, by name.
 
@@ -382,7 +391,7 @@ def fit(
             f"one by one, such as {every[0].runs[0]}."
         )
     file = None if output is None else Path(output)
-    return next(fit_all(what, targets, options, file, separate, lattice))[0]
+    return next(fit_all(what, targets, options, file, separate, lattice, keep))[0]
 
 
 def fit_all(
@@ -392,6 +401,7 @@ def fit_all(
     output: Path | None = None,
     separate: bool = False,
     lattice: str | None = None,
+    keep: bool = False,
 ) -> Iterator[tuple[FitResult, Path]]:
     """Fit several ensembles, and yield each result with the path of its file.
 
@@ -412,6 +422,8 @@ def fit_all(
             result = result_of(chosen, ensemble, given)
         path = output or ensemble.file_of(chosen.file_of(result))
         result.write(path)
+        for run in ensemble.runs if keep else ():
+            keep_options(run if run.is_dir() else run.parent, what, given)
         yield result, path
 
 
@@ -507,11 +519,11 @@ def result_of(chosen: Fit, ensemble: FittedEnsemble, given: Mapping[str, Any]) -
     UsageError, GaugeError
         See `fit`.
     """
-    if chosen.of_scans:
-        result = _of_runs(chosen, ensemble.runs, given)
-    else:
-        result = _of_tables(chosen, ensemble, given)
-    return replace(result, options=given)
+    folder = ensemble.runs[0] if ensemble.runs[0].is_dir() else ensemble.runs[0].parent
+    kept = left_to_kept(folder, chosen.name, chosen.options, given)
+    every = {**kept, **given}
+    fitted = _of_runs if chosen.of_scans else _of_tables
+    return replace(fitted(chosen, ensemble, every), options=every, kept=kept_in_words(folder, kept))
 
 
 def _of_tables(chosen: Fit, ensemble: FittedEnsemble, given: Mapping[str, Any]) -> FitResult:
@@ -544,8 +556,9 @@ def _of_tables(chosen: Fit, ensemble: FittedEnsemble, given: Mapping[str, Any]) 
     )
 
 
-def _of_runs(chosen: Fit, targets: Sequence[Path], given: Mapping[str, Any]) -> FitResult:
+def _of_runs(chosen: Fit, ensemble: FittedEnsemble, given: Mapping[str, Any]) -> FitResult:
     """Return the result of a fit to a folder of runs, or to several; see `Fit.of_several`."""
+    targets = ensemble.runs
     for target in targets:
         if not target.is_dir():
             raise UsageError(

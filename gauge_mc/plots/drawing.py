@@ -14,7 +14,7 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.columns import TableColumns
 from gauge_mc.files.input import Paths, paths_of
 from gauge_mc.files.table import TableData, noted_tables
-from gauge_mc.fits.shared.files import sampling_cautions
+from gauge_mc.fits.shared.files import kept_in_words, kept_skip, left_to_kept, sampling_cautions
 from gauge_mc.options import check_options
 from gauge_mc.plots import AGAINST_BETA, PLOTS, Plot
 from gauge_mc.plots.figures.files import (
@@ -186,12 +186,16 @@ def options_to_draw(
         If an option is unknown, or its value has the wrong type.
     """
     given = check_options(chosen.options, options, f"plot {chosen.name}")
+    kept = left_to_kept(runs[0], chosen.fit, chosen.options, given)
+    if SKIP in chosen.options and SKIP.name not in given and (skip := kept_skip(runs, 0)):
+        kept[SKIP.name] = skip
+    given, words = {**kept, **given}, kept_in_words(runs[0], kept)
     if given.get(SKIP.name) != AUTO or chosen.of_scans:
-        return given, []
+        return given, words
     found = [one for run in runs for one in found_in(run)]
     last = max((one.update for one in found), default=0)
     numbers = given if chosen.skips_each else {**given, SKIP.name: last}
-    return numbers, sentences_of(found)
+    return numbers, words + sentences_of(found)
 
 
 def expected_plot(name: str) -> Plot:

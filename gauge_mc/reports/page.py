@@ -26,6 +26,7 @@ from gauge_mc.files.columns import SWEEP, Column, TableColumns
 from gauge_mc.files.input import Paths, may_be_made, paths_of
 from gauge_mc.files.table import TableData, each_table_once, read_table
 from gauge_mc.fits import FitResult
+from gauge_mc.fits.shared.files import kept_skip
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import check_options
 from gauge_mc.plots.runs import labels_of
@@ -163,7 +164,7 @@ class Subject:
     """Cautions that the page shows already."""
 
     @classmethod
-    def of(cls, paths: Sequence[Path], folder: Path, skip: Skip) -> Subject:
+    def of(cls, paths: Sequence[Path], folder: Path, skip: Skip | None) -> Subject:
         """Return the runs and scans in directories.
 
         Raises
@@ -178,12 +179,14 @@ class Subject:
                 raise missing_run(path)
         every = runs_of(paths)
         shown = every[:MOST_RUNS]
+        skips = [kept_skip([path], AUTO) if skip is None else skip for path in shown]
+        together = kept_skip(shown, AUTO) if skip is None else skip
         runs = [
-            ReportedRun(Run(path), label or path.resolve().name, *Run(path).read(), skip)
-            for path, label in zip(shown, labels_of(shown), strict=True)
+            ReportedRun(Run(path), label or path.resolve().name, *Run(path).read(), each)
+            for path, label, each in zip(shown, labels_of(shown), skips, strict=True)
         ]
         scans = [path for path in paths if Scan(path, Parameters()).exists()]
-        return cls(paths, runs, scans, len(every) - len(shown), folder, skip)
+        return cls(paths, runs, scans, len(every) - len(shown), folder, together)
 
     @cached_property
     def quantities(self) -> list[Quantity]:
@@ -269,7 +272,10 @@ class PageReport:
 
 @checks_types
 def report(
-    run: Paths | None = None, output: str | os.PathLike[str] | None = None, *, skip: Skip = AUTO
+    run: Paths | None = None,
+    output: str | os.PathLike[str] | None = None,
+    *,
+    skip: Skip | None = None,
 ) -> PageReport:
     """Write a page that shows everything about runs: parameters, series, averages, fits, figures.
 
@@ -283,8 +289,8 @@ def report(
     output : path, optional
         File to write; by default ``report.html`` in the run or scan, or in this folder for several.
     skip : int or str
-        Last update that is left out of averages, figures and fits; by default the end of the
-        thermalisation of each run is looked for.
+        Last update that is left out of averages, figures and fits; by default what is kept with
+        the runs, or else the end of the thermalisation of each is looked for.
 
     Returns
     -------
@@ -302,7 +308,7 @@ def report(
     if not paths:
         raise UsageError("There is no run to report; name one.")
     file = Path(output) if output else (paths[0] if len(paths) == 1 else Path()) / FILE
-    chosen = check_options([SKIP], {SKIP.name: skip}, "reports").get(SKIP.name, AUTO)
+    chosen = check_options([SKIP], {SKIP.name: skip}, "reports").get(SKIP.name)
     if not may_be_made(file.parent):  # which is not to be found out after all figures
         raise GaugeError(
             f"The report {file} could not be written: no files can be made in {file.parent}; "

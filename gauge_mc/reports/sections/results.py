@@ -63,7 +63,8 @@ def result_in_html(name: str, path: Path, label: str, subject: Subject) -> Marku
     GaugeError
         If the fit is not possible.
     """
-    options = {SKIP.name: subject.skip} if SKIP in FITS[name].options else {}
+    skip = next((one.skip for one in subject.runs if one.path == path), subject.skip)
+    options = {SKIP.name: skip} if SKIP in FITS[name].options else {}
     result = result_of(FITS[name], FittedEnsemble([path]), options)
     subject.results.setdefault(path, {})[FITS[name].file_of(result)] = result
     quoted = element("p", element("strong", result.result_line))
