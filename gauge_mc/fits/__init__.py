@@ -133,6 +133,11 @@ class FitResult(ABC):
         """The line that states the numbers that one quotes, or why there are none."""
         return result_line(self.result, self.unquoted())
 
+    @property
+    def every_caution(self) -> list[Caution]:
+        """The cautions about the result as a whole, and about its runs."""
+        return [*map(Caution, self.values().get(CAUTIONS, ())), *self.cautions]
+
     def document(self) -> dict[str, Any]:
         """Return `result`, `values`, what the program has left out of the runs, and tables.
 
@@ -141,12 +146,10 @@ class FitResult(ABC):
         lists: dict[str, Sequence[Any]] = {CHOSEN: self.thermalisation, FITTED: self.tables}
         more = {key: [asdict(item) for item in one] for key, one in lists.items() if one}
         compared: dict[str, Any] = {STARTS: asdict(self.starts)} if self.starts else {}
-        values = self.values()
-        whole = [Caution(one) for one in values.get(CAUTIONS, ())]
-        cautions = {CAUTIONS: [asdict(one) for one in (*whole, *self.cautions)]}
+        cautions = {CAUTIONS: [asdict(one) for one in self.every_caution]}
         result = [asdict(one) for one in self.result]
         given = {OPTIONS: dict(self.options)} if self.options else {}
-        return {WORD: result, **values, **more, **compared, **cautions, **given}
+        return {WORD: result, **self.values(), **more, **compared, **cautions, **given}
 
     def whole_report(self) -> list[Any]:
         """Return `report`, and what was left out of the runs if the program has chosen it."""
@@ -551,7 +554,9 @@ def _of_tables(chosen: Fit, ensemble: FittedEnsemble, given: Mapping[str, Any]) 
         tables=fitted_tables(read, ensemble.place),
         cautions=[
             *sampling_cautions(read, skip),
-            *run_cautions(dict.fromkeys(table.parent for table in tables), skip),
+            *run_cautions(
+                [table.parent for table in tables], skip if SKIP in chosen.options else None
+            ),
         ],
     )
 

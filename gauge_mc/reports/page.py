@@ -162,6 +162,8 @@ class Subject:
     """Results of fits by run and name of their file, which the section of fits adds."""
     said: set[str] = field(default_factory=set)
     """Cautions that the page shows already."""
+    drawn: set[str] = field(default_factory=set)
+    """Names of the plots that the page shows already."""
 
     @classmethod
     def of(cls, paths: Sequence[Path], folder: Path, skip: Skip | None) -> Subject:

@@ -175,7 +175,8 @@ class PotentialResult(FitResult):
 
     def values(self) -> dict[str, Any]:
         """Return the result as plain values, for JSON."""
-        return {"observable": OBSERVABLE, "units": UNITS, **asdict(self.potential)}
+        own = {**asdict(self.potential), "cautions": self.potential.cautions}
+        return {"observable": OBSERVABLE, "units": UNITS, **own}
 
     def report(self) -> list[Any]:
         """Return a table of the scales, and how, on what, and what to doubt, one sentence each."""

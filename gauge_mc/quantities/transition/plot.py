@@ -112,8 +112,10 @@ def _curve(
     """Yield a curve with its errors where histograms overlap, and the values of single runs."""
     style, text = look(number), str(volume.lattice) if named else ""
     line = {"color": style["color"], "linewidth": 1}
-    y = np.where(volume.covered, curve.value, np.nan)
-    yield Stroke(curve.beta, y, curve.error, style=line, text=text)
+    ends = np.flatnonzero(np.diff(volume.covered)) + 1
+    for part in np.split(np.arange(curve.beta.size), ends)[::2]:
+        rows = curve.beta[part], curve.value[part], curve.error[part]
+        yield Stroke(*rows, style=line, text="" if part[0] else text)
     for beta in volume.reweighting.beta:
         loops = [one.loop for one in volume.chains if one.beta == beta]
         chains = [{"abs": np.abs(loop), "loop": loop} for loop in loops]
