@@ -52,6 +52,7 @@ from gauge_mc.run.thermalisation import (
     AUTO,
     SKIP,
     Caution,
+    Skip,
     StartComparison,
     Thermalisation,
     compared_starts,
@@ -88,12 +89,8 @@ class FitResult(ABC):
         "The tables from which it was made; none for scans.", ()
     )
     cautions: Sequence[Caution] = result_field("Cautions about its runs.", ())
-    options: Mapping[str, Any] = result_field(
-        "The options of the fit that were given, by name.", dict
-    )
-
-    kept: Sequence[str] = ()
-    """A sentence about those that are kept with the run, if any."""
+    options: Mapping[str, Any] = result_field("The options that were given, or are kept.", dict)
+    kept: Sequence[str] = result_field("A sentence about those that are kept, if any.", ())
 
     @abstractmethod
     def values(self) -> dict[str, Any]:
@@ -544,6 +541,7 @@ def _of_tables(chosen: Fit, ensemble: FittedEnsemble, given: Mapping[str, Any]) 
     numbers: dict[str, Any] = {**given}
     if found:
         numbers[SKIP.name] = skips[0] if len(skips) == 1 else tuple(skips)
+    places = dict.fromkeys(table.parent for table in tables)
     starts = None if found else compared_starts(tables[0].parent)
     with noted_tables() as read:
         result = chosen.carry_out(tables, **numbers)
@@ -552,13 +550,13 @@ def _of_tables(chosen: Fit, ensemble: FittedEnsemble, given: Mapping[str, Any]) 
         thermalisation=found,
         starts=starts,
         tables=fitted_tables(read, ensemble.place),
-        cautions=[
-            *sampling_cautions(read, skip),
-            *run_cautions(
-                [table.parent for table in tables], skip if SKIP in chosen.options else None
-            ),
-        ],
+        cautions=[*sampling_cautions(read, skip), *run_cautions(places, _skip_of(chosen, given))],
     )
+
+
+def _skip_of(chosen: Fit, given: Mapping[str, Any]) -> Skip | None:
+    """Return what a fit leaves out; None if it cannot leave out anything."""
+    return given.get(SKIP.name, 0) if SKIP in chosen.options else None
 
 
 def _of_runs(chosen: Fit, ensemble: FittedEnsemble, given: Mapping[str, Any]) -> FitResult:
@@ -572,7 +570,7 @@ def _of_runs(chosen: Fit, ensemble: FittedEnsemble, given: Mapping[str, Any]) ->
             )
     with noted_tables() as read:
         result = chosen.carry_out(targets, **given)
-    skip = given.get(SKIP.name, 0) if SKIP in chosen.options else None
+    skip = _skip_of(chosen, given)
     runs = sorted({path.parent for path in read})
     cautions = [*series_cautions(read, skip), *run_cautions(runs, skip)]
     left_out = found_below(targets[0]) if skip == AUTO else ()

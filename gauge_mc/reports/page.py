@@ -22,12 +22,11 @@ from gauge_mc.analysis.timeseries.estimates import Estimate, estimate
 from gauge_mc.arguments import checks_types
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import FileKind, write_file
-from gauge_mc.files.columns import SWEEP, Column, TableColumns
+from gauge_mc.files.columns import SWEEP, Column
 from gauge_mc.files.input import Paths, may_be_made, paths_of
 from gauge_mc.files.table import TableData, each_table_once, read_table
 from gauge_mc.fits import FitResult
 from gauge_mc.fits.shared.files import kept_skip
-from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import check_options
 from gauge_mc.plots.runs import labels_of
 from gauge_mc.reports import SECTIONS
@@ -36,7 +35,14 @@ from gauge_mc.results import documented, result_field
 from gauge_mc.run.directory import Run, SessionRecord, missing_run
 from gauge_mc.run.lock import now
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.thermalisation import AUTO, SKIP, Skip, Thermalisation, found_thermalisation
+from gauge_mc.run.thermalisation import (
+    AUTO,
+    SKIP,
+    Skip,
+    Thermalisation,
+    declared_columns,
+    found_thermalisation,
+)
 from gauge_mc.scans.scan import Scan, named_or_newest, runs_of
 
 MOST_RUNS = 12
@@ -232,13 +238,6 @@ def columns_of(table: TableData) -> Iterator[tuple[Column, NDArray[np.int64], ND
             values = np.asarray(table[column.name], dtype=np.float64)
             if np.isfinite(values).all() and not (algorithm and np.ptp(values) == 0):
                 yield column, sweeps, values
-
-
-def declared_columns(table: TableData) -> tuple[str, TableColumns]:
-    """Return the name of what made a table, and the declarations of its columns."""
-    name = table.header.get("observable", "").replace("_", "-")
-    known = OBSERVABLES.get(name) or ALGORITHMS.get(name)
-    return name, known.columns if known else TableColumns.of_function(name or "value", table)
 
 
 def single(table: TableData) -> bool:

@@ -50,10 +50,10 @@ def series_of(table: TableData) -> Iterator[NamedSeries]:
     sweeps = table.columns.get(SWEEP)
     if sweeps is None or sweeps.dtype.kind != "i" or not len(table):
         return
-    name = _observable_of(table)
+    name, declared = declared_columns(table)
     observable = OBSERVABLES.get(name)
     updates, first, rows = np.unique(sweeps, return_index=True, return_counts=True)
-    for column in _columns(table, name, rows.size == sweeps.size):
+    for column in _columns(table, declared, name in ALGORITHMS or rows.size > sweeps.size):
         values = np.asarray(table[column], dtype=np.float64)
         if rows.size == sweeps.size:
             yield column, sweeps, values
@@ -66,23 +66,18 @@ def series_of(table: TableData) -> Iterator[NamedSeries]:
                 yield name, updates, values
 
 
-def _observable_of(table: TableData) -> str:
-    return table.header.get("observable", "").replace("_", "-")
-
-
-def columns_of(name: str, table: TableData) -> TableColumns:
-    """Return the columns of the table of an observable, an algorithm or a function."""
+def declared_columns(table: TableData) -> tuple[str, TableColumns]:
+    """Return the name of what made a table, and the declarations of its columns."""
+    name = table.header.get("observable", "").replace("_", "-")
     known = OBSERVABLES.get(name) or ALGORITHMS.get(name)
-    return known.columns if known else TableColumns.of_function(name, table.columns)
+    return name, known.columns if known else TableColumns.of_function(name or "value", table)
 
 
-def _columns(table: TableData, name: str, single: bool) -> list[str]:
+def _columns(table: TableData, columns: TableColumns, every: bool) -> list[str]:
     """Return the names of the columns that are looked at, which contain decimal numbers."""
-    columns = columns_of(name, table)
-    every = tuple(one for one in columns if one.kind is float and not one.rounding)
-    chosen = columns.averaged if single and name not in ALGORITHMS else every
-    names = (one.name for one in chosen if not one.index and one.name in table)
-    return [name for name in names if table[name].dtype.kind in "if"]
+    decimal = tuple(one for one in columns if one.kind is float and not one.rounding)
+    names = (one.name for one in (decimal if every else columns.averaged) if not one.index)
+    return [name for name in names if name in table and table[name].dtype.kind in "if"]
 
 
 AUTO = "auto"
@@ -333,21 +328,19 @@ def series_cautions(
     found: list[tuple[float, Caution]] = []
     for path, table in tables.items():
         cut = last_skipped(path.parent, skip or 0)
-        shown = columns_of(_observable_of(table), table).averaged[: None if every_column else 1]
+        shown = declared_columns(table)[1].averaged[: None if every_column else 1]
         for column, sweeps, values in series_of(table):
+            kept = sweeps > cut
+            one, last = estimate(values[kept]), transient_end(sweeps[kept], values[kept])
+            kind = "length" if one.length_cautions else "slow modes"
+            doubts = [(kind, one.samples / (one.tau_int + one.tau_int_error), one.cautions)]
+            if skip is not None:
+                doubts.append(("thermalisation", -float(last), caution_skip(last)))
             enters = column.endswith((MEAN, LAST_ROW)) or column in (one.name for one in shown)
             about = str(path.parent), f"{column} in {path.name}", enters
-            kept = sweeps > cut
-            if not kept.any():
-                continue
-            one = estimate(values[kept])
-            last = transient_end(sweeps[kept], values[kept])
-            kind = "length" if one.length_cautions else "slow modes"
-            doubts = [("thermalisation", -float(last), caution_skip(last))] * (skip is not None)
-            doubts.append((kind, one.samples / (one.tau_int + one.tau_int_error), one.cautions))
             for kind, rank, words in doubts:
-                sentence = f"{column} in {path}: {words[0]}" if words else ""
-                found += [(rank, Caution(sentence, kind, *about))] * bool(words)
+                sentences = (f"{column} in {path}: {one}" for one in words[:1])
+                found += [(rank, Caution(one, kind, *about)) for one in sentences]
     return [one for _, one in sorted(found, key=lambda pair: pair[0])]
 
 

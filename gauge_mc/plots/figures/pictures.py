@@ -33,8 +33,8 @@ class Mark(ABC):
 
     @property
     def filled(self) -> bool:
-        """Whether it shows anything that was measured."""
-        return True
+        """Whether it shows anything that was measured, by its abscissae if it has any."""
+        return np.size(getattr(self, "x", 0)) > 0
 
     @abstractmethod
     def draw(self, axes: Axes) -> Any:
@@ -60,11 +60,6 @@ class Symbols(Mark):
         y, error = [one.value for one in values], [one.error for one in values]
         return cls(x, y, error, style=style, text=text)
 
-    @property
-    def filled(self) -> bool:
-        """Whether there are points."""
-        return np.size(self.x) > 0
-
     def draw(self, axes: Axes) -> Any:
         """Draw symbols with error bars."""
         return axes.errorbar(self.x, self.y, self.error, **{"linestyle": "none", **self.style})
@@ -89,11 +84,6 @@ class Stroke(Mark):
     ) -> Stroke:
         """Return a constant with its error between two abscissae."""
         return cls(ends, np.full(2, value.value), value.error, opacity, style=style)
-
-    @property
-    def filled(self) -> bool:
-        """Whether there are points."""
-        return np.size(self.x) > 0
 
     def draw(self, axes: Axes) -> Any:
         """Draw the line and its band."""

@@ -37,6 +37,9 @@ from gauge_mc.run.thermalisation import SKIP
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+DIRECTIONS = in_words([*map(bracketed, PATHS)], "or")
+"""The directions of loops in words."""
+
 LARGEST_ERROR = 0.1
 """Maximum error of a value that is drawn; larger errors would hide the other values."""
 
@@ -56,14 +59,7 @@ class WilsonLoopsPlot(Plot):
         LEVEL,
         LEVELS,
         SKIP,
-        Option(
-            "path",
-            str,
-            f"Direction of the loops: {in_words([*map(bracketed, PATHS)], 'or')}; brackets and "
-            "commas may be left out.",
-            bracketed(PATHS[0]),
-            "PATH",
-        ),
+        Option("path", str, f"Direction of the loops: {DIRECTIONS}.", bracketed(PATHS[0]), "PATH"),
     )
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:

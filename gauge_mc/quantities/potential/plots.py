@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.files.input import open_regular
 from gauge_mc.files.table import ContentMatch
 from gauge_mc.fits.shared.files import (
     FitOfOtherTablesError,
@@ -206,18 +205,15 @@ def read_potential(run: Path, name: str | None = None) -> StaticPotential:
         return result
     match = match_of(tables_of_result(path), tables)
     if refuses(match):
-        raise _of_other_tables(path, tables[0], match)
-    if match is ContentMatch.GROWN:
-        caution(
-            f"{path} was fitted to {result.configurations} configurations before rows were added "
-            f"to {tables[0]}; run gauge-mc fit potential {quote(str(run))} to update it."
-        )
-    elif match is None:
-        _caution_number(path, tables[0], result)
+        raise _of_other_tables(path, tables[0], match, ", so that it is not shown")
+    if match is not ContentMatch.SAME:
+        caution(str(_of_other_tables(path, tables[0], match)))
     return result
 
 
-def _of_other_tables(path: Path, table: Path, match: ContentMatch | None) -> FitOfOtherTablesError:
+def _of_other_tables(
+    path: Path, table: Path, match: ContentMatch | None, then: str = ""
+) -> FitOfOtherTablesError:
     """Return the error for a result that a run has kept, but that is not of its table."""
     reason = {
         ContentMatch.GROWN: f"was made before the last rows of {table.name}",
@@ -225,25 +221,9 @@ def _of_other_tables(path: Path, table: Path, match: ContentMatch | None) -> Fit
         None: f"does not say whether it was made from the present {table.name}",
     }[match]
     return FitOfOtherTablesError(
-        f"{path} {reason}, so that it is not shown; make it again with gauge-mc fit potential "
+        f"{path} {reason}{then}; make it again with gauge-mc fit potential "
         f"{quote(str(path.parent))}."
     )
-
-
-def _caution_number(path: Path, table: Path, result: StaticPotential) -> None:
-    """Note a caution if a table has another number of configurations than were fitted.
-
-    More is not known of results of earlier versions.
-    """
-    with open_regular(table, "a table") as file:  # whose first column is enough
-        rows = (row for row in file if not row.startswith(b"#"))
-        next(rows, None)  # the names of the columns
-        found = len({row.partition(b",")[0] for row in rows})
-    if found < result.configurations or (found > result.configurations and not result.skip):
-        caution(
-            f"{path} was fitted to {result.configurations} configurations, but {table} "
-            f"contains {found}; run gauge-mc fit potential {quote(str(path.parent))} to update it."
-        )
 
 
 def _in_window(result: StaticPotential) -> NDArray[np.bool_]:
