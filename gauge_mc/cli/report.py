@@ -29,10 +29,10 @@ def report(
 ) -> None:
     """Write a page that shows everything about runs.
 
-    The page has parameters, time series with running averages and the cut of the thermalisation,
-    autocorrelation functions, histograms, averages, all fits and figures that the tables allow,
-    provenance, links to files, and how to cite. Several runs are shown side by side. It is one
-    file, which needs no network.
+    The page has all fits and figures that the tables allow, state and parameters, averages, time
+    series with running averages and the cut of the thermalisation, autocorrelation functions,
+    histograms, provenance, links to files, and how to cite. Several runs are shown side by side.
+    It is one file, which needs no network.
     """
     from gauge_mc.reports.page import report as write
 
