@@ -47,20 +47,15 @@ def fit(
             metavar="XxYxZxT",
         ),
     ] = None,
-    keep: Annotated[
-        bool,
-        o.option(
-            "Keep the options that are given with the runs, for later fits, plots and reports of "
-            "them; none forgets those of before."
-        ),
-    ] = False,
+    keep: Annotated[bool, o.option("Keep the given options with the runs.")] = False,
     all: Annotated[bool, o.option("Print all tables, not only the main ones.")] = False,
     json: o.Json = False,
     **options: Any,
 ) -> None:
     """Determine physical quantities from the tables of runs.
 
-    The result is written to a JSON file. It states all values that were
+    Options that are kept hold for later fits, plots and reports of a run, until --keep is given
+    without any. The result is written to a JSON file. It states all values that were
     chosen automatically because an option was not given. The last line
     has the numbers that one quotes.
     """

@@ -198,9 +198,8 @@ def keep_options(folder: Path, fit: str, options: Mapping[str, Any]) -> None:
     GaugeError, UsageError
         If the file is damaged, cannot be written, or is another one.
     """
-    path = folder / KEPT_FILE
-    of_all = {name: value for name, value in options.items() if name == SKIP.name}
-    own = {name: value for name, value in options.items() if name not in of_all}
+    path, own = folder / KEPT_FILE, {**options}
+    of_all = {SKIP.name: own.pop(SKIP.name)} if SKIP.name in own else {}
     kept = {**_kept_in(path), OF_ALL: of_all, fit: own}
     write_file(path, json.dumps({KEPT: kept}, indent=1), KEPT_OPTIONS)
 
