@@ -55,7 +55,13 @@ class WilsonLoopsPlot(Plot):
         LEVEL,
         LEVELS,
         SKIP,
-        Option("path", str, f"Direction of the loops: {in_words(PATHS, 'or')}.", PATHS[0], "PATH"),
+        Option(
+            "path",
+            str,
+            f"Direction of the loops: {in_words(PATHS, 'or')}.",
+            default=PATHS[0],
+            metavar="PATH",
+        ),
     )
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:

@@ -442,7 +442,7 @@ class PropagatorConversion(OtherConversion):
             "from_basis",
             str,
             "Basis of a propagator that names none.",
-            "degrand-rossi",
+            default="degrand-rossi",
             metavar="NAME",
         ),
     )
