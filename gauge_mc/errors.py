@@ -70,6 +70,10 @@ class UnsupportedError(GaugeError):
     exit_code = UNCHECKED
 
 
+class IrregularFileError(UsageError, UnsupportedError):
+    """What is named is a folder, a pipe or a device, and no file that could be read."""
+
+
 class NoMemoryError(GaugeError):
     """There is too little memory; the files that were read may be intact."""
 
@@ -109,6 +113,7 @@ REMEDIES = {
     errno.EIO: "check the disk and the file system",
     errno.ENOENT: "create the folder, or choose another one",
     errno.ENOTDIR: "choose a path whose parents are folders",
+    errno.ENOTEMPTY: "choose an empty folder",
     errno.EISDIR: "choose the name of a file, not that of a folder",
     errno.ENAMETOOLONG: "choose a shorter name",
     errno.EROFS: "choose a folder in which you may write",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Collection, Iterable, Sequence
@@ -15,21 +16,33 @@ from numpy.typing import NDArray
 from gauge_mc.errors import (
     DamagedError,
     GaugeError,
+    IrregularFileError,
     MissingFileError,
     UncheckedError,
     UnreadableError,
     UnsupportedError,
+    not_written,
 )
+
+FAILURES = {errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+"""Failures to make a folder for which the folder is not to blame."""
 
 
 def may_be_made(folder: Path) -> bool:
     """Return whether files can be written in a folder.
 
     If necessary it is made, and removed again.
+
+    Raises
+    ------
+    GaugeError
+        If the system fails, so that another folder would be no better.
     """
     try:
         made = make_folder(folder)
-    except OSError:
+    except GaugeError as error:
+        if getattr(error.__cause__, "errno", None) in FAILURES:
+            raise
         return False
     ready = folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
     remove_empty(made)
@@ -37,13 +50,22 @@ def may_be_made(folder: Path) -> bool:
 
 
 def make_folder(path: Path) -> list[Path]:
-    """Make a folder with its parents, unless it exists; return those that were made, in order."""
-    missing = [one for one in (path, *path.parents) if not one.exists()]
+    """Make a folder with its parents, unless it exists; return those that were made, in order.
+
+    Raises
+    ------
+    GaugeError
+        If it cannot be made.
+    """
     made = []
-    for one in reversed(missing):
-        with suppress(FileExistsError):  # another process was faster
-            one.mkdir()
-            made.append(one)
+    try:
+        missing = [one for one in (path, *path.parents) if not one.exists()]
+        for one in reversed(missing):
+            with suppress(FileExistsError):  # another process was faster
+                one.mkdir()
+                made.append(one)
+    except OSError as error:
+        raise not_written(path, error) from error
     return made
 
 
@@ -102,7 +124,7 @@ def open_regular(path: Path, what: str = "a file") -> BufferedReader:
         If there is no such file.
     UnreadableError
         If the file cannot be opened.
-    UnsupportedError
+    IrregularFileError
         If it is not a regular file.
     """
     try:
@@ -113,7 +135,7 @@ def open_regular(path: Path, what: str = "a file") -> BufferedReader:
     if not stat.S_ISREG(mode):
         os.close(number)
         kind = "a directory" if stat.S_ISDIR(mode) else "not a regular file"
-        raise UnsupportedError(f"{path} is {kind}: name {what}.")
+        raise IrregularFileError(f"{path} is {kind}: name {what}.")
     return open(number, "rb")
 
 

@@ -28,7 +28,7 @@ from gauge_mc.errors import (
     UsageError,
 )
 from gauge_mc.files.columns import SWEEP
-from gauge_mc.files.input import is_missing, unreadable
+from gauge_mc.files.input import is_missing, open_regular, unreadable
 from gauge_mc.files.structured import LARGE
 from gauge_mc.files.table import SEAL, TableData, read_heading, read_table
 from gauge_mc.formats import configurations_in
@@ -279,7 +279,7 @@ def _is_table(path: Path) -> bool:
     """Return whether a file is a table, by the ending of its name or its first bytes."""
     if path.suffix == ".csv":
         return True
-    with suppress(OSError), path.open("rb") as file:
+    with suppress(OSError, GaugeError), open_regular(path) as file:
         return file.read(len(TABLE_BEGINS)) == TABLE_BEGINS
     return False
 

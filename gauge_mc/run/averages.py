@@ -38,8 +38,8 @@ TAU_EXP = Option(
     float,
     "Autocorrelation time in updates of the slowest mode, whose tail is added to the errors of the "
     "averages of a run (arXiv:1009.5228).",
-    "no tail",
-    "UPDATES",
+    default="no tail",
+    metavar="UPDATES",
     least=1e-3,
     most=1e12,
 )

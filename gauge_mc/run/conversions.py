@@ -23,7 +23,6 @@ from gauge_mc.errors import (
     StoppedError,
     UnsupportedError,
     UsageError,
-    not_written,
 )
 from gauge_mc.files.input import Paths, make_folder, paths_of
 from gauge_mc.formats import FORMATS, configurations_in, writable_formats
@@ -144,10 +143,7 @@ def convert_all(
         raise UsageError(f"{folder} is no folder; choose another --output.")
     if Path(folder).is_dir() and Path(folder).samefile("/"):
         raise UsageError(f"{folder} is the root of all folders; name a folder in it.")
-    try:
-        make_folder(Path(folder))
-    except OSError as error:
-        raise not_written(folder, error) from error
+    make_folder(Path(folder))
     most = threads or available_threads()
     jobs, kind = min(most, len(targets)), LinkKind(lattice, group)
     console, stop = Console(stderr=True, quiet=not progress), Event()

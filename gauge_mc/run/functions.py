@@ -303,7 +303,8 @@ def observable_of(what: CustomObservable, lattice: Lattice, **options: Any) -> O
     else:
         raise UsageError(f"{what!r} is not an observable; pass a function of a field.")
     name = observable.name
-    known = {table_name(one): one for one in OBSERVABLES}.get(table_name(name))
+    ours = (one for one in OBSERVABLES if not OBSERVABLES.package(one))
+    known = {table_name(one): one for one in ours}.get(table_name(name))
     if known and not isinstance(observable, OBSERVABLES[known]):
         raise _two_named(name)
     if not name.replace("-", "_").isidentifier():

@@ -87,8 +87,8 @@ SKIP = Option(
     "skip",
     int,
     "Leave what was measured up to update N out; auto finds where the chain has thermalised.",
-    "0",
-    "N|auto",
+    default="0",
+    metavar="N|auto",
     instead=(AUTO,),
 )
 """The last update that is left out, an option of fits and plots."""

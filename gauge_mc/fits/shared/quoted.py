@@ -16,7 +16,7 @@ from gauge_mc.options import Option
 from gauge_mc.registry import in_words
 from gauge_mc.results import documented, headings, numbers_of, result_field
 
-LEVEL = Option("level", int, "Smearing iterations of the loops used.", "most", "N")
+LEVEL = Option("level", int, "Smearing iterations of the loops used.", default="most", metavar="N")
 """The smearing level, an option of all fits to Wilson loops."""
 
 REDUCED = "χ²/⟨χ²⟩"
@@ -31,8 +31,8 @@ def reduced(chi2: float | None, expected: float | None) -> str:
 EXACT = 1e-6
 """Expectation of chi2 below which nothing is left to disagree."""
 
-T_MIN = Option("t_min", int, "First t of all plateaus.", "for each plateau where it begins")
-T_MAX = Option("t_max", int, "Last t of all plateaus.", "as far as the errors allow")
+T_MIN = Option("t_min", int, "First t of all plateaus.", default="for each plateau where it begins")
+T_MAX = Option("t_max", int, "Last t of all plateaus.", default="as far as the errors allow")
 AVERAGE = Option(
     "average",
     bool,

@@ -85,8 +85,8 @@ LEVELS = Option(
     "levels",
     str,
     "Smearing levels of the variational analysis of a table with the loops between all of them.",
-    "all of the table",
-    "N,N[,N...]",
+    default="all of the table",
+    metavar="N,N[,N...]",
     least=0,
     each=int,
 )
@@ -99,12 +99,12 @@ SOURCE = Option(
     "source",
     str,
     "What V(R) is from: Wilson loops, or correlators of Polyakov loops.",
-    f"{LOOPS} if the run has a table of them",
+    default=f"{LOOPS} if the run has a table of them",
     choices=(LOOPS, CORRELATORS),
 )
 
-R_MIN = Option("r_min", float, "Smallest distance of all windows.", "the smallest one")
-R_MAX = Option("r_max", float, "Largest distance of all windows.", "the largest one")
+R_MIN = Option("r_min", float, "Smallest distance of all windows.", default="the smallest one")
+R_MAX = Option("r_max", float, "Largest distance of all windows.", default="the largest one")
 
 TABLES = {LOOPS: LOOP_COLUMNS, CORRELATORS: CORRELATOR_COLUMNS}
 """Columns of the tables, by the source of V(R)."""

@@ -59,7 +59,13 @@ class WilsonLoopsPlot(Plot):
         LEVEL,
         LEVELS,
         SKIP,
-        Option("path", str, f"Direction of the loops: {DIRECTIONS}.", bracketed(PATHS[0]), "PATH"),
+        Option(
+            "path",
+            str,
+            f"Direction of the loops: {DIRECTIONS}.",
+            default=bracketed(PATHS[0]),
+            metavar="PATH",
+        ),
     )
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:

@@ -56,8 +56,8 @@ RESULT = Option(
     "result",
     str,
     "Name of the file of fit potential in each run, such as potential_25.json.",
-    "potential.json, or the only potential_*.json",
-    "NAME",
+    default="potential.json, or the only potential_*.json",
+    metavar="NAME",
 )
 """The option of all plots that show the result of a fit of the potential."""
 

@@ -113,6 +113,12 @@ SCENARIOS = [
         "measure condensate run --kappa 0.1 --sources 1 --dilute spin",
     ),
     Scenario(
+        "--dilute is {}, which repeats a word; give each only once.",
+        "measure condensate run --kappa 0.1 --sources 1 --dilute spin,spin",
+        "give each only once",
+        "measure condensate run --kappa 0.1 --sources 1 --dilute spin",
+    ),
+    Scenario(
         (
             "--basis is for propagators; give it alone or with --from-basis, and --to and "
             "--precision for configurations."

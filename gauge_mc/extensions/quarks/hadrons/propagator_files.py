@@ -40,7 +40,7 @@ from gauge_mc.extensions.quarks.vectors.gamma import DEGRAND_ROSSI, change_of_ba
 from gauge_mc.extensions.quarks.vectors.spinors import SPINS, SpinorField
 from gauge_mc.fields.field import Field
 from gauge_mc.files.atomic import replacing
-from gauge_mc.files.input import InputFile
+from gauge_mc.files.input import InputFile, make_folder
 from gauge_mc.options import Option
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.convert import OtherConversion, new_file
@@ -418,13 +418,7 @@ class PropagatorPath:
         path, elements, sources = self.path(field), elements_of(solution), elements_of(source)
         if not field.devices.root:
             return
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise GaugeError(
-                f"The folder {self.folder} cannot be created ({error.strerror}); choose another "
-                "one."
-            ) from error
+        make_folder(self.folder)
         StoredPropagator(elements, scalar_source(sources), self.metadata).write(path)
 
 
@@ -449,7 +443,7 @@ class PropagatorConversion(OtherConversion):
             "from_basis",
             str,
             "Basis of a propagator that names none.",
-            "degrand-rossi",
+            default="degrand-rossi",
             metavar="NAME",
         ),
     )

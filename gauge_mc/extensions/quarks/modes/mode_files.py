@@ -29,7 +29,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.errors import DamagedError, GaugeError, UnsupportedError, UsageError
+from gauge_mc.errors import DamagedError, UnsupportedError, UsageError
 from gauge_mc.extensions.quarks.forces.normal import AdjointOperator, NormalOperator
 from gauge_mc.extensions.quarks.matrices.hopping import EVEN, LinearOperator
 from gauge_mc.extensions.quarks.matrices.preconditioned import DEFLATE, Deflation, norms_of
@@ -46,7 +46,7 @@ from gauge_mc.extensions.quarks.vectors.basis import BasisProducts
 from gauge_mc.extensions.quarks.vectors.spinors import SPINS, SpinorField
 from gauge_mc.fields.field import Field
 from gauge_mc.files.atomic import replacing
-from gauge_mc.files.input import InputFile
+from gauge_mc.files.input import InputFile, make_folder
 from gauge_mc.files.structured import parse_json
 from gauge_mc.options import Option, check_declared
 from gauge_mc.storage.scidac import LimeRecord, read_records, write_record
@@ -245,7 +245,7 @@ class ModePath:
         with ExitStack() as stack:
             out = None
             if field.devices.root:
-                _make(self.folder)
+                make_folder(self.folder)
                 out = stack.enter_context(replacing(path))
                 write_record(out, MODES, json.dumps(header).encode(), begins=True)
             for values in _arrays(vectors):
@@ -271,15 +271,6 @@ def _arrays(vectors: SpinorField | None) -> Iterator[NDArray[np.complex128]]:
         for n in range(vectors.count):
             one.copy(vectors, n)
             yield one.to_numpy()
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise GaugeError(
-            f"The folder {folder} cannot be created ({error.strerror}); choose another one."
-        ) from error
 
 
 ROUNDING = 1e-12

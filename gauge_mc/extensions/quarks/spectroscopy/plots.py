@@ -68,8 +68,8 @@ HADRONS = Option(
     "hadrons",
     str,
     "Hadrons to draw, such as pion,rho,nucleon+; a baryon without a sign has both parities.",
-    "all",
-    "NAME,...",
+    default="all",
+    metavar="NAME,...",
 )
 """The option of plots with a frame for each hadron."""
 
