@@ -360,8 +360,9 @@ def nearest_in_group(matrices: Matrices) -> Matrices:
     """Return the matrices of SU(N) that are nearest to these."""
     left, _, right = np.linalg.svd(matrices)
     unitary: Matrices = left @ right
-    phase: NDArray[np.float64] = np.angle(np.linalg.det(unitary)) / unitary.shape[-1]
-    return unitary * np.exp(-1j * phase)[:, np.newaxis, np.newaxis]
+    phase = np.angle(np.linalg.det(unitary)) / unitary.shape[-1]
+    unitary *= np.exp(-1j * phase)[:, np.newaxis, np.newaxis]
+    return unitary
 
 
 def trace_sums(
