@@ -103,7 +103,7 @@ def _curve(
         [factor * b.value for _, b in known],
         [factor * b.error for _, b in known],
         style={**look(number), "linestyle": "-", "linewidth": 0.8, "markersize": 4},
-        text=text,
+        text=text if known else "",
     )
 
 
