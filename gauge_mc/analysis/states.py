@@ -63,7 +63,7 @@ class State:
     """Number of states of the most probable fit."""
     fit: LinearFit
     """The most probable fit."""
-    exponential: float
+    exponential: float = 0.0
     """Size that the exponential has at the first t for certain: the largest size by the prior minus
     the error of E(t) there, or 0."""
 
