@@ -206,7 +206,7 @@ def _averages(
         if item.observable == TEMPERING or (len(sweeps) > 1 and sweeps[0] == sweeps[1]):
             continue
         tail = tau_exp and tau_exp / item.every
-        for column in declared_columns(tables[0])[1].averaged:
+        for column in declared_columns(tables[0], item.observable)[1].averaged:
             pairs = zip(paths, tables, strict=True)
             series = [table.numbers(column.name, path) for path, table in pairs]
             if any(len(one) for one in series):

@@ -53,7 +53,7 @@ def series_of(table: TableData) -> Iterator[NamedSeries]:
     name, declared = declared_columns(table)
     observable = OBSERVABLES.get(name)
     updates, first, rows = np.unique(sweeps, return_index=True, return_counts=True)
-    for column in _columns(table, declared, name in ALGORITHMS or rows.size > sweeps.size):
+    for column in _columns(table, declared, name in ALGORITHMS or rows.size < sweeps.size):
         values = np.asarray(table[column], dtype=np.float64)
         if rows.size == sweeps.size:
             yield column, sweeps, values
@@ -66,9 +66,9 @@ def series_of(table: TableData) -> Iterator[NamedSeries]:
                 yield name, updates, values
 
 
-def declared_columns(table: TableData) -> tuple[str, TableColumns]:
-    """Return the name of what made a table, and the declarations of its columns."""
-    name = table.header.get("observable", "").replace("_", "-")
+def declared_columns(table: TableData, name: str = "") -> tuple[str, TableColumns]:
+    """Return the name of what made a table, if it is not given, and its declared columns."""
+    name = name or table.header.get("observable", "").replace("_", "-")
     known = OBSERVABLES.get(name) or ALGORITHMS.get(name)
     return name, known.columns if known else TableColumns.of_function(name or "value", table)
 

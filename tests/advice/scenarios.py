@@ -1475,6 +1475,11 @@ SCENARIOS += [
 
 
 ELSEWHERE = {
+    "{} has links that cannot be projected; leave --project out.": "formats of other packages",
+    "its links are in {} to {} only; gauge-mc convert --project brings them into the group": (
+        "tests of formats, which project such a file"
+    ),
+    "{} ({} more with --json)": "several runs with a transient, in the tests of the transition",
     "The most probable fit is poor (p = {}); name a window with --r-min, or measure along more "
     "directions.": "for loops whose V(R) has none of the forms; see the tests of the potential",
     "{} was stopped by {} before it could choose a lattice; repeat the command, or name one with "
