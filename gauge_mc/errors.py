@@ -71,7 +71,7 @@ class UnsupportedError(GaugeError):
 
 
 class IrregularFileError(UsageError, UnsupportedError):
-    """What is named is a folder, a pipe or a device, and no file that could be read."""
+    """A folder, a pipe or a device has the name of a file that is to be read."""
 
 
 class NoMemoryError(GaugeError):

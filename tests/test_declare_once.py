@@ -578,6 +578,10 @@ ALLOWED = {
     # The key of the header with the kind of the flow, and the energy from the plaquette.
     ("flow", "quantities/flow/curves.py"),
     ("plaquette", "quantities/flow/curves.py"),
+    # The fit of the quantity that is drawn.
+    ("scale", "quantities/flow/plots.py"),
+    # The group of the fields of a check, if none is given.
+    ("su3", "testing.py"),
     # Names of the timed sweeps.
     ("heatbath", "benchmarks/observables.py"),
     # The flow whose stage is the unit of forces.

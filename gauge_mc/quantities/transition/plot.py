@@ -158,4 +158,4 @@ PEAKS = "(N_t/N_s)^3", r"(N_t/N_s)^{1/\nu}"
 """Distance of a peak from infinite volume at a transition of first order, and for SU(2)."""
 
 CROSSED = r"(s^{-\omega}-l^{-\omega})/(l^{1/\nu}-s^{1/\nu})"
-"""That of a crossing for SU(2), with N_s/N_t of the smaller and of the larger lattice."""
+"""Distance of a crossing for SU(2), with N_s/N_t of the smaller and of the larger lattice."""
