@@ -10,6 +10,7 @@ from typing import Any
 import rich.console
 from rich.segment import Segment
 from rich.table import Column, Table
+from rich.text import Text
 
 from gauge_mc.quoting import printable
 
@@ -22,6 +23,10 @@ class Console(rich.console.Console):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"highlight": False, "markup": False, **options})
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Return a text to show, whose width is that of what is shown."""
+        return super().render_str(printable(text), **options)
 
     def render(self, *arguments: Any, **options: Any) -> Iterator[Segment]:
         """Return the segments of something to show; see `rich.console.Console.render`."""

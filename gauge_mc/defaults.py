@@ -48,7 +48,7 @@ FORMAT = "ildg"
 SMEARING = "ape"
 FLOW = "wilson"
 CHECKPOINT_EVERY = 10.0
-"""Minutes between checkpoints."""
+"""Longest time between checkpoints in minutes."""
 
 START_RNG = "philox"
 """Generator for random starts and noise, for every generator of the run, because Philox needs no

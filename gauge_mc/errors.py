@@ -6,11 +6,26 @@ import errno
 
 from gauge_mc.quoting import sentence
 
+UNCHECKED = 69
+"""Exit code if a file could not be read or checked here (EX_UNAVAILABLE of sysexits.h)."""
+
 
 class GaugeError(Exception):
-    """A failure (exit code 1). The message says in one sentence what is wrong and what to do."""
+    """A failure (exit code 1). The message says in one sentence what is wrong and what to do.
+
+    Parameters
+    ----------
+    message : str
+        The sentence that is shown.
+    reason : str
+        Its part that says what is wrong, if it is known apart.
+    """
 
     exit_code = 1
+
+    def __init__(self, message: str = "", reason: str = "") -> None:
+        super().__init__(message)
+        self.reason = reason or message.removesuffix(".")
 
     def _render_traceback_(self) -> list[str]:
         """Return the lines that IPython and notebooks show in place of a traceback."""
@@ -29,23 +44,16 @@ class UnknownNameError(UsageError, KeyError):
     __str__ = Exception.__str__  # that of KeyError would quote the message
 
 
+class CautionWarning(UserWarning):
+    """A caution about something that works all the same."""
+
+
 class DamagedError(GaugeError):
     """A verdict on data: they are damaged, missing, or belong to something else.
 
     No other error says anything about the data: whoever looks may lack a compiler, a permission,
     memory or a package.
-
-    Parameters
-    ----------
-    message : str
-        The sentence that is shown.
-    reason : str
-        Its part that says what is wrong with the data, if it is known apart.
     """
-
-    def __init__(self, message: str, reason: str = "") -> None:
-        super().__init__(message)
-        self.reason = reason or message.removesuffix(".")
 
 
 class MissingFileError(UsageError, DamagedError):
@@ -59,6 +67,12 @@ class UnreadableError(GaugeError):
 class UnsupportedError(GaugeError):
     """A file is of a kind, or has a content, that cannot be read; it may be intact."""
 
+    exit_code = UNCHECKED
+
+
+class IrregularFileError(UsageError, UnsupportedError):
+    """A folder, a pipe or a device has the name of a file that is to be read."""
+
 
 class NoMemoryError(GaugeError):
     """There is too little memory; the files that were read may be intact."""
@@ -68,12 +82,8 @@ class NoKernelsError(GaugeError):
     """Kernels cannot be compiled, stored or loaded on this machine; files may be intact."""
 
 
-UNCHECKED = 69
-"""Exit code if a file could not be checked here (EX_UNAVAILABLE of sysexits.h)."""
-
-
 class UncheckedError(GaugeError):
-    """Some files could not be checked here, and no other one is damaged."""
+    """Files could not be checked here, and no other one is damaged."""
 
     exit_code = UNCHECKED
 
@@ -103,6 +113,7 @@ REMEDIES = {
     errno.EIO: "check the disk and the file system",
     errno.ENOENT: "create the folder, or choose another one",
     errno.ENOTDIR: "choose a path whose parents are folders",
+    errno.ENOTEMPTY: "choose an empty folder",
     errno.EISDIR: "choose the name of a file, not that of a folder",
     errno.ENAMETOOLONG: "choose a shorter name",
     errno.EROFS: "choose a folder in which you may write",

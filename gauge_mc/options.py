@@ -11,7 +11,7 @@ import hashlib
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +36,12 @@ class Number:
     """Type of the value: ``int``, ``float``, ``str`` or ``bool``."""
     help: str = ""
     """Short description, for help texts and the reference documentation."""
-    symbol: str = field(default="", kw_only=True)
+    _: KW_ONLY
+    symbol: str = ""
     """Symbol in text, such as ``β``; by default the name."""
-    unit: str = field(default="", kw_only=True)
+    unit: str = ""
     """Unit, such as ``1/a``; empty if the quantity is dimensionless."""
-    axis: str = field(default="", kw_only=True)
+    axis: str = ""
     """Label of an axis, in Matplotlib's mathematical text; by default the symbol."""
 
     @property
@@ -61,6 +62,7 @@ class Option(Number):
     The command line has dashes in place of the underscores of its name.
     """
 
+    _: KW_ONLY
     default: str = ""
     """The default in words, for help texts."""
     metavar: str = ""
@@ -73,46 +75,53 @@ class Option(Number):
     """Largest number, in the same way. What else a value has to satisfy is checked by the owner of
     the option.
     """
-    inside: bool = field(default=False, kw_only=True)
+    inside: bool = False
     """Whether `least` and `most` themselves are not allowed."""
-    usual: Any = field(default=None, kw_only=True)
+    usual: Any = None
     """The value if the option is not given; None if there is none, or if it depends on others."""
-    tag: str = field(default="", kw_only=True)
+    tag: str = ""
     """Abbreviation that precedes the value in names of directories; by default the name."""
-    panel: str = field(default="", kw_only=True)
+    panel: str = ""
     """Panel of the help text."""
-    choices: tuple[str, ...] = field(default=(), kw_only=True)
+    choices: tuple[str, ...] = ()
     """Words that the value may be, or with which it may begin. A shell completes them, and they are
     taken in any case; the owner of the option checks the value.
     """
-    each: type[int] | type[float] | None = field(default=None, kw_only=True)
+    each: type[int] | type[float] | None = None
     """Type of the numbers, if a text consists of numbers with commas between them. Python also
     gives them as a number or a sequence of numbers, and the value is then a tuple.
     """
-    rows: bool = field(default=False, kw_only=True)
+    rows: bool = False
     """Whether there may be several rows of such numbers, with slashes between them; a sequence of
     sequences in Python.
     """
-    accepts: type[Any] | None = field(default=None, kw_only=True)
+    accepts: type[Any] | None = None
     """Class whose objects Python also gives in place of a text that may be given several times."""
-    instead: tuple[str, ...] = field(default=(), kw_only=True)
+    instead: tuple[str, ...] = ()
     """Words that may be given instead of a number, such as ``auto``."""
-    open: bool = field(default=False, kw_only=True)
+    open: bool = False
     """Whether other words than the choices can be given."""
-    separator: str = field(default="", kw_only=True)
+    separator: str = ""
     """Character between the choices of a value that is a list; empty if there is one choice."""
-    items: type[Any] | None = field(default=None, kw_only=True)
+    items: type[Any] | None = None
     """Subclass of `gauge_mc.option_items.OptionItem`, if the value is a list of such things, whose
     text may contain colons.
     """
-    folder: bool = field(default=False, kw_only=True)
+    folder: bool = False
     """Whether the value names a folder into which files are written."""
-    written: str = field(default="", kw_only=True)
+    written: str = ""
     """Name within a text of several options, such as ``M5``; by default the name."""
-    place: str = field(default="", kw_only=True)
+    place: str = ""
     """Thing in whose text the value stands, such as ``--quark domain-wall``; empty for an option of
     a command.
     """
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.default, str):
+            raise TypeError(
+                f"the default of the option {self.name} is {quoted(self.default)}, which are no "
+                "words; give a value as usual="
+            )
 
     @property
     def default_in_words(self) -> str:
@@ -476,7 +485,7 @@ def parse_options(
 
 
 def within(
-    folder: Path, options: Iterable[Option], words: Iterable[str], whose: str
+    folder: Path, options: Iterable[Option], words: Iterable[str], whose: str, advice: str
 ) -> tuple[str, ...]:
     """Return options as text, in which folders that are written lie in another folder.
 
@@ -486,6 +495,8 @@ def within(
         The other folder.
     options, words, whose
         See `parse_options`.
+    advice : str
+        What to do if such a folder may lie anywhere.
 
     Raises
     ------
@@ -502,7 +513,7 @@ def within(
             if path.is_absolute() or ".." in path.parts:
                 raise UsageError(
                     f"{whose} would write to '{shortened(text)}' ({name}), which may lie anywhere; "
-                    "name a folder relative to that of the output, without '..'."
+                    f"{advice}."
                 )
             word = f"{name}={folder / path}"
         found.append(word)

@@ -18,11 +18,11 @@ from importlib.metadata import EntryPoint
 from types import ModuleType
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from gauge_mc.errors import GaugeError, UnknownNameError
+from gauge_mc.errors import CautionWarning, GaugeError, UnknownNameError
 from gauge_mc.plugins import entry_points, is_ours, plugin_failure
 
 
-class PluginWarning(UserWarning):
+class PluginWarning(CautionWarning):
     """A plug-in of another package is left out."""
 
 
@@ -138,7 +138,7 @@ class Registry(Mapping[str, T], Generic[T]):
         GaugeError
             If the package that declares the plug-in cannot be imported.
         """
-        if name not in self._registered:
+        if name not in self._registered and not self._is_ours(name):
             name = in_any_case(name, self.names)
         if name not in self._registered:
             self._load(name)
@@ -200,8 +200,16 @@ class Registry(Mapping[str, T], Generic[T]):
                 f"The {self.kind} {owner.__name__} in the module {owner.__module__} {error}."
             ) from error
 
+    def _is_ours(self, name: str) -> bool:
+        """Return whether a plug-in is one of this package, without a look at those of others.
+
+        While modules are imported for the first time, those of others cannot be compared yet.
+        """
+        return name in self._entries and is_ours(self._entries[name])
+
     def _load(self, name: str) -> None:
-        self.check(name)
+        if not self._is_ours(name):
+            self.check(name)
         entry = self._entries[name]
         try:
             thing = entry.load()

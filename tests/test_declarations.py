@@ -288,6 +288,13 @@ def test_installed_terms_that_clash_are_left_out(tmp_path, name):
         assert done.stdout.count("Further terms.") == (words == ("generate",))
 
 
+def test_words_for_a_default_are_named_and_are_no_number():
+    with pytest.raises(TypeError, match="4 positional arguments"):
+        Option("charge", float, "Charge.", "1.0")
+    with pytest.raises(TypeError, match="which are no words; give a value"):
+        Option("charge", float, "Charge.", default=1.0)
+
+
 @pytest.mark.parametrize("kinds", [ACTION_TERMS, ADDITIONS, BENCH_KINDS], ids=lambda it: it.kind)
 def test_a_thing_that_an_option_chooses_has_its_name(kinds):
     option = Option("charge", bool, "Charges.")

@@ -512,6 +512,20 @@ def test_a_column_is_declared_once(toys, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+def test_a_function_may_have_the_name_of_an_observable_of_another_package(toys, tmp_path):
+    def link_trace(field):
+        return 0.25
+
+    def plaquette(field):
+        return 0.25
+
+    words = {"lattice": "2x2x2x2", "thermalize": 0, "configs": 1, "output": tmp_path / "run"}
+    run = generate(**words, format="none", backend="cpu", observables=[link_trace], progress=False)
+    assert [*run["link_trace"]["value"]] == [0.25] * len(run["plaquette"])
+    with pytest.raises(UsageError, match="There are two observables named 'plaquette'; rename one"):
+        generate(**words, observables=[plaquette])
+
+
 def test_a_group_is_known_by_its_name_and_has_its_own_heatbath(toys, program, tmp_path):
     """Not by its number of colours, which is that of SU(2), nor are its files those of SU(2)."""
     lattice = Lattice(4, 6, 8, 4)
@@ -564,6 +578,10 @@ ALLOWED = {
     # The key of the header with the kind of the flow, and the energy from the plaquette.
     ("flow", "quantities/flow/curves.py"),
     ("plaquette", "quantities/flow/curves.py"),
+    # The fit of the quantity that is drawn.
+    ("scale", "quantities/flow/plots.py"),
+    # The group of the fields of a check, if none is given.
+    ("su3", "testing.py"),
     # Names of the timed sweeps.
     ("heatbath", "benchmarks/observables.py"),
     # The flow whose stage is the unit of forces.

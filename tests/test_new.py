@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,34 @@ def python(folder: Path, *words: str) -> str:
     )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     return done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["observable", "monomial"])
+def test_a_package_of_its_own_is_found_and_passes_its_test(tmp_path, root, kind):
+    """As if pip had installed it, away from the checkout."""
+    words = [sys.executable, root / "tests" / "tools" / "new.py", kind, "my-thing"]
+    subprocess.run(
+        [*words, "--package", tmp_path / "my-package"], check=True, stdout=subprocess.DEVNULL
+    )
+    project = tomllib.loads((tmp_path / "my-package" / "pyproject.toml").read_text())["project"]
+    about = tmp_path / "my-package" / "my_package-0.1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 0.1\n")
+    ((group, entries),) = project["entry-points"].items()
+    lines = [f"[{group}]", *(f"{name} = {value}" for name, value in entries.items())]
+    (about / "entry_points.txt").write_text("\n".join(lines))
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_my_thing.py"]
+    where = os.pathsep.join([str(root), str(tmp_path / "my-package")])
+    done = subprocess.run(
+        words,
+        cwd=tmp_path / "my-package",
+        env={**os.environ, "PYTHONPATH": where},
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
 
 
 def test_there_is_a_template_of_every_kind():

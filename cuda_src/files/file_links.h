@@ -24,9 +24,9 @@ constexpr int SITE_CRC = 2;       // the CRC-32 of every site, rotated by its nu
 constexpr int ROTATED_WORDS = 4;  // the same for every word
 
 // Results. Sites spread them over several copies, so that threads do not wait for each other.
-constexpr int COPIES = 32;
-constexpr int RESULTS = 4;
-constexpr int SUM_RESULT = 0, FIRST_RESULT = 1, SECOND_RESULT = 2;
+constexpr int COPIES = 32, RESULTS = 5;
+// The deviation is the largest square of one, as the bits of a number in single precision.
+constexpr int SUM_RESULT = 0, FIRST_RESULT = 1, SECOND_RESULT = 2, DEVIATION_RESULT = 4;
 constexpr int BAD_RESULT = 3;  // 2^32 - 1 - the smallest number, in the order of BySite, of a link outside the group
 
 // Word positions of a link in the file, for every lane.
@@ -184,5 +184,6 @@ INLINE void check(const FileLinks& f, const Geometry& g, const Site& site, int m
     real m[ENTRIES];
     UNROLL for (int i = 0; i < ENTRIES; i++) m[i] = from_double(entries[i]);
     const real found = deviation(m), limit = broadcast((scalar)(f.tolerance * f.tolerance));
+    raise_largest(f.results + site.slot % COPIES * RESULTS + DEVIATION_RESULT, found);
     if (any_lane(select(found <= limit, broadcast(0), broadcast(1)) > broadcast(0))) report(f, g, site, mu, found);
 }

@@ -234,8 +234,8 @@ LEVELS = Option(
     "Nested time scales of a trajectory, the outermost first, as INTEGRATOR:STEPS, where the steps "
     "are those per drift of the level above. The gauge action is on the last level, or on that "
     "with the word gauge after its steps.",
-    "one level",
-    "NAME:STEPS[:gauge],...",
+    default="one level",
+    metavar="NAME:STEPS[:gauge],...",
     usual=Items(),
     items=TrajectoryLevel,
     tag="",
@@ -256,8 +256,8 @@ MONOMIALS = Option(
     str,
     "Further terms of the action, such as adjoint-plaquette:beta=0.5, several with commas between "
     "them.",
-    "none",
-    "NAME[:level=N][:OPTION=VALUE...],...",
+    default="none",
+    metavar="NAME[:level=N][:OPTION=VALUE...],...",
     usual=Items(),
     items=NamedMonomial,
     tag="",

@@ -156,7 +156,8 @@ def read_rows(
         _check_alike(pairs[0][0], path, _difference(first, other))
     columns = {name: np.concatenate([chain[name] for chain in chains]) for name in first}
     sweeps = (np.unique(next(iter(chain.columns.values()))) for chain in chains)
-    return TableData(first.header, columns), Replicas.of(*sweeps)
+    names = _names([str(path) for path, _ in pairs])
+    return TableData(first.header, columns), replace(Replicas.of(*sweeps), names=names)
 
 
 def _each(tables: Tables, skip: Skips) -> list[tuple[Path, int]]:
@@ -184,7 +185,7 @@ def joined_series(chains: Sequence[TableSeries], fewest: int = 1) -> TableSeries
         first,
         source=", ".join(chain.source for chain in chains),
         sweeps=np.concatenate(sweeps),
-        replicas=Replicas.of(*sweeps),
+        replicas=replace(Replicas.of(*sweeps), names=_names([chain.source for chain in chains])),
         values={
             name: np.concatenate([chain.values[name] for chain in chains]) for name in first.values
         },
@@ -195,6 +196,10 @@ def joined_series(chains: Sequence[TableSeries], fewest: int = 1) -> TableSeries
             f"{fewest} are needed; measure {joined.what} on more."
         )
     return joined
+
+
+def _names(sources: Sequence[str]) -> tuple[str, ...]:
+    return tuple(sources) if len(sources) > 1 else ()
 
 
 def _check_alike(first: str | Path, other: str | Path, difference: str) -> None:

@@ -99,9 +99,12 @@ class HmcTime(BenchResult):
         return self.trajectory_s / self.chains
 
     @property
-    def outside(self) -> float:
-        """Share of the trajectory outside of forces and solvers."""
-        return 1 - sum(one.share for one in self.parts if one.essential)
+    def inside(self) -> float:
+        """Time of forces and solvers, each timed alone, divided by that of the trajectory.
+
+        It may be above 1, since a trajectory finds in the caches what it has just used.
+        """
+        return sum(one.share for one in self.parts if one.essential)
 
     @property
     def per_kwh(self) -> float | None:

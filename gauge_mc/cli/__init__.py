@@ -10,7 +10,9 @@ from __future__ import annotations
 import contextlib
 import errno
 import io
+import mmap
 import os
+import resource
 import select
 import signal
 import sys
@@ -26,10 +28,10 @@ import typer
 import typer.core
 
 from gauge_mc import __version__
-from gauge_mc.errors import REMEDIES, GaugeError, UsageError
+from gauge_mc.errors import REMEDIES, CautionWarning, GaugeError, UsageError
 from gauge_mc.interruption import note
 from gauge_mc.quoting import printable, sentence, shortened
-from gauge_mc.registry import PluginWarning, Registry, in_any_case, nearest
+from gauge_mc.registry import Registry, in_any_case, nearest
 
 GENERATE, ANALYSE, FILES, MACHINE = "Generate", "Analyse", "Files", "This machine"
 """Panels of the help text."""
@@ -260,8 +262,8 @@ def main(program: Callable[[], int] = _program) -> None:
 def _warning(
     message: Warning | str, category: type[Warning], file: str, line: int, text: str | None = None
 ) -> str:
-    """Return a warning as a line; that of a plug-in is one of the program."""
-    if issubclass(category, PluginWarning):
+    """Return a warning as a line; a caution is one of the program."""
+    if issubclass(category, CautionWarning):
         return f"gauge-mc: {printable(str(message))}\n"
     return f"{category.__name__}: {message}\n"
 
@@ -276,6 +278,7 @@ def _completion(program: Callable[[], int]) -> int:
 def _run(program: Callable[[], int]) -> int:
     """Run the program, and return its exit code."""
     try:
+        _try_numpy()
         code = program()
     except GaugeError as error:
         code = _complain(str(error), error.exit_code)
@@ -298,6 +301,38 @@ def _run(program: Callable[[], int]) -> int:
         end = "" if said.endswith((".", "?")) else "."
         code = _complain(said + end, getattr(error, "exit_code", 2))
     return code
+
+
+def _try_numpy() -> None:
+    """Import NumPy in a copy of the process if memory is limited.
+
+    OpenBLAS ends a process for which there is too little, with words of its own.
+
+    Raises
+    ------
+    GaugeError
+        If NumPy cannot be imported within the limit.
+    """
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        return
+    child = os.fork()
+    if not child:
+        with contextlib.suppress(BaseException):
+            os.dup2(os.open(os.devnull, os.O_RDWR), 2)
+            with mmap.mmap(-1, RESERVE):
+                __import__("numpy")
+            os._exit(0)
+        os._exit(1)
+    if os.waitpid(child, 0)[1]:
+        raise GaugeError(
+            f"NumPy and its work need more memory than the limit of {limit >> 20} MiB; raise it "
+            "(ulimit -v), or set the environment variable OPENBLAS_NUM_THREADS=1."
+        )
+
+
+RESERVE = 1 << 26
+"""Number of bytes of memory that the work of the program needs at least besides NumPy."""
 
 
 def _of_plugin(error: Exception) -> int:

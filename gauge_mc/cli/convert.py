@@ -38,6 +38,9 @@ class ConvertReport:
     comparison: FileComparison | None = result_field(
         "Comparison of the file with the source, with `--verify`.", None
     )
+    moved: float | None = result_field(
+        "Largest change of an entry of a link by `--project`, if that was given.", None
+    )
 
 
 @prints(
@@ -79,6 +82,12 @@ def convert(
     verify: Annotated[
         bool, o.option("Read what was written back, and compare the links.", flag="--verify")
     ] = False,
+    project: Annotated[
+        bool,
+        o.option(
+            "Bring the links into the group, and say by how much they change.", flag="--project"
+        ),
+    ] = False,
     lattice: o.StatedLattice = None,
     group: o.StatedGroup = None,
     json: o.Json = False,
@@ -99,15 +108,15 @@ def convert(
 
     own = {name: value for name, value in others.items() if value is not None}
     kinds = [one for one in CONVERSIONS.values() if any(o.name in own for o in one.options)]
-    if kinds and (to or precision or output or verify):
+    if kinds and (to or precision or output or verify or project):
         raise UsageError(kinds[0].alone)
     if not kinds and to is None:
         raise UsageError(f"--to is missing; choose {in_words(writable_formats(), 'or')}.")
     stated: dict[str, Any] = {"lattice": lattice, "group": group}
     if output is not None:
         assert to
-        how = {"verify": verify, "threads": threads, "progress": not quiet, **stated}
-        _convert_all(paths, output, to, precision, how, json)
+        how = stated | {"verify": verify, "project": project, "threads": threads}
+        _convert_all(paths, output, to, precision, how | {"progress": not quiet}, json)
         return
     if len(paths) != 2:
         raise UsageError(
@@ -127,16 +136,19 @@ def convert(
         if source.header.warning:
             say(f"gauge-mc: {config}: {source.header.warning}", error=True)
         target, width = run.new_file(out), run.written_precision(source, to, precision)
+        source = source.projected() if project else source
         new, comparison = run.write_converted(source, target, width, to, wrap, verify)
     written = new.header
     if json:
         names = ("format", "group", "lattice", "precision")
         values = {name: getattr(written, name) for name in names}
-        more = {"comparison": comparison} if comparison else {}
+        found = {"comparison": comparison, "moved": source.moved}
+        more = {name: value for name, value in found.items() if value is not None}
         print_document("convert", {"file": str(out), **values, **more})
         return
     if not quiet:
-        say(f"{out}: {written.group} on {written.lattice} in {written.precision} precision, {to}")
+        kind = f"{written.group} on {written.lattice} in {written.precision} precision"
+        say(f"{out}: {kind}, {to}{_moved(source.moved)}")
         _show_verdict(str(out), comparison)
 
 
@@ -160,6 +172,9 @@ def _convert_all(
             _show_verdict(one.file, one.comparison)
         more = {"converted before": found.there, "failed": found.failed}
         words = "".join(f", {count} {what}" for what, count in more.items() if count)
+        words += _moved(
+            max((one.moved for one in found.files if one.moved is not None), default=None)
+        )
         say(f"{folder}: {counted(found.converted, 'file')} converted to {to}{words}")
     warnings = [f"gauge-mc: {one.source}: {one.warning}" for one in found.files if one.warning]
     say(*shortest(warnings), error=True)
@@ -168,6 +183,11 @@ def _convert_all(
         say(f"gauge-mc: {failure}", error=True)
     if failures:
         raise GaugeError(failures[-1])
+
+
+def _moved(largest: float | None) -> str:
+    """Return how far `--project` has moved links, in words."""
+    return "" if largest is None else f", entries of links moved by up to {largest:.1g}"
 
 
 def _show_verdict(file: str, comparison: FileComparison | None) -> None:

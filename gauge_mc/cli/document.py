@@ -25,7 +25,7 @@ from gauge_mc.cli import say
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.results import documented, result_field
 
-VOCABULARY = 1
+VOCABULARY = 2
 """Version of the vocabulary.
 
 It is raised when a key is renamed or removed or changes its meaning, not when one is added.

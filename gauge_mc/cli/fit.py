@@ -47,13 +47,15 @@ def fit(
             metavar="XxYxZxT",
         ),
     ] = None,
+    keep: Annotated[bool, o.option("Keep the given options with the runs.")] = False,
     all: Annotated[bool, o.option("Print all tables, not only the main ones.")] = False,
     json: o.Json = False,
     **options: Any,
 ) -> None:
     """Determine physical quantities from the tables of runs.
 
-    The result is written to a JSON file. It states all values that were
+    Options that are kept hold for later fits, plots and reports of a run, until --keep is given
+    without any. The result is written to a JSON file. It states all values that were
     chosen automatically because an option was not given. The last line
     has the numbers that one quotes.
     """
@@ -64,7 +66,7 @@ def fit(
     console = Console()
     results = []
     with alone_on_stdout(json):
-        for result, path in fit_all(what, run or [], options, output, separate, lattice):
+        for result, path in fit_all(what, run or [], options, output, separate, lattice, keep):
             results.append({"file": str(path), **result.document()})
             if not json:
                 further = result.further_report()

@@ -24,6 +24,7 @@ from gauge_mc.plots.figures.curves import AveragePoint, AveragesTable
 from gauge_mc.plots.figures.files import ENDINGS, STYLE_DPI, FigureFormat, drawn_as
 from gauge_mc.registry import in_words
 from gauge_mc.results import documented, result_field
+from gauge_mc.run.thermalisation import Caution, sentences_about
 
 _endings = in_words([f".{one}" for one in ENDINGS], "or")
 
@@ -37,6 +38,9 @@ class PlotReport:
     plot: str = result_field("Name of the plot.")
     points: Sequence[AveragePoint] = result_field(
         "Averages that are drawn, for plots that show averages."
+    )
+    cautions: Sequence[Caution] = result_field(
+        "Cautions, which are those of the fit of the same quantity if there is one."
     )
 
 
@@ -89,6 +93,6 @@ def plot(
     given, said = options_to_draw(chosen, runs, options)
     with alone_on_stdout(json), drawn_as(FigureFormat.parse(size, dpi)):
         shown, cautions = draw(chosen, runs, file, given)
-    say(*(f"gauge-mc: {sentence}" for sentence in (*said, *cautions)), error=True)
+    say(*(f"gauge-mc: {sentence}" for sentence in (*said, *sentences_about(cautions))), error=True)
     points = [point for one in shown if isinstance(one, AveragesTable) for point in one.points]
-    show_result("plot", PlotReport(str(file), what, points), json, *shown, str(file))
+    show_result("plot", PlotReport(str(file), what, points, cautions), json, *shown, str(file))

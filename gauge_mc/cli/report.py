@@ -24,18 +24,18 @@ def report(
             metavar="FILE",
         ),
     ] = None,
-    skip: Annotated[str | None, o.declared(SKIP, AUTO)] = None,
+    skip: Annotated[str | None, o.declared(SKIP, f"as kept, else {AUTO}")] = None,
     json: o.Json = False,
 ) -> None:
     """Write a page that shows everything about runs.
 
-    The page has parameters, time series with running averages and the cut of the thermalisation,
-    autocorrelation functions, histograms, averages, all fits and figures that the tables allow,
-    provenance, links to files, and how to cite. Several runs are shown side by side. It is one
-    file, which needs no network.
+    The page has all fits and figures that the tables allow, state and parameters, averages, time
+    series with running averages and the cut of the thermalisation, autocorrelation functions,
+    histograms, provenance, links to files, and how to cite. Several runs are shown side by side.
+    It is one file, which needs no network.
     """
     from gauge_mc.reports.page import report as write
 
     with alone_on_stdout(json):
-        found = write(run or None, output, skip=AUTO if skip is None else skip)
+        found = write(run or None, output, skip=skip)
     show_result("report", found, json, found.file)

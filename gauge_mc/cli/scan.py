@@ -19,9 +19,8 @@ from gauge_mc.run.parameters import known_options
 from gauge_mc.run.settings import DIVIDED, DIVIDED_LABELS, NUMBERED
 from gauge_mc.run.thermalisation import SKIP
 from gauge_mc.scans.additions import ADDITIONS
-from gauge_mc.scans.batch_systems import BATCH_SYSTEMS
+from gauge_mc.scans.batch_systems import BATCH_SYSTEMS, TOGETHER
 from gauge_mc.scans.grid import Grid, axes, list_axes
-from gauge_mc.scans.job_arrays import TOGETHER
 from gauge_mc.scans.request import ScanRequest
 
 GRID = "Grid"
@@ -66,7 +65,7 @@ def _changes() -> dict[str, dict[str, Any]]:
 @prints(
     "gauge_mc.scans.carry_out:ScanReport",
     "gauge_mc.scans.forecast:ScanForecast",
-    "gauge_mc.scans.carry_out:Submission",
+    "gauge_mc.scans.job_arrays:Submission",
 )
 @with_settings(
     (name for name in known_options() if name != "share_gpus"),
@@ -100,8 +99,8 @@ def scan(
     submit_option: Annotated[
         list[str] | None,
         o.option(
-            "Option of the batch system for each job, such as time=12:00:00, which is needed. "
-            f"{TOGETHER}=N limits the number of simultaneous jobs.",
+            "Option of the batch system for each job, instead of that of the script, such as "
+            f"time=12:00:00. {TOGETHER}=N limits the number of simultaneous jobs.",
             metavar="KEY[=VALUE]",
             flag="--submit-option --slurm",
             panel=o.EXECUTION,
@@ -134,6 +133,7 @@ def scan(
     and stop the scan with exit code 75.
     """
     from gauge_mc.scans import carry_out as scans
+    from gauge_mc.scans import forecast, job_arrays
 
     given = {name: value for name, value in ctx.params.items() if value is not None}
     card_values = read_card(given.pop("card")) if "card" in given else {}
@@ -147,10 +147,8 @@ def scan(
     if dry_run and collect:
         raise UsageError("--dry-run cannot be combined with --collect; leave out one of them.")
     if dry_run and not submit:
-        from gauge_mc.scans.forecast import forecast
-
         with alone_on_stdout(json):
-            needs = forecast(asked, per_device)
+            needs = forecast.forecast(asked, per_device)
         show_result("scan", needs, json, needs.table())
         if needs.refusals:
             raise typer.Exit(1)
@@ -167,7 +165,7 @@ def scan(
                 "are averaged."
             )
         with alone_on_stdout(json):
-            submission = scans.submit(asked, submit, submit_option or [], dry_run)
+            submission = job_arrays.submit(asked, submit, submit_option or [], dry_run)
         lines = [f"To gather the results: gauge-mc scan --collect --output {where}"]
         if dry_run:
             lines = (submission.script or "").splitlines()

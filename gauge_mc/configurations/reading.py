@@ -9,12 +9,13 @@ for by NumPy, and only in a file that does not pass its checks.
 from __future__ import annotations
 
 import os
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import astuple, dataclass, replace
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
@@ -23,11 +24,11 @@ from gauge_mc.configurations.window import DeviceWindow, SliceWindow, open_windo
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.device_pool import Devices
 from gauge_mc.domain.lattice import Lattice, OddLattice, any_lattice, odd_extents
-from gauge_mc.errors import DamagedError, NoKernelsError, UsageError
+from gauge_mc.errors import CautionWarning, NoKernelsError, UsageError
 from gauge_mc.fields.averages import averages, normalised
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_blocks import read_blocks
-from gauge_mc.fields.file_links import TOLERANCE
+from gauge_mc.fields.file_links import CAUTIOUS, TOLERANCE, LinkCheck
 from gauge_mc.fields.host_field import HostField
 from gauge_mc.files.columns import Averages
 from gauge_mc.files.input import InputFile
@@ -35,8 +36,16 @@ from gauge_mc.formats import read_header, too_large
 from gauge_mc.groups import GROUPS, Group
 from gauge_mc.storage import links as host_links
 from gauge_mc.storage.header import Header, Reader
-from gauge_mc.storage.links import IDENTIFYING, Block, Checksums, StoredLinks, digest
-from gauge_mc.storage.scidac import checksum_words
+from gauge_mc.storage.links import (
+    IDENTIFYING,
+    Block,
+    Checksums,
+    StoredLinks,
+    checksum_words,
+    digest,
+)
+
+_OTHER_ORDER = str.maketrans("<>", "><")
 
 TEMPORAL = 3
 """Number of the direction t among the four links of a site."""
@@ -50,13 +59,13 @@ class LastSlice:
     ----------
     stored : StoredLinks
         How the file stores the links; `host_links.readable` must be true.
-    block, following : Block
-        The blocks of the last time slice and of the first one.
+    links, following : Matrices
+        The matrices of the last time slice and of the first one.
     """
 
     stored: StoredLinks
-    block: Block
-    following: Block
+    links: host_links.Matrices
+    following: host_links.Matrices
 
     @property
     def signs_show(self) -> bool:
@@ -68,9 +77,8 @@ class LastSlice:
 
         All other links of the slice must then be in SU(N), and all those along t of one kind.
         """
-        stored = self.stored
+        stored, links = self.stored, self.links.copy()
         with np.errstate(all="ignore"):  # numbers of a damaged file
-            links = host_links.decode(stored, self._gathered()).copy()
             temporal = links[TEMPORAL::4]
             if not temporal.any():
                 temporal[:] = np.eye(stored.group.colours)
@@ -83,7 +91,7 @@ class LastSlice:
                 )
             else:
                 return ""
-            fits = host_links.first_outside(links, TOLERANCE) is None
+            fits = (host_links.deviations(links) <= TOLERANCE).all()
         t = stored.lattice.t - 1
         return f"its links along t of the last time slice {t} are {words}" if fits else ""
 
@@ -94,25 +102,19 @@ class LastSlice:
         Returns None if links with signs would not be in the group, which is seen before.
         """
         stored, group = self.stored, self.stored.group
-        all_rows = stored.rows in (None, group.colours)
-        if stored.order.reaches_back or (self.signs_show and all_rows):
+        if self.signs_show and stored.rows in (None, group.colours):
             return None
-        own = self._gathered()
-        reals = own.view(stored.dtype).copy().reshape(len(own), -1)
-        reals[TEMPORAL::4] *= -1
-        first = host_links.gather(stored, 0, self.following, None)
+        other = self.links.copy()
+        other[TEMPORAL::4, :-1] *= -1
         with np.errstate(all="ignore"):  # numbers of a damaged file
+            other[TEMPORAL::4, -1:] = host_links.last_row(other[TEMPORAL::4, :-1])
             before, after, above = (
-                host_links.in_group(group, host_links.decode(stored, one))
-                for one in (own, reals.view(np.uint8), first)
+                host_links.in_group(group, links) for links in (self.links, other, self.following)
             )
             extents = stored.lattice.extents[:3]
-            sums = [host_links.trace_sums(extents, one, above) for one in (before, after)]
+            sums = [host_links.trace_sums(extents, links, above) for links in (before, after)]
         change = normalised(sums[1] - sums[0], group.colours, stored.lattice.sites)
         return Averages(*map(sum, zip(astuple(averages), astuple(change), strict=True)))
-
-    def _gathered(self) -> host_links.Bytes:
-        return host_links.gather(self.stored, self.stored.lattice.t - 1, self.block, self.following)
 
 
 Wrap = Callable[[Iterable[Block], int], Iterable[Block]]
@@ -161,6 +163,8 @@ class Configuration:
         Path of the file.
     header : Header
         Header of the file.
+    cautions : list of str
+        What `check` has noticed about links that are good all the same, in words.
     """
 
     path: Path
@@ -168,6 +172,8 @@ class Configuration:
     _reader: Reader
     _size: int
     _stated: bool = True
+    cautions: list[str] = field(default_factory=list)
+    _moved: list[float] = field(default_factory=list)
 
     def __repr__(self) -> str:
         header = self.header
@@ -235,10 +241,12 @@ class Configuration:
             blocks = self._blocks(file, in_use) if devices.root else iter(())
             checked = self._through(window, blocks, file) if window and devices.root else blocks
             found = read_blocks(field, stored, checked)
-            self._refuse_misfit(file, found.bad, found.checksums)
+            if found.bad:
+                self._refuse_misfit(file, found)
             means = averages(field) if window is None else window.averages
             if devices.root:
-                self._verify(file, found.checksums, means)
+                self._verify(file, found, means)
+                self._warn()
         return field, _digest(stored, found.checksums)
 
     def _copies(
@@ -285,8 +293,7 @@ class Configuration:
         GaugeError
             See `load`.
         """
-        window = open_window(self.stored.identified, self.header.precision)
-        deque(self.passing(window), maxlen=0)
+        window = self._checked(self.stored.identified)
         return window.averages, _digest(self.stored.identified, window.found.checksums)
 
     def check(self, wrap: Wrap = unwrapped) -> Averages:
@@ -302,9 +309,48 @@ class Configuration:
         GaugeError
             See `load`.
         """
-        window = open_window(self.stored, self.header.precision)
-        deque(self.passing(window, wrap), maxlen=0)
-        return window.averages
+        return self._checked(self.stored, wrap).averages
+
+    def _checked(self, stored: StoredLinks, wrap: Wrap = unwrapped) -> SliceWindow:
+        """Return a window through which all links have passed."""
+        window = open_window(stored, self.header.precision)
+        deque(self._passing(window, wrap), maxlen=0)
+        return window
+
+    def projected(self) -> Configuration:
+        """Check the file, and return it with its links brought into the group as they are read.
+
+        Nothing that the file states of its own links is then compared. `moved` tells the change.
+
+        Raises
+        ------
+        UsageError
+            If only kernels know the group or the order of the links.
+        GaugeError
+            See `load`.
+        """
+        stored, link_bytes = self.stored, self.stored.site_bytes // 4
+        if not host_links.readable(stored):
+            raise UsageError(
+                f"{self.path} has links that cannot be projected; leave --project out."
+            )
+        self.check()
+
+        def decoded(file: InputFile, t: int) -> Block:
+            matrices = host_links.decode(stored, self._block(file, t).reshape(-1, link_bytes))
+            nearest = host_links.nearest_in_group(matrices)
+            moved.append(float(np.abs(nearest - matrices).max()))
+            return host_links.encode(stored, nearest).reshape(-1)
+
+        moved: list[float] = []
+        header = replace(self.header, checksum="", plaquette=None, link_trace=None)
+        reader = Reader(header, replace(stored, decoded=decoded), self._reader.offset, {})
+        return replace(self, header=header, _reader=reader, cautions=[], _moved=moved)
+
+    @property
+    def moved(self) -> float | None:
+        """Largest change of an entry by `projected`, in the links read so far; None without it."""
+        return max(self._moved, default=None)
 
     def matrices(self) -> SliceWindow:
         """Return a window for `slices`, which also computes the averages over the links."""
@@ -366,13 +412,21 @@ class Configuration:
         self, window: SliceWindow, wrap: Wrap = unwrapped
     ) -> Iterator[tuple[int, Block | None]]:
         """Yield what `SliceWindow.read` yields, and check the file; for the errors see `load`."""
+        yield from self._passing(window, wrap)
+        self._warn()
+
+    def _passing(self, window: SliceWindow, wrap: Wrap) -> Iterator[tuple[int, Block | None]]:
         with self._opened() as file:
             blocks = wrap(self._blocks(file), self.header.lattice.t)
             passed = window.read(blocks)
             for t, block in passed:
                 self._refuse_read(file, window, t, passed)
                 yield t, block
-            self._verify(file, window.found.checksums, window.averages)
+            self._verify(file, window.found, window.averages)
+
+    def _warn(self) -> None:
+        for words in self.cautions:
+            warnings.warn(f"{self.path}: {words}", CautionWarning, stacklevel=3)
 
     def _through(
         self, window: SliceWindow, blocks: Iterator[Block], file: InputFile
@@ -394,77 +448,104 @@ class Configuration:
         self, file: InputFile, window: SliceWindow, t: int, rest: Iterator[object]
     ) -> None:
         """Refuse the file if slice `t` has a link that is not in the group, after the others."""
-        if bad := window.bad(t):
+        if window.bad(t):
             deque(rest, maxlen=0)  # the checksum is that of all slices
-            self._refuse_misfit(file, bad, window.found.checksums)
+            self._refuse_misfit(file, window.found)
 
-    def _refuse_misfit(
-        self, file: InputFile, bad: tuple[int, int] | None, checksums: Checksums
-    ) -> None:
-        """Refuse the file if `bad`, the time slice and number of a link, names one.
-
-        Links that agree with the checksum of the file are those that were written.
-        """
-        if not bad:
-            return
-        misfit = self.stored.misfit(*bad)
-        disagreement = ""
-        try:
-            self._reader.verify(file, checksums, self._stated_averages())
-        except DamagedError as error:
-            disagreement = error.reason
-        last = self._last_slice(file) if bad[0] == self.header.lattice.t - 1 else None
-        if not disagreement and (words := last.misfit() if last else ""):
-            raise file.unsupported(words)
+    def _refuse_misfit(self, file: InputFile, found: LinkCheck) -> NoReturn:
+        """Refuse a file that has a link outside of the group."""
+        assert found.bad
+        misfit = self.stored.misfit(*found.bad)
+        wrong, agrees = self._checksum(file, found)
+        if words := self._pattern(file, found.bad[0], agrees):
+            raise file.refusal(words)
         if not self._stated:
             raise UsageError(
                 f"{file.path} may have links of another group or on another lattice than "
                 f"{self.stored.group.label} on {self.header.lattice}, which --lattice and --group "
                 f"say, because {misfit}; give others, or restore it from a copy if they are right."
             )
-        if disagreement:
-            raise file.damaged(f"{misfit}, and {disagreement}")
-        if self.header.checksum:
-            raise file.unsupported(f"{misfit}, although its checksum is right")
-        raise file.damaged(misfit)
+        more = f", and {wrong}" if wrong else ", although its checksum is right" * bool(agrees)
+        raise file.refusal(misfit + more, agrees=agrees, outside=True)
 
-    def _verify(self, file: InputFile, checksums: Checksums, averages: Averages) -> None:
+    def _checksum(self, file: InputFile, found: LinkCheck) -> tuple[str, bool | None]:
+        """Return how the checksum differs from the stated one, and whether it agrees.
+
+        The latter is None if the file states none.
+        """
+        wrong = self._reader.wrong_checksum(file, found.checksums)
+        return wrong, not wrong if self.header.checksum else None
+
+    def _pattern(self, file: InputFile, t: int, agrees: bool | None) -> str:
+        """Return why programs write links of slice `t` that are not in the group, if it shows."""
+        if not host_links.readable(self.stored):
+            return ""
+        swapped = replace(self.stored, dtype=self.stored.dtype.translate(_OTHER_ORDER))
+        with np.errstate(all="ignore"):  # numbers of a damaged file
+            apart = host_links.deviations(self._matrices(file, t, swapped))
+        if (apart <= TOLERANCE).all():
+            return "its numbers have another byte order than its header says; correct the header"
+        last = self._last_slice(file) if t == self.header.lattice.t - 1 else None
+        return last.misfit() if last and agrees is not False else ""
+
+    def _verify(self, file: InputFile, found: LinkCheck, averages: Averages) -> None:
         """Compare checksums and averages of links in the group with those that the file states."""
-        try:
-            self._reader.verify(file, checksums, averages)
-        except DamagedError:
-            self._reader.verify(file, checksums, self._stated_averages())
-            self._refuse_signs(file, checksums, averages)
-            raise
+        wrong, agrees = self._checksum(file, found)
+        if wrong:
+            raise file.refusal(wrong, agrees=agrees)
+        if words := self._reader.wrong_average(averages):
+            self._refuse_averages(file, averages, words, agrees)
+        if found.deviation > CAUTIOUS:
+            self.cautions[:] = [
+                f"its links are in {self.stored.group.label} to {found.deviation:.1g} only; "
+                "gauge-mc convert --project brings them into the group"
+            ]
 
-    def _refuse_signs(self, file: InputFile, checksums: Checksums, averages: Averages) -> None:
-        """Refuse links whose averages are stated for others, with signs on the last time slice."""
-        last = self._last_slice(file)
-        other = last.without_signs(averages) if last else None
-        if last is None or other is None:
-            return
-        if last.signs_show:  # rows that the file does not have followed with the wrong sign
-            trace = self._stated_averages().link_trace  # with or without the signs
+    def _refuse_averages(
+        self, file: InputFile, averages: Averages, words: str, agrees: bool | None
+    ) -> None:
+        """Refuse links with other averages, unless they are those of the matrices as stored.
+
+        Signs on the last time slice, without which they are right, are named.
+        """
+        more = "although its checksum is right" if agrees else "and it has no checksum that decides"
+        reason, last, other = f"{words}, {more}", None, None
+        if host_links.readable(self.stored):
+            if not self._reader.wrong_average(self._averages_as_stored(file)):
+                return
+            last = self._last_slice(file)
+            other = last.without_signs(averages)
+        if last and other and last.signs_show:
+            # Rows that the file does not have followed with the wrong sign.
+            trace = self.header.link_trace or 0.0  # with or without the signs
             other = replace(other, link_trace=trace)
-        with suppress(DamagedError):
-            self._reader.verify(file, checksums, other)
-            raise file.unsupported(
+        if other and not self._reader.wrong_average(other):
+            reason = (
                 "the averages in its header are those of links without the sign -1 along t of the "
                 f"last time slice {self.header.lattice.t - 1}, as with antiperiodic phases in the "
                 "links; write the file without them"
             )
+        raise file.refusal(reason, agrees=agrees)
 
-    def _stated_averages(self) -> Averages:
-        """Return the averages that the header states, or zeros."""
-        plaquette = self.header.plaquette or 0.0
-        return Averages(plaquette, plaquette, plaquette, self.header.link_trace or 0.0)
+    def _averages_as_stored(self, file: InputFile) -> Averages:
+        """Return averages over the matrices with all entries of the file; kernels keep fewer."""
+        extents, times = self.header.lattice.extents[:3], range(self.header.lattice.t)
+        pairs = ((self._matrices(file, t), self._matrices(file, t + 1)) for t in times)
+        sums = [host_links.trace_sums(extents, *pair) for pair in pairs]
+        return normalised(
+            np.sum(sums, axis=0), self.stored.group.colours, self.header.lattice.sites
+        )
 
-    def _last_slice(self, file: InputFile) -> LastSlice | None:
-        """Return the last time slice, if NumPy can read it."""
-        if not host_links.readable(self.stored):
-            return None
-        last, first = (self._block(file, t) for t in (self.header.lattice.t - 1, 0))
-        return LastSlice(self.stored, last, first)
+    def _matrices(self, file: InputFile, t: int, stored: StoredLinks | None = None) -> np.ndarray:
+        """Return the matrices of a time slice by NumPy, perhaps as if stored in another way."""
+        here, count = stored or self.stored, self.header.lattice.t
+        blocks = (self._block(file, (t + ahead) % count) for ahead in (0, 1))
+        return host_links.decode(here, host_links.gather(here, t, *blocks))
+
+    def _last_slice(self, file: InputFile) -> LastSlice:
+        """Return the last time slice, which NumPy can read."""
+        links = (self._matrices(file, t) for t in (self.header.lattice.t - 1, 0))
+        return LastSlice(self.stored, *links)
 
     @contextmanager
     def _opened(self) -> Iterator[InputFile]:

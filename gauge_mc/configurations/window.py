@@ -198,11 +198,12 @@ class HostWindow(SliceWindow):
         self._slices: dict[int, host_links.Matrices] = {}
         self._read, self._written = Checksums(), Checksums()
         self._bad: dict[int, int] = {}
+        self._deviation = 0.0
 
     @property
     def found(self) -> LinkCheck:
         """Checksums of the blocks read so far, and the first link that is not in the group."""
-        return LinkCheck(self._read, min(self._bad.items(), default=None))
+        return LinkCheck(self._read, min(self._bad.items(), default=None), self._deviation)
 
     def bad(self, t: int) -> tuple[int, int] | None:
         """Return `LinkCheck.bad` for slice `t` alone, whose block has been read."""
@@ -220,9 +221,11 @@ class HostWindow(SliceWindow):
         if again:
             return
         self._read |= host_links.checksums(self._source, t, links)
-        number = host_links.first_outside(matrices, TOLERANCE)
-        if number is not None:
-            self._bad[t] = number
+        apart = host_links.deviations(matrices)
+        self._deviation = float(np.fmax.reduce(apart, initial=self._deviation))
+        outside = ~(apart <= TOLERANCE)  # so that a NaN is outside
+        if outside.any():
+            self._bad[t] = int(np.argmax(outside))
 
     def _trace_sums(self, t: int) -> NDArray[np.float64]:
         group, extents = self._source.group, self._source.lattice.extents[:3]

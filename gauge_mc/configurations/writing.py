@@ -21,7 +21,7 @@ from gauge_mc.configurations.reading import Configuration, Wrap, open_configurat
 from gauge_mc.configurations.window import SliceWindow, open_window
 from gauge_mc.domain.lattice import Lattice, OddLattice
 from gauge_mc.domain.slab import real_type
-from gauge_mc.errors import DamagedError, GaugeError, UsageError
+from gauge_mc.errors import DamagedError, GaugeError, UnsupportedError, UsageError
 from gauge_mc.fields.averages import averages
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.field_blocks import FieldBlocks
@@ -337,6 +337,11 @@ class FileComparison:
         "Averages over the links of the source, if the file is ``good``.", None
     )
 
+    @classmethod
+    def of(cls, error: DamagedError | UnsupportedError) -> FileComparison:
+        """Return the comparison with a file that cannot be read."""
+        return cls(DAMAGED if isinstance(error, DamagedError) else OTHER, error.reason)
+
 
 GOOD, DAMAGED, OTHER = "good", "damaged", "other"
 """Verdicts on a file."""
@@ -371,8 +376,8 @@ def compare(source: Configuration, copy: Configuration) -> FileComparison:
     for t, links in enumerate(source.slices(windows[0])):
         try:
             others = next(copies)
-        except DamagedError as error:
-            return FileComparison(DAMAGED, error.reason)
+        except (DamagedError, UnsupportedError) as error:
+            return FileComparison.of(error)
         if precision == "single":
             links = links.astype(np.complex64).astype(np.complex128)
         differ = _words(links[..., :rows, :]) != _words(others[..., :rows, :])

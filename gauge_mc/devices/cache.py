@@ -304,6 +304,13 @@ def run_compiler(kernel: str, unit: str, command: Sequence[str], output: Path) -
             f"The kernel '{kernel}' declares {disagreement[1]} in a way that Python cannot read: "
             "use only numbers, arrays, pointers and structures of these in its arguments."
         )
+    names = re.findall(r'"(/[^"]*)"', "\n".join([unit, *command]))
+    others = [name for name in names if not {*source_folders()} & {*Path(name).parents}]
+    files = "|".join(map(re.escape, others)) or "$^"
+    place = re.search(rf"(?<!from )(?:{files})[:(]\d+", printed)  # not where it includes another
+    if place:  # in a source of another package, not in the compiler
+        where = "" if place[0] in first else f", from {place[0]}"
+        raise NoKernelsError(f"The kernel '{kernel}' cannot be compiled: {first}{where}.")
     raise NoKernelsError(
         f"The compiler {command[0]} failed on the kernel '{kernel}': {first}. "
         "Run `gauge-mc doctor` to see which compilers work."

@@ -31,6 +31,11 @@ ORDERINGS = {
 where they are xxy, xyx and yxx, or xxy and yxx."""
 
 
+def bracketed(path: str) -> str:
+    """Return a path as vectors are written, such as ``(1,1,0)``."""
+    return f"({','.join(path)})"
+
+
 def steps_along(path: str, r_max: int) -> int:
     """Return the number of steps along a path until a component would exceed `r_max`."""
     return r_max // max(map(int, path))

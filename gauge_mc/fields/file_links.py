@@ -30,6 +30,10 @@ TOLERANCE = 1e-4
 """Largest deviation of a link from SU(N), as in ``check_unitarity`` of the MILC code. It must allow
 for links that other programs have computed in single precision."""
 
+CAUTIOUS = 1e-6
+"""Deviation above which it is said that links are not exactly in the group. Links that were rounded
+to single precision have less."""
+
 
 def matrix_components(colours: int) -> int:
     """Return the number of reals that a field of `MATRICES` stores per link."""
@@ -46,6 +50,8 @@ class LinkCheck:
     """Time slice and number ``((z Y + y) X + x) 4 + mu`` of the first link that is not in the
     group.
     """
+    deviation: float = 0.0
+    """Largest deviation of a link from the group."""
 
     @classmethod
     def of(cls, results: NDArray[np.uint32]) -> LinkCheck:
@@ -60,7 +66,8 @@ class LinkCheck:
         if bad.any():
             t = int(np.flatnonzero(bad)[0])
             where = (t, 0xFFFFFFFF - int(bad[t]))
-        return cls(Checksums(total, (first, second), (first, second)), where)
+        most = results[:, :, CONSTANTS["DEVIATION_RESULT"]].max().view(np.float32)
+        return cls(Checksums(total, (first, second), (first, second)), where, float(most) ** 0.5)
 
 
 class SlabBlocks:

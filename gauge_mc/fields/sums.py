@@ -78,7 +78,8 @@ class SlabSums:
         self._row_bytes = SUM_BYTES * self.slices * self._parts * sums
         nbytes = rows * (self._row_bytes + SUM_BYTES * self.slices * sums)
         device = slab.device
-        self._memory = device.allocate(nbytes) if own_memory else device.scratch(scratch, nbytes)
+        use = f"{scratch} from {slab.layout.first}"  # several slabs may be on one device
+        self._memory = device.allocate(nbytes) if own_memory else device.scratch(use, nbytes)
         self._adding: dict[tuple[int, int], Launch] = {}
 
     def launch(self, kernel: Kernel, *steps: Mapping[str, Any]) -> None:

@@ -19,7 +19,7 @@ from typing import ClassVar
 import numpy as np
 
 from gauge_mc.contexts import in_context
-from gauge_mc.errors import DamagedError, GaugeError, UsageError
+from gauge_mc.errors import GaugeError, UnsupportedError, UsageError
 from gauge_mc.files.input import open_regular, unreadable
 from gauge_mc.registry import Registry
 
@@ -72,7 +72,7 @@ class ForeignSeries(ABC):
     def read(self, files: Mapping[int, bytes], lattice: str) -> ForeignTable:
         """Return the content of a series.
 
-        Any `LookupError`, `OSError` or `ValueError` says that the series is damaged.
+        Any `LookupError`, `OSError` or `ValueError` says that the series cannot be read.
 
         Parameters
         ----------
@@ -153,9 +153,9 @@ def foreign_table(path: Path) -> tuple[ForeignTable, bytes] | None:
     except GaugeError as error:
         raise type(error)(f"{path}: {error}") from error
     except (LookupError, OSError, ValueError) as error:
-        raise DamagedError(
-            f"{path} is damaged, or another file of its series: it is of {kind.program}, but "
-            f"cannot be read ({error}); restore or remove what is incomplete."
+        raise UnsupportedError(
+            f"{path}, or another file of its series, is of {kind.program}, but cannot be read "
+            f"({error}); restore or remove what is incomplete."
         ) from error
     table.header[PROGRAM] = kind.program
     return table, b"".join(files.values())

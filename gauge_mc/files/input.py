@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from io import BufferedReader
 from pathlib import Path
@@ -15,20 +16,33 @@ from numpy.typing import NDArray
 from gauge_mc.errors import (
     DamagedError,
     GaugeError,
+    IrregularFileError,
     MissingFileError,
+    UncheckedError,
     UnreadableError,
     UnsupportedError,
+    not_written,
 )
+
+FAILURES = {errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+"""Failures to make a folder for which the folder is not to blame."""
 
 
 def may_be_made(folder: Path) -> bool:
     """Return whether files can be written in a folder.
 
     If necessary it is made, and removed again.
+
+    Raises
+    ------
+    GaugeError
+        If the system fails, so that another folder would be no better.
     """
     try:
         made = make_folder(folder)
-    except OSError:
+    except GaugeError as error:
+        if getattr(error.__cause__, "errno", None) in FAILURES:
+            raise
         return False
     ready = folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
     remove_empty(made)
@@ -36,13 +50,22 @@ def may_be_made(folder: Path) -> bool:
 
 
 def make_folder(path: Path) -> list[Path]:
-    """Make a folder with its parents, unless it exists; return those that were made, in order."""
-    missing = [one for one in (path, *path.parents) if not one.exists()]
+    """Make a folder with its parents, unless it exists; return those that were made, in order.
+
+    Raises
+    ------
+    GaugeError
+        If it cannot be made.
+    """
     made = []
-    for one in reversed(missing):
-        with suppress(FileExistsError):  # another process was faster
-            one.mkdir()
-            made.append(one)
+    try:
+        missing = [one for one in (path, *path.parents) if not one.exists()]
+        for one in reversed(missing):
+            with suppress(FileExistsError):  # another process was faster
+                one.mkdir()
+                made.append(one)
+    except OSError as error:
+        raise not_written(path, error) from error
     return made
 
 
@@ -62,6 +85,21 @@ def paths_of(given: Paths | None) -> list[Path]:
     if given is None:
         return []
     return [Path(given)] if isinstance(given, str | os.PathLike) else [*map(Path, given)]
+
+
+_COMPRESSED = {"gzip": b"\x1f\x8b", "bzip2": b"BZh", "xz": b"\xfd7zXZ", "zstd": b"\x28\xb5\x2f\xfd"}
+"""First bytes of compressed files, by the program."""
+
+PACKED_BYTES = 512
+"""Number of leading bytes that tell the kind; a tar archive has its signature at byte 257."""
+
+
+def packed(head: bytes) -> str:
+    """Return of which kind of packed files one with these first bytes is, or an empty text."""
+    if head.startswith(b"PK\3\4") or head.startswith(b"ustar", 257):
+        return "an archive"
+    kinds = [name for name, begin in _COMPRESSED.items() if head.startswith(begin)]
+    return f"compressed with {kinds[0]}" if kinds else ""
 
 
 UNCHECKED = "GAUGE_MC_UNCHECKED"
@@ -86,7 +124,7 @@ def open_regular(path: Path, what: str = "a file") -> BufferedReader:
         If there is no such file.
     UnreadableError
         If the file cannot be opened.
-    UnsupportedError
+    IrregularFileError
         If it is not a regular file.
     """
     try:
@@ -97,7 +135,7 @@ def open_regular(path: Path, what: str = "a file") -> BufferedReader:
     if not stat.S_ISREG(mode):
         os.close(number)
         kind = "a directory" if stat.S_ISDIR(mode) else "not a regular file"
-        raise UnsupportedError(f"{path} is {kind}: name {what}.")
+        raise IrregularFileError(f"{path} is {kind}: name {what}.")
     return open(number, "rb")
 
 
@@ -179,21 +217,33 @@ class InputFile:
     def __exit__(self, *_: object) -> None:
         self._file.close()
 
-    def damaged(self, reason: str) -> DamagedError:
-        """Return the error for a damaged file.
+    def refusal(
+        self, reason: str, *, short: bool = False, agrees: bool | None = None, outside: bool = False
+    ) -> DamagedError | UnsupportedError:
+        """Return the error for a file that is refused, and decide whether it is damaged.
 
-        The reason may quote the file. So it is shortened to 400 characters, and characters that
-        cannot be printed are replaced.
+        Damage is evidence of a changed byte: a checksum that disagrees, bytes that are missing, or
+        links outside of the group that no checksum confirms. Anything else may be intact, as that
+        of a program that writes its files in another way.
+
+        Parameters
+        ----------
+        reason : str
+            What is wrong. It may quote the file, so that it is shortened to 400 characters, and
+            characters that cannot be printed are replaced.
+        short : bool
+            Whether the file is shorter than any reading of its header.
+        agrees : bool, optional
+            Whether its content has the checksum that it states; None if it states none, or the
+            content has not been read.
+        outside : bool
+            Whether links are outside of the group, without a pattern that programs write.
         """
         quoted = "".join(c if c.isprintable() else "?" for c in reason[:400])
-        return DamagedError(
-            f"{self.path} is damaged: {quoted}; restore it from a copy or write it again.", quoted
-        )
-
-    def unsupported(self, reason: str) -> UnsupportedError:
-        """Return the error for a file that is intact, but whose content is not supported."""
-        quoted = "".join(c if c.isprintable() else "?" for c in reason[:400])
-        return UnsupportedError(f"{self.path} is not supported: {quoted}.")
+        if short or agrees is False or (outside and agrees is None):
+            remedy = "restore it from a copy or write it again"
+            return DamagedError(f"{self.path} is damaged: {quoted}; {remedy}.", quoted)
+        return UnsupportedError(f"{self.path} is not supported: {quoted}.", quoted)
 
     def absent(self, what: str, consequence: str) -> str:
         """Refuse a file that lacks something by which it is checked, unless that is on purpose.
@@ -212,18 +262,25 @@ class InputFile:
 
         Raises
         ------
-        GaugeError
+        UncheckedError
             Otherwise.
         """
         if os.environ.get(UNCHECKED) != "1":
-            raise GaugeError(
+            raise UncheckedError(
                 f"{self.path} states no {what}, so that {consequence}; to read it all the same, "
                 f"set the environment variable {UNCHECKED}=1."
             )
         return f"it states no {what}, so that {consequence}"
 
-    def expect_size(self, expected: int) -> None:
+    def expect_size(self, expected: int, others: Collection[int] = ()) -> None:
         """Compare the size of the file with the size that its header implies.
+
+        Parameters
+        ----------
+        expected : int
+            Size in bytes.
+        others : collection of int
+            Sizes that other readings of the header imply.
 
         Raises
         ------
@@ -231,10 +288,11 @@ class InputFile:
             If the sizes differ.
         """
         if self.size != expected:
-            state = "truncated" if self.size < expected else "too long"
-            raise self.damaged(
-                f"it is {state}: it has {self.size} bytes, but its header implies {expected}"
-            )
+            short = self.size < expected and self.size not in others
+            kind = "too long" if self.size > expected else "of another kind"
+            state = "truncated" if short else kind
+            words = f"it is {state}: it has {self.size} bytes, but its header implies {expected}"
+            raise self.refusal(words, short=short)
 
     def read(
         self, offset: int, count: int, memory: NDArray[np.uint8] | None = None
@@ -248,8 +306,9 @@ class InputFile:
             cannot read it.
         """
         if offset + count > self.size:
-            raise self.damaged(
-                f"it is truncated: it has {self.size} bytes, but {offset + count} are needed"
+            raise self.refusal(
+                f"it is truncated: it has {self.size} bytes, but {offset + count} are needed",
+                short=True,
             )
         data = np.empty(count, np.uint8) if memory is None else memory
         try:
@@ -260,5 +319,6 @@ class InputFile:
                 f"{self.path} cannot be read ({error.strerror}): check the disk."
             ) from error
         if got != count:
-            raise self.damaged(f"only {got} of {count} bytes could be read at byte {offset}")
+            words = f"only {got} of {count} bytes could be read at byte {offset}"
+            raise self.refusal(words, short=True)
         return data

@@ -41,7 +41,7 @@ from gauge_mc.errors import (
 from gauge_mc.files.atomic import refuse_link, replacing
 from gauge_mc.files.foreign import foreign_table, stated_lattice
 from gauge_mc.files.frames import to_html, to_pandas, to_xarray
-from gauge_mc.files.input import open_regular
+from gauge_mc.files.input import PACKED_BYTES, open_regular, packed
 from gauge_mc.quoting import printable
 from gauge_mc.registry import nearest
 
@@ -733,10 +733,11 @@ def _parse_heading(path: Path, lines: Sequence[bytes]) -> tuple[dict[str, str], 
             f"{path} is not a table: it has no line with the names of columns."
         ) from error
     header = {key.strip(): value.strip() for key, _, value in pairs}
-    if not all(name and name.isprintable() for name in [*header, *names]):
-        raise DamagedError(f"{path} is damaged: a name in its header is not printable text.")
-    if not all(value.isprintable() for value in header.values()):
-        raise DamagedError(f"{path} is damaged: its header is not printable text.")
+    texts = {name or "\0": "a name in its header" for name in (*header, *names)}
+    texts |= dict.fromkeys(header.values(), "its header")
+    for text, what in texts.items():
+        if not text.isprintable():
+            raise UnsupportedError(f"{path} is not a table: {what} is not printable text.")
     return header, names
 
 
@@ -745,6 +746,8 @@ def _opened(path: Path) -> Iterator[BufferedReader]:
     """Open a table for reading."""
     try:
         with open_regular(path, "a table") as file:
+            if kind := packed(file.peek(PACKED_BYTES)):
+                raise UnsupportedError(f"{path} is {kind}: unpack it first.")
             yield file
     except GaugeError as error:
         raise type(error)(f"The table {error}") from error

@@ -26,15 +26,18 @@ from gauge_mc.files.atomic import write_file
 from gauge_mc.files.foreign import PROGRAM, stated_lattice
 from gauge_mc.files.table import noted_tables, read_heading
 from gauge_mc.fits.shared.files import (
+    CAUTIONS,
     CHOSEN,
     FITTED,
     OPTIONS,
     RESULT,
-    SAMPLING,
     STARTS,
     FittedTable,
     find_table_by_columns,
     fitted_tables,
+    keep_options,
+    kept_in_words,
+    left_to_kept,
     sampling_cautions,
     tables_of_chains,
     without_nan,
@@ -48,12 +51,17 @@ from gauge_mc.run.directory import missing_run
 from gauge_mc.run.thermalisation import (
     AUTO,
     SKIP,
+    Caution,
+    Skip,
     StartComparison,
     Thermalisation,
     compared_starts,
     found_below,
     found_thermalisation,
+    run_cautions,
+    sentences_about,
     sentences_of,
+    series_cautions,
 )
 from gauge_mc.scans.scan import named_or_newest, newest_scan, runs_of
 from gauge_mc.signatures import with_options
@@ -80,10 +88,9 @@ class FitResult(ABC):
     tables: Sequence[FittedTable] = result_field(
         "The tables from which it was made; none for scans.", ()
     )
-    sampling: Sequence[str] = result_field("Cautions about which configurations were measured.", ())
-    options: Mapping[str, Any] = result_field(
-        "The options of the fit that were given, by name.", dict
-    )
+    cautions: Sequence[Caution] = result_field("Cautions about its runs.", ())
+    options: Mapping[str, Any] = result_field("The options that were given, or are kept.", dict)
+    kept: Sequence[str] = result_field("A sentence about those that are kept, if any.", ())
 
     @abstractmethod
     def values(self) -> dict[str, Any]:
@@ -123,6 +130,11 @@ class FitResult(ABC):
         """The line that states the numbers that one quotes, or why there are none."""
         return result_line(self.result, self.unquoted())
 
+    @property
+    def every_caution(self) -> list[Caution]:
+        """The cautions about the result as a whole, and about its runs."""
+        return [*map(Caution, self.values().get(CAUTIONS, ())), *self.cautions]
+
     def document(self) -> dict[str, Any]:
         """Return `result`, `values`, what the program has left out of the runs, and tables.
 
@@ -131,20 +143,20 @@ class FitResult(ABC):
         lists: dict[str, Sequence[Any]] = {CHOSEN: self.thermalisation, FITTED: self.tables}
         more = {key: [asdict(item) for item in one] for key, one in lists.items() if one}
         compared: dict[str, Any] = {STARTS: asdict(self.starts)} if self.starts else {}
-        sampling = {SAMPLING: list(self.sampling)} if self.sampling else {}
+        cautions = {CAUTIONS: [asdict(one) for one in self.every_caution]}
         result = [asdict(one) for one in self.result]
         given = {OPTIONS: dict(self.options)} if self.options else {}
-        return {WORD: result, **self.values(), **more, **compared, **sampling, **given}
+        return {WORD: result, **self.values(), **more, **compared, **cautions, **given}
 
     def whole_report(self) -> list[Any]:
         """Return `report`, and what was left out of the runs if the program has chosen it."""
-        said = sentences_of(self.thermalisation)
+        said = [*self.kept, *sentences_of(self.thermalisation)]
         chains = {Path(table.file).parent for table in self.tables}
         if len(chains) > 1:
             said.insert(0, f"{len(chains)} chains of one ensemble are joined.")
         if self.starts:
             said.append(self.starts.sentence)
-        return [*self.report(), *said, *self.sampling]
+        return [*self.report(), *dict.fromkeys([*said, *sentences_about(self.cautions)])]
 
     def _repr_html_(self) -> str:
         """Return the whole report as HTML, for notebooks."""
@@ -219,9 +231,8 @@ class FitReport:
     tables: Sequence[FittedTable] = result_field(
         "The tables from which the result was made; missing for fits of scans."
     )
-    sampling: Sequence[str] = result_field(
-        "Cautions that configurations are not equally spaced, or only some of those that the run "
-        "has; missing if there are none."
+    cautions: Sequence[Caution] = result_field(
+        "Cautions about the result and about its runs, the same for its plot."
     )
     options: Mapping[str, object] = result_field(
         "The options of the fit that were given, by name; missing if there are none."
@@ -334,6 +345,7 @@ def fit(
     output: str | os.PathLike[str] | None = None,
     separate: bool = False,
     lattice: str | None = None,
+    keep: bool = False,
     **options: Unpack[FitKeywords],
 ) -> FitResult:
     """Fit the table of a run, or those of the chains of an ensemble, and write the result.
@@ -352,6 +364,8 @@ def fit(
         Whether chains of one ensemble are not joined.
     lattice : str, optional
         Extents of the lattice, for a series of another program that does not state them.
+    keep : bool
+        Whether to keep the options with the run, for later fits, plots and reports.
     **options : object
         Options of the fit, by name.
 
@@ -377,7 +391,7 @@ def fit(
             f"one by one, such as {every[0].runs[0]}."
         )
     file = None if output is None else Path(output)
-    return next(fit_all(what, targets, options, file, separate, lattice))[0]
+    return next(fit_all(what, targets, options, file, separate, lattice, keep))[0]
 
 
 def fit_all(
@@ -387,6 +401,7 @@ def fit_all(
     output: Path | None = None,
     separate: bool = False,
     lattice: str | None = None,
+    keep: bool = False,
 ) -> Iterator[tuple[FitResult, Path]]:
     """Fit several ensembles, and yield each result with the path of its file.
 
@@ -407,6 +422,8 @@ def fit_all(
             result = result_of(chosen, ensemble, given)
         path = output or ensemble.file_of(chosen.file_of(result))
         result.write(path)
+        for run in ensemble.runs if keep else ():
+            keep_options(run if run.is_dir() else run.parent, what, given)
         yield result, path
 
 
@@ -502,11 +519,11 @@ def result_of(chosen: Fit, ensemble: FittedEnsemble, given: Mapping[str, Any]) -
     UsageError, GaugeError
         See `fit`.
     """
-    if chosen.of_scans:
-        result = _of_runs(chosen, ensemble.runs, given)
-    else:
-        result = _of_tables(chosen, ensemble, given)
-    return replace(result, options=given)
+    folder = ensemble.runs[0] if ensemble.runs[0].is_dir() else ensemble.runs[0].parent
+    kept = left_to_kept(folder, chosen.name, chosen.options, given)
+    every = {**kept, **given}
+    fitted = _of_runs if chosen.of_scans else _of_tables
+    return replace(fitted(chosen, ensemble, every), options=every, kept=kept_in_words(folder, kept))
 
 
 def _of_tables(chosen: Fit, ensemble: FittedEnsemble, given: Mapping[str, Any]) -> FitResult:
@@ -524,6 +541,7 @@ def _of_tables(chosen: Fit, ensemble: FittedEnsemble, given: Mapping[str, Any]) 
     numbers: dict[str, Any] = {**given}
     if found:
         numbers[SKIP.name] = skips[0] if len(skips) == 1 else tuple(skips)
+    places = dict.fromkeys(table.parent for table in tables)
     starts = None if found else compared_starts(tables[0].parent)
     with noted_tables() as read:
         result = chosen.carry_out(tables, **numbers)
@@ -532,19 +550,28 @@ def _of_tables(chosen: Fit, ensemble: FittedEnsemble, given: Mapping[str, Any]) 
         thermalisation=found,
         starts=starts,
         tables=fitted_tables(read, ensemble.place),
-        sampling=sampling_cautions(read, dict(zip(tables, skips, strict=True))),
+        cautions=[*sampling_cautions(read, skip), *run_cautions(places, _skip_of(chosen, given))],
     )
 
 
-def _of_runs(chosen: Fit, targets: Sequence[Path], given: Mapping[str, Any]) -> FitResult:
+def _skip_of(chosen: Fit, given: Mapping[str, Any]) -> Skip | None:
+    """Return what a fit leaves out; None if it cannot leave out anything."""
+    return given.get(SKIP.name, 0) if SKIP in chosen.options else None
+
+
+def _of_runs(chosen: Fit, ensemble: FittedEnsemble, given: Mapping[str, Any]) -> FitResult:
     """Return the result of a fit to a folder of runs, or to several; see `Fit.of_several`."""
+    targets = ensemble.runs
     for target in targets:
         if not target.is_dir():
             raise UsageError(
                 f"fit {chosen.name} needs the folder of a scan or of several runs, and {target} is "
                 "none; name one."
             )
-    result = chosen.carry_out(targets, **given)
-    if given.get(SKIP.name) != AUTO:
-        return result
-    return replace(result, thermalisation=found_below(targets[0]))
+    with noted_tables() as read:
+        result = chosen.carry_out(targets, **given)
+    skip = _skip_of(chosen, given)
+    runs = sorted({path.parent for path in read})
+    cautions = [*series_cautions(read, skip), *run_cautions(runs, skip)]
+    left_out = found_below(targets[0]) if skip == AUTO else ()
+    return replace(result, cautions=cautions, thermalisation=left_out)

@@ -17,7 +17,7 @@ from gauge_mc.devices.kernels import REAL_BYTES
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import NoMemoryError, UnsupportedError, UsageError
 from gauge_mc.files.columns import Averages
-from gauge_mc.files.input import InputFile
+from gauge_mc.files.input import PACKED_BYTES, InputFile, packed
 from gauge_mc.groups import GROUPS, Group, special_unitary
 from gauge_mc.registry import Registry, in_words
 from gauge_mc.storage.header import Reader
@@ -207,21 +207,30 @@ def read_header(file: InputFile, stated: tuple[Lattice, Group] | None = None) ->
         if needed > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"):
             raise too_large(file.path)
         return reader
+    if kind := packed(file.read(0, min(file.size, PACKED_BYTES)).tobytes()):
+        raise UnsupportedError(f"{file.path} is {kind}: unpack it first.")
     titles = in_words([one.title for one in FORMATS.values()], "or")
     raise UnsupportedError(
-        f"{file.path} is not a configuration in {titles} format: name another file, or restore "
-        "this one from a copy if it is damaged."
+        f"{file.path} is not a configuration in {titles} format: name another file."
     )
 
 
-def is_configuration(path: Path) -> bool:
-    """Return whether a file begins like those of a format.
+def configurations_in(folder: Path) -> list[Path]:
+    """Return the files in a folder, hidden ones left out, that begin like those of a format.
 
     Raises
     ------
     GaugeError
-        If it cannot be read.
+        If one cannot be read.
     """
+    found = sorted(folder.iterdir()) if folder.is_dir() else []
+    return [
+        path for path in found if path.is_file() and path.name[0] != "." and is_configuration(path)
+    ]
+
+
+def is_configuration(path: Path) -> bool:
+    """Return whether a file begins like those of a format; see `configurations_in`."""
     with InputFile(path) as file:
         return _format_of(file) is not None
 

@@ -62,14 +62,14 @@ class BridgeText(Format):
 
     def read_header(self, file: InputFile) -> Reader:
         """Refuse a file of whose links nothing is known."""
-        raise file.unsupported(STATES_NOTHING)
+        raise file.refusal(STATES_NOTHING)
 
     def read_unstated(self, file: InputFile, lattice: Lattice, group: Group) -> Reader:
         """Read the reals of a file; see `Format.read_unstated`."""
         try:
             reals = np.array(file.read(0, file.size).tobytes().split(), np.float64)
         except ValueError as error:
-            raise file.damaged("it has a line that is not a number") from error
+            raise file.refusal("it has a line that is not a number") from error
         except MemoryError as error:
             raise too_large(file.path) from error
         stored = StoredLinks(lattice, group, "<f8", checksums=frozenset({SITE_CRC}))

@@ -30,9 +30,9 @@ from gauge_mc.files.input import InputFile, open_regular
 from gauge_mc.formats import FORMATS, NO_CHECKSUM, Format, LinkSource
 from gauge_mc.groups import GROUPS, Group, special_unitary
 from gauge_mc.libraries import load
-from gauge_mc.storage.header import COARSEST, STATED, StatedAverage, lattice_of
-from gauge_mc.storage.links import SITE_CRC, StoredLinks
-from gauge_mc.storage.scidac import MAX_TEXT, ScidacReader, checksum_words
+from gauge_mc.storage.header import COARSEST, STATED, Reader, StatedAverage, lattice_of
+from gauge_mc.storage.links import SITE_CRC, StoredLinks, checksum_words
+from gauge_mc.storage.scidac import MAX_TEXT
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _VERSIONS = ("v108", "v108")
@@ -75,7 +75,7 @@ class Hdf5(Format):
         """Return whether a file begins with the signature of HDF5."""
         return head.startswith(_SIGNATURE)
 
-    def read_header(self, file: InputFile) -> ScidacReader:
+    def read_header(self, file: InputFile) -> Reader:
         """Find and check the data set of the links; see `Format.read_header`."""
         file.expect_size(_end_of_file(file))
         h5py = load("h5py")
@@ -85,18 +85,18 @@ class Hdf5(Format):
             offset = links.id.get_offset()
             attributes = dict(_attributes(links))
         if offset is None:
-            raise file.unsupported(
+            raise file.refusal(
                 "its links are compressed, in chunks or elsewhere; let h5repack -f NONE -l CONTI "
                 "copy the file"
             )
         lattice, name = lattice_of(file, *shape[3::-1], odd=True), special_unitary(shape[-1])
         if name not in GROUPS:
-            raise file.unsupported(f"its links are of SU({shape[-1]}), which is not known")
+            raise file.refusal(f"its links are of SU({shape[-1]}), which is not known")
         order = "<" if dtype.newbyteorder("<") == dtype else ">"
         reals = f"{order}f{dtype.itemsize // 2}"
         stored = StoredLinks(lattice, GROUPS[name], reals, checksums=self.checksums)
         if offset + stored.nbytes > file.size:
-            raise file.damaged("its links end behind the end of the file")
+            raise file.refusal("its links end behind the end of the file", short=True)
         averages = {
             average: _average(file, key, attributes.pop(key))
             for average, key in _AVERAGES.items()
@@ -104,11 +104,11 @@ class Hdf5(Format):
         }
         checksum = str(attributes.pop(_CHECKSUM, ""))
         if not re.fullmatch("([0-9a-f]{8} [0-9a-f]{8})?", checksum):
-            raise file.damaged(f"its checksum '{checksum[:40]}' is not two hexadecimal words")
+            raise file.refusal(f"its checksum '{checksum[:40]}' is not two hexadecimal words")
         texts = {key: str(value) for key, value in attributes.items()}
         warning = "" if checksum else NO_CHECKSUM
         facts = {"checksum": checksum, "provenance": texts, "warning": warning}
-        return ScidacReader.of(self.name, stored, offset, averages, **facts)
+        return Reader.of(self.name, stored, offset, averages, **facts)
 
     def refusal(self, group: Group, precision: str) -> str | None:
         """Return why h5py cannot be imported or the group not be stored; see `Format.refusal`."""
@@ -139,18 +139,18 @@ def _end_of_file(file: InputFile) -> int:
     head = file.read(0, min(file.size, _SUPERBLOCK_BYTES)).tobytes().ljust(_SUPERBLOCK_BYTES)
     version, size = head[8], head[9] if head[8] > 1 else head[13]
     if version not in _END_OF_FILE or size != 8:
-        raise file.damaged("its superblock is of an unknown version")
+        raise file.refusal("its superblock is of an unknown version")
     place = _END_OF_FILE[version]
     return int.from_bytes(head[place : place + size], "little")
 
 
 @contextmanager
 def _refusing(file: InputFile) -> Iterator[None]:
-    """Say that a file is damaged if h5py cannot read it."""
+    """Refuse a file that h5py cannot read."""
     try:
         yield
     except _ERRORS as error:
-        raise file.damaged(f"HDF5 cannot read it ({error})") from error
+        raise file.refusal(f"HDF5 cannot read it ({error})") from error
 
 
 def _links(file: InputFile, h5: Any) -> Any:
@@ -167,7 +167,7 @@ def _links(file: InputFile, h5: Any) -> Any:
 
     h5.visititems(visit)
     if len(found) != 1:
-        raise file.unsupported(
+        raise file.refusal(
             f"it has {len(found)} data sets of complex links [t][z][y][x][mu][a][b] instead of one"
         )
     return found[0]
@@ -199,7 +199,7 @@ def _attributes(links: Any) -> Iterator[tuple[str, Any]]:
 def _average(file: InputFile, key: str, value: Any) -> StatedAverage:
     """Return an average that an attribute states."""
     if not isinstance(value, np.floating) or not abs(value) <= 1 + COARSEST:
-        raise file.damaged(f"its {key} '{str(value)[:40]}' is not an average of Re Tr / N")
+        raise file.refusal(f"its {key} '{str(value)[:40]}' is not an average of Re Tr / N")
     return StatedAverage(float(value), 0.0)
 
 

@@ -23,13 +23,12 @@ from gauge_mc.errors import UsageError
 from gauge_mc.files.input import InputFile
 from gauge_mc.formats import FORMATS, STATES_NOTHING, Format, LinkSource
 from gauge_mc.groups import GROUPS, Group, special_unitary
-from gauge_mc.storage.header import lattice_of
+from gauge_mc.storage.header import Reader, lattice_of
 from gauge_mc.storage.links import SITE_CRC, StoredLinks
 from gauge_mc.storage.scidac import (
     DATA,
     LIME_MAGIC,
     PRIVATE_RECORD,
-    ScidacReader,
     document,
     fields_of,
     is_field,
@@ -73,46 +72,45 @@ class Ildg(LimeFormat):
         """Return whether a LIME file is not a field of SciDAC without records of ILDG."""
         return not is_field(file)
 
-    def read_header(self, file: InputFile) -> ScidacReader:
+    def read_header(self, file: InputFile) -> Reader:
         """Find and check the records of a file; see `Format.read_header`."""
         records = read_records(file)
         kinds = [record.type for record in records]
         count, data_count = kinds.count("ildg-format"), kinds.count("ildg-binary-data")
         if not count and data_count == 1:
-            raise file.unsupported(STATES_NOTHING)
+            raise file.refusal(STATES_NOTHING)
         if count == data_count != 1:  # another kind of LIME file, or several configurations
-            raise file.unsupported(f"it has {count} ildg-format records instead of one")
+            raise file.refusal(f"it has {count} ildg-format records instead of one")
         fields = fields_of(file, only(file, records, "ildg-format"), "ildgFormat")
         field, bits = fields.get("field", ""), fields.get("precision", "")
         group, precision = field.removesuffix("gauge"), _PRECISIONS.get(bits, "")
         extents = [fields.get(name, "") for name in ("lx", "ly", "lz", "lt")]
         whole = all(re.fullmatch("[0-9]{1,9}", extent) for extent in extents)
         if not (field and whole and re.fullmatch("[0-9]{1,3}", bits)):
-            raise file.damaged(
+            raise file.refusal(
                 "its ildg-format record does not state a field, 32 or 64 bits and four extents"
             )
         if not precision:
-            raise file.unsupported(f"its numbers have {bits} bits, not 32 or 64")
+            raise file.refusal(f"its numbers have {bits} bits, not 32 or 64")
         if group not in GROUPS:
             known = ", ".join(f"{name}gauge" for name in GROUPS)
-            raise file.unsupported(f"its field is '{field}', but the known fields are {known}")
+            raise file.refusal(f"its field is '{field}', but the known fields are {known}")
         lattice = lattice_of(file, *(int(extent) for extent in extents), odd=True)
         data = only(file, records, "ildg-binary-data")
         stored = self.stored(lattice, GROUPS[group], precision)
         reader = reader_of(self.name, file, records, data, stored)
-        if any(record.type == "scidac-private-file-xml" for record in records):
-            words = private_extents(file, records)
-            if words != [str(extent) for extent in lattice.extents]:
-                raise file.damaged(
-                    f"its extents are {lattice} in one record and '{' '.join(words)}' in another"
-                )
+        words = private_extents(file, records)
+        if words and words != [str(extent) for extent in lattice.extents]:
+            raise file.refusal(
+                f"its extents are {lattice} in one record and '{' '.join(words)}' in another"
+            )
         return reader
 
-    def read_unstated(self, file: InputFile, lattice: Lattice, group: Group) -> ScidacReader:
+    def read_unstated(self, file: InputFile, lattice: Lattice, group: Group) -> Reader:
         """Find links of which the file says nothing; see `Format.read_unstated`."""
         records = read_records(file)
         if any(record.type == "ildg-format" for record in records):
-            return super().read_unstated(file, lattice, group)  # type: ignore[return-value]
+            return super().read_unstated(file, lattice, group)
         data = only(file, records, "ildg-binary-data")
         for precision in _PRECISIONS.values():
             stored = self.stored(lattice, group, precision)
@@ -175,20 +173,20 @@ class Scidac(LimeFormat):
         """Return whether a LIME file is a single field without records of ILDG."""
         return is_field(file)
 
-    def read_header(self, file: InputFile) -> ScidacReader:
+    def read_header(self, file: InputFile) -> Reader:
         """Find and check the records of a file; see `Format.read_header`."""
         records = read_records(file)
         fields = fields_of(file, only(file, records, PRIVATE_RECORD), "scidacRecord")
         named = re.fullmatch(r"(?:QDP|USQCD)_([FD])([1-9])_ColorMatrix", fields.get("datatype", ""))
         group = special_unitary(int(named[2])) if named else ""
         if not named or group not in GROUPS or fields.get("datacount") != "4":
-            raise file.unsupported(
+            raise file.refusal(
                 f"its data are {fields.get('datacount', '?')} of '{fields.get('datatype', '')}', "
                 "not four matrices of colour for each site, as links are"
             )
         words = private_extents(file, records)
         if len(words) != 4 or not all(re.fullmatch("[0-9]{1,9}", word) for word in words):
-            raise file.unsupported(f"its extents are '{' '.join(words)}', not four numbers")
+            raise file.refusal(f"its extents are '{' '.join(words)}', not four numbers")
         lattice = lattice_of(file, *map(int, words), odd=True)
         stored = self.stored(lattice, GROUPS[group], _LETTERS[named[1]])
         return reader_of(self.name, file, records, only(file, records, DATA), stored)

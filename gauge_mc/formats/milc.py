@@ -18,13 +18,11 @@ import struct
 from collections.abc import Mapping
 from typing import ClassVar
 
-from gauge_mc.files.columns import Averages
 from gauge_mc.files.input import InputFile
 from gauge_mc.formats import FORMATS, NO_CHECKSUM, Format
 from gauge_mc.groups import GROUPS, special_unitary
-from gauge_mc.storage.header import Reader, lattice_of
-from gauge_mc.storage.links import ROTATED_WORDS, Checksums, LinkSums, StoredLinks
-from gauge_mc.storage.scidac import checksum_words
+from gauge_mc.storage.header import Reader, expect_links, lattice_of
+from gauge_mc.storage.links import ROTATED_WORDS, LinkSums, StoredLinks, checksum_words
 
 _COLOURS = 3
 _GROUP = special_unitary(_COLOURS)
@@ -34,18 +32,6 @@ _LAYOUT = "i4i64siII"
 _HEADER_BYTES, _STAMP_BYTES = 96, 64
 _OLD_MAGIC, _OLD_LAYOUT, _OLD_HEADER_BYTES = 59354, "i4i2f", 28
 _MAGICS = {struct.pack(f"{one}i", magic) for one in "<>" for magic in (_MAGIC, _OLD_MAGIC)}
-
-
-class MilcReader(Reader):
-    """A MILC file whose header has been read."""
-
-    def verify(self, file: InputFile, checksums: Checksums, averages: Averages) -> None:
-        """Compare the checksums of the links with those in the header, if it has any."""
-        words = checksum_words(checksums.rotated_words)
-        if self.header.checksum not in ("", words):
-            raise file.damaged(
-                f"its links have the checksums {words}, its header says {self.header.checksum}"
-            )
 
 
 class Milc(Format):
@@ -64,7 +50,7 @@ class Milc(Format):
         """Return whether a file begins with a magic number in either byte order."""
         return head[:4] in _MAGICS
 
-    def read_header(self, file: InputFile) -> MilcReader:
+    def read_header(self, file: InputFile) -> Reader:
         """Read and check the header; see `Format.read_header`."""
         start = file.read(0, 4).tobytes()
         for order in "<>":
@@ -74,16 +60,16 @@ class Milc(Format):
         order = "<" if head[:4] == struct.pack("<i", _MAGIC) else ">"
         _, x, y, z, t, stamp, site_order, first, second = struct.unpack(order + _LAYOUT, head)
         if site_order:
-            raise file.unsupported(
+            raise file.refusal(
                 "its sites are in the order of a MILC checkpoint; let MILC save it in serial format"
             )
         lattice = lattice_of(file, x, y, z, t, odd=True)
         stored = StoredLinks(lattice, GROUPS[_GROUP], f"{order}f4", checksums=self.checksums)
-        file.expect_size(_HEADER_BYTES + stored.nbytes)
+        expect_links(file, _HEADER_BYTES, stored)
         checksum = checksum_words((first, second))
         fields = {"time_stamp": stamp.split(b"\0")[0].decode("latin-1").strip()}
         place = _HEADER_BYTES
-        return MilcReader.of(self.name, stored, place, checksum=checksum, provenance=fields)
+        return Reader.of(self.name, stored, place, checksum=checksum, provenance=fields)
 
     def header(self, stored: StoredLinks, provenance: Mapping[str, str], sums: LinkSums) -> bytes:
         """Return the header, with the printable characters of the time stamp that fit into it."""
@@ -93,16 +79,16 @@ class Milc(Format):
         return struct.pack("<" + _LAYOUT, _MAGIC, *stored.lattice.extents, text, 0, *words)
 
 
-def _read_old_header(file: InputFile, order: str) -> MilcReader:
+def _read_old_header(file: InputFile, order: str) -> Reader:
     """Read and check the header of versions 1 to 4."""
     head = file.read(0, _OLD_HEADER_BYTES).tobytes()
     _, x, y, z, t, *parameters = struct.unpack(order + _OLD_LAYOUT, head)
     lattice = lattice_of(file, x, y, z, t, odd=True)
     stored = StoredLinks(lattice, GROUPS[_GROUP], f"{order}f4")
-    file.expect_size(_OLD_HEADER_BYTES + stored.nbytes)
+    expect_links(file, _OLD_HEADER_BYTES, stored)
     fields = {"parameters": " ".join(f"{parameter:.7g}" for parameter in parameters)}
     place = _OLD_HEADER_BYTES
-    return MilcReader.of(Milc.name, stored, place, provenance=fields, warning=NO_CHECKSUM)
+    return Reader.of(Milc.name, stored, place, provenance=fields, warning=NO_CHECKSUM)
 
 
 FORMATS.register(Milc())

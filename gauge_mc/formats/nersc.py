@@ -30,7 +30,6 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.files.columns import Averages
 from gauge_mc.files.input import InputFile
 from gauge_mc.formats import FORMATS, Format
 from gauge_mc.groups import GROUPS, Group, special_unitary
@@ -105,14 +104,11 @@ _PROVENANCE = {
 class NerscReader(Reader):
     """A NERSC file whose header agrees with its size."""
 
-    def verify(self, file: InputFile, checksums: Checksums, averages: Averages) -> None:
-        """Compare checksum and averages of the links with those in the header."""
-        checksum = self._sum_of_reals(file) if self.stored.decoded else checksums.word_sum
-        if self.header.checksum and checksum != int(self.header.checksum, 16):
-            raise file.damaged(
-                f"its links have the checksum {checksum:x}, its header says {self.header.checksum}"
-            )
-        super().verify(file, checksums, averages)
+    def wrong_checksum(self, file: InputFile, checksums: Checksums) -> str:
+        """Compare the sum of the words; see `Reader.wrong_checksum`."""
+        if self.stored.decoded:
+            checksums = Checksums(self._sum_of_reals(file))
+        return super().wrong_checksum(file, checksums)
 
     def _sum_of_reals(self, file: InputFile) -> int:
         """Return the sum of the words of a file whose reals are not those of rows."""
@@ -137,25 +133,28 @@ class Nersc(Format):
         """Return whether a file begins with ``BEGIN_HEADER``."""
         return head.startswith(_BEGIN)
 
+    def contains(self, file: InputFile) -> bool:
+        """Return whether a file is not a state of random numbers, as Grid writes them."""
+        head = file.read(0, min(file.size, _MAX_HEADER)).tobytes().partition(_END)[0]
+        return not re.search(rb"\nFLOATING_POINT\s*=\s*UINT", head)
+
     def read_header(self, file: InputFile) -> NerscReader:
         """Read and check the header; see `Format.read_header`."""
         fields, offset = _fields(file)
         group, rows, few = _group_and_rows(file, fields.get("DATATYPE", ""))
         real, warnings = fields.get("FLOATING_POINT"), []
         if real is not None and not re.fullmatch("IEEE(32|64)(BIG|LITTLE)?", real):
-            known = re.fullmatch("IEEE[0-9]+[A-Z]*", real)  # a type that other programs may write
-            refuse = file.unsupported if known else file.damaged
-            raise refuse(
+            raise file.refusal(
                 f"its FLOATING_POINT is '{real}' instead of IEEE32BIG, IEEE64BIG or similar"
             )
         extents = [fields.get(f"DIMENSION_{i}", "") for i in (1, 2, 3, 4)]
         if not all(re.fullmatch("[0-9]{1,9}", extent) for extent in extents):
-            raise file.damaged(f"its extents '{' '.join(extents)}' are not four whole numbers")
+            raise file.refusal(f"its extents '{' '.join(extents)}' are not four whole numbers")
         checksum = fields.get("CHECKSUM")
         if checksum is None:
             warnings.append(file.absent("CHECKSUM", "its links cannot be verified with one"))
         elif not re.fullmatch("(0[xX])?[0-9a-fA-F]{1,8}", checksum):
-            raise file.damaged(f"its CHECKSUM '{checksum}' is not a hexadecimal number of 32 bits")
+            raise file.refusal(f"its CHECKSUM '{checksum}' is not a hexadecimal number of 32 bits")
         for i in range(1, 5):
             boundary = fields.get(f"BOUNDARY_{i}", "PERIODIC")
             if boundary != "PERIODIC":
@@ -173,15 +172,16 @@ class Nersc(Format):
             warnings.append(file.absent("FLOATING_POINT", "the type of its numbers is a guess"))
             real = "IEEE64" if file.size - offset > 4 * reals else "IEEE32"
         bytes_each = int(real[4:6]) // 8
-        file.expect_size(offset + reals * bytes_each)
-        dtype = _byte_order(file, real, offset, rows, n) + f"f{bytes_each}"
+        dtype = f"{_byte_order(file, real, offset, rows, n)}f{bytes_each}"
         stored = StoredLinks(lattice, group, dtype, rows, checksums=self.checksums)
+        others = {offset + size for size in stored.other_sizes}
+        file.expect_size(offset + reals * bytes_each, others)
         return NerscReader.of(
             self.name,
             _of_few_reals(stored, offset) if few else stored,
             offset,
             averages,
-            checksum=checksum or "",
+            checksum=f"{int(checksum, 16):x}" if checksum else "",
             warning="; ".join(warnings),
             provenance={
                 key.lower(): text for key, text in fields.items() if not _OWN_KEYS.fullmatch(key)
@@ -229,14 +229,12 @@ def _group_and_rows(file: InputFile, datatype: str) -> tuple[Group, int, bool]:
     """Return group and number of rows that ``DATATYPE`` states, and whether reals are few."""
     match = _DATATYPE.fullmatch(datatype)
     if not match or match[2] != match[3] or match[2] not in (None, match[1]):
-        known = re.fullmatch("[0-9]D_[A-Z0-9_]+", datatype)  # another kind of data
-        refuse = file.unsupported if known and not match else file.damaged
-        raise refuse(f"its DATATYPE is '{datatype}' instead of 4D_SU3_GAUGE_3x3 or similar")
+        raise file.refusal(f"its DATATYPE is '{datatype}' instead of 4D_SU3_GAUGE_3x3 or similar")
     colours = int(match[1][:3])
     if special_unitary(colours) not in GROUPS:
-        raise file.unsupported(f"its DATATYPE '{datatype}' has an unknown group")
+        raise file.refusal(f"its DATATYPE '{datatype}' has an unknown group")
     if match[4] and colours not in COLOURS:
-        raise file.unsupported(f"its DATATYPE is '{datatype}', which only SU(2) and SU(3) have")
+        raise file.refusal(f"its DATATYPE is '{datatype}', which only SU(2) and SU(3) have")
     group = GROUPS[special_unitary(colours)]
     return group, colours if match[2] else colours - 1, bool(match[4])
 
@@ -246,12 +244,12 @@ def _fields(file: InputFile) -> tuple[dict[str, str], int]:
     head = file.read(0, min(file.size, _MAX_HEADER)).tobytes()
     end = re.search(rb"\n" + _END + rb"[ \t\r]*\n", head)
     if not end:
-        raise file.damaged("its header has no line END_HEADER")
+        raise file.refusal("its header has no line END_HEADER")
     fields: dict[str, str] = {}
     for line in head[: end.start()].decode("latin-1").split("\n"):
         key, equals, text = (part.strip() for part in line.partition("="))
         if equals and fields.setdefault(key, text) != text:
-            raise file.damaged(f"its header states {key} twice, with different values")
+            raise file.refusal(f"its header states {key} twice, with different values")
     return fields, end.end()
 
 
@@ -259,7 +257,7 @@ def _average(file: InputFile, key: str, text: str) -> StatedAverage:
     """Read the plaquette or the link trace."""
     average = StatedAverage.parse(text)
     if average is None:
-        raise file.damaged(f"its {key} '{text[:40]}' is not an average of traces")
+        raise file.refusal(f"its {key} '{text[:40]}' is not an average of traces")
     return average
 
 

@@ -16,8 +16,8 @@ from gauge_mc.files.columns import Averages
 from gauge_mc.files.input import InputFile
 from gauge_mc.formats import FORMATS, Format, LinkSource
 from gauge_mc.groups import GROUPS, Group, special_unitary
-from gauge_mc.storage.header import Reader, lattice_of
-from gauge_mc.storage.links import Block, Checksums, FileOrder, LinkSums, StoredLinks
+from gauge_mc.storage.header import Reader, expect_links, lattice_of
+from gauge_mc.storage.links import Block, FileOrder, LinkSums, StoredLinks
 
 _COLOURS = 3
 _GROUP = special_unitary(_COLOURS)
@@ -49,15 +49,14 @@ BY_ODD_SITE = FileOrder(
 class PlaquetteReader(Reader):
     """A file whose header agrees with its size and states the average plaquette; see `Reader`."""
 
-    def verify(self, file: InputFile, checksums: Checksums, averages: Averages) -> None:
-        """Compare the average plaquette of the links with that in the header."""
+    def wrong_average(self, averages: Averages) -> str:
+        """Compare the average plaquette; see `Reader.wrong_average`."""
         found, stated = averages.mean, self.header.plaquette or 0.0
         # Rounding errors of the sum of 6 V plaquettes add up like a random walk. The constant,
         # which HiRep allows for itself, is for links that were rounded before.
-        if not abs(found - stated) <= 1e-12 + math.sqrt(6 * self.header.lattice.sites) * 2**-52:
-            raise file.damaged(
-                f"its links have the plaquette {found:.14g}, its header says {stated:.14g}"
-            )
+        if abs(found - stated) <= 1e-12 + math.sqrt(6 * self.header.lattice.sites) * 2**-52:
+            return ""
+        return f"its links have the plaquette {found:.14g}, its header says {stated:.14g}"
 
 
 class OpenQcd(Format):
@@ -89,7 +88,7 @@ class OpenQcd(Format):
         t, x, y, z, plaquette = _HEADER.unpack(file.read(0, _HEADER.size).tobytes())
         lattice = lattice_of(file, x, y, z, t)
         stored = self.stored(lattice, GROUPS[_GROUP], _PRECISION)
-        file.expect_size(_HEADER.size + stored.nbytes)
+        expect_links(file, _HEADER.size, stored)
         average = plaquette / _COLOURS
         return PlaquetteReader.of(self.name, stored, _HEADER.size, plaquette=average)
 
@@ -202,7 +201,7 @@ class HiRep(Format):
             file.read(0, _HIREP_HEADER.size).tobytes()
         )
         if special_unitary(colours) not in GROUPS:
-            raise file.unsupported(f"its links are {colours}×{colours} matrices")
+            raise file.refusal(f"its links are {colours}×{colours} matrices")
         group = GROUPS[special_unitary(colours)]
         lattice = lattice_of(file, x, y, z, t, odd=True)
         stored = _hirep_stored(lattice, group, False)
@@ -210,14 +209,12 @@ class HiRep(Format):
         if colours == _QUATERNION and size != stored.nbytes:
             stored = _hirep_stored(lattice, group, True)
         if size == stored.nbytes + 8 * _FOUR_FERMION_REALS * lattice.sites:
-            raise file.unsupported("it has the fields of a four-fermion interaction")
+            raise file.refusal("it has the fields of a four-fermion interaction")
         if stored.rows is None and 2 * size == stored.nbytes:
-            raise file.unsupported(
-                "its links have half of the reals of SU(N), as in SO(N) or Sp(N)"
-            )
-        file.expect_size(_HIREP_HEADER.size + stored.nbytes)
+            raise file.refusal("its links have half of the reals of SU(N), as in SO(N) or Sp(N)")
+        expect_links(file, _HIREP_HEADER.size, stored)
         if not file.read(_HIREP_HEADER.size, stored.site_bytes).any():
-            raise file.unsupported(
+            raise file.refusal(
                 "its links of the time slice 0 are 0, as those of the Schrödinger functional, and "
                 "only periodic lattices can be read"
             )

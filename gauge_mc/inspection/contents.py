@@ -40,6 +40,9 @@ class ConfigurationInfo(Header):
         "Averages that the header states: ``plaquette`` and ``link_trace``.", dict
     )
     recomputed: Averages | None = result_field("Averages over the links.", None)
+    cautions: Sequence[str] = result_field(
+        "Cautions about links that are good all the same, one clause each.", ()
+    )
 
 
 @documented
@@ -169,7 +172,8 @@ def configuration_info(path: Path, kind: LinkKind = STATED_KIND) -> Iterator[Inf
     provenance = header.pop("provenance")
     about = {"file": str(path), "bytes": path.stat().st_size, **header, "lattice": lattice}
     yield {**about, "stated": stated, "provenance": provenance}
-    yield {"recomputed": dataclasses.asdict(configuration.check())}
+    averages = dataclasses.asdict(configuration.check())
+    yield {"recomputed": averages, "cautions": configuration.cautions}
 
 
 def _of_run(run: Run) -> RunInfo:

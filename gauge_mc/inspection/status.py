@@ -17,7 +17,7 @@ from gauge_mc.results import documented, result_field
 from gauge_mc.run.averages import Average, averages_values
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
-from gauge_mc.run.display import describe, duration, energy_text, link_rate, spent
+from gauge_mc.run.display import describe, duration, energy_text, link_rate, made_again, spent
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.state import COMPLETE, FAILED, RUNNING, STOPPED, WAITING, RunState, state_of
 from gauge_mc.run.thermalisation import StartComparison, compared_starts
@@ -96,7 +96,8 @@ class RunStatus(Status, RunState):
         }
         if self.checkpoint_seconds is not None:
             age = duration(self.checkpoint_seconds)
-            rows["checkpoint"] = f"after update {self.checkpoint_sweep}, {age} ago"
+            after = f"after update {self.checkpoint_sweep}, {age} ago"
+            rows["checkpoint"] = after + made_again(self.updates_again)
         if self.links_per_s is not None and self.remaining_seconds is not None:
             rows["rate"] = link_rate(self.links_per_s)
             rows["remaining"] = duration(self.remaining_seconds)
@@ -222,11 +223,12 @@ class ScanStatus(Status):
             for name, rate in self.working.items()
         }
         others = [f"{number} {name}" for name, number in self.others.items() if number]
+        again = sum(one.updates_again for one in self.runs if not one.damage)
         return {
             "scan": self.scan,
             "state": self._idle() if state == STOPPED else state,
             "runs": ", ".join([f"{self.complete} of {len(self.runs)} complete", *others]),
-            "done": f"{self.done:.0%} of the work",
+            "done": f"{self.done:.0%} of the work{made_again(again)}",
             **progress,
             **{name: one.damage for name, one in named.items() if one.damage},
             **self.failures,
@@ -243,8 +245,7 @@ class ScanStatus(Status):
             return f"stopped; to continue: {again}"
         return (
             f"no run is running: the jobs are queued or have ended; to see which: {self.query}; "
-            f"once they have ended, to submit the rest: {again} --submit {self.batch_system} "
-            "--submit-option time=HH:MM:SS"
+            f"once they have ended, to submit the rest: {again} --submit {self.batch_system}"
         )
 
 

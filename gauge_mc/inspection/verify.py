@@ -28,9 +28,10 @@ from gauge_mc.errors import (
     UsageError,
 )
 from gauge_mc.files.columns import SWEEP
-from gauge_mc.files.input import is_missing, unreadable
+from gauge_mc.files.input import is_missing, open_regular, unreadable
 from gauge_mc.files.structured import LARGE
 from gauge_mc.files.table import SEAL, TableData, read_heading, read_table
+from gauge_mc.formats import configurations_in
 from gauge_mc.observables import OBSERVABLES, observable_of_table
 from gauge_mc.registry import Registry
 from gauge_mc.run import checkpoint
@@ -245,6 +246,8 @@ def _checks_of(path: Path, regenerate: int, kind: LinkKind, time_limit: str | No
         return _scan_checks(path)
     if inside := runs_in(path):
         return [check for one in inside for check in _run_checks(Run(one))]
+    if not Run(path).exists() and (files := configurations_in(path)):
+        return [check for file in files for check in _checks_of(file, 0, kind, None)]
     if not Run(path).exists():
         raise missing_run(path)
     return _run_checks(Run(path))
@@ -276,7 +279,7 @@ def _is_table(path: Path) -> bool:
     """Return whether a file is a table, by the ending of its name or its first bytes."""
     if path.suffix == ".csv":
         return True
-    with suppress(OSError), path.open("rb") as file:
+    with suppress(OSError, GaugeError), open_regular(path) as file:
         return file.read(len(TABLE_BEGINS)) == TABLE_BEGINS
     return False
 
@@ -596,6 +599,7 @@ def _configuration(
         compared |= _compare(path, observable, found, table, TOLERANCE[header.precision])
     words = [f"plaquette {averages.mean:.12g}"]
     words += ["as in the table"] * compared + [header.warning] * bool(header.warning)
+    words += configuration.cautions
     return ", ".join(words)
 
 

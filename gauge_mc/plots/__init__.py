@@ -31,6 +31,12 @@ class Plot(ABC):
     """Options of `draw`."""
     of_scans: ClassVar[bool] = False
     """Whether the figure shows a scan instead of runs."""
+    fit: ClassVar[str] = ""
+    """Name of the fit of the same quantity, if there is one. `draw` notes the cautions of its
+    result with `gauge_mc.plots.runs.caution`.
+    """
+    every_column: bool = False
+    """Whether it shows all columns of tables that have averages, not only the main one."""
     of_several: ClassVar[bool] = False
     """Whether it is of several ensembles that the user chooses, so that reports leave it out."""
     skips_each: ClassVar[bool] = False

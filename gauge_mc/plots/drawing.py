@@ -14,6 +14,7 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.columns import TableColumns
 from gauge_mc.files.input import Paths, paths_of
 from gauge_mc.files.table import TableData, noted_tables
+from gauge_mc.fits.shared.files import kept_in_words, kept_skip, left_to_kept, sampling_cautions
 from gauge_mc.options import check_options
 from gauge_mc.plots import AGAINST_BETA, PLOTS, Plot
 from gauge_mc.plots.figures.files import (
@@ -23,10 +24,19 @@ from gauge_mc.plots.figures.files import (
     kept_figures,
     write_figure,
 )
-from gauge_mc.plots.runs import TableKind, chain_cautions, noted_cautions, table_kinds
+from gauge_mc.plots.runs import TableKind, noted_cautions, table_kinds
 from gauge_mc.registry import nearest
 from gauge_mc.run.directory import missing_run
-from gauge_mc.run.thermalisation import AUTO, SKIP, found_in, sentences_of
+from gauge_mc.run.thermalisation import (
+    AUTO,
+    SKIP,
+    Caution,
+    found_in,
+    run_cautions,
+    sentences_about,
+    sentences_of,
+    series_cautions,
+)
 from gauge_mc.scans.scan import named_or_newest, newest_scan, runs_of
 from gauge_mc.signatures import with_options
 
@@ -128,7 +138,7 @@ def plot(
             raise GaugeError(f"The plot {what} draws {len(figures)} figures, instead of one.")
         if file:
             write_figure(figures[0], file)
-    for sentence in [*said, *cautions]:
+    for sentence in [*said, *sentences_about(cautions)]:
         print(f"gauge-mc: {sentence}", file=sys.stderr)
     return figures[0]
 
@@ -139,11 +149,12 @@ def draw(
     file: Path,
     given: Mapping[str, Any],
     judged: Callable[[TableData], bool] = lambda table: False,
-) -> tuple[list[Any], list[str]]:
+) -> tuple[list[Any], list[Caution]]:
     """Draw a figure; return the tables to print, and cautions about what it shows.
 
-    The cautions are those of the plot itself, and those about the tables that it has read; see
-    `chain_cautions`. The parameters and errors are those of `Plot.draw`.
+    The cautions are those of the fit of the same quantity if there is one, and else those about the
+    series of the tables that it has read; see `series_cautions`. The parameters and errors are
+    those of `Plot.draw`.
 
     Parameters
     ----------
@@ -153,10 +164,13 @@ def draw(
     with noted_cautions() as cautions, noted_tables() as tables:
         shown = chosen.draw(runs, file, **given)
     skip = given.get(SKIP.name, 0) if SKIP in chosen.options else None
-    chains = [] if chosen.of_scans else runs
     left = {path: table for path, table in tables.items() if not judged(table)}
-    cautions += chain_cautions(chains, left, skip)
-    return shown, [*dict.fromkeys(cautions)]
+    if chosen.fit and not chosen.of_scans:
+        cautions += sampling_cautions(tables, skip or 0)
+    else:
+        cautions += series_cautions(left, skip, chosen.every_column)
+    chains = {path.parent for path in tables}.union([] if chosen.of_scans else runs)
+    return shown, [*dict.fromkeys([*cautions, *run_cautions(sorted(chains), skip)])]
 
 
 def options_to_draw(
@@ -172,12 +186,16 @@ def options_to_draw(
         If an option is unknown, or its value has the wrong type.
     """
     given = check_options(chosen.options, options, f"plot {chosen.name}")
+    kept = left_to_kept(runs[0], chosen.fit, chosen.options, given)
+    if SKIP in chosen.options and SKIP.name not in given and (skip := kept_skip(runs, 0)):
+        kept[SKIP.name] = skip
+    given, words = {**kept, **given}, kept_in_words(runs[0], kept)
     if given.get(SKIP.name) != AUTO or chosen.of_scans:
-        return given, []
+        return given, words
     found = [one for run in runs for one in found_in(run)]
     last = max((one.update for one in found), default=0)
     numbers = given if chosen.skips_each else {**given, SKIP.name: last}
-    return numbers, sentences_of(found)
+    return numbers, words + sentences_of(found)
 
 
 def expected_plot(name: str) -> Plot:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -15,8 +15,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gauge_mc.analysis.timeseries.bins import caution_skip, transient_end
-from gauge_mc.analysis.timeseries.estimates import estimate
 from gauge_mc.contexts import in_context
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.columns import SWEEP, Column, TableColumns
@@ -27,11 +25,9 @@ from gauge_mc.observables import CONFIGS_SUFFIX, OBSERVABLES, Observable, table_
 from gauge_mc.plots import Plot
 from gauge_mc.plots.figures.looks import named_apart, physics_label, typeset
 from gauge_mc.plots.figures.pictures import Picture
-from gauge_mc.registry import in_words
 from gauge_mc.run.directory import Run, is_of_no_run, missing_run
 from gauge_mc.run.regenerate import how_to_measure
-from gauge_mc.run.settings import STARTS
-from gauge_mc.run.thermalisation import SKIP, Skip, compared_starts, last_skipped, series_of
+from gauge_mc.run.thermalisation import Caution
 
 
 def labels_of(runs: Sequence[Path]) -> list[str]:
@@ -275,74 +271,17 @@ def missing_table(runs: Sequence[Path], name: str) -> GaugeError:
     return GaugeError(f"There is no table of {name} in {names}; {how_to_measure(name, runs[0])}.")
 
 
-_cautions: ContextVar[list[str] | None] = ContextVar("cautions", default=None)
+_cautions: ContextVar[list[Caution] | None] = ContextVar("cautions", default=None)
 """Cautions of the plots that are drawn within `noted_cautions`."""
 
 
-def noted_cautions() -> AbstractContextManager[list[str]]:
+def noted_cautions() -> AbstractContextManager[list[Caution]]:
     """Note the cautions of plots that are drawn in a context."""
     return in_context(_cautions, [])
 
 
-def caution(sentence: str) -> None:
-    """Note a caution about a figure that is being drawn."""
+def caution(*sentences: str) -> None:
+    """Note cautions about a figure that is being drawn."""
     noted = _cautions.get()
     if noted is not None:
-        noted.append(sentence)
-
-
-def chain_cautions(
-    runs: Sequence[Path], tables: Mapping[Path, TableData], skip: Skip | None
-) -> list[str]:
-    """Return cautions about chains that have not thermalised or are shorter than 50 tau_int.
-
-    Parameters
-    ----------
-    runs : sequence of Path
-        Run directories.
-    tables : mapping of Path to TableData
-        The tables that a figure shows, by their files.
-    skip : int, str or None
-        Last update that is left out, or `AUTO`; None if the plot cannot leave any out.
-    """
-    last, short = 0, []
-    for path, table in tables.items():
-        cut = last_skipped(path.parent, skip or 0)
-        for name, sweeps, values in series_of(table):
-            kept = sweeps > cut
-            found = estimate(values[kept]) if kept.any() else None
-            if found and found.cautions:
-                tau = found.tau_int + found.tau_int_error
-                short.append((found.samples / tau, f"{name} in {path}: {found.cautions[0]}"))
-            last = max(last, transient_end(sweeps[kept], values[kept]))
-    shortest = [words for _, words in sorted(short)[:1]]
-    if skip is None:
-        return [*_disagreeing(runs), *shortest]
-    early = [] if skip or last else _early(runs)
-    return [*caution_skip(last), *early, *_disagreeing(runs), *shortest]
-
-
-def _early(runs: Sequence[Path]) -> list[str]:
-    """Return a caution if measurements of runs began with the first update; otherwise nothing."""
-    early = []
-    for run in runs:
-        try:
-            parameters = Run(run).read()[0]
-        except GaugeError:  # the plot does not need the parameters
-            continue
-        if parameters.thermalize == 0 and parameters.start in STARTS:
-            early.append(str(run))
-    if not early:
-        return []
-    many = len(early) > MANY_RUNS
-    names = f"{early[0]} and {len(early) - 1} other runs" if many else in_words(early)
-    return [
-        f"The averages of {names} include thermalisation, since measurements began with the first "
-        f"update; leave the first N updates out with {SKIP.flag} N."
-    ]
-
-
-def _disagreeing(runs: Sequence[Path]) -> list[str]:
-    """Return a caution for a run that disagrees with a chain from another start, or nothing."""
-    compared = (compared_starts(run) for run in runs)
-    return [one.sentence for one in compared if one and one.agree is False][:1]
+        noted += map(Caution, sentences)

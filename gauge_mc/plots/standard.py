@@ -153,6 +153,7 @@ class HistoryPlot(Plot):
         self.name = kind.name if kind else "history"
         shown = [one.average for one in kind.columns.averaged] if kind else []
         usual = "time series with running means and autocorrelation times"
+        self.every_column = kind is not None
         self.summary = f"time series: {', '.join(shown)}" if kind else usual
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:

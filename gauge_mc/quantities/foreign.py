@@ -15,7 +15,7 @@ import numpy as np
 
 from gauge_mc.arrays import Array
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import DamagedError, UnsupportedError, UsageError
+from gauge_mc.errors import UnsupportedError, UsageError
 from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.foreign import FOREIGN_SERIES, LEFT_OUT, ForeignSeries, ForeignTable
 from gauge_mc.flows import WilsonFlow
@@ -162,7 +162,7 @@ class MilcFlow(ForeignSeries):
         complete = [b"\nNumber of steps" in chunk for chunk in chunks]
         count = sum(complete)
         if not count or not all(complete[:count]):
-            raise DamagedError("A flow other than the last one is incomplete; remove its lines.")
+            raise UnsupportedError("A flow before the last one is incomplete; remove its lines.")
         flows = [
             np.array([line.split() for line in MILC_LINE.findall(chunk)], float)
             for chunk in chunks[:count]

@@ -22,11 +22,11 @@ from gauge_mc.analysis.timeseries.estimates import Estimate, estimate
 from gauge_mc.arguments import checks_types
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import FileKind, write_file
-from gauge_mc.files.columns import SWEEP, Column, TableColumns
+from gauge_mc.files.columns import SWEEP, Column
 from gauge_mc.files.input import Paths, may_be_made, paths_of
 from gauge_mc.files.table import TableData, each_table_once, read_table
 from gauge_mc.fits import FitResult
-from gauge_mc.observables import OBSERVABLES
+from gauge_mc.fits.shared.files import kept_skip
 from gauge_mc.options import check_options
 from gauge_mc.plots.runs import labels_of
 from gauge_mc.reports import SECTIONS
@@ -35,7 +35,14 @@ from gauge_mc.results import documented, result_field
 from gauge_mc.run.directory import Run, SessionRecord, missing_run
 from gauge_mc.run.lock import now
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.thermalisation import AUTO, SKIP, Skip, Thermalisation, found_thermalisation
+from gauge_mc.run.thermalisation import (
+    AUTO,
+    SKIP,
+    Skip,
+    Thermalisation,
+    declared_columns,
+    found_thermalisation,
+)
 from gauge_mc.scans.scan import Scan, named_or_newest, runs_of
 
 MOST_RUNS = 12
@@ -161,9 +168,11 @@ class Subject:
     """Results of fits by run and name of their file, which the section of fits adds."""
     said: set[str] = field(default_factory=set)
     """Cautions that the page shows already."""
+    drawn: set[str] = field(default_factory=set)
+    """Names of the plots that the page shows already."""
 
     @classmethod
-    def of(cls, paths: Sequence[Path], folder: Path, skip: Skip) -> Subject:
+    def of(cls, paths: Sequence[Path], folder: Path, skip: Skip | None) -> Subject:
         """Return the runs and scans in directories.
 
         Raises
@@ -178,12 +187,14 @@ class Subject:
                 raise missing_run(path)
         every = runs_of(paths)
         shown = every[:MOST_RUNS]
+        skips = [kept_skip([path], AUTO) if skip is None else skip for path in shown]
+        together = kept_skip(shown, AUTO) if skip is None else skip
         runs = [
-            ReportedRun(Run(path), label or path.resolve().name, *Run(path).read(), skip)
-            for path, label in zip(shown, labels_of(shown), strict=True)
+            ReportedRun(Run(path), label or path.resolve().name, *Run(path).read(), each)
+            for path, label, each in zip(shown, labels_of(shown), skips, strict=True)
         ]
         scans = [path for path in paths if Scan(path, Parameters()).exists()]
-        return cls(paths, runs, scans, len(every) - len(shown), folder, skip)
+        return cls(paths, runs, scans, len(every) - len(shown), folder, together)
 
     @cached_property
     def quantities(self) -> list[Quantity]:
@@ -229,13 +240,6 @@ def columns_of(table: TableData) -> Iterator[tuple[Column, NDArray[np.int64], ND
                 yield column, sweeps, values
 
 
-def declared_columns(table: TableData) -> tuple[str, TableColumns]:
-    """Return the name of what made a table, and the declarations of its columns."""
-    name = table.header.get("observable", "").replace("_", "-")
-    known = OBSERVABLES.get(name) or ALGORITHMS.get(name)
-    return name, known.columns if known else TableColumns.of_function(name or "value", table)
-
-
 def single(table: TableData) -> bool:
     """Return whether a table has one row per measurement."""
     sweeps = table.columns.get(SWEEP)
@@ -269,7 +273,10 @@ class PageReport:
 
 @checks_types
 def report(
-    run: Paths | None = None, output: str | os.PathLike[str] | None = None, *, skip: Skip = AUTO
+    run: Paths | None = None,
+    output: str | os.PathLike[str] | None = None,
+    *,
+    skip: Skip | None = None,
 ) -> PageReport:
     """Write a page that shows everything about runs: parameters, series, averages, fits, figures.
 
@@ -283,8 +290,8 @@ def report(
     output : path, optional
         File to write; by default ``report.html`` in the run or scan, or in this folder for several.
     skip : int or str
-        Last update that is left out of averages, figures and fits; by default the end of the
-        thermalisation of each run is looked for.
+        Last update that is left out of averages, figures and fits; by default what is kept with
+        the runs, or else the end of the thermalisation of each is looked for.
 
     Returns
     -------
@@ -302,7 +309,7 @@ def report(
     if not paths:
         raise UsageError("There is no run to report; name one.")
     file = Path(output) if output else (paths[0] if len(paths) == 1 else Path()) / FILE
-    chosen = check_options([SKIP], {SKIP.name: skip}, "reports").get(SKIP.name, AUTO)
+    chosen = check_options([SKIP], {SKIP.name: skip}, "reports").get(SKIP.name)
     if not may_be_made(file.parent):  # which is not to be found out after all figures
         raise GaugeError(
             f"The report {file} could not be written: no files can be made in {file.parent}; "

@@ -28,7 +28,7 @@ from gauge_mc.run.display import Clock, duration, energy_text, link_rate, spent
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import TEMPERING, Parameters
 from gauge_mc.run.state import COMPLETE, STOPPED, RunState
-from gauge_mc.run.thermalisation import columns_of, compared_starts
+from gauge_mc.run.thermalisation import compared_starts, declared_columns
 
 if TYPE_CHECKING:
     from gauge_mc.run.view import RunResult
@@ -38,8 +38,8 @@ TAU_EXP = Option(
     float,
     "Autocorrelation time in updates of the slowest mode, whose tail is added to the errors of the "
     "averages of a run (arXiv:1009.5228).",
-    "no tail",
-    "UPDATES",
+    default="no tail",
+    metavar="UPDATES",
     least=1e-3,
     most=1e12,
 )
@@ -206,7 +206,7 @@ def _averages(
         if item.observable == TEMPERING or (len(sweeps) > 1 and sweeps[0] == sweeps[1]):
             continue
         tail = tau_exp and tau_exp / item.every
-        for column in columns_of(item.observable, tables[0]).averaged:
+        for column in declared_columns(tables[0], item.observable)[1].averaged:
             pairs = zip(paths, tables, strict=True)
             series = [table.numbers(column.name, path) for path, table in pairs]
             if any(len(one) for one in series):

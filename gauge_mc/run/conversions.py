@@ -13,7 +13,7 @@ from threading import Event, Lock
 
 from gauge_mc.arguments import checks_types
 from gauge_mc.configurations.reading import Configuration, LinkKind, open_configuration
-from gauge_mc.configurations.writing import DAMAGED, GOOD, OTHER, FileComparison, compare
+from gauge_mc.configurations.writing import GOOD, OTHER, FileComparison, compare
 from gauge_mc.console import Console
 from gauge_mc.devices.choice import available_threads, check_threads, host_threads
 from gauge_mc.domain.slab import real_type
@@ -23,16 +23,14 @@ from gauge_mc.errors import (
     StoppedError,
     UnsupportedError,
     UsageError,
-    not_written,
 )
 from gauge_mc.files.input import Paths, make_folder, paths_of
-from gauge_mc.formats import FORMATS, writable_formats
+from gauge_mc.formats import FORMATS, configurations_in, writable_formats
 from gauge_mc.registry import in_words
 from gauge_mc.results import documented, result_field
-from gauge_mc.run.convert import WrittenWronglyError, write_converted, written_precision
+from gauge_mc.run.convert import write_converted, written_precision
 from gauge_mc.run.directory import Run
 from gauge_mc.run.display import TimedLines
-from gauge_mc.run.measurement_table import configurations_in
 from gauge_mc.storage.links import Block
 
 CONVERTED, THERE, FAILED = "converted", "already there", "failed"
@@ -53,6 +51,9 @@ class Conversion:
         "Comparison of the file with the source, if it was read back: with `verify`, or if it was "
         "there before.",
         None,
+    )
+    moved: float | None = result_field(
+        "Largest change of an entry of a link by `project`, if that was wanted.", None
     )
 
 
@@ -81,6 +82,7 @@ def convert_all(
     precision: str | None = None,
     *,
     verify: bool = False,
+    project: bool = False,
     threads: int | None = None,
     progress: bool = True,
     lattice: str | None = None,
@@ -106,6 +108,8 @@ def convert_all(
         supports it.
     verify : bool
         Whether to read every new file back and compare its links; see `gauge_mc.convert`.
+    project : bool
+        Whether to bring the links into the group; see `gauge_mc.convert`.
     threads : int, optional
         Number of CPU threads; by default all. As many files are converted at a time.
     progress : bool
@@ -139,16 +143,14 @@ def convert_all(
         raise UsageError(f"{folder} is no folder; choose another --output.")
     if Path(folder).is_dir() and Path(folder).samefile("/"):
         raise UsageError(f"{folder} is the root of all folders; name a folder in it.")
-    try:
-        make_folder(Path(folder))
-    except OSError as error:
-        raise not_written(folder, error) from error
+    make_folder(Path(folder))
     most = threads or available_threads()
     jobs, kind = min(most, len(targets)), LinkKind(lattice, group)
     console, stop = Console(stderr=True, quiet=not progress), Event()
     found: dict[Path, Conversion] = {}
     with _progress(console, {source: _size(source) for source in targets}) as shown:
-        work = _FileConversions(format, precision, verify, kind, most // jobs, stop, shown)
+        how = (format, precision, verify, project, kind)
+        work = _FileConversions(*how, most // jobs, stop, shown)
         with ThreadPoolExecutor(jobs) as pool:
             try:
                 tasks = [pool.submit(work.carry_out, *pair) for pair in targets.items()]
@@ -200,6 +202,7 @@ class _FileConversions:
     format: str
     precision: str | None
     verify: bool
+    project: bool
     kind: LinkKind
     threads: int
     stop: Event
@@ -212,22 +215,26 @@ class _FileConversions:
                 return self._converted(source, target)
         except StoppedError:
             raise
-        except WrittenWronglyError as error:
-            return _failed(source, target, error, error.comparison)
         except GaugeError as error:
-            return _failed(source, target, error)
+            return _failed(source, target, error, getattr(error, "comparison", None))
         finally:
             self.shown.end(source)
 
     def _converted(self, source: Path, target: Path) -> Conversion:
         self._refuse_stopped()
         found = open_configuration(source, *self.kind)
+        warning = found.header.warning
+        found = found.projected() if self.project else found
         width = written_precision(found, self.format, self.precision)
-        result = partial(Conversion, str(source), str(target), warning=found.header.warning)
+
+        def result(state: str, comparison: FileComparison | None) -> Conversion:
+            paths = str(source), str(target)
+            return Conversion(*paths, state, "", warning, comparison, found.moved)
+
         if os.path.lexists(target):  # or a link that leads nowhere
             there = self._compared(found, target, width)
             if there.verdict == GOOD:
-                return result(THERE, comparison=there)
+                return result(THERE, there)
             error = UsageError(
                 f"{target} already exists and is not what {source} becomes ({there.difference}); "
                 "remove it, or choose another --output."
@@ -235,16 +242,14 @@ class _FileConversions:
             return _failed(source, target, error, there)
         wrap = partial(self._watched, source)
         _, comparison = write_converted(found, target, width, self.format, wrap, self.verify)
-        return result(CONVERTED, comparison=comparison)
+        return result(CONVERTED, comparison)
 
     def _compared(self, source: Configuration, target: Path, precision: str) -> FileComparison:
         """Compare a file that is already there with the source in the wanted form."""
         try:
             found = open_configuration(target)
-        except DamagedError as error:
-            return FileComparison(DAMAGED, error.reason)
-        except UnsupportedError as error:
-            return FileComparison(OTHER, str(error).rstrip("."))
+        except (DamagedError, UnsupportedError) as error:
+            return FileComparison.of(error)
         have = found.header
         if (have.format, have.precision) != (self.format, precision):
             return FileComparison(OTHER, f"it is {have.format} in {have.precision} precision")

@@ -77,6 +77,7 @@ def convert(
     lattice: str | None = None,
     group: str | None = None,
     verify: bool = False,
+    project: bool = False,
 ) -> Configuration:
     """Write a configuration in another format or precision, and keep its provenance.
 
@@ -101,6 +102,9 @@ def convert(
     verify : bool
         Whether to read the new file back and compare its links with those of the source, rounded
         to its precision. If they differ, it is removed.
+    project : bool
+        Whether to bring the links into the group, each to the nearest matrix, after the source has
+        been checked as it is.
 
     Returns
     -------
@@ -116,6 +120,7 @@ def convert(
         If the source is damaged, or the target cannot be written or is read back with other links.
     """
     configuration, out = open_configuration(source, lattice, group), new_file(target)
+    configuration = configuration.projected() if project else configuration
     width = written_precision(configuration, format, precision)
     return write_converted(configuration, out, width, format, wrap, verify)[0]
 

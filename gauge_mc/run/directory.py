@@ -37,8 +37,9 @@ from gauge_mc.errors import (
 from gauge_mc.files.atomic import remove_leftovers, replacing
 from gauge_mc.files.input import make_folder, read_text, remove_empty
 from gauge_mc.files.structured import parse_toml, typed
-from gauge_mc.formats import FORMATS
+from gauge_mc.formats import FORMATS, configurations_in
 from gauge_mc.observables import table_name
+from gauge_mc.quoting import counted
 from gauge_mc.registry import similar
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.cards import MAX_CARD, RECORD, flat
@@ -215,7 +216,8 @@ class Run:
     def locked(self) -> Iterator[RunLock]:
         """Create the directory if necessary, and hold the run lock.
 
-        If the run has written no results by the end, everything that was created is removed again.
+        The record of the lock keeps the number of updates that the last holder has done. If the run
+        has written no results by the end, everything that was created is removed again.
 
         Raises
         ------
@@ -227,9 +229,10 @@ class Run:
         self.check_place()
         folders = (self.path / "configs", self.checkpoint.parent)
         made = [path for folder in folders for path in make_folder(folder)]
+        last = read_holder(self.lock)
         lock = locked_or_removed(self.lock, made)
         try:
-            lock.record(lock.holder)
+            lock.record(replace(lock.holder, sweep=last.sweep))
             # The directory itself may be named by a link, but its folders may not be links.
             here = self.path.resolve()
             remove_leftovers(here, _of_run)
@@ -344,6 +347,9 @@ def missing_run(path: Path) -> MissingFileError:
     elif inside:
         runs = f"the {len(inside)} runs" if len(inside) > 1 else "the run"
         words = f"in {path} itself; name {runs} in it, such as {inside[0].parent}."
+    elif files := configurations_in(path):
+        count = counted(len(files), "configuration")
+        words = f"in {path}, but {count}; name one, as in {files[0]}."
     return MissingFileError(f"There is no run {words}")
 
 

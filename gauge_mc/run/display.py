@@ -111,14 +111,14 @@ class Clock:
 
 
 def opening(
-    run: Run, parameters: Parameters, session: SessionRecord, hint: str | None = None
+    run: Run, parameters: Parameters, session: SessionRecord, hint: str | None, again: int
 ) -> list[str]:
     """Return the lines shown at the start of a session: run, state, device, hints and cautions."""
     p, state = parameters, "begins"
     if session.sweep == p.updates:
         state = f"is complete, {counted(p.updates, 'update')}"
     elif session.sweep:
-        state = f"continues after update {session.sweep} of {p.updates}"
+        state = f"continues after update {session.sweep} of {p.updates}{made_again(again)}"
     lines = [f"{run.path} {state}", f"{describe(p)}, on {session.device}"]
     return [*lines, *([hint] if hint else []), *opening_cautions(p, session)]
 
@@ -294,6 +294,11 @@ class TimedLines:
             self._shown = now
             left = (now - self._began) / done * (self._total - done)
             self._console.print(f"{words}  ETA {duration(left)}")
+
+
+def made_again(updates: int) -> str:
+    """Return the end of a sentence that says how many updates are made again, if there are any."""
+    return f"; at least {counted(updates, 'update')} to be made again" if updates else ""
 
 
 def duration(seconds: float | None) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.files.columns import INDICES, SWEEP, TableColumns
 from gauge_mc.observables import OBSERVABLES, Measurer, Observable, Record, table_name
-from gauge_mc.options import Option, check_options, merged, parse_options
+from gauge_mc.options import Option, check_options, merged, parse_options, within
 from gauge_mc.registry import in_words
 from gauge_mc.run.chain import provenance
 from gauge_mc.run.measurement import Measurement
@@ -252,6 +254,29 @@ def options_of_observable(name: str) -> tuple[Option, ...]:
     return merged([*kind.owners(), *smearing])
 
 
+def check_folders(file: Path, parameters: Parameters, values: Mapping[str, object]) -> None:
+    """Refuse folders anywhere to which measurements write, unless the user states them as well.
+
+    Parameters
+    ----------
+    file : Path
+        The file that has the parameters, which may be somebody else's.
+    parameters : Parameters
+        Its parameters.
+    values : mapping of str to object
+        Values of the user by name.
+
+    Raises
+    ------
+    UsageError
+        If such a folder is named by an absolute path, or by one that leads upwards.
+    """
+    advice = f"add --measure {quote(str(parameters.values()['measure']))} to allow it"
+    for one in () if "measure" in values else parameters.measure:
+        known = options_of_observable(one.observable) if one.observable in OBSERVABLES else ()
+        within(Path(), known, one.options, f"{one.observable} in {file}", advice)
+
+
 def observable_of(what: CustomObservable, lattice: Lattice, **options: Any) -> Observable:
     """Return a user-defined observable for fields on a lattice.
 
@@ -278,7 +303,8 @@ def observable_of(what: CustomObservable, lattice: Lattice, **options: Any) -> O
     else:
         raise UsageError(f"{what!r} is not an observable; pass a function of a field.")
     name = observable.name
-    known = {table_name(one): one for one in OBSERVABLES}.get(table_name(name))
+    ours = (one for one in OBSERVABLES if not OBSERVABLES.package(one))
+    known = {table_name(one): one for one in ours}.get(table_name(name))
     if known and not isinstance(observable, OBSERVABLES[known]):
         raise _two_named(name)
     if not name.replace("-", "_").isidentifier():

@@ -285,6 +285,8 @@ class _OpenedRun:
     """Whether the run has a checkpoint."""
     measured: bool
     """Whether everything that is due after the last update has been written."""
+    again: int
+    """Number of later updates, at least, that a process had done before it was killed."""
 
     @property
     def complete(self) -> bool:
@@ -365,9 +367,10 @@ class _Conductor:
         """Return the state of a run that has been locked."""
         lock, parameters = self.locked[run], request.parameters()
         state = read_state(run.checkpoint) if run.checkpoint.exists() else None
-        sweep = state.sweep if state else 0
+        sweep, measured = (state.sweep, state.measured) if state else (0, True)
+        again = max(0, lock.holder.sweep - sweep)
         lock.record(replace(lock.holder, sweep=sweep))
-        return _OpenedRun(run, parameters, sweep, state is not None, not state or state.measured)
+        return _OpenedRun(run, parameters, sweep, state is not None, measured, again)
 
     def _generate(
         self, batch: Sequence[_OpenedRun], session: SessionRecord
@@ -433,7 +436,7 @@ class _Conductor:
         first, last = batch[0], batch[-1]
         e = self.execution
         advice = hint() if e.backend == AUTOMATIC and not e.devices else None
-        lines = opening(first.run, first.parameters, session, advice)
+        lines = opening(first.run, first.parameters, session, advice, first.again)
         if len(batch) > 1:
             p, backend = first.parameters, BACKENDS[self.devices.devices[0].backend]
             given = len(batch), p.lattice.sites, backend.busy_sites

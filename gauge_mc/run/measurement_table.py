@@ -31,7 +31,7 @@ from gauge_mc.fields.field import Field
 from gauge_mc.files.atomic import refuse_link
 from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.table import Origin, Table, TableData, read_heading, read_table
-from gauge_mc.formats import FORMATS, is_configuration
+from gauge_mc.formats import FORMATS, configurations_in
 from gauge_mc.observables import (
     AGAIN_SUFFIX,
     CONFIGS_SUFFIX,
@@ -171,13 +171,6 @@ def find_ensemble(
         f"The run {run.path} keeps no configurations, because its format is {NO_FORMAT}; "
         f"{again if at else other}."
     )
-
-
-def configurations_in(folder: Path) -> list[Path]:
-    """Return the files in a folder, hidden ones left out, that are configurations."""
-    found = sorted(folder.iterdir()) if folder.is_dir() else []
-    files = [one for one in found if one.is_file() and not one.name.startswith(".")]
-    return [one for one in files if is_configuration(one)]
 
 
 def ensemble_of(run: Run, parameters: Parameters, files: dict[int, Path]) -> Ensemble:

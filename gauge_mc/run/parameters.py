@@ -31,6 +31,7 @@ from gauge_mc.run.measurement import (
     NO_MEASUREMENT,
     AddedMeasurements,
     Measurement,
+    is_due,
 )
 from gauge_mc.run.settings import (
     ENSEMBLE,
@@ -429,6 +430,10 @@ class Parameters:
     def keeps_configs(self) -> bool:
         """Whether the run writes configuration files."""
         return self.format != NO_FORMAT
+
+    def keeps(self, sweep: int) -> bool:
+        """Return whether a configuration is written after a number of updates."""
+        return self.keeps_configs and is_due(sweep - self.thermalize, self.separation)
 
     @property
     def generator(self) -> str:

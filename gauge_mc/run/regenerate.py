@@ -414,8 +414,7 @@ def regenerate(
     console = Console(quiet=not progress)
     with ExitStack() as stack:
         if not output:
-            lock = stack.enter_context(chain.run.locked())
-            lock.record(replace(lock.holder, sweep=chain.state.sweep))
+            stack.enter_context(chain.run.locked())
         opened = open_device_group(devices, backend, threads, lattice=chain.parameters.lattice)
         group = stack.enter_context(closing(opened))
         stack.enter_context(announced_compilation(console))

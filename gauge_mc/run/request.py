@@ -27,7 +27,7 @@ from gauge_mc.observables import Observable, live_observables
 from gauge_mc.random import GENERATORS
 from gauge_mc.run.chain import Chain, check_start
 from gauge_mc.run.directory import RUNS, Run
-from gauge_mc.run.functions import Catalogue, ObservableLike
+from gauge_mc.run.functions import Catalogue, ObservableLike, check_folders
 from gauge_mc.run.lock import RunLock
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import Parameters
@@ -76,6 +76,7 @@ class RunRequest:
         if not run.begun():
             return self.new_parameters
         there = run.read()[0]
+        check_folders(run.toml, there, self.values)
         values = dict(self.values)
         if self.observables:
             wanted: Any = values.get("measure", there.measure)

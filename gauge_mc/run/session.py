@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -218,6 +219,12 @@ FULL_DISK = "a full disk"
 RECORD_SECONDS = 1.0
 """Time in seconds between two records of the progress in the lock file."""
 
+FIRST_SAVE = 1.0
+"""Time in seconds from the start of a session to its first checkpoint that is due by time."""
+
+SAVE_SHARE = 0.01
+"""Largest share of the time for checkpoints that come earlier than the user asks for."""
+
 LIVE_SHARE = 0.01
 """Largest share of the time in which observables are measured for these records alone."""
 
@@ -276,7 +283,7 @@ class Session:
         self._work = work
         self.full_disk: str | None = None
         self._stopped_by_user = False
-        self._update_time = self._last_write = 0.0
+        self._update_time = self._last_write = self._save_time = self._last_save = 0.0
         self._writer = BackgroundWriter()
         self._recorded_at = self._looked_at = self._live_from = -math.inf
         self._set_up_chains()
@@ -289,16 +296,12 @@ class Session:
         if work.parameters.keeps_configs:
             prepare_writing(self.batch.field.replicas[0], work.parameters.format)
         self.batch.chains[0].live()
+        self._began = self._saved_at = self._regular_at = time.monotonic()
+        self._saved = (self.batch.sweep, self._measured) if self._resuming else None
         if not self._resuming:
             # Checkpoints are written before anything else. Results without one are therefore an
             # error, and results later than the checkpoint can be computed again.
-            began = time.monotonic()
-            for output in self._outputs:
-                output.save(measured=True)
-            self._save_time = time.monotonic() - began
-            for output in self._outputs:
-                output.log_checkpoint(self._save_time)
-        self._saved, self._saved_at = (self.batch.sweep, self._measured), time.monotonic()
+            self.save()
         runs = [task.run for task in work.tasks]
         self._guard = DiskGuard.of(runs, work.parameters, self._sampler.observables, PENDING)
         if work.devices.root:
@@ -324,11 +327,23 @@ class Session:
             if reason := next((one for one in reasons if one), None):
                 return reason
             self._advance()
-            since_save = time.monotonic() - self._saved_at
-            due = processes.broadcast(since_save >= self._work.checkpoint_every)
+            regular, due = processes.broadcast(self._due())
             if due and batch.sweep < parameters.updates:
-                self.save()
+                self.save(regular)
         return None
+
+    def _due(self) -> tuple[bool, bool]:
+        """Return whether a checkpoint is due by the time, and whether one is due at all.
+
+        By the time they come at doubling intervals, up to that which the user asks for. Others come
+        with configurations. All but those that the user asks for take no more than `SAVE_SHARE` of
+        the time, with the wait for configurations to be on disk.
+        """
+        now, least = time.monotonic(), self._last_save / SAVE_SHARE
+        interval = max(self._regular_at - self._began, FIRST_SAVE, least)
+        regular = now - self._regular_at >= min(interval, self._work.checkpoint_every)
+        beside = now - self._saved_at >= least and self._work.parameters.keeps(self.batch.sweep)
+        return regular, regular or beside
 
     def _reason(self) -> str | None:
         """Return the reason why this process should stop now, or None."""
@@ -344,8 +359,7 @@ class Session:
 
         Asking may take long on a network file system, so that it is not done after every update.
         """
-        p, now = self._work.parameters, time.monotonic()
-        due = p.keeps_configs and is_due(self.batch.sweep + 1 - p.thermalize, p.separation)
+        due, now = self._work.parameters.keeps(self.batch.sweep + 1), time.monotonic()
         if due or now - self._looked_at >= RECORD_SECONDS:
             self._looked_at = now
             self.full_disk = self._guard.shortage(self._writer.unwritten, due)
@@ -410,15 +424,14 @@ class Session:
 
     def _sample(self) -> None:
         """Measure and write what is due after the last update."""
-        p, batch = self._work.parameters, self.batch
-        done, began = batch.sweep - p.thermalize, time.monotonic()
+        p, sweep, began = self._work.parameters, self.batch.sweep, time.monotonic()
         with self._saving_on_failure():
-            self._sampler.begin(done)
+            self._sampler.begin(sweep - p.thermalize)
         self._work.times.measure += time.monotonic() - began
         if self._sampler.full:
             self._sampler.fetch()
         began = time.monotonic()
-        if p.keeps_configs and is_due(done, p.separation):
+        if p.keeps(sweep):
             self._sampler.collect()
             with self._writing():
                 for output in self._outputs:
@@ -436,23 +449,26 @@ class Session:
         times.write -= self._writer.waited - waited
         times.wait += self._writer.waited - waited
 
-    def save(self) -> None:
-        """Write checkpoints, unless the last ones are up to date."""
+    def save(self, regular: bool = True) -> None:
+        """Write checkpoints, unless the last ones are up to date; log the regular ones."""
+        began = time.monotonic()
+        if regular:
+            self._regular_at = began
         if (self.batch.sweep, self._measured) == self._saved:
             return
-        began = time.monotonic()
         self._sampler.collect()
         with self._writing():
             self._writer.flush()
-            paths = [task.run.checkpoint for task in self._work.tasks]
             # Of runs that exchange couplings, a kill leaves checkpoints after the same update.
-            with replaced_together(paths if self._work.parameters.tempering else ()):
+            tasks = self._work.tasks if self._saved and self._work.parameters.tempering else ()
+            with replaced_together([task.run.checkpoint for task in tasks]):
                 for output in self._outputs:
                     output.save(self._measured)
         self._saved, self._saved_at = (self.batch.sweep, self._measured), time.monotonic()
-        self._save_time = max(self._save_time, self._saved_at - began)
-        for output in self._outputs:
-            output.log_checkpoint(self._saved_at - began)
+        self._last_save = self._saved_at - began
+        self._save_time = max(self._save_time, self._last_save)
+        for output in self._outputs if regular else ():
+            output.log_checkpoint(self._last_save)
 
     def finish(self) -> None:
         """Seal the tables, then write checkpoints, and record the progress.
@@ -507,11 +523,11 @@ class Session:
             self._work.devices.synchronize()
             began = time.monotonic()
             for output in self._outputs:
-                output.physics = output.chain.live()
+                output.record(physics=output.chain.live())
             ended = time.monotonic()
             self._live_from = ended + (ended - began) / LIVE_SHARE
         for output in self._outputs:
-            output.record(rate, times, joules)
+            output.record(rate=rate, times=times, joules=joules)
 
 
 class RunOutput:
@@ -523,15 +539,10 @@ class RunOutput:
         The run, with its lock and its parameters.
     chain : Chain
         The chain of the run.
-
-    Attributes
-    ----------
-    physics : str
-        Observables on the links, as text, which are recorded with the progress.
     """
 
     def __init__(self, task: ChainTask, chain: Chain) -> None:
-        self.task, self.chain, self.physics = task, chain, ""
+        self.task, self.chain = task, chain
         # By the name of a secondary table; that of a main table is empty.
         self._tables: dict[tuple[Measurement, str], Table] = {}
 
@@ -599,6 +610,7 @@ class RunOutput:
         """Write the links after the last update, when the rows of the tables are on disk."""
         path = self.task.run.config(self.chain.sweep, self.task.parameters.format)
         self.chain.write(path, writer, before=self.sync)
+        self.record()
 
     def save(self, measured: bool) -> None:
         """Write a checkpoint, when the rows of the tables are on disk; see `Chain.save`."""
@@ -622,29 +634,22 @@ class RunOutput:
             table.seal()
         self._tables.clear()
 
-    def record(self, rate: float, times: dict[str, float], joules: float | None) -> None:
+    def record(self, **progress: Any) -> None:
         """Record the progress in the lock file, where other processes can read it.
 
         Parameters
         ----------
-        rate : float
-            Updates per second in this session.
-        times : dict of str to float
-            Shares of the session's time in seconds.
-        joules : float or None
-            Energy of the run in this session; None if it is not available.
+        **progress : object
+            Values of a `Holder` besides the number of updates; the others are as before.
         """
-        lock = self.task.lock
-        if lock:
-            holder = replace(lock.holder, sweep=self.chain.sweep, rate=rate, physics=self.physics)
-            lock.record(replace(holder, times=times, joules=joules))
+        if lock := self.task.lock:
+            lock.record(replace(lock.holder, sweep=self.chain.sweep, **progress))
 
 
 def _refuse_stranger(task: ChainTask, sweep: int, path: Path) -> None:
     """Check that a configuration later than the checkpoint is one that the run writes again."""
     p = task.parameters
-    due = is_due(sweep - p.thermalize, p.separation) and sweep <= p.updates
-    expected = p.keeps_configs and due and path == task.run.config(sweep, p.format)
+    expected = p.keeps(sweep) and sweep <= p.updates and path == task.run.config(sweep, p.format)
     if not expected or not is_configuration(path, p, sweep):
         raise GaugeError(
             f"{path} is later than the checkpoint and does not seem to be a configuration of this "

@@ -333,7 +333,7 @@ class Execution:
     checkpoint_every: float = setting(
         defaults.CHECKPOINT_EVERY,
         EXECUTION,
-        "Minutes between checkpoints.",
+        "Longest time between checkpoints in minutes.",
         least=0,
         metavar="MINUTES",
     )

@@ -112,6 +112,11 @@ class RunState:
     joules: float | None = result_field(
         "Energy that the devices used, in joules; None if it is unknown.", None
     )
+    updates_again: int = result_field(
+        "Number of updates, at least, that are later than the last checkpoint and made again when "
+        "the run is continued; 0 while a process is at work.",
+        0,
+    )
     physics: str = result_field(
         "Observables on the present links, as text; empty if no process is at work.", ""
     )
@@ -175,7 +180,7 @@ def state_of(
     state = COMPLETE if saved >= sweeps and not at_work else state
     at_rest = RunState(state=state, sweep=saved, sweeps=sweeps, thermalize=parameters.thermalize)
     if not at_work:
-        return at_rest
+        return replace(at_rest, updates_again=max(0, holder.sweep - saved))
     sweep = max(saved, holder.sweep)
     return replace(
         at_rest,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -11,8 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.algorithms import ALGORITHMS
-from gauge_mc.analysis.timeseries.bins import SampledChain, agreement, thermalisation, transient
-from gauge_mc.analysis.timeseries.estimates import LEAST_BINS
+from gauge_mc.analysis.timeseries.bins import (
+    SampledChain,
+    agreement,
+    caution_skip,
+    thermalisation,
+    transient,
+    transient_end,
+)
+from gauge_mc.analysis.timeseries.estimates import LEAST_BINS, estimate
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.columns import SWEEP, TableColumns
 from gauge_mc.files.table import TableData, read_table
@@ -20,9 +27,11 @@ from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import Option
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.directory import known_parameters, number_of_chain, same_ensemble
+from gauge_mc.run.settings import STARTS
 
 LAST_ROW = ", last row"
-"""End of the name of a series of the last rows of measurements."""
+MEAN = ", mean of its rows"
+"""Ends of the names of the two series of a column with several rows per measurement."""
 
 
 NamedSeries = tuple[str, NDArray[np.int64], NDArray[np.float64]]
@@ -41,15 +50,15 @@ def series_of(table: TableData) -> Iterator[NamedSeries]:
     sweeps = table.columns.get(SWEEP)
     if sweeps is None or sweeps.dtype.kind != "i" or not len(table):
         return
-    name = table.header.get("observable", "").replace("_", "-")
+    name, declared = declared_columns(table)
     observable = OBSERVABLES.get(name)
     updates, first, rows = np.unique(sweeps, return_index=True, return_counts=True)
-    for column in _columns(table, name, rows.size == sweeps.size):
+    for column in _columns(table, declared, name in ALGORITHMS or rows.size < sweeps.size):
         values = np.asarray(table[column], dtype=np.float64)
         if rows.size == sweeps.size:
             yield column, sweeps, values
         else:
-            yield f"{column}, mean of its rows", updates, np.add.reduceat(values, first) / rows
+            yield f"{column}{MEAN}", updates, np.add.reduceat(values, first) / rows
             yield f"{column}{LAST_ROW}", updates, values[first + rows - 1]
     if observable:
         for name, values in observable.slow_modes(table).items():
@@ -57,19 +66,18 @@ def series_of(table: TableData) -> Iterator[NamedSeries]:
                 yield name, updates, values
 
 
-def columns_of(name: str, table: TableData) -> TableColumns:
-    """Return the columns of the table of an observable, an algorithm or a function."""
+def declared_columns(table: TableData, name: str = "") -> tuple[str, TableColumns]:
+    """Return the name of what made a table, if it is not given, and its declared columns."""
+    name = name or table.header.get("observable", "").replace("_", "-")
     known = OBSERVABLES.get(name) or ALGORITHMS.get(name)
-    return known.columns if known else TableColumns.of_function(name, table.columns)
+    return name, known.columns if known else TableColumns.of_function(name or "value", table)
 
 
-def _columns(table: TableData, name: str, single: bool) -> list[str]:
+def _columns(table: TableData, columns: TableColumns, every: bool) -> list[str]:
     """Return the names of the columns that are looked at, which contain decimal numbers."""
-    columns = columns_of(name, table)
-    every = tuple(one for one in columns if one.kind is float and not one.rounding)
-    chosen = columns.averaged if single and name not in ALGORITHMS else every
-    names = (one.name for one in chosen if not one.index and one.name in table)
-    return [name for name in names if table[name].dtype.kind in "if"]
+    decimal = tuple(one for one in columns if one.kind is float and not one.rounding)
+    names = (one.name for one in (decimal if every else columns.averaged) if not one.index)
+    return [name for name in names if name in table and table[name].dtype.kind in "if"]
 
 
 AUTO = "auto"
@@ -79,8 +87,8 @@ SKIP = Option(
     "skip",
     int,
     "Leave what was measured up to update N out; auto finds where the chain has thermalised.",
-    "0",
-    "N|auto",
+    default="0",
+    metavar="N|auto",
     instead=(AUTO,),
 )
 """The last update that is left out, an option of fits and plots."""
@@ -256,6 +264,84 @@ class StartComparison:
         since = f"after update {self.update}" if self.update else "from their first measurement on"
         last = f", the series of {self.series} last" if self.series else ""
         return f"{both} agree within errors {since}{last}."
+
+
+@documented
+@dataclass(frozen=True)
+class Caution:
+    """A doubt about a result."""
+
+    sentence: str = result_field("The doubt, and what to do, in words.")
+    kind: str = result_field(
+        "What is doubted about a run: ``thermalisation``, ``length``, ``slow modes``, ``starts``, "
+        "or ``configurations``. Empty for the result as a whole.",
+        "",
+    )
+    run: str = result_field("Run directory that it concerns; empty for the whole.", "")
+    column: str = result_field("Series that it concerns, with its table; empty for all.", "")
+    enters: bool = result_field(
+        "Whether the series enters the result. Other cautions are not printed.", True
+    )
+
+
+def sentences_about(cautions: Iterable[Caution]) -> list[str]:
+    """Return the sentences of cautions that enter a result: of those of a kind, the first one."""
+    kinds: dict[str, list[str]] = {}
+    for one in cautions:
+        if one.enters:
+            kinds.setdefault(one.kind or one.sentence, []).append(one.sentence)
+    return [
+        f"{first} ({len(more)} more with --json)" if (more := {*rest} - {first}) else first
+        for first, *rest in kinds.values()
+    ]
+
+
+def run_cautions(runs: Iterable[Path], skip: Skip | None) -> Iterator[Caution]:
+    """Yield cautions about runs that include thermalisation, or disagree with another start."""
+    for run in runs:
+        starts = compared_starts(run)
+        if starts and starts.agree is False:
+            yield Caution(starts.sentence, "starts", str(run))
+        p = None if skip else known_parameters(run)
+        if skip is not None and p and p.thermalize == 0 and p.start in STARTS:
+            words = (
+                f"The averages of {run} include thermalisation, since measurements began with the "
+                f"first update; leave the first N updates out with {SKIP.flag} N."
+            )
+            yield Caution(words, "thermalisation", str(run))
+
+
+def series_cautions(
+    tables: Mapping[Path, TableData], skip: Skip | None, every_column: bool = False
+) -> list[Caution]:
+    """Return cautions about chains that have not thermalised or are too short, the worst first.
+
+    Parameters
+    ----------
+    tables : mapping of Path to TableData
+        The tables that a result is made from, by their files.
+    skip : int, str or None
+        Last update that is left out, or `AUTO`; None if none can be left out.
+    every_column : bool
+        Whether all columns enter the result whose averages are shown, not only the main one.
+    """
+    found: list[tuple[float, Caution]] = []
+    for path, table in tables.items():
+        cut = last_skipped(path.parent, skip or 0)
+        shown = declared_columns(table)[1].averaged[: None if every_column else 1]
+        for column, sweeps, values in series_of(table):
+            kept = sweeps > cut
+            one, last = estimate(values[kept]), transient_end(sweeps[kept], values[kept])
+            kind = "length" if one.length_cautions else "slow modes"
+            doubts = [(kind, one.samples / (one.tau_int + one.tau_int_error), one.cautions)]
+            if skip is not None:
+                doubts.append(("thermalisation", -float(last), caution_skip(last)))
+            enters = column.endswith((MEAN, LAST_ROW)) or column in (one.name for one in shown)
+            about = str(path.parent), f"{column} in {path.name}", enters
+            for kind, rank, words in doubts:
+                sentences = (f"{column} in {path}: {one}" for one in words[:1])
+                found += [(rank, Caution(one, kind, *about)) for one in sentences]
+    return [one for _, one in sorted(found, key=lambda pair: pair[0])]
 
 
 Stamps = tuple[tuple[Path, int, int], ...]

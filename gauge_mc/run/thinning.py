@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from math import lcm
 from pathlib import Path
 
@@ -213,9 +213,8 @@ def thin(
     planned = _FileSelection.of(chosen, keep)
     if dry_run or not planned.files:
         return planned.result
-    with chosen.locked() as lock:
+    with chosen.locked():
         plan = _FileSelection.of(chosen, keep)  # another process may have been at work until now
-        lock.record(replace(lock.holder, sweep=plan.sweep))
         result = plan.result
         if not unchecked:
             plan.check(backend, devices, threads)

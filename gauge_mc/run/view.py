@@ -130,9 +130,9 @@ class RunView:
         return FileMapping("fit", results, read_fit)
 
     @property
-    def configs(self) -> dict[int, Path]:
+    def configs(self) -> FileMapping[int, Path]:
         """The configuration files by update."""
-        return Run(self.path).configs()
+        return FileMapping("configuration after update", Run(self.path).configs(), lambda it: it)
 
     @property
     def configurations(self) -> FileMapping[int, Configuration]:

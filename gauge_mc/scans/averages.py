@@ -128,13 +128,12 @@ class ScanAverages:
                     both = zip(paths, skipped, strict=True)
                     tables = [read_table(one).after(last, str(one)) for one, last in both]
                     row |= average(observable, tables, paths, item.every, point.lattice)
-                    main = observable.columns.averaged[0].name
-                    series = ((next(iter(one.columns.values())), one[main]) for one in tables)
+                    main = observable.columns.averaged[0]  # which alone is shown
+                    series = ((next(iter(one.columns.values())), one[main.name]) for one in tables)
                     early.append(max(transient_end(*pair) for pair in series))
-                    for one in observable.columns.averaged:
-                        name = f"{column_of(observable, one.name)}{NUMBERS[-1]}"
-                        tau = float(row[name]) / item.every
-                        lengths.append((tau, sum(map(len, tables)), one.heading))
+                    name = f"{column_of(observable, main.name)}{NUMBERS[-1]}"
+                    tau = float(row[name]) / item.every
+                    lengths.append((tau, sum(map(len, tables)), main.heading))
             self._lengths[point] = lengths
             self.rows[point], self._early[point] = row, max(early, default=0)
         except GaugeError as error:

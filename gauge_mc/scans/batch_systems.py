@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shlex import join, quote
 from typing import ClassVar
@@ -22,6 +22,10 @@ from gauge_mc.registry import Registry
 
 MARGIN = 90
 """Seconds before the end of its time in which a job writes a checkpoint and stops."""
+
+TIME, TOGETHER = "time", "array_parallelism"
+"""Options that all batch systems have: the time limit of a job, and the maximum number of jobs at
+the same time."""
 
 JOB_NAME = "gauge-mc"
 """Usual name of the jobs."""
@@ -44,6 +48,10 @@ class JobArray:
     """Maximum number of jobs at the same time; None for no limit."""
     options: Mapping[str, str | None] = field(default_factory=dict)
     """Options of the batch system as the user gives them; None for one without a value."""
+    cores: int = 1
+    """Number of cores of each job, unless the options state it."""
+    memory: int | None = None
+    """Memory of each job in MiB, unless the options state it; None if it is not known."""
 
     @property
     def seconds(self) -> int:
@@ -87,8 +95,19 @@ class BatchSystem(ABC):
     """Words before the command of a job."""
     keys: ClassVar[str] = "[A-Za-z][A-Za-z0-9_-]*"
     """Regular expression for the names of options."""
+    dashes: ClassVar[bool] = False
+    """Whether names of options have dashes where the user may write underscores."""
     fixed: ClassVar[tuple[str, ...]] = ()
-    """Options that decide what the jobs execute, which is left to the script."""
+    """Options that are left to the script: what the jobs execute, and a time limit by its own name.
+    """
+    cores: ClassVar[tuple[str, ...]] = ()
+    """Options that state the cores of a job, of which the script has the first."""
+    memory: ClassVar[tuple[str, ...]] = ()
+    """Options that state its memory, of which the script has the first."""
+    amount: ClassVar[str] = ""
+    """Format of the value of that option, given the memory in MiB."""
+    common: ClassVar[str] = ""
+    """Other options that users give, by which those of another batch system are recognised."""
     replaced: ClassVar[tuple[str, ...]] = ()
     """Words that are replaced in names of logs, so that no folder can have them in its name."""
 
@@ -102,6 +121,20 @@ class BatchSystem(ABC):
         card = f"{quote(str(array.folder))}/{self.index}.toml"
         words = " ".join(filter(None, ["exec", self.launcher, join(COMMAND), card]))
         return f"#!/bin/bash\n{''.join(marked)}{words}\n"
+
+    @property
+    def known(self) -> set[str]:
+        """Options by which those of another batch system are recognised, with underscores."""
+        return {one.replace("-", "_") for one in (*self.cores, *self.memory, *self.common.split())}
+
+    def options(self, array: JobArray, usual: Mapping[str, str | None]) -> dict[str, str | None]:
+        """Return the options of jobs: those of the user, and others that these do not replace."""
+        memory = self.amount.format(array.memory) if array.memory else None
+        asked = dict(usual)
+        for names, value in ((self.cores, str(array.cores)), (self.memory, memory)):
+            if names and value and not array.options.keys() & {*names}:
+                asked[names[0]] = value
+        return asked | dict(array.options)
 
     def words(self, script: Path) -> list[str]:
         """Return the command that submits a script."""
@@ -141,7 +174,12 @@ class Slurm(BatchSystem):
     answer: ClassVar[str] = r"^Submitted batch job (\d+)"
     index: ClassVar[str] = "$SLURM_ARRAY_TASK_ID"
     mark: ClassVar[str] = "#SBATCH"
+    dashes: ClassVar[bool] = True
     fixed: ClassVar[tuple[str, ...]] = ("array", "wrap", "a")
+    cores: ClassVar[tuple[str, ...]] = ("cpus-per-task", "cpus-per-gpu")
+    memory: ClassVar[tuple[str, ...]] = ("mem", "mem-per-cpu", "mem-per-gpu")
+    amount: ClassVar[str] = "{}M"
+    common: ClassVar[str] = "account partition qos constraint gres gpus gpus-per-node nodes"
     # srun does not take over the processors per task of sbatch.
     launcher: ClassVar[str] = "srun ${SLURM_CPUS_PER_TASK:+-c$SLURM_CPUS_PER_TASK}"
 
@@ -155,10 +193,9 @@ class Slurm(BatchSystem):
             "output": f"{folder}/%a.log",
             "signal": f"USR1@{MARGIN}",
         }
-        given = {key.replace("_", "-"): value for key, value in array.options.items()}
         yield f"--array=0-{array.jobs - 1}{array.limit}"
         yield f"--time={array.minutes}"
-        for key, value in (usual | given).items():
+        for key, value in self.options(array, usual).items():
             yield f"--{key}" if value is None else f"--{key}={quote(value)}"
 
 
@@ -180,7 +217,12 @@ class PBS(BatchSystem):
     answer: ClassVar[str] = r"^(\d+(?:\[\])?(?:\.[\w.-]+)?)$"
     index: ClassVar[str] = "${PBS_ARRAY_INDEX:-0}"
     mark: ClassVar[str] = "#PBS"
-    fixed: ClassVar[tuple[str, ...]] = ("J",)
+    fixed: ClassVar[tuple[str, ...]] = ("J", "walltime")
+    # A job either selects chunks, or names its resources.
+    cores: ClassVar[tuple[str, ...]] = ("ncpus", "select", "nodes")
+    memory: ClassVar[tuple[str, ...]] = ("mem", "select", "nodes")
+    amount: ClassVar[str] = "{}mb"
+    common: ClassVar[str] = "q A P place ngpus vmem"
     replaced: ClassVar[tuple[str, ...]] = ("^array_index^",)
     warns: ClassVar[bool] = False
 
@@ -192,7 +234,7 @@ class PBS(BatchSystem):
         if several:
             yield f"-J 0-{array.jobs - 1}{array.limit}"
         yield f"-l walltime={hours(array.seconds)}"
-        for key, value in (usual | dict(array.options)).items():
+        for key, value in self.options(array, usual).items():
             if len(key) == 1:
                 yield f"-{key}" if value is None else f"-{key} {quote(value)}"
             else:
@@ -216,7 +258,11 @@ class LSF(BatchSystem):
     answer: ClassVar[str] = r"^Job <(\d+)> is submitted"
     index: ClassVar[str] = "$LSB_JOBINDEX"
     mark: ClassVar[str] = "#BSUB"
-    fixed: ClassVar[tuple[str, ...]] = ("E", "Ep")
+    fixed: ClassVar[tuple[str, ...]] = ("E", "Ep", "W")
+    cores: ClassVar[tuple[str, ...]] = ("n",)
+    memory: ClassVar[tuple[str, ...]] = ("R", "M")
+    amount: ClassVar[str] = "span[hosts=1] rusage[mem={}MB]"
+    common: ClassVar[str] = "q P gpu app G sla"
     replaced: ClassVar[tuple[str, ...]] = ("%I", "%J")
     first: ClassVar[int] = 1
     by_input: ClassVar[bool] = True
@@ -225,6 +271,7 @@ class LSF(BatchSystem):
         """Yield the options of the script; see `BatchSystem.directives`."""
         usual = {
             "Q": str(INTERRUPTED),
+            "R": "span[hosts=1]",
             "o": f"{array.folder}/%I.log",
             "wa": "USR1",
             "wt": str(-(-MARGIN // 60)),  # minutes
@@ -233,7 +280,7 @@ class LSF(BatchSystem):
         name = given.pop("J", None) or JOB_NAME
         yield f"-J {quote(f'{name}[1-{array.jobs}]{array.limit}')}"
         yield f"-W {array.minutes}"
-        for key, value in (usual | given).items():
+        for key, value in self.options(replace(array, options=given), usual).items():
             yield f"-{key}" if value is None else f"-{key} {quote(value)}"
 
 
@@ -257,7 +304,13 @@ class HTCondor(BatchSystem):
     index: ClassVar[str] = "$(Process)"
     warns: ClassVar[bool] = False
     keys: ClassVar[str] = r"\+?[A-Za-z][A-Za-z0-9_.]*"
-    fixed: ClassVar[tuple[str, ...]] = ("universe", "executable", "arguments", "queue")
+    fixed: ClassVar[tuple[str, ...]] = (
+        *("universe", "executable", "arguments", "queue", "allowed_execute_duration"),
+    )
+    cores: ClassVar[tuple[str, ...]] = ("request_cpus",)
+    memory: ClassVar[tuple[str, ...]] = ("request_memory",)
+    amount: ClassVar[str] = "{}MB"
+    common: ClassVar[str] = "request_gpus request_disk requirements rank accounting_group"
 
     def directives(self, array: JobArray) -> Iterator[str]:
         """Yield the commands of the submit description; see `BatchSystem.directives`."""
@@ -279,7 +332,7 @@ class HTCondor(BatchSystem):
         }
         if array.together:
             usual["max_materialize"] = str(array.together)
-        for key, value in (usual | dict(array.options)).items():
+        for key, value in self.options(array, usual).items():
             yield f"{key} = {'True' if value is None else value}"
         yield f"queue {array.jobs}"
 

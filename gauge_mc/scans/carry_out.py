@@ -20,12 +20,12 @@ from gauge_mc.console import Console
 from gauge_mc.devices import BACKENDS, choose_devices
 from gauge_mc.devices.choice import AUTOMATIC, hint
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import TableData, Value, read_table
 from gauge_mc.options import Option
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.cards import ParametersLike, named_values
-from gauge_mc.run.log import COMPLETE, ERROR, FAILURE, INCOMPLETE, SUBMITTED, RunLog, logged_session
+from gauge_mc.run.log import COMPLETE, ERROR, FAILURE, INCOMPLETE, RunLog, logged_session
 from gauge_mc.run.parameters import Parameters, run_options
 from gauge_mc.run.request import StopReason
 from gauge_mc.run.settings import Execution
@@ -44,7 +44,6 @@ from gauge_mc.scans.display import (
 )
 from gauge_mc.scans.display import places as places_in_words
 from gauge_mc.scans.grid import COUPLINGS, axes
-from gauge_mc.scans.job_arrays import ArrayPlan, JobRequest
 from gauge_mc.scans.ladders import LadderReport, RunBatch, ladder_reports, ladders, pack, unfinished
 from gauge_mc.scans.pool import CHILD, Child, Pool, Slot, make_slots
 from gauge_mc.scans.request import ScanRequest
@@ -211,33 +210,6 @@ class ScanResult:
     def table(self) -> TableData:
         """Averages at every point; all columns except ``lattice`` are numbers."""
         return read_table(Scan.read(self.path).table, text=("lattice",))
-
-
-@documented
-@dataclass(frozen=True)
-class Submission:
-    """The jobs of a scan for a batch system, submitted or, with ``--dry-run``, about to be."""
-
-    scan: str = result_field("Scan directory.")
-    job: str | None = result_field(
-        "ID of the job array; None if no run was left to be submitted, or none was submitted."
-    )
-    submitted: Sequence[str] = result_field(
-        "Run directories of the jobs, in the order of their indices in the array."
-    )
-    all_runs: int = result_field("Number of runs.")
-    complete: int = result_field("Number of complete runs.")
-    submit_by: str | None = result_field(
-        "Command that submits the script of the array; None if no run is left."
-    )
-    script: str | None = result_field("Script of the array; None if no run is left.")
-
-    def __str__(self) -> str:
-        done = f"{self.scan}: {self.complete} of {self.all_runs} runs complete"
-        if self.submit_by and not self.job:
-            return f"{done}, {len(self.submitted)} to be submitted by: {self.submit_by}"
-        array = f" as job {self.job}" if self.job else ""
-        return f"{done}, {len(self.submitted)} submitted{array}"
 
 
 def _options() -> list[Option]:
@@ -419,68 +391,6 @@ def gather(asked: ScanRequest) -> ScanResult:
             raise GaugeError(failure)
         ended |= {"ended": COMPLETE if complete == total else INCOMPLETE, "complete": complete}
     return ScanResult(scan.path, total, complete, None, {})
-
-
-def submit(
-    asked: ScanRequest, system: str, words: Sequence[str], dry_run: bool = False
-) -> Submission:
-    """Submit a job for each run that is neither complete nor running.
-
-    Parameters
-    ----------
-    asked : ScanRequest
-        The scan that the user requests.
-    system : str
-        Name of the batch system.
-    words : sequence of str
-        Options of the batch system, as on the command line.
-    dry_run : bool
-        Whether to write and submit nothing.
-
-    Returns
-    -------
-    Submission
-        The job array, with its ID, its runs and its script.
-
-    Raises
-    ------
-    UsageError, GaugeError
-        If the jobs cannot be submitted.
-    """
-    wanted = JobRequest.of(system, words)
-    if ladders(asked.scan().members()):
-        raise UsageError(
-            "--submit makes a job of every run, and runs that exchange their couplings are one "
-            "process; repeat the command without --submit in a job, or leave out --tempering."
-        )
-    asked.check_runs()
-    if dry_run:
-        return _submission(asked.scan(), wanted, asked.execution)
-    with asked.locked() as scan:
-        return _submission(scan, wanted, asked.execution, RunLog(scan.path))
-
-
-def _submission(
-    scan: Scan, wanted: JobRequest, execution: Execution, log: RunLog | None = None
-) -> Submission:
-    """Return the jobs of a scan; submit them if there is a log."""
-    tally = Tally(scan.members())
-    left = [one for one in tally.members if not (tally.done(one) or one.run.holder()[1])]
-    array = ArrayPlan.of(wanted, scan.jobs, left, execution) if left else None
-    job = None
-    if array and log:
-        with logged_session([log], devices=wanted.system.name, runs=len(left)) as ended:
-            job = array.submit()
-            ended |= {"ended": SUBMITTED, "job": job}
-    return Submission(
-        str(scan.path),
-        job,
-        [str(one.run.path) for one in left],
-        len(tally.members),
-        sum(map(tally.done, tally.members)),
-        array.command if array else None,
-        array.text() if array else None,
-    )
 
 
 def _finish(averages: ScanAverages, console: Console) -> None:

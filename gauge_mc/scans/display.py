@@ -17,7 +17,8 @@ from gauge_mc.console import NotebookBar, plain_table
 from gauge_mc.files.table import Value
 from gauge_mc.options import Option
 from gauge_mc.quoting import counted
-from gauge_mc.run.display import LIVE_SECONDS, PLAIN_SECONDS, duration, link_rate
+from gauge_mc.run.display import LIVE_SECONDS, PLAIN_SECONDS, duration, link_rate, made_again
+from gauge_mc.run.state import state_of
 from gauge_mc.scans.additions import ADDITIONS
 from gauge_mc.scans.averages import ScanAverages, panels, row_in_words
 from gauge_mc.scans.grid import Point, numbers_in, value_at
@@ -58,12 +59,16 @@ class Tally:
     ----------
     sweeps : dict of str to int
         Number of updates done, by the name of the run.
+    again : int
+        Number of updates, at least, that are made again because processes were killed.
     """
 
     def __init__(self, members: Sequence[Member]) -> None:
         self.members = members
         self.sweeps = {member.name: member.sweep() for member in members}
         self._first = dict(self.sweeps)
+        states = (state_of(one.run, one.parameters, self.sweeps[one.name]) for one in members)
+        self.again = sum(one.updates_again for one in states)
         self._paces: defaultdict[Slot, _Pace] = defaultdict(_Pace)
 
     def done(self, member: Member) -> bool:
@@ -245,7 +250,7 @@ def opening(scan: Scan, tally: Tally, slots: Sequence[Slot], hint: str | None = 
     p, verb = scan.parameters, "continues" if any(tally.sweeps.values()) else "begins"
     updates = f"{p.thermalize} + {p.configs * p.separation} updates per run"
     lines = [
-        f"{scan.path} {verb}, {tally}",
+        f"{scan.path} {verb}, {tally}{made_again(tally.again)}",
         f"{', '.join(words)} on {', '.join(lattices)}",
         f"{p.group}, {p.precision} precision, {p.generator}, {updates}, {places(slots)}",
         *filter(None, [hint, *(addition.caution(p) for addition in ADDITIONS.values())]),

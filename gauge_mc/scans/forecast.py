@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from rich.filesize import decimal
 from rich.table import Table
 
 from gauge_mc.actions import couplings
+from gauge_mc.configurations.background import IN_FLIGHT
 from gauge_mc.console import plain_table
 from gauge_mc.devices.choice import AUTOMATIC
 from gauge_mc.domain.device_group import open_device_group
@@ -22,11 +24,12 @@ from gauge_mc.options import Option
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.batch import shared_values
 from gauge_mc.run.chain import check_start
-from gauge_mc.run.disk import DiskNeeds, free_disk, of_free
+from gauge_mc.run.disk import DiskNeeds, config_bytes, free_disk, of_free
 from gauge_mc.run.display import duration
 from gauge_mc.run.forecast import RunCosts, try_out
 from gauge_mc.run.functions import Catalogue
 from gauge_mc.run.lock import is_locked
+from gauge_mc.run.settings import Execution
 from gauge_mc.scans.carry_out import places
 from gauge_mc.scans.display import Tally, opening
 from gauge_mc.scans.grid import COUPLINGS, Point, differing, number_of_point, value_at
@@ -252,6 +255,52 @@ def _costs(packed: Sequence[RunBatch], slot: Slot) -> dict[tuple[Any, ...], RunC
             observables = Catalogue.of(p.lattice, ()).chosen(p)
             found[_kind(batch)] = try_out(runs, observables, devices)
     return found
+
+
+LONGEST = 24 * 60
+"""Maximum number of minutes for which a job asks by a forecast; a run that needs more goes on."""
+
+SAFETY = 2.0
+"""Ratio of the time and the memory for which a job asks to those of a test run."""
+
+START_MINUTES = 10
+"""Time for which a job asks besides, to start and to compile kernels."""
+
+PROGRAM_MIB = 2048
+"""Memory for which a job asks besides, for the program and compilers."""
+
+
+def job_needs(members: Sequence[Member], execution: Execution) -> tuple[int, int]:
+    """Try a few updates of every kind of run, and return upper bounds of what a job needs.
+
+    Parameters
+    ----------
+    members : sequence of Member
+        The runs, each of which is a job.
+    execution : Execution
+        How they are carried out; by default they are tried on one core.
+
+    Returns
+    -------
+    tuple of (int, int)
+        Time in minutes, at most `LONGEST`, which it is for runs whose test run gives a lower bound,
+        and hardly more than a time limit; and memory in MiB.
+
+    Raises
+    ------
+    UsageError, GaugeError
+        If the runs cannot be tried on this machine.
+    """
+    packed = [(one,) for one in members]
+    costs = _costs(packed, places(execution, None)[0][0])
+    minutes, memory = 0.0, 0
+    for one in members:
+        p, cost = one.parameters, costs[_kind((one,))]
+        seconds = math.inf if p.algorithm.labels else cost.seconds(p, one.sweep())
+        minutes = max(minutes, SAFETY * seconds / 60)
+        memory = max(memory, cost.device_bytes + IN_FLIGHT * config_bytes(p))
+    minutes = min(minutes, (execution.time_limit or math.inf) / 60) + START_MINUTES
+    return math.ceil(min(minutes, LONGEST)), math.ceil(SAFETY * memory / 2**20) + PROGRAM_MIB
 
 
 def _batch(batch: RunBatch, cost: RunCosts | None, tally: Tally) -> BatchForecast:

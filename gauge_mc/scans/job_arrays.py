@@ -13,7 +13,7 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
 
@@ -22,13 +22,22 @@ from gauge_mc.files.atomic import complete_folder, write_file
 from gauge_mc.files.input import read_text
 from gauge_mc.files.structured import parse_json
 from gauge_mc.quoting import shortened
+from gauge_mc.results import documented, result_field
+from gauge_mc.run.log import SUBMITTED, RunLog, logged_session
 from gauge_mc.run.settings import Execution
-from gauge_mc.scans.batch_systems import BATCH_SYSTEMS, MARGIN, BatchSystem, JobArray
-from gauge_mc.scans.scan import Member
-
-TIME, TOGETHER = "time", "array_parallelism"
-"""Options that all batch systems have: the time limit of a job, and the maximum number of jobs at
-the same time."""
+from gauge_mc.scans.batch_systems import (
+    BATCH_SYSTEMS,
+    MARGIN,
+    TIME,
+    TOGETHER,
+    BatchSystem,
+    JobArray,
+)
+from gauge_mc.scans.display import Tally
+from gauge_mc.scans.forecast import job_needs
+from gauge_mc.scans.ladders import ladders
+from gauge_mc.scans.request import ScanRequest
+from gauge_mc.scans.scan import Member, Scan
 
 RECORD = "submitted.json"
 """File in the folder of an array that says who has accepted it."""
@@ -47,11 +56,13 @@ class JobRequest:
     system: BatchSystem
     """The batch system."""
     minutes: int
-    """Time limit of each job."""
+    """Time limit of each job; 0 if the user leaves it to a forecast."""
     together: int | None
     """Maximum number of jobs at the same time; None for no limit."""
     options: dict[str, str | None]
     """Options of the batch system; None for one without a value."""
+    memory: int | None = None
+    """Memory of each job in MiB by a forecast; None if there is none."""
 
     @classmethod
     def of(cls, name: str, words: Sequence[str]) -> JobRequest:
@@ -67,8 +78,8 @@ class JobRequest:
         Raises
         ------
         UsageError
-            If the batch system is unknown, an option does not have this form or no possible value
-            or decides what the jobs execute, or ``time`` is missing.
+            If the batch system is unknown; or an option does not have this form or no possible
+            value, decides what the jobs execute, or is one of another batch system.
         """
         BATCH_SYSTEMS.check(name, "--submit")
         system = BATCH_SYSTEMS[name]
@@ -83,17 +94,20 @@ class JobRequest:
                 )
             if {key, key.lower()} & {*system.fixed}:
                 raise UsageError(
-                    f"--submit-option: {key} decides what the jobs execute, as the script does; "
-                    "leave it out."
+                    f"--submit-option: {key} is decided by the script; leave it out, and give a "
+                    f"time limit as {TIME}=12:00:00."
                 )
             own = key.replace("-", "_")
+            others = [] if own in system.known else BATCH_SYSTEMS.values()
+            if other := next((one for one in others if own in one.known), None):
+                raise UsageError(
+                    f"--submit-option: {key} is an option of {other.title} and not of "
+                    f"{system.title}; give that of {system.title}, or leave it out."
+                )
+            key = own.replace("_", "-") if system.dashes else key
             given[own if own in (TIME, TOGETHER) else key] = value if equals else None
-        if TIME not in given:
-            raise UsageError(
-                "The time limit of the jobs is missing; give it, for instance by "
-                "--submit-option time=12:00:00."
-            )
-        minutes, together = parse_minutes(given.pop(TIME) or ""), None
+        minutes = parse_minutes(given.pop(TIME) or "") if TIME in given else 0
+        together = None
         if TOGETHER in given:
             text = given.pop(TOGETHER) or ""
             together = int(text) if re.fullmatch(DIGITS, text) else 0
@@ -103,6 +117,32 @@ class JobRequest:
                     f"'{shortened(text)}'."
                 )
         return cls(system, minutes, together, given)
+
+    def forecast(self, members: Sequence[Member], execution: Execution) -> JobRequest:
+        """Return the request with a time and a memory that suffice, where the user states none.
+
+        Without a time limit of the user, there must be a forecast. With one it is left out where
+        runs are tried for long, those with dynamical quarks, and where they cannot be tried.
+
+        Raises
+        ------
+        UsageError
+            If there is no time, and no run can be tried here.
+        """
+        memory = self.system.memory
+        stated = not memory or self.options.keys() & {*memory}
+        if self.minutes and (stated or any(one.parameters.algorithm.labels for one in members)):
+            return self
+        try:
+            minutes, mib = job_needs(members, execution)
+        except GaugeError as error:
+            if self.minutes:
+                return self
+            raise UsageError(
+                f"The time of the jobs is not known, since runs cannot be tried here "
+                f"({str(error).rstrip('.')}); give it, as in --submit-option time=12:00:00."
+            ) from error
+        return replace(self, minutes=self.minutes or minutes, memory=mib)
 
 
 def parse_minutes(text: str) -> int:
@@ -177,8 +217,8 @@ class ArrayPlan:
     def text(self) -> str:
         """Return the content of the script."""
         r = self.request
-        array = JobArray(self.folder, len(self.members), r.minutes, r.together, r.options)
-        return r.system.script(array)
+        jobs = self.folder, len(self.members), r.minutes, r.together, r.options
+        return r.system.script(JobArray(*jobs, self.execution.threads or 1, r.memory))
 
     def submit(self) -> str:
         """Write the folder and submit the array; return its ID.
@@ -252,6 +292,96 @@ class ArrayPlan:
             said = _last_line(done.stderr) or _last_line(done.stdout) or "it gives no reason"
             raise GaugeError(f"{system.title} rejected the jobs: {said}.")
         return done.stdout
+
+
+@documented
+@dataclass(frozen=True)
+class Submission:
+    """The jobs of a scan for a batch system, submitted or, with ``--dry-run``, about to be."""
+
+    scan: str = result_field("Scan directory.")
+    job: str | None = result_field(
+        "ID of the job array; None if no run was left to be submitted, or none was submitted."
+    )
+    submitted: Sequence[str] = result_field(
+        "Run directories of the jobs, in the order of their indices in the array."
+    )
+    all_runs: int = result_field("Number of runs.")
+    complete: int = result_field("Number of complete runs.")
+    submit_by: str | None = result_field(
+        "Command that submits the script of the array; None if no run is left."
+    )
+    script: str | None = result_field("Script of the array; None if no run is left.")
+
+    def __str__(self) -> str:
+        done = f"{self.scan}: {self.complete} of {self.all_runs} runs complete"
+        if self.submit_by and not self.job:
+            return f"{done}, {len(self.submitted)} to be submitted by: {self.submit_by}"
+        array = f" as job {self.job}" if self.job else ""
+        return f"{done}, {len(self.submitted)} submitted{array}"
+
+
+def submit(
+    asked: ScanRequest, system: str, words: Sequence[str], dry_run: bool = False
+) -> Submission:
+    """Submit a job for each run that is neither complete nor running.
+
+    Parameters
+    ----------
+    asked : ScanRequest
+        The scan that the user requests.
+    system : str
+        Name of the batch system.
+    words : sequence of str
+        Options of the batch system, as on the command line.
+    dry_run : bool
+        Whether to write and submit nothing.
+
+    Returns
+    -------
+    Submission
+        The job array, with its ID, its runs and its script.
+
+    Raises
+    ------
+    UsageError, GaugeError
+        If the jobs cannot be submitted.
+    """
+    wanted = JobRequest.of(system, words)
+    if ladders(asked.scan().members()):
+        raise UsageError(
+            "--submit makes a job of every run, and runs that exchange their couplings are one "
+            "process; repeat the command without --submit in a job, or leave out --tempering."
+        )
+    asked.check_runs()
+    if dry_run:
+        return _submission(asked.scan(), wanted, asked.execution)
+    with asked.locked() as scan:
+        return _submission(scan, wanted, asked.execution, RunLog(scan.path))
+
+
+def _submission(
+    scan: Scan, wanted: JobRequest, execution: Execution, log: RunLog | None = None
+) -> Submission:
+    """Return the jobs of a scan; submit them if there is a log."""
+    tally = Tally(scan.members())
+    left = [one for one in tally.members if not (tally.done(one) or one.run.holder()[1])]
+    job = array = None
+    if left:
+        array = ArrayPlan.of(wanted.forecast(left, execution), scan.jobs, left, execution)
+    if array and log:
+        with logged_session([log], devices=wanted.system.name, runs=len(left)) as ended:
+            job = array.submit()
+            ended |= {"ended": SUBMITTED, "job": job}
+    return Submission(
+        str(scan.path),
+        job,
+        [str(one.run.path) for one in left],
+        len(tally.members),
+        sum(map(tally.done, tally.members)),
+        array.command if array else None,
+        array.text() if array else None,
+    )
 
 
 def last_array(jobs: Path) -> tuple[str | None, str | None, str | None]:

@@ -14,7 +14,7 @@ from gauge_mc.option_items import Items
 from gauge_mc.options import check_options
 from gauge_mc.run.cards import flat
 from gauge_mc.run.directory import locked_or_removed
-from gauge_mc.run.functions import observable_along
+from gauge_mc.run.functions import check_folders, observable_along
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.settings import Execution, check_starts
 from gauge_mc.run.thermalisation import SKIP, Skip
@@ -109,6 +109,7 @@ class ScanRequest:
             several = {name: each for name, each in self.lists.items() if len(each) > 1}
             return Scan(self.path, Parameters.from_values(self.values)), several
         there, values = Scan.read(self.path), dict(self.values)
+        check_folders(there.toml, there.parameters, values)
         known = there.parameters.algorithm.values
         varying = {name for grid in there.grids for name in grid.options}
         points = {}

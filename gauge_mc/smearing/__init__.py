@@ -42,7 +42,7 @@ PROJECTION = Option(
     "projection",
     str,
     "P for SU(3): largest trace, or polar.",
-    PROJECTIONS[0],
+    default=PROJECTIONS[0],
     choices=tuple(PROJECTIONS),
 )
 """The option that chooses a projection."""
@@ -51,8 +51,8 @@ EXCLUDE = Option(
     "exclude",
     str,
     "Directions, such as xt, without smearing and staples.",
-    DIRECTIONS[-1],
-    f"DIRECTIONS|{NOTHING}",
+    default=DIRECTIONS[-1],
+    metavar=f"DIRECTIONS|{NOTHING}",
 )
 """The option that excludes directions from a smearing."""
 
@@ -265,8 +265,8 @@ def smear_option() -> Option:
         str,
         f"Smearing: {in_words([*SMEARINGS, NO_SMEARING], 'or')}; with parameters and iterations, "
         f"as {defaults.SMEARING}:0.2x25. Several act in the order given.",
-        f"{defaults.SMEARING} for loops",
-        "NAME[:PARAMETERS][xN]",
+        default=f"{defaults.SMEARING} for loops",
+        metavar="NAME[:PARAMETERS][xN]",
         repeated=True,
         choices=(*SMEARINGS, NO_SMEARING),
         accepts=Smearing,

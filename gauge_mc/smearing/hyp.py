@@ -65,7 +65,7 @@ class Hyp(DirectedSmearing):
             "alpha1",
             float,
             "α of six staples; unused with excluded directions.",
-            f"{ALPHAS[0]}",
+            default=f"{ALPHAS[0]}",
             least=0,
             most=1,
         ),
@@ -73,11 +73,13 @@ class Hyp(DirectedSmearing):
             "alpha2",
             float,
             "α of four staples, in three dimensions.",
-            f"{ALPHAS[1]}",
+            default=f"{ALPHAS[1]}",
             least=0,
             most=1,
         ),
-        Option("alpha3", float, "α of two staples, in a plane.", f"{ALPHAS[2]}", least=0, most=1),
+        Option(
+            "alpha3", float, "α of two staples in a plane.", default=f"{ALPHAS[2]}", least=0, most=1
+        ),
         EXCLUDE,
         PROJECTION,
     )

@@ -13,7 +13,7 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.files.columns import Averages
 from gauge_mc.files.input import InputFile
 from gauge_mc.results import documented, result_field
-from gauge_mc.storage.links import Checksums, StoredLinks
+from gauge_mc.storage.links import IDENTIFYING, Checksums, StoredLinks, checksum_words
 
 
 @documented
@@ -121,20 +121,29 @@ class Reader:
         header = Header(format, stored.lattice, stored.group.name, stored.precision, **others)
         return cls(header, stored, offset, stated)
 
-    def verify(self, file: InputFile, checksums: Checksums, averages: Averages) -> None:
-        """Compare checksums and averages of the links with those that the file states.
+    def wrong_checksum(self, file: InputFile, checksums: Checksums) -> str:
+        """Return what the checksum of the links is instead of the stated one; empty if it is."""
+        stated = self.header.checksum
+        for name in self.stored.checksums if stated else ():
+            if (words := checksum_words(getattr(checksums, name))) != stated:
+                title = f"{IDENTIFYING[name]} " if name in IDENTIFYING else ""
+                return f"its links have the {title}checksum {words}, its header says {stated}"
+        return ""
 
-        Raises
-        ------
-        GaugeError
-            If they differ, averages by more than rounding errors.
-        """
+    def wrong_average(self, averages: Averages) -> str:
+        """Return which average differs from the stated one by more than rounding, or nothing."""
         for name, stated in self.averages.items():
             average = getattr(averages, STATED[name])
             if not abs(average - stated.value) <= TOLERANCE[self.header.precision] + stated.unit:
-                raise file.damaged(
+                return (
                     f"its links have the {name} {average:.12g}, its header says {stated.value:.12g}"
                 )
+        return ""
+
+
+def expect_links(file: InputFile, offset: int, stored: StoredLinks) -> None:
+    """Refuse a file that does not end with its links, which begin at a position in bytes."""
+    file.expect_size(offset + stored.nbytes, {offset + size for size in stored.other_sizes})
 
 
 LEAST_SITE_BYTES = 64
@@ -156,15 +165,15 @@ def lattice_of(file: InputFile, x: int, y: int, z: int, t: int, *, odd: bool = F
     Raises
     ------
     GaugeError
-        If the extents are impossible for a file of this size, so that it is damaged, or if they
-        are not supported because they are odd or too large.
+        If the file is too short for the extents, so that it is damaged, or if they are not
+        supported because they are odd or too large.
     """
     try:
         return Lattice(x, y, z, t)
     except GaugeError as error:
         extents, reason = (x, y, z, t), str(error).rstrip(".")
-        impossible = min(extents) < 1 or LEAST_SITE_BYTES * math.prod(extents) > file.size
-        if odd and not impossible and any(extent % 2 for extent in extents):
+        positive = min(extents) > 0
+        short = positive and LEAST_SITE_BYTES * math.prod(extents) > file.size
+        if odd and positive and not short and any(extent % 2 for extent in extents):
             return OddLattice(*extents)
-        refuse = file.damaged if impossible else file.unsupported
-        raise refuse(reason) from None
+        raise file.refusal(reason, short=short) from None

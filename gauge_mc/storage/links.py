@@ -24,7 +24,7 @@ from gauge_mc.devices.kernels import Choice
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.files.columns import Averages
 from gauge_mc.files.input import InputFile
-from gauge_mc.groups import Group, special_unitary
+from gauge_mc.groups import GROUPS, Group, special_unitary
 
 Links = NDArray[np.complex128]
 """Links of one time slice, ``U[z, y, x, mu, a, b]``."""
@@ -130,6 +130,16 @@ class StoredLinks:
         """Number of bytes of all links."""
         return self.block_bytes * self.lattice.t
 
+    @property
+    def other_sizes(self) -> set[int]:
+        """Numbers of bytes of such links of any SU(N), precision and number of reals per link."""
+        counts = {
+            reals
+            for n in {group.colours for group in GROUPS.values()}
+            for reals in (2 * n**2, 2 * n * (n - 1), n**2 - 1)
+        }
+        return {4 * self.lattice.sites * reals * width for reals in counts for width in (4, 8)}
+
     def misfit(self, t: int, number: int) -> str:
         """Return a message about a link that is not in the group; see `place`."""
         return f"{self.place(t, number)} is not in {self.group.label}"
@@ -200,6 +210,11 @@ WORD_SUM, SITE_CRC, ROTATED_WORDS = "word_sum", "site_crc", "rotated_words"
 IDENTIFYING = {SITE_CRC: "SciDAC", ROTATED_WORDS: "MILC"}
 """Checksums that identify the content of a file, with the programs that introduced them. They have
 64 bits and depend on the places of all bytes, unlike a sum of words."""
+
+
+def checksum_words(value: int | tuple[int, int]) -> str:
+    """Return a checksum in hexadecimal, one of 64 bits as two words of eight digits."""
+    return f"{value:x}" if isinstance(value, int) else " ".join(f"{word:08x}" for word in value)
 
 
 def digest(stored: StoredLinks, words: str) -> str:
@@ -331,15 +346,23 @@ def in_group(group: Group, matrices: Matrices) -> Matrices:
     return np.concatenate([matrices[:, :-1], last_row(matrices[:, :-1])], axis=1)
 
 
-def first_outside(matrices: Matrices, tolerance: float) -> int | None:
-    """Return the number of the first link that is not in SU(N), or None; see ``file_links.h``."""
+def deviations(matrices: Matrices) -> NDArray[np.float64]:
+    """Return the deviation of each link from SU(N), or NaN; see ``file_links.h``."""
     rows, last = matrices[:, :-1], matrices[:, -1:]
     products = rows @ rows.conj().transpose(0, 2, 1) - np.eye(rows.shape[1])
-    apart = np.maximum(
+    result: NDArray[np.float64] = np.maximum(
         np.abs(products).max(axis=(1, 2)), np.abs(last - last_row(rows)).max(axis=(1, 2))
     )
-    bad = ~(apart <= tolerance)  # so that a NaN is bad
-    return int(np.argmax(bad)) if bad.any() else None
+    return result
+
+
+def nearest_in_group(matrices: Matrices) -> Matrices:
+    """Return the matrices of SU(N) that are nearest to these."""
+    left, _, right = np.linalg.svd(matrices)
+    unitary: Matrices = left @ right
+    phase = np.angle(np.linalg.det(unitary)) / unitary.shape[-1]
+    unitary *= np.exp(-1j * phase)[:, np.newaxis, np.newaxis]
+    return unitary
 
 
 def trace_sums(

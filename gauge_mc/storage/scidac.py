@@ -31,11 +31,10 @@ from xml.etree import ElementTree
 
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
-from gauge_mc.files.columns import Averages
 from gauge_mc.files.input import InputFile
 from gauge_mc.quoting import printable
 from gauge_mc.storage.header import STATED, Reader, StatedAverage
-from gauge_mc.storage.links import Checksums, LinkSource, StoredLinks
+from gauge_mc.storage.links import LinkSource, StoredLinks
 
 MAX_TEXT = 65536
 """Largest number of bytes of a text record that is parsed; usual records have a few kB."""
@@ -43,17 +42,11 @@ MAX_TEXT = 65536
 _XML = '<?xml version="1.0" encoding="UTF-8"?>'
 
 
-def checksum_words(pair: tuple[int, int]) -> str:
-    """Return the SciDAC checksum as two words of eight digits."""
-    first, second = pair
-    return f"{first:08x} {second:08x}"
-
-
 def only(file: InputFile, records: list[LimeRecord], kind: str) -> LimeRecord:
     """Return the only record of a type."""
     found = [record for record in records if record.type == kind]
     if len(found) != 1:
-        raise file.damaged(f"it has {len(found)} {kind} records instead of one")
+        raise file.refusal(f"it has {len(found)} {kind} records instead of one")
     return found[0]
 
 
@@ -64,7 +57,7 @@ def stated_checksum(file: InputFile, records: list[LimeRecord]) -> str:
     fields = fields_of(file, only(file, records, "scidac-checksum"), "scidacChecksum")
     words = [fields.get("suma", ""), fields.get("sumb", "")]
     if not all(re.fullmatch(r"(0[xX])?[0-9a-fA-F]{1,8}", word) for word in words):
-        raise file.damaged("its SciDAC checksum is not two hexadecimal numbers")
+        raise file.refusal("its SciDAC checksum is not two hexadecimal numbers")
     return " ".join(f"{int(word, 16):08x}" for word in words)
 
 
@@ -84,24 +77,20 @@ def text_of(file: InputFile, record: LimeRecord) -> str:
 def fields_of(file: InputFile, record: LimeRecord, root: str) -> dict[str, str]:
     """Read a flat XML document: the names and texts of the elements below its root."""
     if record.length > MAX_TEXT:
-        raise file.damaged(f"its {record.type} record has {record.length} bytes of XML")
+        raise file.refusal(f"its {record.type} record has {record.length} bytes of XML")
     text = text_of(file, record)
     if re.search("<!(DOCTYPE|ENTITY)", text, re.IGNORECASE):
         # These records need no declarations, and entities can expand without bounds.
-        raise file.damaged(f"the XML of its {record.type} record declares entities or a type")
+        raise file.refusal(f"the XML of its {record.type} record declares entities or a type")
     try:
         tree = ElementTree.fromstring(text)
     except (ElementTree.ParseError, ValueError) as error:
         said = f"the XML of its {record.type} record is broken ({error})"
-        if not (readable := re.findall(r"<(\w+)>([^<>]{1,40})</\1>", text)):
-            raise file.damaged(said) from None
-        # Some programs wrote it so; the links may be intact.
-        values = ", ".join(f"{name} = {value}" for name, value in readable)
-        raise file.unsupported(f"{said}, of which {values} can be read") from None
+        readable = re.findall(r"<(\w+)>([^<>]{1,40})</\1>", text)
+        values = ", ".join(f"{name} = {value}" for name, value in readable) or "nothing"
+        raise file.refusal(f"{said}, of which {values} can be read") from None
     if _local(tree.tag) != root:
-        said = f"the XML of its {record.type} record is not a {root}"
-        # Every kind of file has its own text about itself.
-        raise file.unsupported(said) if record.type == ABOUT else file.damaged(said)
+        raise file.refusal(f"the XML of its {record.type} record is not a {root}")
     return {_local(child.tag): (child.text or "").strip() for child in tree}
 
 
@@ -137,20 +126,6 @@ def checksum_xml(pair: tuple[int, int]) -> bytes:
     return document("scidacChecksum", {"version": "1.0", "suma": first, "sumb": second})
 
 
-class ScidacReader(Reader):
-    """A file of links with a SciDAC checksum whose header agrees with its size."""
-
-    def verify(self, file: InputFile, checksums: Checksums, averages: Averages) -> None:
-        """Compare checksum and averages of the links with those in the file."""
-        words = checksum_words(checksums.site_crc)
-        if self.header.checksum not in ("", words):
-            raise file.damaged(
-                f"its links have the SciDAC checksum {words}, its header says "
-                f"{self.header.checksum}"
-            )
-        super().verify(file, checksums, averages)
-
-
 DATA = "scidac-binary-data"
 """Type of the record of a field in files without records of ILDG, as of Chroma and MILC."""
 
@@ -173,15 +148,22 @@ def is_field(file: InputFile) -> bool:
     return kinds.count(DATA) == 1 and "ildg-format" not in kinds
 
 
+def private_fields(file: InputFile, records: list[LimeRecord]) -> dict[str, str]:
+    """Return what the private SciDAC record of the file says, or nothing if there is none."""
+    kind = "scidac-private-file-xml"
+    if not any(record.type == kind for record in records):
+        return {}
+    return fields_of(file, only(file, records, kind), "scidacFile")
+
+
 def private_extents(file: InputFile, records: list[LimeRecord]) -> list[str]:
-    """Return the extents in the private SciDAC record of the file."""
-    record = only(file, records, "scidac-private-file-xml")
-    return fields_of(file, record, "scidacFile").get("dims", "").split()
+    """Return the extents in the private SciDAC record of the file; none if there is none."""
+    return private_fields(file, records).get("dims", "").split()
 
 
 def reader_of(
     format: str, file: InputFile, records: list[LimeRecord], data: LimeRecord, stored: StoredLinks
-) -> ScidacReader:
+) -> Reader:
     """Return the reader of links in a record, of which all else is known.
 
     Parameters
@@ -198,7 +180,12 @@ def reader_of(
         How they are stored.
     """
     if data.length != stored.nbytes:
-        raise file.damaged(
+        if private_fields(file, records).get("volfmt", "0") != "0":
+            raise file.refusal(
+                "it is one part of several, as NAME.vol0000 of QIO; let the program that wrote "
+                "them join them in one file"
+            )
+        raise file.refusal(
             f"it has {data.length} bytes of links, but its header implies {stored.nbytes}"
         )
     provenance, averages, warnings = provenance_of(file, records)
@@ -206,7 +193,7 @@ def reader_of(
     if not checksum:
         warnings.append("it has no SciDAC checksum, so its links were not verified with one")
     facts = {"checksum": checksum, "provenance": provenance, "warning": "; ".join(warnings)}
-    return ScidacReader.of(format, stored, data.offset, averages, **facts)
+    return Reader.of(format, stored, data.offset, averages, **facts)
 
 
 def provenance_of(
@@ -221,7 +208,7 @@ def provenance_of(
             continue
         length += record.length
         if length > _MAX_TEXTS:
-            raise file.damaged(f"it has more than {_MAX_TEXTS} bytes of text")
+            raise file.refusal(f"it has more than {_MAX_TEXTS} bytes of text")
         text = text_of(file, record)
         if "<provenance" in text:
             texts.update(fields_of(file, record, "provenance"))
@@ -240,7 +227,7 @@ def provenance_of(
         if stated:
             averages[name] = stated
         elif usqcd.get("info") == _INFO:
-            raise file.damaged(f"its {name} '{usqcd[key][:40]}' is not an average of traces")
+            raise file.refusal(f"its {name} '{usqcd[key][:40]}' is not an average of traces")
         else:  # other programs may normalise differently
             quoted = printable(usqcd[key][:40])
             warnings.append(
@@ -343,26 +330,31 @@ def read_records(file: InputFile) -> list[LimeRecord]:
     position = 0
     while position < file.size:
         if len(records) == _MAX_RECORDS:
-            raise file.damaged(f"it has more than {_MAX_RECORDS} LIME records")
+            raise file.refusal(f"it has more than {_MAX_RECORDS} LIME records")
         record = _read_header(file, position)
-        position = record.offset + record.length + padding(record.length)
-        if position > file.size:
-            raise file.damaged(
+        end = record.offset + record.length
+        position = end + padding(record.length)  # which some programs leave out at the end
+        if end > file.size:
+            raise file.refusal(
                 f"its LIME record '{record.type}' of {record.length} bytes at byte "
-                f"{record.offset} goes beyond the {file.size} bytes of the file"
+                f"{record.offset} goes beyond the {file.size} bytes of the file",
+                short=True,
             )
         records.append(record)
     return records
 
 
 def _read_header(file: InputFile, position: int) -> LimeRecord:
-    header = file.read(position, _HEADER.size).tobytes()
-    magic, version, _, length, name = _HEADER.unpack(header)
-    if magic != LIME_MAGIC or version != _VERSION:
-        raise file.damaged(f"no LIME record begins at byte {position}, where one must begin")
+    words = f"no LIME record begins at byte {position}, where one must begin"
+    start = file.read(position, min(len(LIME_MAGIC), file.size - position)).tobytes()
+    if not LIME_MAGIC.startswith(start):
+        raise file.refusal(words)
+    _, version, _, length, name = _HEADER.unpack(file.read(position, _HEADER.size).tobytes())
+    if version != _VERSION:
+        raise file.refusal(words)
     kind = name.split(b"\0")[0].decode("ascii", "replace").lower()
     if not kind.isprintable():
-        raise file.damaged(f"the LIME record at byte {position} has no readable type")
+        raise file.refusal(f"the LIME record at byte {position} has no readable type")
     return LimeRecord(kind, position + _HEADER.size, length)
 
 

@@ -7,8 +7,9 @@ trajectory with an action its kernels are tried on a small lattice. A result is 
 of `gauge_mc.updates.independence`.
 
 The force of a monomial without solvers is compared with its value as well, at the beginning of
-every run, since nothing tells all sources on which it depends. Monomials of quarks have solvers,
-and are not checked. Halos are not, because a monomial may exchange as many as it needs.
+every run, since nothing tells all sources on which it depends, and both on two slabs of a device
+with those on one, bit by bit, since a monomial may exchange as many halos as it needs. Monomials of
+quarks have solvers, and are not checked.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 
 from gauge_mc.actions import Coupling
 from gauge_mc.devices.kernels import Choice
+from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.loops import Loops
 from gauge_mc.domain.slab import Slab
@@ -314,18 +316,38 @@ class _TermCheck(_ForceCheck):
     ) -> None:
         super().__init__(slab, lattice, coupling, choices)
         self._roughen()
-        self._seen = TermLinks(self._links)
-        self._monomial = term.make(self._seen)
-        self._numbers = Random.for_field(
-            self._seen.field, random.generator.name, seed=1, luxury=random.level
-        )
-        self._force = AlgebraField.like(self._links)
+        self._term, self._kind = term, (random.generator.name, 1, random.level)
+        self._see(self._links)
+
+    def _see(self, links: Field) -> None:
+        """Prepare the monomial for some links."""
+        self._seen, self._force = TermLinks(links), AlgebraField.like(links)
+        self._monomial = self._term.make(self._seen)
         self._force.clear()
+        self._monomial.draw([Random.for_field(self._seen.field, *self._kind)], Failures())
 
     def check(self) -> None:
-        """Compare value and force."""
-        self._monomial.draw([self._numbers], Failures())
+        """Compare value and force with each other, and with those on two slabs of the device."""
         self._compare("its method actions", "its method add_force")
+        if self._on_slabs(1) != self._on_slabs(2):
+            raise self._error(
+                "has another value or force on two slabs than on one; exchange the halos of its "
+                "own fields before kernels read them at neighbours."
+            )
+
+    def _on_slabs(self, count: int) -> bytes:
+        """Return the bytes of value and force of the same links on some slabs."""
+        slab, devices = self._slab, DeviceGroup((self._slab.device,) * count)
+        links = Field.empty(self._links.lattice, slab.group.name, slab.layout.precision, devices)
+        memory = _own_slices(slab)
+        for part in links.slabs:
+            first, last = part.layout.first, part.layout.first + part.layout.slices
+            part.device.write(part.buffer, 0, memory[first:last].reshape(-1))
+        self._see(links)
+        value = self._value(links)
+        self._monomial.add_force(self._force, np.ones(1, np.bool_), Failures())
+        forces = [_own_slices(part) for part in self._force.slabs]
+        return value.parts.tobytes() + np.concatenate(forces).tobytes()
 
     def _checked(self) -> str:
         return f"monomial {source_of(self._monomial)}"
@@ -340,3 +362,9 @@ class _TermCheck(_ForceCheck):
         self._set_momenta(momenta)
         found = self._monomial.kick(self._force, self._momenta, {0: size}, Failures())[0]
         return found.kinetic, found.mean**2 * self._links.lattice.links
+
+
+def _own_slices(slab: Slab) -> NDArray[np.uint8]:
+    """Return the bytes of the time slices of a slab, without those of its halos."""
+    nbytes = slab.layout.slices * slab.slice_bytes
+    return slab.device.read(slab.buffer, 0, nbytes).reshape(slab.layout.slices, -1)

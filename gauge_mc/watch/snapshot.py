@@ -21,14 +21,19 @@ from gauge_mc.files.columns import SWEEP, Column
 from gauge_mc.files.table import TableData, TableTail
 from gauge_mc.inspection.status import run_status
 from gauge_mc.observables import table_name
-from gauge_mc.reports.page import columns_of, declared_columns, single
+from gauge_mc.reports.page import columns_of, single
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.directory import Run, missing_run
 from gauge_mc.run.display import describe
 from gauge_mc.run.log import LOG, LogEntry, LogTail
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.state import COMPLETE, FAILED, RUNNING, STOPPED, WAITING, RunState
-from gauge_mc.run.thermalisation import compared_starts, series_of, thermalisation_of
+from gauge_mc.run.thermalisation import (
+    compared_starts,
+    declared_columns,
+    series_of,
+    thermalisation_of,
+)
 from gauge_mc.scans.carry_out import MemberState, share_done
 from gauge_mc.scans.scan import Member, Scan
 

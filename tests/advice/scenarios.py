@@ -41,6 +41,7 @@ IMPROVED = (
     "scan --output scan --lattice 4x4x4x4 --configs 20 --separation 1 --thermalize 0 "
     "--beta 1.6,1.7 --action symanzik"
 )
+HUGE = f"{SCAN} --lattice 256x256x256x128 --group su3 --precision double --beta 6"
 LOOPS = "measure wilson-loops run --r-max 1 --t-max 2"
 HMC = "--algorithm hmc --precision double"
 UNKEPT = (f"{RUN} none --format none",)
@@ -743,11 +744,11 @@ SCENARIOS += [
     Scenario(
         (
             "no run is running: the jobs are queued or have ended; to see which: {}; once they "
-            "have ended, to submit the rest: {} --submit {} --submit-option time=HH:MM:SS"
+            "have ended, to submit the rest: {} --submit {}"
         ),
         "status scan",
-        "--submit pbs --submit-option time=HH:MM:SS",
-        "scan --output scan --submit pbs --submit-option time=01:00:00 --dry-run",
+        "--submit pbs",
+        "scan --output scan --submit pbs --dry-run",
         before=(f"{SCAN} --beta 2.2 --submit pbs --submit-option time=1:00:00",),
         program=("qsub", "#!/bin/sh\necho 42.server\n"),
     ),
@@ -758,17 +759,24 @@ SCENARIOS += [
         f"{SCAN} --beta 2.2 --submit pbs --submit-option time=12:00:00 --dry-run",
     ),
     Scenario(
-        "--submit-option: {} decides what the jobs execute, as the script does; leave it out.",
-        f"{SCAN} --beta 2.2 --submit htcondor --submit-option time=1 --submit-option executable=x",
-        "leave it out",
-        f"{SCAN} --beta 2.2 --submit htcondor --submit-option time=1 --dry-run",
+        "--submit-option: {} is decided by the script; leave it out, and give a time limit as "
+        "{}=12:00:00.",
+        f"{SCAN} --beta 2.2 --submit pbs --submit-option walltime=12:00:00",
+        "give a time limit as time=12:00:00",
+        f"{SCAN} --beta 2.2 --submit pbs --submit-option time=12:00:00 --dry-run",
     ),
     Scenario(
-        "The time limit of the jobs is missing; give it, for instance by --submit-option "
-        "time=12:00:00.",
-        f"{SCAN} --beta 2.2 --submit lsf",
-        "by --submit-option time=12:00:00",
-        f"{SCAN} --beta 2.2 --submit lsf --submit-option time=12:00:00 --dry-run",
+        "The time of the jobs is not known, since runs cannot be tried here ({}); give it, as in "
+        "--submit-option time=12:00:00.",
+        f"{HUGE} --submit lsf",
+        "as in --submit-option time=12:00:00",
+        f"{HUGE} --submit lsf --submit-option time=12:00:00 --dry-run",
+    ),
+    Scenario(
+        "--submit-option: {} is an option of {} and not of {}; give that of {}, or leave it out.",
+        f"{SCAN} --beta 2.2 --submit pbs --submit-option cpus-per-task=2",
+        "give that of PBS, or leave it out",
+        f"{SCAN} --beta 2.2 --submit pbs --submit-option ncpus=2 --dry-run",
     ),
     Scenario(
         "--submit-option: {} must be a positive whole number, not '{}'.",
@@ -1467,6 +1475,11 @@ SCENARIOS += [
 
 
 ELSEWHERE = {
+    "{} has links that cannot be projected; leave --project out.": "formats of other packages",
+    "its links are in {} to {} only; gauge-mc convert --project brings them into the group": (
+        "tests of formats, which project such a file"
+    ),
+    "{} ({} more with --json)": "several runs with a transient, in the tests of the transition",
     "The most probable fit is poor (p = {}); name a window with --r-min, or measure along more "
     "directions.": "for loops whose V(R) has none of the forms; see the tests of the potential",
     "{} was stopped by {} before it could choose a lattice; repeat the command, or name one with "
@@ -1500,6 +1513,7 @@ ELSEWHERE = {
 OF_EXTENSIONS = {
     "--dry-run is for configurations that are kept; leave out --at.",
     "Links in {} precision are too inexact for trajectories with {}; choose --precision {}.",
+    "add --measure {} to allow it",
     "gauge-mc fit {} {}",
     "gauge-mc publish RUN FOLDER --author 'Family, Given'",
     "--refine adds values of β, of which {} has one for each of its quarks; add values to "

@@ -82,3 +82,11 @@ def test_tau_int_and_coverage_with_several_spacings():
     assert 0.85 < pulls.std() < 1.15  # 200 pulls: the error of their spread is 0.05
     with pytest.raises(ValueError, match="several spacings"):
         estimate([1.0], [2.0], tau_exp=3.0, spacings=(1, 2))
+
+
+def test_cautions_of_several_chains_name_them():
+    one, two = np.random.default_rng(1).normal(size=(2, 400))
+    two[:80] += 5
+    chains, sweeps = Replicas((400, 400), (1, 1), ("a", "b")), np.tile(np.arange(1, 401), 2)
+    (sentence,) = chains.cautions(sweeps, np.concatenate([one, two]))
+    assert sentence.startswith("b: The measurements up to update ")

@@ -25,9 +25,11 @@ def test_chains_of_one_ensemble_are_joined(tmp_path):
     found = read_series([first, second], COLUMNS, "values", (20, 0), 7)
     assert found.sweeps.tolist() == [30, 40, 50, 20, 40, 60, 80]
     assert (found.replicas.lengths, found.replicas.spacings) == ((3, 4), (10, 20))
+    assert found.replicas.names == (str(first), str(second))
     np.testing.assert_allclose(found.values["value"][:, 1], found.sweeps + 0.2)
     alone = read_series(first, COLUMNS, "values", 20, 3)
     assert (alone.replicas.lengths, alone.replicas.spacings) == ((3,), (10,))
+    assert alone.replicas.names == ()
     for tables, name in (([first, second], "a.csv, .*b.csv"), (first, "a.csv")):
         with pytest.raises(GaugeError, match=f"{name} has . configurations, and at least 10 are"):
             read_series(tables, COLUMNS, "values")

@@ -445,7 +445,7 @@ def test_trajectories_and_their_parts_are_timed(tmp_path):
     again = HmcTime(**{key: one for key, one in found.items() if key not in HEADING})
     again = replace(again, parts=[PartTime(**one) for one in again.parts], joules=7.2)
     assert again.ratio == pytest.approx(force["seconds"] / found["flow_stage_s"])
-    assert again.outside == pytest.approx(1 - force["share"])
+    assert again.inside == pytest.approx(force["share"])
     assert again.per_kwh == pytest.approx(5e5)
     assert (again.chains, again.chain_s) == (1, again.trajectory_s)
     shown, code = call("bench", "--hmc", *ON_CPU, "--action", "symanzik", "--precision", "double")

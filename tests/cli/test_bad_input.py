@@ -2,6 +2,9 @@
 
 import fcntl
 import os
+import resource
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -10,7 +13,7 @@ from gauge_mc.devices import cache
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain import mpi
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.errors import UNCHECKED, GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.files.structured import DEEPEST, parse_toml
@@ -49,7 +52,7 @@ def test_parameters_of_observables_are_refused_before_a_folder_is_made(tmp_path,
     ("words", "message", "code"),
     [
         ("generate --chains 10000000", "chains must lie between 1 and 10000", 2),
-        ("generate --start /dev/zero", "/dev/zero is not a regular file", 1),
+        ("generate --start /dev/zero", "/dev/zero is not a regular file", 2),
         ("generate --start nosuch", "There is no start file", 2),
         ("generate --chains 2 --start nosuch", "There is no start file", 2),
         ("generate --chains 2 --measure flow:1:to=x", "--to is 'x', but needs a number", 2),
@@ -57,7 +60,7 @@ def test_parameters_of_observables_are_refused_before_a_folder_is_made(tmp_path,
         ("generate --action rectangle:-1e300", "--c1 is -1e", 2),
         ("generate --action rectangle:0.0_1", "which is not a number", 2),
         ("scan --beta 2.3 --skip -1", "--skip is -1", 2),
-        ("scan --beta 2.3 --start /dev/zero", "/dev/zero is not a regular file", 1),
+        ("scan --beta 2.3 --start /dev/zero", "/dev/zero is not a regular file", 2),
         ("scan --beta 2.3 --start nosuch", "There is no start file", 2),
         ("scan --beta 2.3 --per-device 1_0", "'1_0' is not a whole number", 2),
         (
@@ -90,6 +93,34 @@ def test_what_is_wrong_is_said_before_a_folder_is_made(tmp_path, words, message,
     assert message in said
     assert found == code
     assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [("convert /dev/zero out --to ildg", 2), ("info pipe", 2), ("verify pipe", UNCHECKED)],
+)
+def test_pipes_and_devices_are_not_read(tmp_path, monkeypatch, words, code):
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    said, found = call(*words.split())
+    assert "is not a regular file: name a configuration file" in said
+    assert (found, [*tmp_path.iterdir()]) == (code, [tmp_path / "pipe"])
+
+
+def test_too_little_memory_for_numpy_is_said_in_one_sentence():
+    """Also if OpenBLAS would end the process with words of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "gauge_mc", "doctor"],
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "2"},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (150 << 20, 150 << 20)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert done.stderr.startswith(
+        "gauge-mc: NumPy and its work need more memory than the limit of 150 MiB"
+    )
 
 
 @pytest.fixture(scope="module")

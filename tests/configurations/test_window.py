@@ -85,6 +85,8 @@ def test_the_same_link_is_outside_of_the_group(wrong):
         link = (t, place % 3456 // 18)
         assert [window.found.bad for window in pair] == [link] * 2
         assert [window.bad(t) for window in pair] == [link] * 2
+        one, other = (window.found.deviation for window in pair)
+        assert one == pytest.approx(other, rel=1e-6, abs=1e-14)
         assert [window.bad((t + 1) % 4) for window in pair] == [None, None]
 
 
@@ -95,10 +97,10 @@ def test_the_last_row_follows_from_the_others(colours):
     np.testing.assert_allclose(
         host_links.last_row(matrices[:, :-1]), matrices[:, -1:], rtol=0, atol=1e-14
     )
-    assert host_links.first_outside(matrices, TOLERANCE) is None
+    assert host_links.deviations(matrices).max() < 1e-13
     turned = matrices.copy()
     turned[7] *= np.exp(0.001j)  # in U(N), not in SU(N)
-    assert host_links.first_outside(turned, TOLERANCE) == 7
+    assert np.flatnonzero(host_links.deviations(turned) > TOLERANCE).tolist() == [7]
 
 
 @pytest.mark.parametrize("group", ["su2", "su3", "su5"])

@@ -298,8 +298,16 @@ def test_coefficients_that_are_read_wrongly_fail_the_build(build, tmp_path):
     ],
 )
 def test_other_errors_are_the_compilers(build, member, after, message):
-    with pytest.raises(GaugeError, match=f"failed on the kernel 'tiny': .*{message}.* doctor"):
+    said = rf"^The kernel 'tiny' cannot be compiled: .*tiny.cu[:(]\d+.*{message}[^`]*$"
+    with pytest.raises(GaugeError, match=said):
         build(TINY.format(before="", member=member) + after)
+
+
+def test_an_error_in_a_header_names_the_line_of_the_kernel(build):
+    text = TINY.format(before="", member="double* sums;") + "SUM_KERNEL(tiny_sum, 2, tiny_values)"
+    values = "INLINE void tiny_values(const Arguments&, const Site&, real (&)[1]) {}\n"
+    with pytest.raises(GaugeError, match=r"cannot be compiled: .*tiny.cu[:(]13\b"):
+        build(text.replace("SUM_KERNEL", values + "SUM_KERNEL"))
 
 
 # Warnings

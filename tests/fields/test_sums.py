@@ -19,7 +19,7 @@ def test_many_partial_sums_are_added_in_their_order():
     parts = slab.device.partial_sums(slab.layout.extents, slab.variant())
     assert parts > 16
     assert parts % 16
-    memory = slab.device.scratch("sums", 0)
+    memory = slab.device.scratch("sums from 0", 0)
     partial = slab.device.read(memory, 0, 8 * 2 * parts * 2).view(np.float64).reshape(2, parts, 2)
     expected = np.zeros((2, 2))
     for part in range(parts):

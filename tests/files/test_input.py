@@ -1,11 +1,13 @@
 """Reading small files that others may have prepared."""
 
+import errno
 import os
+from pathlib import Path
 
 import pytest
 
 from gauge_mc.errors import GaugeError
-from gauge_mc.files.input import open_regular, read_bytes, read_text
+from gauge_mc.files.input import may_be_made, open_regular, read_bytes, read_text
 
 
 def test_a_regular_file_is_read(tmp_path):
@@ -15,6 +17,19 @@ def test_a_regular_file_is_read(tmp_path):
     assert read_text(path, 2) == "β"
     with open_regular(path) as file:
         assert file.read() == "β".encode()
+
+
+def test_only_a_folder_that_is_to_blame_is_refused(tmp_path, monkeypatch):
+    def mkdir(path):
+        raise OSError(reason, "refused")
+
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+    reason = errno.EACCES
+    assert not may_be_made(tmp_path / "new")
+    reason = errno.EIO
+    with pytest.raises(GaugeError, match="check the disk") as caught:
+        may_be_made(tmp_path / "new")
+    assert caught.value.exit_code == 1
 
 
 @pytest.mark.parametrize(

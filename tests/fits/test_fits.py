@@ -13,10 +13,18 @@ from gauge_mc.analysis.timeseries.replicas import Replicas
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import read_heading, read_table, write_table
 from gauge_mc.fits import FITS, fit_all
-from gauge_mc.fits.shared.files import find_table_by_columns, is_of_other_tables
+from gauge_mc.fits.shared.files import (
+    KEPT_FILE,
+    find_table_by_columns,
+    is_of_other_tables,
+    kept_skip,
+)
+from gauge_mc.plots import PLOTS
+from gauge_mc.plots.drawing import options_to_draw
 from gauge_mc.quantities.flow.curves import FLOW_COLUMNS, FlowCurve
 from gauge_mc.quantities.potential.loop_tables import LOOP_COLUMNS
 from gauge_mc.registry import in_words
+from gauge_mc.run.thermalisation import AUTO
 from tests.analysis.synthetic_flow import HEADER, synthetic_flow, write_flow
 from tests.analysis.synthetic_loops import synthetic_loops, write_loops
 from tests.calls import call, make_run
@@ -104,7 +112,7 @@ def test_every_fit_cautions_of_configurations_that_are_not_equally_spaced(name, 
     if not has_table(name, tmp_path):
         pytest.skip("a fit of another table")
     table = FITS[name].find_table(tmp_path, {})
-    assert gauge_mc.fit(name, table).sampling == []
+    assert gauge_mc.fit(name, table).cautions == []
     header, content = read_heading(table)[0], read_table(table, text=("path", "source"))
     sweeps = content["sweep"]
     kept = sweeps != np.unique(sweeps)[3]
@@ -113,8 +121,10 @@ def test_every_fit_cautions_of_configurations_that_are_not_equally_spaced(name, 
     table.unlink()
     write_table(table, header, tuple(columns), rows)
     found = gauge_mc.fit(name, table)
-    assert "not equally spaced in the Markov chain" in found.sampling[0]
-    assert found.whole_report()[-1] == found.document()["sampling"][-1] == found.sampling[-1]
+    assert "not equally spaced in the Markov chain" in found.cautions[0].sentence
+    (last,) = found.cautions
+    assert found.whole_report()[-1] == found.document()["cautions"][-1]["sentence"] == last.sentence
+    assert (last.run, last.column) == (str(tmp_path), table.name)
 
 
 @pytest.mark.slow
@@ -123,13 +133,43 @@ def test_a_fit_of_an_unfinished_measurement_says_so(tmp_path, monkeypatch):
     run = make_run(Path("run"))
     measuring = ("measure", "wilson-loops", run, "--r-max", 2, "--t-max", 2, "--backend", "cpu")
     assert call(*measuring)[1] == 0
-    assert gauge_mc.fit("creutz", run).sampling == []
+    assert gauge_mc.fit("creutz", run).cautions == []
     assert call("generate", "--output", run, "--configs", 4, "--quiet")[1] == 0
-    (sentence,) = gauge_mc.fit("creutz", run).sampling
+    (caution,) = gauge_mc.fit("creutz", run).cautions
+    sentence = caution.sentence
     assert sentence.startswith("wilson_loops.csv has 3 of 4 configurations of the run; measure the")
     command = sentence.partition("gauge-mc ")[2].rstrip(".").split()
     assert call(*command, *measuring[3:])[1] == 0
-    assert gauge_mc.fit("creutz", run).sampling == []
+    assert gauge_mc.fit("creutz", run).cautions == []
+
+
+def test_options_that_are_kept_hold_for_fits_plots_and_reports(tmp_path):
+    write_loops(tmp_path / "wilson_loops.csv", LOOPS)
+    skip = int(LOOPS.sweeps[1])
+    first = gauge_mc.fit("potential", tmp_path, skip=skip, t_min=2, keep=True)
+    assert first.kept == []
+    again = gauge_mc.fit("potential", tmp_path)
+    assert again.options == first.options == {"skip": skip, "t_min": 2}
+    assert again.potential == first.potential
+    said = f"As kept with {tmp_path}: --skip {skip}"
+    assert again.whole_report()[-1] == f"{said} --t-min 2."
+    assert gauge_mc.fit("potential", tmp_path, t_min=1).options == {"skip": skip, "t_min": 1}
+    assert gauge_mc.fit("creutz", tmp_path).options == {"skip": skip}
+    run = tmp_path / "run"  # of this folder
+    run.mkdir()
+    for target, otherwise in (([tmp_path], 0), ([run], 0), ([run, tmp_path], AUTO)):
+        assert kept_skip(target, otherwise) == skip
+    assert options_to_draw(PLOTS["wilson-loops"], [run], {}) == (
+        {"skip": skip},
+        [f"As kept with {run}: --skip {skip}."],
+    )
+    assert options_to_draw(PLOTS["wilson-loops"], [run], {"skip": 0}) == ({"skip": 0}, [])
+    assert gauge_mc.fit("potential", tmp_path, skip=0, t_min=1, keep=True).options["skip"] == 0
+    call("fit", "potential", tmp_path, "--keep")
+    assert gauge_mc.fit("potential", tmp_path).options == {}
+    (tmp_path / KEPT_FILE).write_text("[")
+    with pytest.raises(GaugeError, match=r"kept\.json is damaged; remove it"):
+        gauge_mc.fit("potential", tmp_path)
 
 
 def write_chain(folder, seed, facts=()):

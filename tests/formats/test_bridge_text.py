@@ -7,7 +7,7 @@ import pytest
 
 import gauge_mc
 from gauge_mc.configurations.reading import open_configuration
-from gauge_mc.errors import DamagedError, UnsupportedError, UsageError
+from gauge_mc.errors import UnsupportedError, UsageError
 from gauge_mc.formats import is_configuration
 from tests.calls import call, call_apart
 from tests.formats.format_samples import averages, random_links
@@ -83,7 +83,7 @@ def test_other_numbers_are_no_links(tmp_path, text):
             UsageError,
             "numbers, which are not the links of",
         ),
-        (lambda text: text[:-40] + "x" + text[-39:], KIND, DamagedError, "that is not a number"),
+        (lambda text: text[:-40] + "x" + text[-39:], KIND, UnsupportedError, "is not a number"),
     ],
 )
 def test_what_is_refused(tmp_path, change, kind, error, words):

@@ -108,16 +108,16 @@ def test_files_that_are_not_supported(tmp_path, fill, words):
 @pytest.mark.parametrize(
     ("attributes", "words"),
     [
-        ({"checksum": np.bytes_("0")}, "not two hexadecimal words"),
-        ({"checksum": np.bytes_("01234567 89abcdef")}, "have the SciDAC checksum .* says 01234567"),
-        ({"plaquette": 0.5}, "have the plaquette .* says 0.5"),
-        ({"link_trace": np.bytes_("0.5")}, "not an average"),
+        ({"checksum": np.bytes_("0")}, "not supported: .*not two hexadecimal words"),
+        ({"checksum": np.bytes_("01234567 89abcdef")}, "damaged: .* SciDAC checksum .* 01234567"),
+        ({"plaquette": 0.5}, "not supported: .* plaquette .* says 0.5, although its checksum is"),
+        ({"link_trace": np.bytes_("0.5")}, "not supported: .*not an average"),
     ],
 )
 def test_attributes_that_are_wrong(tmp_path, attributes, words):
     path = tmp_path / "file"
     path.write_bytes(hdf5_bytes(SMALL, "double", True, "links", attributes))
-    with pytest.raises(GaugeError, match=f"file is damaged: .*{words}"):
+    with pytest.raises(GaugeError, match=f"file is {words}"):
         read(path)
 
 

@@ -109,7 +109,7 @@ def test_averages_need_not_be_there_nor_long(path):
         ({"DATATYPE": None}, "DATATYPE"),
         ({"FLOATING_POINT": "IEEE16"}, "FLOATING_POINT"),
         ({"FLOATING_POINT": "IEEE32BIG"}, "too long"),
-        ({"FLOATING_POINT": "IEEE64LITTLE"}, "is not in SU(3)"),
+        ({"FLOATING_POINT": "IEEE64LITTLE"}, "another byte order"),
         ({"DIMENSION_1": "1152921504606846976"}, "whole numbers"),
         ({"DIMENSION_1": "999999998", "DIMENSION_2": "999999998"}, "2^32"),
         ({"DIMENSION_1": "65536", "DIMENSION_2": "2"}, "truncated"),

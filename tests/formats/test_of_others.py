@@ -10,12 +10,19 @@ import gauge_mc
 from gauge_mc.configurations.reading import LastSlice, open_configuration
 from gauge_mc.configurations.writing import write_configuration
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import DamagedError, GaugeError, UnsupportedError, UsageError
+from gauge_mc.errors import CautionWarning, DamagedError, GaugeError, UnsupportedError, UsageError
+from gauge_mc.files.table import read_table
 from gauge_mc.groups import GROUPS
-from gauge_mc.storage.links import StoredLinks
-from gauge_mc.storage.scidac import checksum_words
+from gauge_mc.storage import links as host_links
+from gauge_mc.storage.links import StoredLinks, checksum_words
 from tests.calls import call
-from tests.formats.format_samples import milc_bytes, random_links
+from tests.formats.format_samples import (
+    SAMPLES,
+    milc_bytes,
+    nersc_bytes,
+    openqcd_bytes,
+    random_links,
+)
 
 pytestmark = pytest.mark.kernels
 
@@ -282,7 +289,8 @@ def test_one_damaged_link_of_the_last_slice_is_damage(tmp_path):
 def test_good_links_have_no_boundary():
     for group in ("su2", "su3"):
         stored = StoredLinks(Lattice(4, 4, 4, 4), GROUPS[group], "<f8")
-        first, *_, last = random_links(group, "double", (4, 4, 4, 4)).view(np.uint8)
+        n = GROUPS[group].colours
+        first, *_, last = random_links(group, "double", (4, 4, 4, 4)).reshape(4, -1, n, n)
         assert LastSlice(stored, last, first).misfit() == ""
 
 
@@ -297,7 +305,7 @@ def test_signs_in_files_without_the_last_rows_are_named(tmp_path):
             check()
     other = re.sub(rb"PLAQUETTE = \S{6}", b"PLAQUETTE = 0.1234", path.read_bytes(), count=1)
     path.write_bytes(other)
-    with pytest.raises(DamagedError, match="its links have the plaquette"):
+    with pytest.raises(UnsupportedError, match=r"plaquette .* although its checksum is right"):
         open_configuration(path).check()
     scaled(path, "nersc", 1, rows=2).check()
     data = bytearray(path.read_bytes())
@@ -321,6 +329,64 @@ def test_links_with_the_right_checksum_are_not_damaged(tmp_path, t):
     path.write_bytes(bytes(changed))
     with pytest.raises(DamagedError, match=r"not in SU\(3\), and its links have the checksum"):
         open_configuration(path).check()
+
+
+@pytest.mark.parametrize("apart", [1e-5, 1e-7])
+@pytest.mark.parametrize("format", ["openqcd", "ildg"])
+def test_links_that_are_nearly_in_the_group_are_read_with_a_caution(tmp_path, format, apart):
+    """As those that were evolved in single precision: the plaquette is that of all entries."""
+    path, extents = tmp_path / "file", (4, 4, 4, 4)
+    links = random_links("su3", extents=extents)
+    exact = links.copy()
+    links += apart / 10 * np.random.default_rng(2).normal(size=links.shape)
+    path.write_bytes(SAMPLES[format](links, "double"))
+    found, said = open_configuration(path), r"its links are in SU.3. to \de-0\d only; gauge-mc conv"
+    assert found.check().mean == pytest.approx(plaquette_of(exact), abs=apart)
+    assert [bool(re.match(said, words)) for words in found.cautions] == [True] * (apart > 1e-6)
+    shown, code = call("verify", path)
+    assert (shown.startswith("good"), code, bool(re.search(said, shown))) == (True, 0, apart > 1e-6)
+    if apart > 1e-6:
+        assert gauge_mc.info(path).cautions == found.cautions
+        for read in (found.load, found.to_numpy):
+            with pytest.warns(CautionWarning, match=said):
+                read()
+    target = tmp_path / "out"
+    shown, code = call("convert", path, target, "--to", "nersc", "--project", "--verify")
+    moved = float(re.search(r"entries of links moved by up to (\de-0\d)\n", shown)[1])
+    assert (code, apart / 10 < moved < apart) == (0, True)
+    nearest = open_configuration(target).to_numpy()
+    assert host_links.deviations(nearest.reshape(-1, 3, 3)).max() < 1e-14
+    assert np.abs(nearest - links).max() == pytest.approx(moved, rel=0.5)
+    assert np.abs(np.linalg.det(nearest) - 1).max() < 1e-14
+    if format == "openqcd":
+        path.write_bytes(openqcd_bytes(links, 3 * plaquette_of(links) + 1e-8))
+        with pytest.raises(UnsupportedError, match="and it has no checksum that decides"):
+            open_configuration(path).check()
+
+
+def test_the_folder_of_a_run_of_grid(tmp_path, monkeypatch):
+    """States of random numbers lie beside its configurations."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "grid").mkdir()
+    for number in (1000, 1010):
+        links = random_links("su3", extents=(4, 4, 4, 4), seed=number)
+        data = nersc_bytes(links, SEQUENCE_NUMBER=1)
+        (tmp_path / "grid" / f"ckpoint_lat.{number}").write_bytes(data)
+        state = {"DATATYPE": "SITMO", "FLOATING_POINT": "UINT64"}
+        state = nersc_bytes(links[:1, :1, :1, :1], **state)
+        (tmp_path / "grid" / f"ckpoint_rng.{number}").write_bytes(state)
+    shown, code = call("measure", "plaquette", "grid", "--output", "t.csv", "--quiet")
+    assert (read_table(tmp_path / "t.csv")["sweep"].tolist(), code) == ([1000, 1010], 0)
+    shown, code = call("verify", "grid")
+    assert ("All 2 files are good." in shown, code) == (True, 0)
+    shown, code = call("info", "grid")
+    assert ("2 configurations; name one, as in grid/ckpoint_lat.1000." in shown, code) == (True, 2)
+    assert call("convert", "grid", "--to", "ildg", "--output", "out", "--project")[1] == 0
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        f"ckpoint_lat.{number}.lime" for number in (1000, 1010)
+    ]
+    shown, code = call("verify", "grid/ckpoint_rng.1000")
+    assert ("is damaged" in shown, code) == (False, 69)
 
 
 def test_samples_are_good_or_say_why_not():

@@ -129,7 +129,7 @@ DAMAGE = {
         {FILES[5]: "is damaged"},
     ),
     "short configuration": (
-        lambda run: truncate(run / FILES[5], 1),
+        lambda run: truncate(run / FILES[5], 8),
         {FILES[5]: "damaged"},
     ),
     "exchanged configurations": (

@@ -19,6 +19,7 @@ from gauge_mc.plots.standard import MOST_MEANS, plot_history
 from gauge_mc.quantities.polyakov.plots import plot_polyakov
 from gauge_mc.quantities.potential.loop_plots import plot_effective_potential
 from gauge_mc.quantities.potential.loop_tables import effective_energies
+from gauge_mc.quantities.potential.plots import RESIDUAL
 from tests.analysis.synthetic_loops import autoregressive, static_potential, synthetic_loops
 
 MAGIC = {"pdf": b"%PDF-", "png": b"\x89PNG", "svg": b"<?xml"}
@@ -164,9 +165,9 @@ def test_a_potential_without_a_fit_is_plotted_with_its_points(tmp_path, monkeypa
     assert hot[1].best is None
     PLOTS["potential"].picture([hot]).draw(path)
     assert any("too few distances for a fit" in text for text in texts)
-    assert not {"residual/error", "$R$ (fm)"}.intersection(texts)
+    assert not {RESIDUAL, "$R$ (fm)"}.intersection(texts)
     PLOTS["potential"].picture([hot, ("cold", potential())]).draw(path)
-    assert "residual/error" in texts
+    assert RESIDUAL in texts
 
 
 @pytest.mark.parametrize("draw", DRAW)

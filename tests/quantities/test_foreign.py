@@ -140,18 +140,18 @@ def test_whole_records_are_taken(tmp_path, values):
     path = write(tmp_path / "flow", data[:-5])
     found = fit("scale", path, lattice=LATTICE)
     assert found.scales.configurations == 49
-    assert found.sampling[0].startswith("flow: The last record is incomplete")
+    assert found.cautions[0].sentence.startswith("flow: The last record is incomplete")
     text = milc(values[:, :50], plaquette=False)
     found = fit("scale", write(tmp_path / "flow", text[: text.rindex(b"Number")]))
     assert found.scales.configurations == 49
-    assert "incomplete" in found.sampling[0]
+    assert "incomplete" in found.cautions[0].sentence
     with pytest.raises(UsageError, match="has no energy_plaquette, only energy_clover"):
         fit("scale", path, energy="plaquette")
     last = write_tmlqcd(tmp_path, values[:, :50]).parent / "gradflow.000500"
     last.write_bytes(last.read_bytes()[:-30])
     found = fit("scale", last, lattice=LATTICE)
     assert found.scales.configurations == 49
-    assert "incomplete" in found.sampling[0]
+    assert "incomplete" in found.cautions[0].sentence
 
 
 def test_what_is_wrong_is_said_in_one_sentence(tmp_path, values):

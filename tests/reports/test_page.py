@@ -63,7 +63,7 @@ class Reader(HTMLParser):
 
     def __init__(self, content):
         super().__init__()
-        self.open, self.tags, self.words, self.data = [], [], [], []
+        self.open, self.tags, self.words, self.data, self.summaries = [], [], [], [], []
         self.feed(content)
         assert self.open == []
 
@@ -80,6 +80,7 @@ class Reader(HTMLParser):
             self.data.append(words)
         elif self.open and self.open[-1] != "style":
             self.words.append(words)
+            self.summaries += [words] * (self.open[-1] == "summary")
 
     @property
     def text(self):
@@ -222,11 +223,12 @@ def test_every_kind_that_is_declared_appears(run, monkeypatch, tmp_path):
         monkeypatch.setitem(registry._registered, thing.name, thing)
     gauge_mc.report(run, tmp_path / "page.html")
     page = read_page(tmp_path / "page.html")
-    assert "result: my number = 42.0(1.5)(0.5) the number is 42 Further tables" in page.text
+    assert "result: my number = 42.0(1.5)(0.5) Tables the number is 42 Further tables" in page.text
     for words in ("my-fit my summary", "and here is more", "My figure: SU(3)", "1 run"):
         assert words in page.text
     assert "My figure: SU(3), β = 5.7, 4³×8" in {one["alt"] for one in page.attributes("img")}
-    assert [one["id"] for one in page.attributes("section")][:2] == ["parameters", "my-section"]
+    sections = [one["id"] for one in page.attributes("section")]
+    assert sections[:3] == ["fits", "parameters", "my-section"]
 
 
 def test_several_runs_are_side_by_side(tmp_path, monkeypatch):
@@ -412,6 +414,11 @@ def test_figures_of_fits_are_drawn_without_files_of_results(tmp_path):
         summary = PLOTS[name].summary
         assert f"{summary[:1].upper()}{summary[1:]}: {label}" in pictures
     assert f"{PLOTS['static-force'].summary}: {label}" in pictures  # r² is no word
+    assert pictures.count(f"{PLOTS['potential'].summary}: {label}") == 1
+    order = ("result: √σ", "Tables Scales of the", PLOTS["potential"].summary, "State and")
+    places = [page.text.rindex(words) for words in (*order, "Parameters ", "Time series")]
+    assert places == sorted(places)
+    assert {"Tables", "Parameters"} <= {one.strip() for one in page.summaries}
     assert "Scales of the static potential" in page.text
     assert str(run) in page.text
     scratch = str(Path(tempfile.gettempdir(), tempfile.gettempprefix()))
@@ -471,7 +478,7 @@ def test_a_scan_is_fitted_and_drawn_as_a_whole(tmp_path, monkeypatch):
     page = read_page(scan.path / "report.html")
     assert "transition, scan:" in page.text  # why it is not possible
     assert "energy-momentum:" in page.text
-    assert "my-fit my summary scan result: my number = 42.0(1.5)(0.5) the number is 42" in page.text
+    assert "my summary scan result: my number = 42.0(1.5)(0.5) Tables the number" in page.text
 
 
 def test_a_page_shows_the_commands_of_the_log_as_text(tmp_path):

@@ -23,6 +23,7 @@ from gauge_mc.run.batch import Batch
 from gauge_mc.run.chain import Chain, check_start
 from gauge_mc.run.directory import Run
 from gauge_mc.run.functions import Catalogue
+from gauge_mc.run.log import LogTail
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.request import ChainTask, SessionPlan
 from gauge_mc.updates.heatbath import heatbath, overrelax
@@ -137,7 +138,11 @@ def test_work_beyond_the_checkpoint_is_done_again(tmp_path, best_device):
     """The checkpoint is put back to an earlier one, as if the process had been killed."""
     p = Parameters.from_values(TINY)
     run, whole = Run(tmp_path / "run"), Run(tmp_path / "whole")
-    carry_out(whole, p, best_device)
+
+    def report(chain):  # the lock tells of every configuration
+        assert max(whole.configs(), default=0) <= whole.holder()[0].sweep <= chain.sweep
+
+    carry_out(whole, p, best_device, report=report)
     saved = {}
     for sweep in (5, 10, 15):
         carry_out(run, p, best_device, stop=stop_after(5))
@@ -263,19 +268,37 @@ def test_a_kill_after_the_last_checkpoint_leaves_a_complete_run(
 
 
 @pytest.mark.longer
-def test_checkpoints_come_in_time(tmp_path, best_device, monkeypatch):
-    p = Parameters.from_values(TINY)
-    saved = []
+@pytest.mark.parametrize(
+    ("cost", "every", "format", "expected", "logged"),
+    [
+        (9.0, 0, "ildg", [*range(16)], 16),
+        (9.0, 1e9, "ildg", [0, 15], 2),
+        (0.001, 1e9, "none", [0, 1, 2, 4, 8, 15], 6),
+        (0.001, 3, "none", [0, 1, 2, 4, 7, 10, 13, 15], 8),
+        (0.025, 1e9, "none", [0, 3, 6, 12, 15], 5),
+        (0.001, 1e9, "ildg", [0, 1, 2, 4, 7, 8, 11, 15], 6),
+        (0.03, 1e9, "ildg", [0, 3, 6, 11, 12, 15], 5),
+    ],
+)
+def test_checkpoints_come_in_time(
+    tmp_path, best_device, monkeypatch, cost, every, format, expected, logged
+):
+    """An update takes a second, later ones a bit more, and a checkpoint its cost."""
+    p, run = Parameters.from_values({**TINY, "format": format}), Run(tmp_path / "run")
+    clock, saved = mock.Mock(**{"monotonic.return_value": 0.0}), []
 
     def save(chain, path, measured=True):
         saved.append((chain.sweep, measured))
+        clock.monotonic.return_value += cost
+
+    def report(chain):
+        clock.monotonic.return_value += 1 + 0.001 * chain.sweep
 
     monkeypatch.setattr(Chain, "save", save)
-    carry_out(Run(tmp_path / "always"), p, best_device, checkpoint_every=0)
-    assert saved == [(sweep, True) for sweep in range(16)]
-    saved.clear()
-    carry_out(Run(tmp_path / "never"), p, best_device)
-    assert saved == [(0, True), (15, True)]
+    monkeypatch.setattr(session, "time", clock)
+    carry_out(run, p, best_device, every, report=report)
+    assert saved == [(sweep, True) for sweep in expected]
+    assert [one.event for one in LogTail(run.path).new()].count("checkpoint") == logged
 
 
 def test_the_time_of_a_session_is_divided(tmp_path, best_device):

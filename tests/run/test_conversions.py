@@ -14,7 +14,7 @@ from gauge_mc.configurations import writing
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.configurations.writing import compare, write_configuration
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import DamagedError, UsageError
+from gauge_mc.errors import UnsupportedError, UsageError
 from gauge_mc.groups import GROUPS
 from gauge_mc.run import conversions, display
 from gauge_mc.storage.links import StoredLinks
@@ -133,7 +133,7 @@ def test_a_repeated_command_converts_what_is_missing(folder):
             "those of su3 on 4x2x2x2",
         ),
         (openqcd_bytes(links_of(2))[:-8], "damaged", "truncated"),
-        (openqcd_bytes(links_of(2), plaquette=0.3), "damaged", "its links have the plaquette"),
+        (openqcd_bytes(links_of(2), plaquette=0.3), "other", "its links have the plaquette"),
         (nersc_bytes(links_of(2)), "other", "it is nersc in double precision"),
         (b"notes", "other", "is not a configuration"),
     ],
@@ -326,7 +326,7 @@ def test_the_first_difference_is_named(folder):
         found.difference == "the link in direction t at (x, y, z, t) = (2, 0, 1, 3) is another one"
     )
     (folder / "in" / "cfg.0").write_bytes(nersc_bytes(links_of(0), PLAQUETTE="0.9"))
-    with pytest.raises(DamagedError, match="plaquette"):
+    with pytest.raises(UnsupportedError, match="plaquette"):
         compare(open_configuration("in/cfg.0"), single)
 
 

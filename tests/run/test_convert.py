@@ -78,7 +78,7 @@ def test_provenance_goes_along(tmp_path):
         (["in", "folder", "--to", "nersc"], "folder already exists", 2),
         (["in", "none/out", "--to", "nersc"], "could not be written", 1),
         (["none", "out", "--to", "nersc"], "none cannot be read", 2),
-        (["folder", "out", "--to", "nersc"], "folder is a directory", 1),
+        (["folder", "out", "--to", "nersc"], "folder is a directory", 2),
         (["damaged", "out", "--to", "nersc"], "damaged is damaged", 1),
     ],
 )

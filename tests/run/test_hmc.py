@@ -347,7 +347,7 @@ def test_single_precision_is_warned_about(tmp_path):
 
     session = SessionRecord.begin(0, "a device")
     for precision, expected in (("single", True), ("double", False)):
-        lines = opening(Run(tmp_path), parameters(precision=precision), session)
+        lines = opening(Run(tmp_path), parameters(precision=precision), session, None, 0)
         assert any("single precision: trajectories are" in line for line in lines) == expected
 
 

@@ -1,5 +1,6 @@
 """Files in a run that are not its own are neither removed nor overwritten."""
 
+import json
 import os
 import shutil
 import time
@@ -52,6 +53,21 @@ def test_a_configuration_of_somebody_else_is_left(copy, case):
     call("generate", "--output", copy / "run", "--configs", 2)
     again = copy / "run" / "configs" / "0000008.lime"
     assert again.read_bytes() == (copy / "full" / "configs" / "0000008.lime").read_bytes()
+
+
+def test_updates_that_a_killed_process_had_done_are_counted(copy):
+    run = Run(copy / "run")
+    shutil.copy(copy / "full" / "lock", run.lock)
+    with run.locked():  # another process, such as one that thins the run, changes nothing about it
+        pass
+    words = "; at least 3 updates to be made again\n"
+    shown = call("status", run.path)[0]
+    assert "checkpoint      after update 5, " in shown
+    assert f" ago{words}" in shown
+    assert json.loads(call("status", run.path, "--json")[0])["updates_again"] == 3
+    shown = call("generate", "--output", run.path, "--configs", 2)[0]
+    assert f"{run.path} continues after update 5 of 8{words}" in shown
+    assert "again" not in call("status", run.path)[0]
 
 
 @pytest.mark.slow

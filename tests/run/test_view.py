@@ -155,6 +155,10 @@ def test_misspelt_names_are_answered_with_the_right_ones(made):
         run["flow"]
     with pytest.raises(KeyError, match=r"There is no entry 'plaquete'; did you mean 'plaquette'"):
         run.averages["plaquete"]
+    with pytest.raises(
+        UsageError, match="There is no configuration after update 0; the nearest is 5"
+    ):
+        run.configs[0]
     with pytest.raises(UsageError, match="There is no fit 'x'; choose answer"):
         run.fits["x"]
 

@@ -1,21 +1,29 @@
 """Arrays of jobs: options, scripts, what is submitted, and what the jobs then do."""
 
 import json
+import math
 import os
 import re
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from gauge_mc.errors import INTERRUPTED, UsageError
+from gauge_mc.configurations.background import IN_FLIGHT
+from gauge_mc.errors import INTERRUPTED, GaugeError, UsageError
 from gauge_mc.run.cards import read_card
+from gauge_mc.run.disk import config_bytes
+from gauge_mc.run.forecast import RunCosts
 from gauge_mc.run.log import LogTail
+from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.settings import Execution
+from gauge_mc.scans import forecast, job_arrays
 from gauge_mc.scans.batch_systems import BATCH_SYSTEMS, JobArray
 from gauge_mc.scans.job_arrays import ArrayPlan, JobRequest, last_array, parse_minutes
+from gauge_mc.scans.scan import Scan
 from tests.calls import call
 from tests.scans.commands import SMALL, A, rows, scan, written
 
@@ -54,7 +62,11 @@ def program(path, text):
 
 @pytest.fixture
 def accepting(folder, monkeypatch):
-    """A folder in which programs of all batch systems accept whatever they get."""
+    """A folder in which programs of all batch systems accept whatever they get.
+
+    No run is tried.
+    """
+    monkeypatch.setattr(job_arrays, "job_needs", lambda members, execution: (7, 1800))
     monkeypatch.setenv("PATH", f"{folder}", prepend=os.pathsep)
     for name, answer in ANSWERS.items():
         ours = BATCH_SYSTEMS[name].program
@@ -85,14 +97,15 @@ def test_options_with_other_characters_are_refused(name, bad):
     ("name", "words"),
     [
         ("slurm", "wrap=ls array=0-9"),
-        ("pbs", "J=0-9"),
-        ("lsf", "E=ls Ep=ls"),
+        ("pbs", "J=0-9 walltime=1:00:00"),
+        ("lsf", "E=ls Ep=ls W=60"),
         ("htcondor", "executable=/bin/ls Arguments=x universe=local queue=5"),
+        ("htcondor", "allowed_execute_duration=3600"),
     ],
 )
-def test_options_that_decide_what_is_executed_are_refused(name, words):
+def test_options_that_are_left_to_the_script_are_refused(name, words):
     for word in words.split():
-        with pytest.raises(UsageError, match="decides what the jobs execute"):
+        with pytest.raises(UsageError, match=r"is decided by the script; .* time=12:00:00\."):
             JobRequest.of(name, ["time=5", word])
     JobRequest.of("lsf", ["time=5", "e=errors.log"])
 
@@ -115,15 +128,17 @@ WANTED = {
         "#SBATCH --time=90",
         "#SBATCH --signal=USR1@90",
         "#SBATCH --output='/a b/1/%a.log'",
-        "#SBATCH --gpus-per-node=1",
-        "#SBATCH --q='c d'",
+        "#SBATCH --comment='c d'",
+        "#SBATCH --cpus-per-task=3",
+        "#SBATCH --mem=1800M",
     ),
     "pbs": (
         "#PBS -J 0-1%8",
         "#PBS -l walltime=01:30:00",
         "#PBS -o '/a b/1/^array_index^.log'",
-        "#PBS -l gpus_per_node=1",
-        "#PBS -q 'c d'",
+        "#PBS -l comment='c d'",
+        "#PBS -l ncpus=3",
+        "#PBS -l mem=1800mb",
     ),
     "lsf": (
         "#BSUB -J 'gauge-mc[1-2]%8'",
@@ -131,14 +146,18 @@ WANTED = {
         "#BSUB -wa USR1",
         "#BSUB -Q 75",
         "#BSUB -o '/a b/1/%I.log'",
-        "#BSUB -q 'c d'",
+        "#BSUB -comment 'c d'",
+        "#BSUB -n 3",
+        "#BSUB -R 'span[hosts=1] rusage[mem=1800MB]'",
     ),
     "htcondor": (
         "allowed_execute_duration = 5400",
         "on_exit_remove = (ExitBySignal =?= True) || (ExitCode =!= 75)",
         "max_materialize = 8",
         "output = /a b/1/$(Process).log",
-        "q = c d",
+        "comment = c d",
+        "request_cpus = 3",
+        "request_memory = 1800MB",
         "queue 2",
     ),
 }
@@ -147,9 +166,68 @@ WANTED = {
 
 @EVERY
 def test_a_script_asks_for_the_jobs(name):
-    array = JobArray(Path("/a b/1"), 2, 90, 8, {"gpus_per_node": "1", "q": "c d"})
+    array = JobArray(Path("/a b/1"), 2, 90, 8, {"comment": "c d"}, 3, 1800)
     lines = BATCH_SYSTEMS[name].script(array).splitlines()
     assert {*WANTED[name]} <= {*lines}
+
+
+@EVERY
+def test_cores_and_memory_of_the_user_replace_those_of_the_script(name):
+    system = BATCH_SYSTEMS[name]
+    for stated in (*system.cores, *system.memory):
+        request = JobRequest.of(name, [f"{stated.replace('-', '_')}=24"])
+        array = JobArray(Path("/s/1"), 2, 90, None, request.options, 3, 1800)
+        options = system.options(array, {})
+        assert options.pop(stated) == "24"
+        assert ("3" in options.values()) == (stated not in system.cores)
+        assert any("1800" in one for one in options.values()) == (stated not in system.memory)
+
+
+@EVERY
+def test_options_of_other_batch_systems_are_refused(name):
+    words = {"cpus_per_task", "gpus_per_node", "ncpus", "R", "gpu", "request_memory"}
+    system = BATCH_SYSTEMS[name]
+    own = words & system.known
+    assert len(own) in (1, 2)
+    for word in own:
+        JobRequest.of(name, [f"{word}=1"])
+    for word in words - own:
+        with pytest.raises(
+            UsageError, match=rf"{word} is an option of \w+ and not of {system.title}"
+        ):
+            JobRequest.of(name, [f"{word}=1"])
+
+
+def members(folder, **values):
+    return Scan(folder / "s", Parameters(**values)).enlarged((2.3, 2.4), (A,)).members()
+
+
+def test_time_and_memory_are_upper_bounds_from_a_test_run(folder, monkeypatch):
+    """A job has no time beyond a day, after which the same command goes on."""
+    runs = members(folder, configs=10, separation=5, thermalize=10)
+    costs = RunCosts(100 * 2**20, 2**40, 60.0, None, 30.0, 30.0)
+    monkeypatch.setattr(forecast, "try_out", lambda *words: costs)
+    asked = JobRequest.of("slurm", []).forecast(runs, Execution(backend="cpu"))
+    snapshots = 2 * IN_FLIGHT * config_bytes(runs[0].parameters) / 2**20
+    assert asked.minutes == 10 + 2 * (10 + 100)
+    assert asked.memory == math.ceil(200 + snapshots) + 2048
+    costs = replace(costs, update_seconds=3600.0)
+    asked = JobRequest.of("slurm", ["time=5"]).forecast(runs, Execution(backend="cpu"))
+    assert (asked.minutes, asked.memory is None) == (5, False)
+    for limit, minutes in ((None, 1440), (600.0, 20)):
+        execution = Execution(backend="cpu", time_limit=limit)
+        assert JobRequest.of("slurm", []).forecast(runs, execution).minutes == minutes
+
+
+def test_runs_that_cannot_be_tried_need_a_time(folder, monkeypatch):
+    def fail(*words):
+        raise GaugeError("There is no compiler.")
+
+    monkeypatch.setattr(forecast, "try_out", fail)
+    asked = JobRequest.of("pbs", ["time=5"])
+    assert asked.forecast(members(folder), Execution(backend="cpu")) == asked
+    with pytest.raises(UsageError, match=r"\(There is no compiler\); give it, as in --submit-opt"):
+        JobRequest.of("pbs", ["mem=5gb"]).forecast(members(folder), Execution(backend="cpu"))
 
 
 def test_pbs_has_no_array_of_one_job():
@@ -177,7 +255,7 @@ def test_jobs_are_submitted_and_named_by_status(name, accepting):
     shown, code = call("status", "s")
     assert code == 0
     assert f"to see which: {QUERIES[name]}; once they have ended" in shown
-    again = f"gauge-mc scan --output s --submit {name} --submit-option time=HH:MM:SS\n"
+    again = f"gauge-mc scan --output s --submit {name}\n"
     assert f"to submit the rest: {again}" in shown
     document = json.loads(scan("--output", "s", *words(name, "--json")[6:]))
     assert (document["job"], document["all_runs"], document["complete"]) == (IDS[name], 2, 0)

@@ -52,7 +52,7 @@ from tests.scans.commands import LONG, SMALL, A, B, rows, scan, written
         (("--devices", "cpu:2"), "--per-device"),
         (("--submit-option", "time=1"), "only with --submit"),
         (("--submit", "pbx"), "did you mean 'pbs'"),
-        (("--submit", "slurm"), "time limit of the jobs is missing"),
+        (("--submit", "slurm", "--submit-option", "ncpus=2"), "ncpus is an option of PBS and not"),
         (("--submit", "slurm", "--submit-option", "time=soon"), "time=soon"),
         (("--submit", "slurm", "--submit-option", "=3"), "KEY=VALUE"),
         (("--submit", "slurm", "--per-device", "2"), "each job carries out one run"),

@@ -12,6 +12,8 @@ import pytest
 from rich.console import Console
 
 from gauge_mc.actions import parse
+from gauge_mc.inspection.status import scan_status
+from gauge_mc.run.checkpoint import ChainState, save
 from gauge_mc.run.lock import RunLock
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.settings import Execution, parse_duration
@@ -64,6 +66,21 @@ def test_children_are_given_the_parameters_of_their_runs_largest_lattice_first(w
         assert "--checkpoint-every=3.0" in line
         assert line.endswith(" --backend=cpu")
         assert "--time-limit" not in line
+
+
+def test_updates_that_killed_processes_had_done_are_counted(folder):
+    there = Scan(folder / "s", Parameters(thermalize=5, configs=1)).enlarged((2.3, 2.4), (A,))
+    members = there.members()
+    for member, sweep in zip(members, (1, 4), strict=True):
+        with member.run.locked() as lock:
+            there.write()
+            member.run.write(member.parameters, [])
+            save(member.run.checkpoint, ChainState(0, 0, {}), [])
+            lock.record(replace(lock.holder, sweep=sweep))
+    words = "; at least 5 updates to be made again"
+    shown = display_module.opening(there, Tally(members), [Slot("CPU", ())])
+    assert f"0 of 2 runs complete{words}\n" in shown
+    assert scan_status(there).lines()["done"] == f"0% of the work{words}"
 
 
 def test_children_stop_before_the_scan_has_to(work):

@@ -42,7 +42,8 @@ def test_an_empty_file_has_no_records(path):
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (b"\0", "truncated"),
+        (b"\0", "no LIME record begins at byte 448"),
+        (record(b"end", b"")[:9], "truncated"),
         (bytes(144), "no LIME record begins at byte 448"),
         (record(b"end", b"12", length=9), "goes beyond"),
         (record(b"end", b"", length=2**64 - 1), "goes beyond"),

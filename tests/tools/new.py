@@ -286,14 +286,66 @@ def write(kind: str, name: str, checkout: Path) -> list[Path]:
     return written
 
 
+PROJECT = """[build-system]
+requires = ["hatchling>=1.25"]
+build-backend = "hatchling.build"
+
+[project]
+name = "{package}"
+version = "0.1"
+dependencies = ["gauge-mc"]
+
+[project.entry-points."gauge_mc.{group}"]
+{name} = "{modules}.{stem}{object}"
+"""
+
+
+def write_package(kind: str, name: str, folder: Path) -> list[Path]:
+    """Write a package of its own with a new thing, and return its files.
+
+    The last one is the test, unless that of the toy needs this checkout.
+    """
+    group, modules = PACKAGES[kind], module_name(folder.name)
+    (toy, template), files = toy_of(group), []
+    value = tomllib.loads((TOYS / "pyproject.toml").read_text())["project"]["entry-points"]
+    _, colon, thing = value[f"gauge_mc.{group}"][toy].partition(":")
+    stem = template.replace(module_name(toy), module_name(name), 1)
+    places = {}
+    for ending in (".py", ".cu", ".h"):
+        source = TOYS / "gauge_mc_toys" / f"{template}{ending}"
+        places[source] = folder / modules / f"{stem}{ending}"
+    places[TOYS / f"test_{template}.py"] = folder / f"test_{stem}.py"
+    names = {"package": folder.name, "group": group, "name": name, "modules": modules}
+    names |= {"stem": stem, "object": colon + renamed(thing, toy, name)}
+    texts = {folder / "pyproject.toml": PROJECT.format(**names)}
+    texts[folder / modules / "__init__.py"] = f'"""Things for gauge-mc: {name}."""\n'
+    for source, place in places.items():
+        if source.exists() and "from tests." not in source.read_text():
+            texts[place] = renamed(source.read_text(), toy, name)
+    for place, text in texts.items():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+        files.append(place)
+    return files
+
+
 def main() -> None:
     """Write the files, and say how to go on."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("kind", help=", ".join(PACKAGES))
     parser.add_argument("name", help="such as wilson-loops")
+    parser.add_argument("--package", type=Path, help="folder of a new package to write it to")
     given = parser.parse_args()
     if why := refusal(given.kind, given.name, CHECKOUT):
         parser.error(why)
+    if given.package:
+        if given.package.exists() or not NAME.fullmatch(given.package.name):
+            parser.error(f"{given.package} exists, or is not a name; choose a new folder.")
+        written = write_package(given.kind, given.name, given.package)
+        print(*written, f"Install it: python -m pip install -e {given.package}", sep="\n")
+        if written[-1].parent == given.package:
+            print(f"Its test then passes: python -m pytest {written[-1]}")
+        return
     written = [path.relative_to(CHECKOUT) for path in write(given.kind, given.name, CHECKOUT)]
     print(*written, sep="\n")
     print(f"Its test passes: python -m pytest {written[-1]}")

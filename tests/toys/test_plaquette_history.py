@@ -2,7 +2,7 @@
 
 import pytest
 
-from gauge_mc.errors import DamagedError
+from gauge_mc.errors import UnsupportedError
 from gauge_mc.files.foreign import LEFT_OUT
 from gauge_mc.files.table import read_table
 
@@ -18,5 +18,5 @@ def test_whole_lines_are_read(tmp_path):
         assert table["plaquette"].tolist() == [0.5, 0.625]
         assert table.header[LEFT_OUT] == left_out
     path.write_text(HISTORY + "30\n")
-    with pytest.raises(DamagedError, match=f"{path} is damaged"):
+    with pytest.raises(UnsupportedError, match="cannot be read"):
         read_table(path)

@@ -90,6 +90,28 @@ class Wrong(AdjointPlaquette):
         self.values["beta"] = beta
 
 
+class Lonely(AdjointPlaquette):
+    """A term that reads links of its own, whose halos it may forget to exchange."""
+
+    name, forgets = "lonely", True
+
+    def __init__(self, field, title, **values):
+        super().__init__(field.repeated(1), title, **values)
+        self.seen = field
+
+    def actions(self, failures):
+        for own, slab in zip(self.field.slabs, self.seen.slabs, strict=True):
+            links = own.device.read(slab.buffer, 0, slab.layout.slices * slab.slice_bytes)
+            own.device.write(own.buffer, 0, links)
+        if not self.forgets:
+            self.field.exchange_halo()
+        return super().actions(failures)
+
+    def add_force(self, force, wanted, failures):
+        self.actions(failures)
+        super().add_force(force, wanted, failures)
+
+
 @pytest.fixture
 def wrong():
     """A registered term that a run may name."""
@@ -183,6 +205,14 @@ def test_a_monomial_that_agrees_passes(wrong, beta):
 def test_a_monomial_whose_force_is_not_the_derivative_of_its_value_is_refused(wrong, beta, factor):
     with pytest.raises(GaugeError, match=MONOMIAL_DISAGREES):
         check_named(f"pretended:beta={beta}:factor={factor}")
+
+
+def test_a_monomial_that_forgets_a_halo_is_refused(monkeypatch):
+    monkeypatch.setitem(MONOMIALS._registered, Lonely.name, Lonely)
+    with pytest.raises(GaugeError, match="on two slabs than on one; exchange the halos of its own"):
+        check_named("lonely:beta=0.7")
+    monkeypatch.setattr(Lonely, "forgets", False)
+    check_named("lonely:beta=0.7")
 
 
 def test_hybrid_monte_carlo_refuses_such_a_monomial(tmp_path, wrong):

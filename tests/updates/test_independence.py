@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from gauge_mc.actions import (
@@ -106,6 +107,15 @@ def test_a_loop_that_is_longer_than_the_halo_is_refused(tmp_path, given):
     given(Rectangles(Colouring("Shallow", header)))
     with pytest.raises(GaugeError, match=independence.BEYOND):
         overrelax(cold(), action="given")
+
+
+def test_links_that_staples_leave_where_they_are_count_as_updated(monkeypatch):
+    def ones(check, random):
+        reals = independence.stored_reals(check._slab, np.eye(2, dtype=complex)[None])
+        return np.broadcast_to(reals, check._shape)
+
+    monkeypatch.setattr(independence._UpdateCheck, "_drawn", ones)
+    overrelax(cold())
 
 
 def test_sets_that_leave_out_links_are_refused(monkeypatch):

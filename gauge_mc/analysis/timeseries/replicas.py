@@ -27,10 +27,13 @@ class Replicas:
         Number of configurations of every chain.
     spacings : tuple of int
         Updates from one configuration to the next of every chain.
+    names : tuple of str
+        Names of several chains, for cautions about one of them; none for a single chain.
     """
 
     lengths: tuple[int, ...]
     spacings: tuple[int, ...]
+    names: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, *sweeps: ArrayLike) -> Replicas:
@@ -101,7 +104,7 @@ class Replicas:
         return int(steps[0]) if steps.size == 1 else None
 
     def cautions(self, sweeps: NDArray[np.int64], *series: NDArray[np.generic]) -> list[str]:
-        """Return the cautions of `caution_series` about every chain, each sentence once.
+        """Return the cautions of `caution_series` about every chain, which several name.
 
         Parameters
         ----------
@@ -111,4 +114,6 @@ class Replicas:
             Series at these updates.
         """
         parts = zip(*map(self.split, (sweeps, *series)), strict=True)
-        return list(dict.fromkeys(words for part in parts for words in caution_series(*part)))
+        places = [f"{name}: " for name in self.names] or [""] * len(self.lengths)
+        found = zip(places, map(caution_series, *zip(*parts, strict=True)), strict=True)
+        return [place + words for place, said in found for words in said]

@@ -118,8 +118,7 @@ def publish(
             "from a folder of its own; copy its tables with gauge-mc export "
             f"{quote(str(run))} tables.h5."
         )
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise UsageError(f"{target} is not an empty folder; choose another one.")
+    _refuse_filled(target)
     if target.exists() and target.samefile(Path()):
         raise UsageError(f"{target} is the current folder; name a folder in it.")
     if whole < 0:
@@ -137,10 +136,28 @@ def publish(
     plan = _Contents(source, parameters, sessions, state, publisher, rows, kept)
     with complete_folder(target) as temporary:
         plan.write(temporary)
+        _refuse_filled(target)
         _refuse_changing(source)
         if read_state(source.checkpoint).entries() != state.entries():
             raise GaugeError(f"The run {run} has gone on meanwhile; publish it once more.")
     return plan.report(target)
+
+
+def _refuse_filled(folder: Path) -> None:
+    """Refuse a folder that is not empty, also because another process has published into it.
+
+    Raises
+    ------
+    UsageError
+        If it is not.
+    """
+    if (folder / record.CRATE).is_file():
+        raise UsageError(
+            f"{folder} is a complete publication already, which gauge-mc verify "
+            f"{quote(str(folder))} checks; choose another folder, or remove it first."
+        )
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(f"{folder} is not an empty folder; choose another one.")
 
 
 def _refuse_changing(run: Run) -> None:

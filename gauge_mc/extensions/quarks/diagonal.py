@@ -27,7 +27,13 @@ LARGEST = 1e6
 """Largest size of the parameters of operators, whose products single precision can represent."""
 
 MU = Option(
-    "mu", float, "Twisted mass, in lattice units.", "0", least=-LARGEST, most=LARGEST, symbol="μ"
+    "mu",
+    float,
+    "Twisted mass, in lattice units.",
+    default="0",
+    least=-LARGEST,
+    most=LARGEST,
+    symbol="μ",
 )
 
 
@@ -191,7 +197,7 @@ class CloverForce:
 
 
 CSW = Option(
-    "csw", float, "Coefficient c_SW of the clover term.", "0", least=-LARGEST, most=LARGEST
+    "csw", float, "Coefficient c_SW of the clover term.", default="0", least=-LARGEST, most=LARGEST
 )
 
 

@@ -105,14 +105,16 @@ def dilution_of(text: str) -> tuple[str, ...]:
     UsageError
         If a word is none of these.
     """
-    words = {one.strip() for one in text.replace(";", ",").split(",")}
-    if unknown := words - {*DILUTIONS, UNDILUTED}:
+    words = [one.strip() for one in text.replace(";", ",").split(",")]
+    if unknown := {*words} - {*DILUTIONS, UNDILUTED}:
         raise UsageError(
             f"--dilute is {quoted(text)}, but sources are not divided by {min(unknown)}; give "
             f"{in_words(DILUTIONS, 'or')}, or several with commas between them, or {UNDILUTED}."
         )
     if UNDILUTED in words and len(words) > 1:
         raise UsageError(f"--dilute is {quoted(text)}; leave out {UNDILUTED}, or all others.")
+    if len({*words}) < len(words):
+        raise UsageError(f"--dilute is {quoted(text)}, which repeats a word; give each only once.")
     return tuple(one for one in DILUTIONS if one in words)
 
 

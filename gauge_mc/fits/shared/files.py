@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from gauge_mc.analysis.timeseries.bins import caution_spacing
 from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.contexts import in_context
 from gauge_mc.errors import GaugeError
-from gauge_mc.files.atomic import FileKind
+from gauge_mc.files.atomic import FileKind, write_file
 from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.foreign import LEFT_OUT
 from gauge_mc.files.frames import SuggestingDict
@@ -35,9 +36,11 @@ from gauge_mc.files.table import (
 )
 from gauge_mc.fits.shared.quoted import WORD
 from gauge_mc.observables import AGAIN_SUFFIX, OBSERVABLES, table_name
+from gauge_mc.options import Option
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.directory import Run, is_of_no_run, missing_run
 from gauge_mc.run.regenerate import how_to_measure
+from gauge_mc.run.thermalisation import AUTO, SKIP, Caution, Skip, last_skipped
 
 
 def find_table_by_columns(folder: Path, columns: Collection[str]) -> Path:
@@ -143,6 +146,70 @@ def _missing_table(folder: Path, columns: Collection[str]) -> GaugeError:
 MAX_RESULT = 2**24
 """Maximum size of a result in bytes."""
 
+KEPT, KEPT_FILE, OF_ALL = "kept options", "kept.json", "all"
+"""Key and name of the file of the options that are kept with a run, and the name for all fits."""
+
+KEPT_OPTIONS = FileKind("a file of kept options", json_with((KEPT,), MAX_RESULT))
+"""Kind of such files."""
+
+
+def _kept_in(path: Path) -> dict[str, dict[str, Any]]:
+    if not path.is_file():
+        return {}
+    try:
+        return {
+            name: {**one} for name, one in parse_json(read_text(path, MAX_RESULT))[KEPT].items()
+        }
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise GaugeError(f"{path} is damaged; remove it, and keep the options again.") from error
+
+
+def kept_options(folder: Path, fit: str = "") -> dict[str, Any]:
+    """Return the options of a fit that are kept with a run, or else with the folder of its scan.
+
+    Raises
+    ------
+    GaugeError
+        If the file is damaged.
+    """
+    found = _kept_in(folder / KEPT_FILE) or _kept_in(folder.parent / KEPT_FILE)
+    return {**found.get(OF_ALL, {}), **found.get(fit, {})}
+
+
+def left_to_kept(
+    folder: Path, fit: str, options: Iterable[Option], given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the kept options among some that were not given; for errors see `kept_options`."""
+    names = {one.name for one in options} - given.keys()
+    return {name: one for name, one in kept_options(folder, fit).items() if name in names}
+
+
+def kept_in_words(folder: Path, kept: Mapping[str, Any]) -> list[str]:
+    """Return the sentence that options are those that are kept with a run, if any."""
+    words = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in kept.items())
+    return [f"As kept with {folder}: {words}."] if kept else []
+
+
+def keep_options(folder: Path, fit: str, options: Mapping[str, Any]) -> None:
+    """Keep the options of a fit with a run or scan, instead of those before; `SKIP` for all fits.
+
+    Raises
+    ------
+    GaugeError, UsageError
+        If the file is damaged, cannot be written, or is another one.
+    """
+    path, own = folder / KEPT_FILE, {**options}
+    of_all = {SKIP.name: own.pop(SKIP.name)} if SKIP.name in own else {}
+    kept = {**_kept_in(path), OF_ALL: of_all, fit: own}
+    write_file(path, json.dumps({KEPT: kept}, indent=1), KEPT_OPTIONS)
+
+
+def kept_skip(runs: Collection[Path], otherwise: Skip) -> Skip:
+    """Return what is left out of runs together: what is kept with each, or else something."""
+    every = [kept_options(run).get(SKIP.name, otherwise) for run in runs] or [otherwise]
+    return AUTO if AUTO in every else max(every)
+
+
 CHOSEN = "thermalisation"
 """Key of what ``--skip auto`` has left out, beside the values of a result."""
 
@@ -152,13 +219,13 @@ STARTS = "starts"
 FITTED = "tables"
 """Key of the tables from which a result was made, beside its values."""
 
-SAMPLING = "sampling"
-"""Key of the cautions about the tables themselves, beside the values of a result."""
+CAUTIONS = "cautions"
+"""Key of the cautions about a result, beside its values."""
 
 OPTIONS = "options"
 """Key of the options that a fit was given, beside its values."""
 
-BESIDE = (WORD, CHOSEN, STARTS, FITTED, SAMPLING, OPTIONS)
+BESIDE = (WORD, CHOSEN, STARTS, FITTED, CAUTIONS, OPTIONS)
 """Keys beside the values of a result."""
 
 RESULT = FileKind("the result of a fit", json_with(("observable", "units"), MAX_RESULT))
@@ -239,34 +306,33 @@ def fitted_tables(read: Mapping[Path, TableData], folder: Path) -> list[FittedTa
     ]
 
 
-def sampling_cautions(read: Mapping[Path, TableData], skips: Mapping[Path, int]) -> list[str]:
+def sampling_cautions(read: Mapping[Path, TableData], skip: Skip) -> list[Caution]:
     """Return cautions about what was measured, for tables that a fit has read.
 
-    The configurations after the last update that is left out, by the table of each chain, may not
-    be equally spaced, or those of the table be only some that the run has, if the measurement was
-    interrupted or is going on.
+    The configurations after the last update that is left out may not be equally spaced, or those of
+    the table be only some that the run has, if the measurement was interrupted or is going on.
     """
-    lasts = {table.parent: skip for table, skip in skips.items()}
-    found = []
+    found: dict[str, Caution] = {}
     for path, table in read.items():
+        said = []
         if table.header.get(LEFT_OUT):
-            found.append(f"{path.name}: {table.header[LEFT_OUT]}")
-        if SWEEP not in table:
-            continue
-        sweeps = table[SWEEP]
-        found += caution_spacing(sweeps[sweeps > lasts.get(path.parent, 0)])
+            said.append(f"{path.name}: {table.header[LEFT_OUT]}")
+        sweeps = table.columns.get(SWEEP, np.zeros(0, np.int64))
+        said += caution_spacing(sweeps[sweeps > last_skipped(path.parent, skip)])
         run = Run(path.parent)
         if table.origins and run.exists() and not path.stem.endswith(AGAIN_SUFFIX):
-            measured = {*np.unique(table[SWEEP]).tolist()}
+            measured = {*np.unique(sweeps).tolist()}
             there = run.configs().keys()
             if lacking := there - measured:
                 name = table.header.get("observable", "").replace("_", "-")
-                found.append(
+                said.append(
                     f"{path.name} has {len(there - lacking)} of {len(there)} configurations of the "
                     f"run; measure the others with gauge-mc measure {name} "
                     f"{quote(str(path.parent))}."
                 )
-    return list(dict.fromkeys(found))
+        where = "configurations", str(path.parent), path.name
+        found |= {one: Caution(one, *where) for one in said if one not in found}
+    return [*found.values()]
 
 
 def tables_of_result(path: Path) -> list[FittedTable]:

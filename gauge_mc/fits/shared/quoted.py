@@ -16,11 +16,23 @@ from gauge_mc.options import Option
 from gauge_mc.registry import in_words
 from gauge_mc.results import documented, headings, numbers_of, result_field
 
-LEVEL = Option("level", int, "Smearing iterations of the loops used.", "most", "N")
+LEVEL = Option("level", int, "Smearing iterations of the loops used.", default="most", metavar="N")
 """The smearing level, an option of all fits to Wilson loops."""
 
-T_MIN = Option("t_min", int, "First t of all plateaus.", "for each plateau where it begins")
-T_MAX = Option("t_max", int, "Last t of all plateaus.", "as far as the errors allow")
+REDUCED = "χ²/⟨χ²⟩"
+"""Heading of `reduced`."""
+
+
+def reduced(chi2: float | None, expected: float | None) -> str:
+    """Return chi2 divided by its expectation, that of dof numbers; empty for an exact fit."""
+    return f"{(chi2 or 0.0) / expected:.2g}" if expected and expected > EXACT else ""
+
+
+EXACT = 1e-6
+"""Expectation of chi2 below which nothing is left to disagree."""
+
+T_MIN = Option("t_min", int, "First t of all plateaus.", default="for each plateau where it begins")
+T_MAX = Option("t_max", int, "Last t of all plateaus.", default="as far as the errors allow")
 AVERAGE = Option(
     "average",
     bool,

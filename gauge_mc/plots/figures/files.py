@@ -17,7 +17,7 @@ from gauge_mc.contexts import in_context
 from gauge_mc.errors import UsageError
 from gauge_mc.files.atomic import FileKind, replacing
 from gauge_mc.libraries import load
-from gauge_mc.quoting import shortened
+from gauge_mc.quoting import printable, shortened
 
 INLINE_DPI = 110
 """Pixels per inch in a notebook."""
@@ -175,6 +175,8 @@ def figure_file(path: Path, size: tuple[float, float]) -> Iterator[Figure]:
     with _style():
         figure = InlineFigure(figsize=_form.get().size or size, layout="constrained")
         yield figure
+        for text in figure.findobj(load("matplotlib.text").Text):
+            text.set_text(printable(text.get_text()))
     if kept is None:
         write_figure(figure, path)
     else:

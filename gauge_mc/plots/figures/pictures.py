@@ -31,6 +31,11 @@ class Mark(ABC):
     style: Mapping[str, Any] = field(default_factory=dict)
     """Colour, marker and lines, as Matplotlib names them."""
 
+    @property
+    def filled(self) -> bool:
+        """Whether it shows anything that was measured, by its abscissae if it has any."""
+        return np.size(getattr(self, "x", 0)) > 0
+
     @abstractmethod
     def draw(self, axes: Axes) -> Any:
         """Draw it, and return its handle for the legend."""
@@ -95,6 +100,7 @@ class Guide(Mark):
 
     y: float
     """Its height."""
+    filled = False
 
     def draw(self, axes: Axes) -> Any:
         """Draw the line."""
@@ -124,6 +130,8 @@ class Abscissa(Mark):
 @dataclass(frozen=True)
 class KeyEntry(Mark):
     """An entry of the legend that stands for nothing in particular in a frame."""
+
+    filled = False
 
     def draw(self, axes: Axes) -> Any:
         """Draw nothing, and return a line for the legend."""
@@ -167,13 +175,18 @@ class Frame:
     finish: Callable[[Axes], Any] = lambda axes: None
     """Function of the axes that is called in the end."""
 
+    @property
+    def filled(self) -> bool:
+        """Whether it shows anything, or nothing on purpose, without a label."""
+        return not self.x + self.y or any(mark.filled for mark in self.marks)
+
 
 @dataclass(frozen=True)
 class Picture:
     """A figure: frames, below the legend of all of them."""
 
     frames: Sequence[Frame]
-    """The frames, from left to right and from top to bottom."""
+    """The frames, from left to right and from top to bottom; those without values are left out."""
     height: float
     """Height of the figure in inches."""
     title: str = ""
@@ -191,17 +204,18 @@ class Picture:
 
     def draw(self, path: Path) -> None:
         """Draw the figure and write it to a file; for errors see `figure_file`."""
+        frames = [frame for frame in self.frames if frame.filled] or self.frames
         with figure_file(path, (self.width, self.height)) as figure:
-            layout = self.layout or {"ncols": len(self.frames)}
+            layout = self.layout or {"ncols": len(frames)}
             every = figure.subplots(**layout, squeeze=False).ravel()
-            for axes in every[len(self.frames) :]:
+            for axes in every[len(frames) :]:
                 axes.remove()
             entries = []
-            for axes, frame in zip(every, self.frames, strict=False):
+            for axes, frame in zip(every, frames, strict=False):
                 for mark in frame.marks:
                     handle = mark.draw(axes)
                     entries += [(handle, mark.text)] if mark.text else []
-            for axes, frame in zip(every, self.frames, strict=False):
+            for axes, frame in zip(every, frames, strict=False):
                 axes.set(xlabel=frame.x, ylabel=frame.y, **frame.settings)
                 frame.finish(axes)
             if self.aligned:

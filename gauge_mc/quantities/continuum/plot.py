@@ -25,6 +25,7 @@ class ContinuumPlot(Plot):
 
     name = "continuum"
     summary = "continuum limit of a product of quoted numbers (needs the fits that quote them)"
+    fit: ClassVar[str] = "continuum"
     of_scans: ClassVar[bool] = True
     of_several: ClassVar[bool] = True
     options: ClassVar[tuple[Option, ...]] = (OF,)
@@ -33,8 +34,7 @@ class ContinuumPlot(Plot):
         """Draw the points of all runs, the averaged curve with its error, and the limit."""
         result = ContinuumFit().carry_out(runs, **options)
         limit, style, mark = result.found, look(0), look(1)
-        for sentence in limit.cautions:
-            caution(sentence)
+        caution(*limit.cautions)
         x = np.linspace(0, 1.05 * limit.points[-1].x, 200)
         y, error, spread = result.curve.at(x)
         points = [(point.x, point.y, point.y_error) for point in limit.points]

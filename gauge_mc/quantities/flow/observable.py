@@ -129,13 +129,15 @@ class GradientFlowObservable(Observable):
     main_kernel: ClassVar[Kernel | None] = CLOVER
     bench_options: ClassVar[Mapping[str, object]] = {"to": 0.0, "every": 1.0}
     options: ClassVar[tuple[Option, ...]] = (
-        Option("flow", str, "Kind of the gradient flow.", defaults.FLOW, choices=tuple(FLOWS)),
+        Option(
+            "flow", str, "Kind of the gradient flow.", default=defaults.FLOW, choices=tuple(FLOWS)
+        ),
         Option(
             "to",
             float,
             "Last flow time, in lattice units.",
-            "where √(8t) is half the shortest extent",
-            "T",
+            default="where √(8t) is half the shortest extent",
+            metavar="T",
             least=0,
         ),
         Option(
@@ -147,15 +149,28 @@ class GradientFlowObservable(Observable):
             least=1e-3,
             most=10,
         ),
-        Option("every", float, "Flow time between records.", f"{EVERY}", "T", least=1e-5, most=1e5),
         Option(
-            "step", float, "Step of the third-order Runge-Kutta scheme.", f"{STEP}", "T", least=1e-5
+            "every",
+            float,
+            "Flow time between records.",
+            default=f"{EVERY}",
+            metavar="T",
+            least=1e-5,
+            most=1e5,
+        ),
+        Option(
+            "step",
+            float,
+            "Step of the third-order Runge-Kutta scheme.",
+            default=f"{STEP}",
+            metavar="T",
+            least=1e-5,
         ),
         Option(
             "tolerance",
             float,
             "Choose steps so that the error of every link in a step is at most this, as 1e-5.",
-            "fixed steps",
+            default="fixed steps",
             least=1e-12,
             most=1,
         ),
@@ -164,8 +179,8 @@ class GradientFlowObservable(Observable):
             "anisotropy",
             float,
             "Anisotropy a_s/a_t of the flow, which is in units of a_s.",
-            "the bare one of the ensemble",
-            "XI",
+            default="the bare one of the ensemble",
+            metavar="XI",
             least=ANISOTROPY.least,
             most=ANISOTROPY.most,
         ),

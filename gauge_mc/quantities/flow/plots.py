@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -33,9 +34,9 @@ from gauge_mc.plots.figures.pictures import (
     Sketch,
     Stroke,
 )
-from gauge_mc.plots.runs import TablePlot
+from gauge_mc.plots.runs import TablePlot, caution
 from gauge_mc.quantities.flow.curves import ENERGIES, FLOW_COLUMNS, Crossing, FlowCurve, read_flow
-from gauge_mc.quantities.flow.scales import GOAL, TREE_LEVEL, definition
+from gauge_mc.quantities.flow.scales import GOAL, TREE_LEVEL, definition, flow_scales
 from gauge_mc.quantities.flow.topology import (
     CHOICE,
     TopologicalCharge,
@@ -61,6 +62,7 @@ class FlowPlot(TablePlot):
 
     name = "flow"
     summary = "t²<E> and its derivative along the gradient flow, with t0 and w0"
+    fit: ClassVar[str] = "scale"
     subject: ClassVar[str] = "The gradient flow"
     columns: ClassVar[tuple[str, ...]] = FLOW_COLUMNS
     options: ClassVar[tuple[Option, ...]] = (GOAL, TREE_LEVEL, SKIP)
@@ -68,8 +70,10 @@ class FlowPlot(TablePlot):
     def picture(self, table: Path, options: dict[str, Any]) -> Picture:
         """Show both curves with their errors, for every discretisation of E."""
         choice = definition(options)
-        target, corrected = choice["target"], choice["corrected"]
         flow = read_flow(table, options.get(SKIP.name, 0))
+        with suppress(GaugeError):  # without t0 the curves are shown alone
+            caution(*flow_scales(flow, **choice).cautions)
+        target, corrected = choice["target"], choice["corrected"]
         curves = {name: FlowCurve.of(flow, name, corrected) for name in ENERGIES}
         dotted = {"color": GREY, "linestyle": ":"}
         level = Guide(target, style={**dotted, "linewidth": 1.0, "zorder": 0})
@@ -154,6 +158,7 @@ class TopologyPlot(TablePlot):
 
     name = "topology"
     summary = "history and distribution of the topological charge"
+    fit: ClassVar[str] = "topology"
     subject: ClassVar[str] = "The topological charge"
     columns: ClassVar[tuple[str, ...]] = FLOW_COLUMNS
     options: ClassVar[tuple[Option, ...]] = (*CHOICE, SKIP)
@@ -162,6 +167,7 @@ class TopologyPlot(TablePlot):
         """Show the charge at one flow time, and a normal distribution of the measured <Q^2>."""
         flow, choice = read_flow(table, options.get(SKIP.name, 0)), choice_of_charge(options)
         result = topological_charge(flow, **choice)
+        caution(*result.cautions)
         charges = charges_at(flow, **choice).values
         edges = _edges(charges, 1 if result.rounded else 1 / result.alpha)
         density, _ = np.histogram(charges, edges, density=True)

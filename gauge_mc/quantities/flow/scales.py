@@ -214,7 +214,7 @@ ENERGY = Option(
     "energy",
     str,
     "Discretisation of E, for t0 and w0.",
-    next(iter(ENERGIES)),
+    default=next(iter(ENERGIES)),
     choices=tuple(ENERGIES),
 )
 GOAL = Option(
@@ -222,7 +222,7 @@ GOAL = Option(
     float,
     "Value of t²<E> at t0, and of t d/dt t²<E> at w0². The literature has 0.3 for SU(3) and also "
     "0.1 for SU(2).",
-    f"{TARGET:g}",
+    default=f"{TARGET:g}",
 )
 TREE_LEVEL = Option(
     "tree_level", bool, "Divide E by its lattice artefacts at tree level (arXiv:1406.0827)."
@@ -231,15 +231,15 @@ SQRT_T0 = Option(
     "sqrt_t0",
     float,
     "√t0 in fm, which sets the scale.",
-    f"that of the group at the target {TARGET:g}, if it is known",
-    "FM",
+    default=f"that of the group at the target {TARGET:g}, if it is known",
+    metavar="FM",
 )
-SQRT_T0_ERROR = Option("sqrt_t0_error", float, "Error of √t0 in fm.", "0", "FM")
+SQRT_T0_ERROR = Option("sqrt_t0_error", float, "Error of √t0 in fm.", default="0", metavar="FM")
 DEFINITION, SCALE = (ENERGY, GOAL, TREE_LEVEL), (SQRT_T0, SQRT_T0_ERROR)
 """Options that define t0, and those that state it in fm."""
 
 W0 = Option("w0", float, "w0 in fm, for a second lattice spacing.", metavar="FM")
-W0_ERROR = Option("w0_error", float, "Error of w0 in fm.", "0", "FM")
+W0_ERROR = Option("w0_error", float, "Error of w0 in fm.", default="0", metavar="FM")
 
 OBSERVABLE = (
     "t0 and w0 of the gradient flow: t²<E> at t0, and t d/dt t²<E> at w0², equal the target"

@@ -357,12 +357,14 @@ def _cautions(
     return cautions
 
 
-CHARGE = Option("charge", str, "Discretisation of Q.", next(iter(CHARGES)), choices=tuple(CHARGES))
+CHARGE = Option(
+    "charge", str, "Discretisation of Q.", default=next(iter(CHARGES)), choices=tuple(CHARGES)
+)
 TIME = Option(
     "t",
     float,
     "Flow time t/a² at which Q is taken; the first measured time that is not smaller.",
-    "t0, or the last time if the flow does not reach t0",
+    default="t0, or the last time if the flow does not reach t0",
 )
 ROUND = Option(
     "round", bool, "Round αQ to integers, with the α that brings the charges nearest to integers."

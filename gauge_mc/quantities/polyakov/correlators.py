@@ -13,7 +13,7 @@ from gauge_mc.analysis.table_series import Skips, Tables, read_series
 from gauge_mc.analysis.timeseries.replicas import Replicas
 from gauge_mc.arrays import Array, Integers
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.loops import PATHS
+from gauge_mc.domain.loops import PATHS, bracketed
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.columns import SWEEP, Column, TableColumns
 from gauge_mc.groups import GROUPS
@@ -138,7 +138,7 @@ def correlator_potential(correlators: Correlators) -> PotentialSeries:
     for (path, steps), values in zip(correlators.distances, correlators.values.T, strict=True):
         distance, mean = steps * step_length(path), float(values.mean())
         if not mean > 0 or correlators.replicas.estimate(values).error >= PRECISION * mean:
-            left_out.append(f"{path} R = {distance:.4g}")
+            left_out.append(f"{bracketed(path)} R = {distance:.4g}")
             continue
         logs = math.log(correlators.colours**2 * mean) + (values - mean) / mean
         energy = correlators.replicas.estimate(-logs / extent)
@@ -169,7 +169,7 @@ def caution_images(points: Sequence[PotentialPoint], lattice: str) -> list[str]:
     far = [point for point in points if point.steps * max(map(int, point.path)) == half]
     if not far:
         return []
-    names = ", ".join(f"{point.path} R = {point.distance:.4g}" for point in far)
+    names = ", ".join(f"{bracketed(point.path)} R = {point.distance:.4g}" for point in far)
     return [
         f"Half the lattice away, periodic images of the charges lower V(R): {names}; leave these "
         "distances out with --r-max or measure on a larger lattice."

@@ -31,13 +31,13 @@ from gauge_mc.quantities.polyakov.screening import (
 )
 from gauge_mc.run.thermalisation import SKIP
 
-R_MIN = Option("r_min", float, "Smallest distance fitted.", f"{SMALLEST:g}")
-R_MAX = Option("r_max", float, "Largest distance fitted.", "all")
+R_MIN = Option("r_min", float, "Smallest distance fitted.", default=f"{SMALLEST:g}")
+R_MAX = Option("r_max", float, "Largest distance fitted.", default="all")
 PHASE = Option(
     "phase",
     str,
     "Form that is fitted: screening towards a constant, or a linear rise.",
-    "deconfined if the constant differs from 0",
+    default="deconfined if the constant differs from 0",
     choices=(DECONFINED, CONFINED),
 )
 
@@ -128,8 +128,8 @@ class ScreeningFit(Fit):
     content: ClassVar[tuple[type[Any], ...]] = (ScreeningMasses, ScreeningMass, ScreeningPoint)
     isotropic: ClassVar[bool] = True
     options: ClassVar[tuple[Option, ...]] = (
-        Option("r_min", int, "Smallest distance fitted.", "first with a good fit", least=0),
-        Option("r_max", int, "Largest distance fitted.", "half the lattice", least=1),
+        Option("r_min", int, "Smallest distance fitted.", default="first with a good fit", least=0),
+        Option("r_max", int, "Largest distance fitted.", default="half the lattice", least=1),
         PHASE,
         SKIP,
     )

@@ -396,7 +396,7 @@ class PolyakovCorrelators(ReducedNoise):
     strict: ClassVar[bool] = True
     main_kernel: ClassVar[Kernel | None] = POLYAKOV_CORRELATORS
     options: ClassVar[tuple[Option, ...]] = (
-        Option("r_max", int, "Largest distance R.", "half the lattice"),
+        Option("r_max", int, "Largest distance R.", default="half the lattice"),
         Option("off_axis", bool, "Also measure along (1,1,0), (2,1,0) and (1,1,1)."),
         *NOISE_OPTIONS,
     )

@@ -28,7 +28,7 @@ from gauge_mc.plots.figures.curves import (
 from gauge_mc.plots.figures.files import figure_file
 from gauge_mc.plots.figures.looks import LINE, WIDTH, add_heading, look, side_by_side, typeset
 from gauge_mc.plots.figures.pictures import Frame, Mark, Picture, Sketch, Stroke, Symbols
-from gauge_mc.plots.runs import TableKind, TablePlot, find_tables, labels_of, missing_table
+from gauge_mc.plots.runs import TableKind, TablePlot, caution, find_tables, labels_of, missing_table
 from gauge_mc.quantities.polyakov.fits import ScreeningFit
 from gauge_mc.quantities.polyakov.screening import ScreeningMass, ScreeningPoint
 from gauge_mc.run.thermalisation import SKIP
@@ -48,7 +48,7 @@ class PolyakovPlot(Plot):
 
     name = "polyakov"
     summary = "Polyakov loop in the complex plane, and its modulus"
-
+    every_column = True
     options: ClassVar[tuple[Option, ...]] = (SKIP,)
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
@@ -156,6 +156,7 @@ class ScreeningPlot(TablePlot):
 
     name = "screening"
     summary = "correlators of planes of Polyakov loops, and their effective masses"
+    fit: ClassVar[str] = "screening"
     subject: ClassVar[str] = "A correlator of planes"
     columns: ClassVar[tuple[str, ...]] = ScreeningFit.columns
     options: ClassVar[tuple[Option, ...]] = ScreeningFit.options
@@ -166,6 +167,7 @@ class ScreeningPlot(TablePlot):
         For errors see `TablePlot.picture`.
         """
         found = ScreeningFit().carry_out([table], **options).found
+        caution(*found.cautions)
         lattice = Lattice.parse(found.ensemble["lattice"])
         left, right = list[Mark](), list[Mark]()
         for n, mass in enumerate(found.masses):

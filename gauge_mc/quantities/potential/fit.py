@@ -17,6 +17,7 @@ from gauge_mc.analysis.table_series import TableSeries
 from gauge_mc.analysis.timeseries.bins import bin_length, jackknife
 from gauge_mc.analysis.timeseries.estimates import with_error
 from gauge_mc.arrays import Array, Integers
+from gauge_mc.domain.loops import bracketed
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.exports.hdf5 import hdf5_file, hdf5_kind, write_array
 from gauge_mc.files.input import read_text
@@ -32,11 +33,13 @@ from gauge_mc.fits.shared.files import (
 from gauge_mc.fits.shared.goals import Goal
 from gauge_mc.fits.shared.quoted import (
     LEVEL,
+    REDUCED,
     T_MAX,
     T_MIN,
     QuotedNumber,
     empty_table,
     quoted_number,
+    reduced,
     tag_of_levels,
 )
 from gauge_mc.libraries import load
@@ -82,8 +85,8 @@ LEVELS = Option(
     "levels",
     str,
     "Smearing levels of the variational analysis of a table with the loops between all of them.",
-    "all of the table",
-    "N,N[,N...]",
+    default="all of the table",
+    metavar="N,N[,N...]",
     least=0,
     each=int,
 )
@@ -96,12 +99,12 @@ SOURCE = Option(
     "source",
     str,
     "What V(R) is from: Wilson loops, or correlators of Polyakov loops.",
-    f"{LOOPS} if the run has a table of them",
+    default=f"{LOOPS} if the run has a table of them",
     choices=(LOOPS, CORRELATORS),
 )
 
-R_MIN = Option("r_min", float, "Smallest distance of all windows.", "the smallest one")
-R_MAX = Option("r_max", float, "Largest distance of all windows.", "the largest one")
+R_MIN = Option("r_min", float, "Smallest distance of all windows.", default="the smallest one")
+R_MAX = Option("r_max", float, "Largest distance of all windows.", default="the largest one")
 
 TABLES = {LOOPS: LOOP_COLUMNS, CORRELATORS: CORRELATOR_COLUMNS}
 """Columns of the tables, by the source of V(R)."""
@@ -172,7 +175,8 @@ class PotentialResult(FitResult):
 
     def values(self) -> dict[str, Any]:
         """Return the result as plain values, for JSON."""
-        return {"observable": OBSERVABLE, "units": UNITS, **asdict(self.potential)}
+        own = {**asdict(self.potential), "cautions": self.potential.cautions}
+        return {"observable": OBSERVABLE, "units": UNITS, **own}
 
     def report(self) -> list[Any]:
         """Return a table of the scales, and how, on what, and what to doubt, one sentence each."""
@@ -256,19 +260,19 @@ def sentences(potential: StaticPotential) -> list[str]:
 def point_table(potential: StaticPotential) -> Table:
     """Return a table of V(R), with the range of t and the quality of the most probable fit."""
     excited = {(point.path, point.steps): point for point in potential.excited}
-    names = ["path", "R/a", "a V(R)", "τ_int", "t", "states", "χ²/expected"]
+    names = ["path", "R/a", "a V(R)", "τ_int", "t", "states", REDUCED]
     table = empty_table("V(R)", (), names + ["excited"] * bool(excited))
     for point in potential.points:
         value = point.potential
         state = excited.get((point.path, point.steps))
         table.add_row(
-            point.path,
+            bracketed(point.path),
             f"{point.distance:.4g}",
             with_error(value.value, value.error, point.systematic),
             with_error(value.tau_int, value.tau_int_error),
             f"{point.t_min} to {point.t_max}",
             str(point.states),
-            f"{point.chi2:.1f}/{point.chi2_expected:.1f}",
+            reduced(point.chi2, point.chi2_expected),
             *[str(state.potential) if state else ""][: bool(excited)],
         )
     return table
@@ -280,18 +284,18 @@ def force_table(potential: StaticPotential) -> Table:
     table = empty_table(title, (), ("path", "r_I/a", "F a²", "r_I² F"))
     for point in potential.force:
         if point.scaled.error < abs(point.scaled.value):
-            row = point.path, f"{point.distance:.4f}", str(point.force), str(point.scaled)
-            table.add_row(*row)
+            row = f"{point.distance:.4f}", str(point.force), str(point.scaled)
+            table.add_row(bracketed(point.path), *row)
     return table
 
 
 def form_table(potential: StaticPotential) -> Table:
     """Return a table of the most probable forms and windows."""
     title = "Most probable forms of V(R); [1/R] is the Coulomb potential of the lattice"
-    heads = ("R/a", "points", "weight", "χ²/expected", "p")
+    heads = ("R/a", "points", "weight", REDUCED, "p")
     table = empty_table(title, ["form"], heads)
     for fit in potential.fits:
-        quality = f"{fit.chi2:.1f}/{fit.chi2_expected:.1f}", f"{fit.p_value:.2g}"
+        quality = reduced(fit.chi2, fit.chi2_expected), f"{fit.p_value:.2g}"
         window = f"{fit.r_min:.4g} to {fit.r_max:.4g}"
         table.add_row(fit.form, window, str(fit.points), f"{fit.weight:.2f}", *quality)
     return table

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.analysis.folded import EffectiveEnergies
-from gauge_mc.domain.loops import PATHS
+from gauge_mc.domain.loops import PATHS, bracketed
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits.shared.files import FitOfOtherTablesError, find_table_by_columns, wants_exact
 from gauge_mc.fits.shared.quoted import LEVEL, tag_of_levels
@@ -24,6 +24,7 @@ from gauge_mc.quantities.potential.fit import LEVELS, PotentialFit, states_of
 from gauge_mc.quantities.potential.loop_tables import (
     LOOP_COLUMNS,
     effective_potential_grid,
+    no_loops_along,
     paths_of,
     read_loops,
     smearing_levels,
@@ -35,6 +36,9 @@ from gauge_mc.run.thermalisation import SKIP
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+DIRECTIONS = in_words([*map(bracketed, PATHS)], "or")
+"""The directions of loops in words."""
 
 LARGEST_ERROR = 0.1
 """Maximum error of a value that is drawn; larger errors would hide the other values."""
@@ -55,22 +59,28 @@ class WilsonLoopsPlot(Plot):
         LEVEL,
         LEVELS,
         SKIP,
-        Option("path", str, f"Direction of the loops: {in_words(PATHS, 'or')}.", PATHS[0], "PATH"),
+        Option(
+            "path",
+            str,
+            f"Direction of the loops: {DIRECTIONS}.",
+            default=bracketed(PATHS[0]),
+            metavar="PATH",
+        ),
     )
 
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
         """Draw the loops along one direction; see `Plot.draw`."""
-        run, path = one_run(runs, "The effective potential"), options.get("path", PATHS[0])
+        run = one_run(runs, "The effective potential")
+        path = options.get("path", PATHS[0]).translate(dict.fromkeys(map(ord, "(,) ")))
         loops = read_loops(find_table_by_columns(run, LOOP_COLUMNS), options.get(SKIP.name, 0))
         if path not in paths_of(loops):
-            known = ", ".join(paths_of(loops))
-            raise UsageError(f"{run} has no loops along {path}, only along {known}.")
+            raise UsageError(f"{run} has {no_loops_along(path, loops)}")
         chosen = options.get(LEVEL.name), options.get(LEVELS.name)
         states, levels = states_of(loops, *chosen)
         ground, *excited = (state[paths_of(loops).index(path)] for state in states)
         every = smearing_levels(loops)
         tag = "" if levels == tuple(every) else tag_of_levels(levels, every)
-        title = f"{labels_of([run])[0]}, path ({','.join(path)}), {_in_words(levels)}"
+        title = f"{labels_of([run])[0]}, path {bracketed(path)}, {_in_words(levels)}"
         potential = _potential_of(run, tag)
         if potential and potential.levels != levels:
             potential = None

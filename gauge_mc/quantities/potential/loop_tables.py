@@ -14,10 +14,11 @@ from gauge_mc.analysis.table_series import Skips, Tables, TableSeries, read_seri
 from gauge_mc.analysis.timeseries.estimates import MIN_FOR_ERRORS
 from gauge_mc.analysis.timeseries.replicas import Replicas
 from gauge_mc.arrays import Array, Integers
-from gauge_mc.domain.loops import PATHS
+from gauge_mc.domain.loops import PATHS, bracketed
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.columns import SWEEP, Column, TableColumns
 from gauge_mc.quoting import shortened
+from gauge_mc.registry import in_words
 
 AXIS = "100"
 """Path on axis."""
@@ -133,6 +134,12 @@ def paths_of(loops: TableSeries) -> list[str]:
     return sorted(set(loops.index["path"].tolist()))
 
 
+def no_loops_along(path: str, loops: TableSeries) -> str:
+    """Return the end of the sentence that a table has no loops along a path."""
+    known = in_words([*map(bracketed, paths_of(loops))])
+    return f"no loops along {bracketed(path)}, only along {known}."
+
+
 def smearing_levels(loops: TableSeries) -> list[int]:
     """Return the smearing levels that a table contains, ascending."""
     return sorted(set(loops.index["smearing"].tolist()))
@@ -198,8 +205,7 @@ def select_loops(
         If the table lacks the path, the level, or a loop up to the largest r and t.
     """
     if path not in paths_of(loops):
-        known = ", ".join(paths_of(loops))
-        raise GaugeError(f"{loops.source} has no loops along the path {path}; choose from {known}.")
+        raise GaugeError(f"{loops.source} has {no_loops_along(path, loops)}")
     known_levels = smearing_levels(loops)
     level = known_levels[-1] if smearing is None else smearing
     r, t, values = _select(loops, path, (level, level if other is None else other))
@@ -267,8 +273,8 @@ def _select(
         if level != other:
             both = f"{level} smearing iterations on one side and {other} on the other"
         raise GaugeError(
-            f"{loops.source} has no loops along {path} after {both}; choose from the levels "
-            f"{known}."
+            f"{loops.source} has no loops along {bracketed(path)} after {both}; choose "
+            f"from the levels {known}."
         )
     order = np.flatnonzero(chosen)
     order = order[np.lexsort((index["t"][order], index["r"][order]))]
@@ -279,9 +285,9 @@ def _select(
     r, t = np.arange(first, last_r + 1), np.arange(step, last_t + 1, step)
     if not np.array_equal(found, [np.repeat(r, t.size), np.tile(t, r.size)]):
         raise GaugeError(
-            f"{loops.source} is incomplete: its loops along {path} lack some r between {first} and "
-            f"{last_r}, or some t between {step} and {last_t} in steps of {step}; measure them "
-            "again."
+            f"{loops.source} is incomplete: its loops along {bracketed(path)} lack some r between "
+            f"{first} and {last_r}, or some t between {step} and {last_t} in steps of {step}; "
+            "measure them again."
         )
     return r, t, loops.values["loop"].take(order, axis=1).reshape(-1, r.size, t.size)
 
@@ -384,7 +390,10 @@ def creutz_ratios(loops: PathLoops) -> LoopGrid:
     """
     _require_configurations(loops)
     if loops.path != AXIS:
-        raise GaugeError(f"Creutz ratios need loops along 100, on axis, instead of {loops.path}.")
+        raise GaugeError(
+            f"Creutz ratios need loops along {bracketed(AXIS)}, on axis, instead of "
+            f"{bracketed(loops.path)}."
+        )
     if loops.r[0] != 1 or loops.t_step != 1:
         raise GaugeError(
             "Creutz ratios need loops of all r and t from 1 on, which multilevel averages and "

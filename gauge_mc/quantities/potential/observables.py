@@ -107,8 +107,8 @@ class PlanarLoops(Observable):
     strict: ClassVar[bool] = True
     on_copies: ClassVar[bool] = True
     options: ClassVar[tuple[Option, ...]] = (
-        Option("r_max", int, "Largest distance R.", f"{R_MAX}, or half the lattice"),
-        Option("t_max", int, "Largest time T.", f"{T_MAX}, or half the lattice"),
+        Option("r_max", int, "Largest distance R.", default=f"{R_MAX}, or half the lattice"),
+        Option("t_max", int, "Largest time T.", default=f"{T_MAX}, or half the lattice"),
     )
 
     def __post_init__(self) -> None:
@@ -271,23 +271,23 @@ class WilsonLoops(LoopSet, ReducedNoise):
     strict: ClassVar[bool] = True
     on_copies: ClassVar[bool] = True
     options: ClassVar[tuple[Option, ...]] = (
-        Option("r_max", int, "Largest component of R.", "2 r₀, or half the lattice"),
-        Option("t_max", int, "Largest time T.", "2 r₀, or half the lattice"),
+        Option("r_max", int, "Largest component of R.", default="2 r₀, or half the lattice"),
+        Option("t_max", int, "Largest time T.", default="2 r₀, or half the lattice"),
         Option("off_axis", bool, "Also measure along (1,1,0), (2,1,0) and (1,1,1)."),
         Option(
             "iterations",
             str,
             "Smearing iterations, or several numbers, such as 0,10,25, counted from the first "
             "smearing.",
-            f"{ITERATIONS}, or those given with --smear",
-            "N[,N...]",
+            default=f"{ITERATIONS}, or those given with --smear",
+            metavar="N[,N...]",
             each=int,
         ),
         Option(
             "temporal",
             str,
             "Links along t, made from the unsmeared field.",
-            f"{NO_TEMPORAL_LINKS}, its own",
+            default=f"{NO_TEMPORAL_LINKS}, its own",
             choices=(*TEMPORAL_LINKS, NO_TEMPORAL_LINKS),
         ),
         Option(
@@ -298,7 +298,7 @@ class WilsonLoops(LoopSet, ReducedNoise):
             str,
             "Orders of the links in a step along (2,1,0): all, or those in which the links of a "
             "direction follow each other (xxy, yxx).",
-            next(iter(ORDERINGS)),
+            default=next(iter(ORDERINGS)),
             choices=tuple(ORDERINGS),
         ),
         *NOISE_OPTIONS,

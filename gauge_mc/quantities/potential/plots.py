@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from gauge_mc.analysis.timeseries.estimates import Estimate
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.files.input import open_regular
 from gauge_mc.files.table import ContentMatch
 from gauge_mc.fits.shared.files import (
     FitOfOtherTablesError,
@@ -57,11 +56,14 @@ RESULT = Option(
     "result",
     str,
     "Name of the file of fit potential in each run, such as potential_25.json.",
-    "potential.json, or the only potential_*.json",
-    "NAME",
+    default="potential.json, or the only potential_*.json",
+    metavar="NAME",
 )
 """The option of all plots that show the result of a fit of the potential."""
 
+
+RESIDUAL = r"$(V-V_\mathrm{fit})/\delta V$"
+"""Label of the residuals of V(R), in units of its error."""
 
 Runs = Sequence[tuple[str, StaticPotential]]
 """Label and result of each run."""
@@ -71,6 +73,7 @@ class PlotOfPotentials(Plot):
     """A plot that shows the results of fits of the potential, of one or more runs in one frame."""
 
     options: ClassVar[tuple[Option, ...]] = (RESULT,)
+    fit: ClassVar[str] = "potential"
 
     @abstractmethod
     def picture(self, runs: Runs) -> Picture:
@@ -85,6 +88,8 @@ class PlotOfPotentials(Plot):
     def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
         """Draw all runs in one frame; see `Plot.draw`."""
         results = [read_potential(run, options.get(RESULT.name)) for run in runs]
+        for run, found in zip(runs, results, strict=True):
+            caution(*(f"{run}: {one}" if len(runs) > 1 else one for one in found.cautions))
         self.picture(list(zip(labels_of(runs), results, strict=True))).draw(file)
         return []
 
@@ -134,7 +139,7 @@ class PotentialPlot(PlotOfPotentials):
             lower += [mark for i, one in fits for mark in _outside(one, look(i), limit)]
             lower.append(Sketch(lambda axes: axes.axhspan(-1, 1, color="0.9", zorder=-2)))
             lower.append(Guide(0, style={"color": "0.4", "linewidth": 0.8, "zorder": -1}))
-            frames.append(Frame(lower, "$R/a$", "residual/error", {"ylim": (-limit, limit)}))
+            frames.append(Frame(lower, "$R/a$", RESIDUAL, {"ylim": (-limit, limit)}))
         height = 4.05 + 1.35 * bool(fits) + several * 0.25 * (len(runs) + 1)
         ratios = (3, 1)[: len(frames)]
         layout = {"nrows": len(frames), "sharex": True, "height_ratios": ratios}
@@ -200,18 +205,15 @@ def read_potential(run: Path, name: str | None = None) -> StaticPotential:
         return result
     match = match_of(tables_of_result(path), tables)
     if refuses(match):
-        raise _of_other_tables(path, tables[0], match)
-    if match is ContentMatch.GROWN:
-        caution(
-            f"{path} was fitted to {result.configurations} configurations before rows were added "
-            f"to {tables[0]}; run gauge-mc fit potential {quote(str(run))} to update it."
-        )
-    elif match is None:
-        _caution_number(path, tables[0], result)
+        raise _of_other_tables(path, tables[0], match, ", so that it is not shown")
+    if match is not ContentMatch.SAME:
+        caution(str(_of_other_tables(path, tables[0], match)))
     return result
 
 
-def _of_other_tables(path: Path, table: Path, match: ContentMatch | None) -> FitOfOtherTablesError:
+def _of_other_tables(
+    path: Path, table: Path, match: ContentMatch | None, then: str = ""
+) -> FitOfOtherTablesError:
     """Return the error for a result that a run has kept, but that is not of its table."""
     reason = {
         ContentMatch.GROWN: f"was made before the last rows of {table.name}",
@@ -219,25 +221,9 @@ def _of_other_tables(path: Path, table: Path, match: ContentMatch | None) -> Fit
         None: f"does not say whether it was made from the present {table.name}",
     }[match]
     return FitOfOtherTablesError(
-        f"{path} {reason}, so that it is not shown; make it again with gauge-mc fit potential "
+        f"{path} {reason}{then}; make it again with gauge-mc fit potential "
         f"{quote(str(path.parent))}."
     )
-
-
-def _caution_number(path: Path, table: Path, result: StaticPotential) -> None:
-    """Note a caution if a table has another number of configurations than were fitted.
-
-    More is not known of results of earlier versions.
-    """
-    with open_regular(table, "a table") as file:  # whose first column is enough
-        rows = (row for row in file if not row.startswith(b"#"))
-        next(rows, None)  # the names of the columns
-        found = len({row.partition(b",")[0] for row in rows})
-    if found < result.configurations or (found > result.configurations and not result.skip):
-        caution(
-            f"{path} was fitted to {result.configurations} configurations, but {table} "
-            f"contains {found}; run gauge-mc fit potential {quote(str(path.parent))} to update it."
-        )
 
 
 def _in_window(result: StaticPotential) -> NDArray[np.bool_]:
@@ -478,6 +464,7 @@ class AnisotropyPlot(TablePlot):
 
     name = "anisotropy"
     summary = "ratios of Wilson loops in space and along t, and ξ(x, y)"
+    fit: ClassVar[str] = "anisotropy"
     subject: ClassVar[str] = "The anisotropy"
     columns: ClassVar[tuple[str, ...]] = AnisotropyFit.columns
     options: ClassVar[tuple[Option, ...]] = AnisotropyFit.options
@@ -486,6 +473,7 @@ class AnisotropyPlot(TablePlot):
         """Show ln R_s(x, y) against y and ln R_t(x, t) against t / xi, and below them xi(x, y)."""
         found = AnisotropyFit().carry_out([table], **options).found
         xi, ratios, points = found.xi, list[Mark](), list[Mark]()
+        caution(*xi.cautions)
         for i, x in enumerate(sorted({one.x for one in found.space})):
             full = {**look(i), "linestyle": "none"}
             hollow = {**full, "markerfacecolor": "white"}

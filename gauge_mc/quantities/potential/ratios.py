@@ -411,7 +411,11 @@ def _average(
 
 
 LEAST = Option(
-    "least", int, "Smallest x and y of the loops that are averaged.", "where xi(x, y) is flat", "N"
+    "least",
+    int,
+    "Smallest x and y of the loops that are averaged.",
+    default="where xi(x, y) is flat",
+    metavar="N",
 )
 """The option of the fit."""
 

@@ -14,6 +14,7 @@ from gauge_mc.analysis.states import known_times, state_of
 from gauge_mc.analysis.timeseries.estimates import MIN_CONFIGURATIONS, Estimate, caution_short
 from gauge_mc.analysis.timeseries.replicas import Replicas
 from gauge_mc.arrays import Array
+from gauge_mc.domain.loops import bracketed
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.quantities.potential.forms import (
     HBAR_C,
@@ -298,7 +299,7 @@ def potential_of(
             count = min(count, sum(t <= (t_max or math.inf) for t in path.t))
             distance, steps = float(path.distances[i]), int(path.r[i])
             if count <= first:
-                left_out.append(f"{path.path} R = {distance:.4g}")
+                left_out.append(f"{bracketed(path.path)} R = {distance:.4g}")
                 continue
             series = path.series[:, i, first:count]
             if (np.ptp(series, axis=0) == 0).any():

@@ -53,15 +53,19 @@ from gauge_mc.run.thermalisation import SKIP, Skip, last_skipped
 LITERATURE, RUNS, CRITICAL_COUPLINGS = "literature", "runs", "critical"
 
 COLD = Option(
-    "cold", str, "Folder of further runs at T = 0, such as another scan.", "the same", "FOLDER"
+    "cold",
+    str,
+    "Folder of further runs at T = 0, such as another scan.",
+    default="the same",
+    metavar="FOLDER",
 )
 SCALE = Option(
     "scale",
     str,
     "Where the lattice spacing is from: lengths in the literature, several critical couplings, or "
     "t₀ of the runs at T = 0.",
-    f"{LITERATURE} where it is known for the group and the action, else {CRITICAL_COUPLINGS}, "
-    f"else {RUNS}",
+    default=f"{LITERATURE} where it is known for the group and the action, else "
+    f"{CRITICAL_COUPLINGS}, else {RUNS}",
     choices=(LITERATURE, CRITICAL_COUPLINGS, RUNS),
 )
 CRITICAL = Option(
@@ -291,11 +295,11 @@ RADIUS_MIN = Option(
     "radius_min",
     float,
     "Smallest smoothing radius √(8t)/a of the extrapolation in t.",
-    f"{SMALLEST:g}",
+    default=f"{SMALLEST:g}",
     least=0.0,
 )
 RADIUS_MAX = Option(
-    "radius_max", float, "Largest smoothing radius.", "N_t/2, from where on it covers the lattice"
+    "radius_max", float, "Largest smoothing radius.", default="N_t/2, which covers the lattice"
 )
 
 

@@ -14,7 +14,7 @@ from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS
 from gauge_mc.plots.figures.looks import GREY, look
 from gauge_mc.plots.figures.pictures import Frame, Guide, Mark, Picture, Symbols
-from gauge_mc.plots.runs import ScanFigure, TablePlot
+from gauge_mc.plots.runs import ScanFigure, TablePlot, caution
 from gauge_mc.quantities.thermodynamics.field_correlators import (
     FIELD_COLUMNS,
     FieldCorrelatorPoint,
@@ -46,11 +46,13 @@ class ThermodynamicsPlot(ScanFigure):
 
     name = "thermodynamics"
     summary = "pressure, energy and entropy density against the temperature"
+    fit: ClassVar[str] = "thermodynamics"
     options: ClassVar[tuple[Option, ...]] = ThermodynamicsFit.options
 
     def picture(self, scan: Path, options: dict[str, Any]) -> Picture:
         """Show all against T/T_c, the temperature times a length, or the coupling."""
         found = thermodynamics(scan, options)
+        caution(*found.cautions)
         x, label = abscissae(found)
         rest: list[Mark] = [
             _curve(x, found, name, factor, number, text)
@@ -67,7 +69,7 @@ class ThermodynamicsPlot(ScanFigure):
         anomaly = _curve(x, found, "anomaly", 1.0, 3)
         frames = [
             Frame([anomaly, ZERO], label, r"$(\varepsilon-3p)/T^4$"),
-            Frame([*rest, ZERO], label),
+            Frame([*rest, ZERO], label, r"$\varepsilon/T^4$, $3s/4T^3$, $3p/T^4$"),
         ]
         title = f"{GROUPS[found.ensemble['group']].label}, {found.lattice}"
         return Picture(frames, 3.4, title, columns=5)
@@ -101,7 +103,7 @@ def _curve(
         [factor * b.value for _, b in known],
         [factor * b.error for _, b in known],
         style={**look(number), "linestyle": "-", "linewidth": 0.8, "markersize": 4},
-        text=text,
+        text=text if known else "",
     )
 
 
@@ -110,11 +112,13 @@ class EnergyMomentumPlot(ScanFigure):
 
     name = "energy-momentum"
     summary = "entropy density and trace anomaly from the gradient flow, against its time"
+    fit: ClassVar[str] = "energy-momentum"
     options: ClassVar[tuple[Option, ...]] = EnergyMomentumFit.options
 
     def picture(self, scan: Path, options: dict[str, Any]) -> Picture:
         """Show both at the flow times of the fit, with larger symbols for their limits."""
         found = flow_thermodynamics(scan, options)
+        caution(*found.cautions)
         extent, entropy, anomaly = int(found.lattice.split("x")[-1]), list[Mark](), list[Mark]()
         for number, one in enumerate(found.states):
             x, own = np.array(one.t) / extent**2, look(number)
@@ -147,6 +151,7 @@ class FieldCorrelatorsPlot(TablePlot):
 
     name = "field-correlators"
     summary = "electric and magnetic correlators on the Polyakov loop against τT"
+    fit: ClassVar[str] = "field-correlators"
     subject: ClassVar[str] = "A correlator on the Polyakov loop"
     columns: ClassVar[tuple[str, ...]] = FIELD_COLUMNS
     options: ClassVar[tuple[Option, ...]] = (SKIP,)
@@ -154,6 +159,7 @@ class FieldCorrelatorsPlot(TablePlot):
     def picture(self, table: Path, options: dict[str, Any]) -> Picture:
         """Show G_E and G_B divided by G_norm, a curve for each flow time."""
         found = field_correlators(read_field_series(table, options.get(SKIP.name, 0)))
+        caution(*found.cautions)
         shown = [one for one in found.points if one.inside and one.electric_ratio is not None]
         if not shown:
             raise GaugeError(

@@ -247,8 +247,19 @@ def trajectory_averages(
         iterations,
         2 * action.tau_int * iterations,
         table.ensemble,
-        [*every.cautions(table.sweeps, c["action"]), *slowest.length_cautions],
+        [
+            *every.cautions(table.sweeps, c["action"]),
+            *slowest.length_cautions,
+            *([] if abs(weight.value - 1) <= TRUSTED * weight.error else [UNTHERMALISED]),
+        ],
     )
+
+
+UNTHERMALISED = (
+    "⟨exp(−ΔH)⟩ is not 1 within its error: the chain has not thermalised, is too short, or its "
+    "steps are too large; leave more out with --skip, or give more --steps."
+)
+"""Caution that the energies are not distributed as they must be."""
 
 
 def _forces(
@@ -310,13 +321,13 @@ class HmcResult(DataResult[Trajectories]):
             table.add_row("force, largest", f"{f.largest_force:.4g}", "")
             table.add_row("forces per trajectory", str(f.forces), "")
             table.add_row("forces per independent configuration", f"{f.cost:.3g}", "")
-            return [table, *f.cautions, *self._cautions()]
+            return [table, *f.cautions]
         if f.failed:
             table.add_row("trajectories with a failed solver", str(f.failed), "")
         table.add_row("iterations per trajectory", f"{f.iterations:.4g}", "")
         table.add_row("iterations per independent configuration", f"{f.cost_in_iterations:.3g}", "")
         hint = unequal_levels(f.terms)
-        return [table, self._terms(), *f.cautions, *self._cautions(), *([hint] if hint else [])]
+        return [table, self._terms(), *f.cautions, *([hint] if hint else [])]
 
     def quoted(self) -> list[QuotedNumber]:
         """Return the acceptance and the energies."""
@@ -343,16 +354,6 @@ class HmcResult(DataResult[Trajectories]):
             counts = (str(one.level), str(one.forces))
             table.add_row(one.name, *counts, *sizes, f"{one.kick:.2g}", solver)
         return table
-
-    def _cautions(self) -> list[str]:
-        """Return a caution if the energies are not distributed as they must be, or nothing."""
-        f = self.found
-        if abs(f.weight.value - 1) <= TRUSTED * f.weight.error:
-            return []
-        return [
-            "⟨exp(−ΔH)⟩ is not 1 within its error: the chain has not thermalised, is too short, or "
-            "its steps are too large; leave more out with --skip, or give more --steps."
-        ]
 
 
 class HmcFit(Fit):

@@ -23,7 +23,7 @@ from gauge_mc.plots.figures.curves import (
 )
 from gauge_mc.plots.figures.looks import look, minus
 from gauge_mc.plots.figures.pictures import Frame, KeyEntry, Mark, Picture, Sketch, Stroke
-from gauge_mc.plots.runs import TablePlot
+from gauge_mc.plots.runs import TablePlot, caution
 from gauge_mc.quantities.trajectories.fit import (
     FORCE,
     GAUGE,
@@ -33,6 +33,8 @@ from gauge_mc.quantities.trajectories.fit import (
     TRAJECTORY_COLUMNS,
     TrajectoryTable,
     read_trajectories,
+    terms_of,
+    trajectory_averages,
 )
 from gauge_mc.run.thermalisation import SKIP
 
@@ -54,6 +56,7 @@ class HmcPlot(TablePlot):
 
     name = "hmc"
     summary = "ΔH with its distribution, acceptance; forces and iterations of quarks"
+    fit: ClassVar[str] = "hmc"
     subject: ClassVar[str] = "The energy of trajectories"
     columns: ClassVar[tuple[str, ...]] = TRAJECTORY_COLUMNS
     options: ClassVar[tuple[Option, ...]] = (SKIP,)
@@ -65,6 +68,7 @@ class HmcPlot(TablePlot):
         variance is 2 <dH>, is drawn for comparison.
         """
         read = read_trajectories(table, options.get(SKIP.name, 0))
+        caution(*trajectory_averages(read, *terms_of(read)).cautions)
         done = ~read.failed  # the energy of the others is not known
         sweeps, change = read.sweeps[done], read.columns["delta_h"][done]
         rejected = read.columns["accepted"][done] == 0

@@ -33,8 +33,8 @@ EXTENT = Option(
     "nt",
     int,
     "Number of links along t of the lattices that are fitted.",
-    "that of all",
-    "N",
+    default="that of all",
+    metavar="N",
     least=2,
 )
 """The temporal extent."""

@@ -418,7 +418,7 @@ def transition(
         None if grown is None else bootstrapped(grown, size),
         _latent_heat(volumes, known[0]) if known else [],
         [_temperature(one, best, volumes[0].lattice.t) for one in known],
-        [*_cautions(volumes, lines), *_cautions_of_crossings(pairs, crossed)],
+        cautions_of(volumes),
     )
 
 
@@ -516,7 +516,9 @@ def _temperature(scale: LengthScale, beta: Array, extent: int) -> CriticalTemper
     return CriticalTemperature(scale.name, t.value, t.error, t.value * scale.error, scale.source)
 
 
-def _cautions(volumes: Sequence[ThermalVolume], lines: Mapping[str, StraightLine]) -> list[str]:
+def cautions_of(volumes: Sequence[ThermalVolume]) -> list[str]:
+    """Return cautions about all volumes, their extrapolations and their crossings."""
+    lines = extrapolations(volumes)
     found = [one for volume in volumes for one in _cautions_of(volume)]
     for name, line in lines.items():
         if line.dof > 0 and line.p_value < POOR:
@@ -526,24 +528,18 @@ def _cautions(volumes: Sequence[ThermalVolume], lines: Mapping[str, StraightLine
             )
     if not lines:
         found.append("There is no extrapolation to infinite volume, which needs two volumes.")
-    return found
-
-
-def _cautions_of_crossings(
-    pairs: Sequence[tuple[ThermalVolume, ThermalVolume]], crossed: Sequence[CurveZero]
-) -> list[str]:
-    """Return cautions about crossings whose error ends where the curves end."""
-    return [
+    crossed = [(*pair, crossing(*pair)) for pair in itertools.pairwise(volumes)]
+    return found + [
         f"The cumulants of {small.lattice} and {large.lattice} agree within their errors from "
         f"β = {at.begin:.6g} to {at.end:.6g}, where one of the curves ends, so that the error of "
         "their crossing may be larger: make the runs longer, or add runs beyond them."
-        for (small, large), at in zip(pairs, crossed, strict=True)
+        for small, large, at in crossed
         if at.open
     ]
 
 
 def _cautions_of(volume: ThermalVolume) -> list[str]:
-    """Return cautions about one volume: missing runs, peaks at an end, short chains."""
+    """Return cautions about one volume: missing runs, and peaks at an end."""
     every, where = volume.reweighting, f"On {volume.lattice}"
     found = [
         f"{where} the histograms at β = {a:.12g} and {b:.12g} hardly overlap ({o:.2g}): add a run "
@@ -564,14 +560,4 @@ def _cautions_of(volume: ThermalVolume) -> list[str]:
             f"{end:.6g}, where the curve ends, so that the error of the position of its peak may "
             "be larger: make the runs longer, or add runs beyond it."
         )
-    lengths = [one.loop.size / one.tau_int for one in volume.chains]
-    if short := [one for one in lengths if one < SHORT]:
-        found.append(
-            f"{where} {len(short)} of {len(lengths)} chains are shorter than {SHORT} τ_int, the "
-            f"shortest has {min(short):.3g}: errors are uncertain."
-        )
     return found
-
-
-SHORT = 50
-"""Length of a chain in units of tau_int below which its errors are uncertain."""

@@ -385,8 +385,7 @@ REFINEMENT = Refinement()
 def missing_couplings(volume: ThermalVolume) -> Iterator[float]:
     """Yield the couplings of runs that are missing on one lattice; see `refinement`."""
     every = volume.reweighting
-    known, state = every.beta, every.state
-    widths = [1 / max(float(every.measured[state == k].std()), 1e-12) for k in range(known.size)]
+    known, widths = every.beta, volume.widths.tolist()
     for k, overlap in enumerate(every.overlap):
         if overlap < LEAST_OVERLAP:
             distance = float(known[k + 1] - known[k])

@@ -15,7 +15,7 @@ from gauge_mc.analysis.timeseries import Estimate, estimate
 from gauge_mc.analysis.timeseries.bins import centre_sector
 from gauge_mc.arrays import Array
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.quantities.transition.reweighting import MarkovChain, MultiHistogram
+from gauge_mc.quantities.transition.reweighting import LEAST_OVERLAP, MarkovChain, MultiHistogram
 
 
 @dataclass(frozen=True)
@@ -182,13 +182,25 @@ class ThermalVolume:
     @cached_property
     def beta(self) -> Array:
         """Couplings of the curves."""
-        every = self.reweighting
-        first, last = (every.state == 0), (every.state == every.beta.size - 1)
-        widths = [1 / max(every.measured[one].std(), 1e-12) for one in (first, last)]
-        begin = every.beta[0] - BEYOND * widths[0]
-        end = every.beta[-1] + BEYOND * widths[1]
+        runs, widths = self.reweighting.beta, self.widths[[0, -1]]
+        begin, end = runs[[0, -1]] + BEYOND * widths * [-1, 1]
         points = math.ceil((end - begin) / min(widths) * POINTS_PER_WIDTH) + 1
         return np.linspace(begin, end, min(max(points, 2 * POINTS_PER_WIDTH + 1), MOST_POINTS))
+
+    @cached_property
+    def widths(self) -> Array:
+        """1/sigma of the action at every coupling of the runs, ascending."""
+        every = self.reweighting
+        states = (every.measured[every.state == k] for k in range(every.beta.size))
+        return np.array([1 / max(one.std(), 1e-12) for one in states])
+
+    @property
+    def covered(self) -> NDArray[np.bool_]:
+        """Whether histograms of the runs overlap at each coupling of the curves."""
+        ends = self.reweighting.beta + BEYOND * np.outer([1, -1], self.widths)
+        gaps = self.reweighting.overlap < LEAST_OVERLAP
+        inside = (self.beta > ends[0, :-1, None]) & (self.beta < ends[1, 1:, None])
+        return np.logical_not(inside[gaps].any(axis=0))
 
     @cached_property
     def _averages(self) -> Array:

@@ -26,7 +26,7 @@ class ParametersSection(Section):
     """State and parameters of every run, with a mark where they differ."""
 
     name: ClassVar[str] = "parameters"
-    title: ClassVar[str] = "Runs and parameters"
+    title: ClassVar[str] = "State and parameters"
     place: ClassVar[int] = 10
 
     def content(self, subject: Subject) -> Sequence[Markup]:
@@ -39,7 +39,7 @@ class ParametersSection(Section):
         values = [{k: str(v) for k, v in one.parameters.values().items()} for one in subject.runs]
         state = side_by_side(subject.runs, states, "State")
         chosen = side_by_side(subject.runs, values, "Parameters", mark=len(values) > 1)
-        parts.append(element("div", state, chosen, class_="beside"))
+        parts += [state, folded("Parameters", chosen)]
         for one in subject.runs:
             words = f"gauge-mc generate --card card.toml --output {quote(str(one.path))}"
             command = element("p", "As card.toml, it makes the run again: ", element("code", words))

@@ -28,7 +28,7 @@ from gauge_mc.reports import SECTIONS, Section
 from gauge_mc.reports.charts import Chart, ChartLine
 from gauge_mc.reports.markup import Markup, element, folded
 from gauge_mc.reports.page import ChainSeries, Quantity, Subject, single
-from gauge_mc.run.thermalisation import SKIP
+from gauge_mc.run.thermalisation import SKIP, sentences_about
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,7 +54,7 @@ def plain(label: str) -> str:
         inner = re.sub(r"\\[dt]?frac\{([^{}]*)\}\{([^{}]*)\}", r"\1/\2", found[1])
         inner = re.sub(r"\\([A-Za-z]+) ?", lambda one: SYMBOLS.get(one[1], one[1]), inner)
         inner = re.sub(r"\\[,;:! ]", " ", inner).replace("{-}", "−").replace("{=}", "=")
-        inner = re.sub(r"\^\{?(\d+)\}?", lambda one: one[1].translate(SUPERSCRIPTS), inner)
+        inner = re.sub(r"\^(\{\d+\}|\d)", lambda one: one[1].translate(SUPERSCRIPTS), inner)
         return re.sub(r"[{}\\]", "", inner).replace(" ⟩", "⟩")
 
     text = re.sub(r"(?<!\\)\$(.*?)(?<!\\)\$", words, label, flags=re.S)
@@ -177,7 +177,7 @@ class PlotsSection(Section):
     """Every registered plot, as ``gauge-mc plot`` draws it with its usual options."""
 
     name: ClassVar[str] = "plots"
-    title: ClassVar[str] = "Figures"
+    title: ClassVar[str] = "Further figures"
     place: ClassVar[int] = 50
 
     def content(self, subject: Subject) -> Sequence[Markup]:
@@ -186,7 +186,7 @@ class PlotsSection(Section):
         runs = [one.path for one in subject.runs]
         labels = {one.path: one.label for one in subject.runs}
         for name, one in PLOTS.items():
-            if one.of_several:
+            if one.of_several or name in subject.drawn:
                 continue
             groups = [[path] for path in subject.scans] if one.of_scans else [runs]
             shown = []
@@ -205,6 +205,17 @@ class PlotsSection(Section):
 
 
 SECTIONS.register(PlotsSection())
+
+
+def figures_of_fit(fit: str, labels: dict[Path, str], subject: Subject) -> list[Markup]:
+    """Return the first figure of what a fit determines, by the labels of runs or scans."""
+    for one in PLOTS.values():
+        if one.fit == fit:
+            with suppress(GaugeError):  # which the other figures say
+                figures = _figures(one, [*labels], labels, subject)
+                subject.drawn.add(one.name)
+                return [element("div", *figures, class_="pictures")]
+    return []
 
 
 def _figures(
@@ -297,7 +308,7 @@ def _figure(
             kind, content = "png", _with_few_colours(figure_bytes(figures[0], "png"))
     names = ", ".join(labels.get(path, path.name) for path in paths)
     source = f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
-    said = subject.not_yet_said([*notes, *cautions])
+    said = subject.not_yet_said([*notes, *sentences_about(cautions)])
     word = one.summary[:2].isalpha()  # and no symbol such as t²
     caption = f"{one.summary[:1].upper() if word else one.summary[:1]}{one.summary[1:]}: {names}"
     picture = element("img", src=source, alt=caption)

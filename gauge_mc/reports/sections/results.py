@@ -18,19 +18,20 @@ from gauge_mc.files.table import TableData
 from gauge_mc.fits import FITS, FittedEnsemble, result_of
 from gauge_mc.reports import SECTIONS, Section
 from gauge_mc.reports.markup import Markup, as_html, element, folded, further_as_html, joined, table
-from gauge_mc.reports.page import ChainSeries, ReportedRun, Subject, declared_columns, single
-from gauge_mc.run.thermalisation import SKIP, compared_starts
+from gauge_mc.reports.page import ChainSeries, ReportedRun, Subject, single
+from gauge_mc.reports.sections.plots import figures_of_fit
+from gauge_mc.run.thermalisation import SKIP, compared_starts, declared_columns, sentences_about
 
 
 class FitsSection(Section):
     """Every fit with its usual options, to every run or scan that has the tables."""
 
     name: ClassVar[str] = "fits"
-    title: ClassVar[str] = "Fits"
-    place: ClassVar[int] = 40
+    title: ClassVar[str] = "Results"
+    place: ClassVar[int] = 5
 
     def content(self, subject: Subject) -> Sequence[Markup]:
-        """Return the reports of the fits, and why others were not possible."""
+        """Return the numbers of the fits with their figures, and why others were not possible."""
         parts, missing = [], []
         for name, one in FITS.items():
             if one.of_several:
@@ -46,7 +47,8 @@ class FitsSection(Section):
                     missing.append(element("li", f"{name}, {label}: {error}"))
             if shown:
                 summary = element("p", one.summary, class_="summary")
-                parts += [element("h3", name), summary, *shown]
+                figures = figures_of_fit(name, dict(targets), subject)
+                parts += [element("h3", name), summary, *shown, *figures]
         if missing:
             parts.append(folded("Fits that these tables do not allow", element("ul", *missing)))
         return parts
@@ -56,20 +58,23 @@ SECTIONS.register(FitsSection())
 
 
 def result_in_html(name: str, path: Path, label: str, subject: Subject) -> Markup:
-    """Return the report of a fit, which begins with the numbers that one quotes.
+    """Return the numbers that one quotes of a fit, its cautions, and its report to be unfolded.
 
     Raises
     ------
     GaugeError
         If the fit is not possible.
     """
-    options = {SKIP.name: subject.skip} if SKIP in FITS[name].options else {}
+    skip = next((one.skip for one in subject.runs if one.path == path), subject.skip)
+    options = {SKIP.name: skip} if SKIP in FITS[name].options else {}
     result = result_of(FITS[name], FittedEnsemble([path]), options)
     subject.results.setdefault(path, {})[FITS[name].file_of(result)] = result
     quoted = element("p", element("strong", result.result_line))
-    shown = joined(map(as_html, result.report()))
+    said = subject.not_yet_said(sentences_about(result.every_caution))
+    cautions = [element("p", words, class_="caution") for words in said]
     more = further_as_html(result.further_report())
-    return element("div", element("h4", label), quoted, shown, more, class_="result")
+    tables = folded("Tables", *map(as_html, result.report()), more)
+    return element("div", element("h4", label), quoted, *cautions, tables, class_="result")
 
 
 MOST_ROWS = 40

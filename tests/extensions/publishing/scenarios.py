@@ -54,6 +54,14 @@ SCENARIOS = [
         before=("publish run pub --author 'Doe, Jane'",),
     ),
     Scenario(
+        "{} is a complete publication already, which gauge-mc verify {} checks; choose another "
+        "folder, or remove it first.",
+        "publish run pub --author 'Doe, Jane'",
+        "gauge-mc verify pub",
+        "verify pub",
+        before=("publish run pub --author 'Doe, Jane'",),
+    ),
+    Scenario(
         "--budget, --kept, --dry-run and --output need a paper; name one.",
         "paper --kept",
         "name one",

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import shutil
 import tarfile
 import xml.etree.ElementTree as ET
@@ -259,8 +260,24 @@ def test_what_qcdml_does_not_know_is_said(tmp_path, values, sentence):
     assert bad(tmp_path / "data") == {}
 
 
+def test_a_publication_is_not_replaced_by_one_at_the_same_time(run, tmp_path, monkeypatch):
+    target, usual = tmp_path / "some data", record.crate_text
+
+    def faster(*parts):
+        monkeypatch.setattr(record, "crate_text", usual)
+        publish(run, target, authors=AUTHORS)
+        return usual(*parts)
+
+    monkeypatch.setattr(record, "crate_text", faster)
+    with pytest.raises(UsageError, match="is a complete publication already") as caught:
+        publish(run, target, authors=AUTHORS)
+    assert [*tmp_path.iterdir()] == [target]
+    words = shlex.split(str(caught.value).partition(" which ")[2].partition(" checks;")[0])
+    assert call(*words[1:])[1] == 0
+
+
 def test_what_is_refused(run, folder, tmp_path):
-    with pytest.raises(UsageError, match="is not an empty folder"):
+    with pytest.raises(UsageError, match="is a complete publication already"):
         publish(run, folder, authors=AUTHORS)
     with pytest.raises(UsageError, match="name one with --author"):
         publish(run, tmp_path / "new", authors=[])

@@ -11,12 +11,23 @@ TRACED = (
     "--beta 1000 --measure condensate:1:kappa=0.05:noise=gaussian:sources="
 )
 
+MESONS = "--measure mesons:1:kappa=0.1:propagators=kept/../kept"
+KEPT = "generate --output kept --quiet --configs"
 QUARKS = f"{THERMAL} --beta 1.6 --quarks wilson:kappa=0.05,0.06"
 
 
 BOTH = f"{THERMAL} --beta 1.6,1.7 --quarks wilson:kappa=0.05,0.06"
 
 SCENARIOS = [
+    Scenario(
+        "add --measure {} to allow it",
+        f"{KEPT} 2",
+        f"add {MESONS} to allow it",
+        f"{KEPT} 2 {MESONS}",
+        before=(
+            f"{KEPT} 1 {MESONS} --lattice 4x4x4x6 --thermalize 0 --separation 1 --format none",
+        ),
+    ),
     Scenario(
         "--dry-run is for configurations that are kept; leave out --at.",
         "measure mesons run --kappa 0.1 --dry-run --at 6",
@@ -99,6 +110,12 @@ SCENARIOS = [
         "--dilute is {}; leave out {}, or all others.",
         "measure condensate run --kappa 0.1 --sources 1 --dilute none,spin",
         "leave out none, or all others",
+        "measure condensate run --kappa 0.1 --sources 1 --dilute spin",
+    ),
+    Scenario(
+        "--dilute is {}, which repeats a word; give each only once.",
+        "measure condensate run --kappa 0.1 --sources 1 --dilute spin,spin",
+        "give each only once",
         "measure condensate run --kappa 0.1 --sources 1 --dilute spin",
     ),
     Scenario(

@@ -110,7 +110,7 @@ def test_a_file_of_another_kind_is_not_called_damaged(tmp_path, run):
     (config, *_) = sorted((run / "configs").iterdir())
     said, code = call("convert", config, tmp_path / "out", "--basis", "ukqcd")
     assert "is not supported: the XML of its scidac-file-xml record is not a usqcdPropFile" in said
-    assert code == 1
+    assert code == 69
 
 
 @pytest.mark.parametrize(

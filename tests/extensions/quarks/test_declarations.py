@@ -21,8 +21,8 @@ class Two(Wilson):
 
     name = "two"
     parameters: ClassVar[tuple[Option, ...]] = (
-        Option("one", float, "One.", "0"),
-        Option("other", float, "Other.", "0"),
+        Option("one", float, "One.", default="0"),
+        Option("other", float, "Other.", default="0"),
     )
 
     def __init__(self, field, kappa, one, other, boundary=-1):
@@ -48,7 +48,9 @@ def test_parameters_of_operators_that_are_not_given_are_zero(two):
 def test_an_operator_must_take_the_parameters_that_it_declares():
     class Deaf(DiracOperator):
         name = "deaf"
-        parameters: ClassVar[tuple[Option, ...]] = (Option("volume", float, "Volume.", "0"),)
+        parameters: ClassVar[tuple[Option, ...]] = (
+            Option("volume", float, "Volume.", default="0"),
+        )
         diagonal = Wilson.diagonal
 
         def terms(self, prepared, slab):
@@ -60,7 +62,7 @@ def test_an_operator_must_take_the_parameters_that_it_declares():
 
 def test_options_of_one_name_are_refused_and_both_owners_are_named(monkeypatch):
     """`alpha` of an operator changed what `--alpha` of APE smearing meant."""
-    alpha = Option("alpha", float, "Something else.", "0")
+    alpha = Option("alpha", float, "Something else.", default="0")
 
     class Loud(Two):
         name = "loud"

@@ -15,7 +15,7 @@ class ExtraMass(DiagonalTerm):
     """2 kappa m, so that M / (2 kappa) has another mass."""
 
     name = "extra-mass"
-    parameters = (Option("extra", float, "Number m that is added to the mass.", "0"),)
+    parameters = (Option("extra", float, "Number m that is added to the mass.", default="0"),)
     matrix = Choice.of("term", "ExtraMass", Path(__file__).parent / "extra_mass.h", "ExtraMass")
 
     def __init__(self, kappa: float, extra: float) -> None:

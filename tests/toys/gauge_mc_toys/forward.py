@@ -21,7 +21,7 @@ class Forward(Smearing):
 
     name: ClassVar[str] = "forward"
     options: ClassVar[tuple[Option, ...]] = (
-        Option("forward_weight", float, "Weight w of the forward staples.", "0.3"),
+        Option("forward_weight", float, "Weight w of the forward staples.", default="0.3"),
     )
     positional: ClassVar[tuple[str, ...]] = ("forward_weight",)
 

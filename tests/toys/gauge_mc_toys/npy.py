@@ -9,7 +9,7 @@ import numpy as np
 from gauge_mc.files.input import InputFile
 from gauge_mc.formats import Format, LinkSource
 from gauge_mc.groups import GROUPS, special_unitary
-from gauge_mc.storage.header import Reader, lattice_of
+from gauge_mc.storage.header import Reader, expect_links, lattice_of
 
 MAGIC = b"\x93NUMPY"
 HEAD_BYTES = 128
@@ -39,13 +39,13 @@ class Npy(Format):
             np.lib.format.read_magic(head)
             shape, _, dtype = np.lib.format.read_array_header_1_0(head)
         except ValueError as error:
-            raise file.damaged(str(error)) from None
+            raise file.refusal(str(error)) from None
         if len(shape) != 7 or dtype not in PRECISIONS:
-            raise file.unsupported("it does not hold links U[t, z, y, x, mu, a, b]")
+            raise file.refusal("it does not hold links U[t, z, y, x, mu, a, b]")
         lattice = lattice_of(file, *shape[3::-1])
         group = GROUPS[special_unitary(shape[-1])]
         stored = self.stored(lattice, group, PRECISIONS[dtype])
-        file.expect_size(HEAD_BYTES + stored.nbytes)
+        expect_links(file, HEAD_BYTES, stored)
         return Reader.of(self.name, stored, HEAD_BYTES, warning="it has no checksum")
 
     def write(self, out: BinaryIO, source: LinkSource, provenance: Mapping[str, str]) -> None:

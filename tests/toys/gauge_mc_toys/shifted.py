@@ -14,7 +14,7 @@ class Shifted(DiracOperator):
     """M = 1 + shift - kappa D."""
 
     name = "shifted"
-    parameters = (Option("shift", float, "Number that is added to M.", "0"),)
+    parameters = (Option("shift", float, "Number that is added to M.", default="0"),)
     diagonal = Choice.of("diagonal", "Shifted", Path(__file__).parent / "shifted.h", "Shifted")
 
     def __init__(self, field: Field, kappa: float, shift: float, boundary: float = -1) -> None:

@@ -136,7 +136,8 @@ class PaperEnsemble:
         found = []
         for one in self.parameters.measure:
             known = options_of_observable(one.observable)
-            options = within(folder, known, one.options, one.observable)
+            advice = "name a folder relative to that of the output, without '..'"
+            options = within(folder, known, one.options, one.observable, advice)
             found.append(replace(one, options=options))
         return {**self.values, "measure": found}
 

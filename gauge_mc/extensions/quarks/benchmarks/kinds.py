@@ -35,8 +35,8 @@ class QuarkBench(BenchKind):
             str,
             "With --quarks: time this Dirac operator instead, its parts and an iteration of "
             "conjugate gradients.",
-            "parameters as in domain-wall:LS=16,M5=1.8,m=0.04",
-            "OPERATOR:PARAMETERS",
+            default="parameters as in domain-wall:LS=16,M5=1.8,m=0.04",
+            metavar="OPERATOR:PARAMETERS",
         ),
     )
     results = (f"{HERE}.operators:QuarksTime", f"{HERE}.operators:OperatorTime")

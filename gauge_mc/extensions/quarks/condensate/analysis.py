@@ -310,19 +310,14 @@ def _cautions(found: Sequence[CondensateResult], sources: int) -> list[str]:
 
 
 FLAVOURS = Option(
-    "flavours",
-    int,
-    "Number of flavours of this mass in the whole susceptibility.",
-    usual=2,
-    least=1,
-    most=100,
+    "flavours", int, "Flavours of this mass in the susceptibility.", usual=2, least=1, most=100
 )
 
 KAPPA_C = Option(
     "kappa_c",
     float,
     "Critical hopping parameter, from which the masses of straight lines are counted.",
-    "no line without masses",
+    default="no line without masses",
     least=1 / LARGEST,
     most=1,
 )

@@ -57,14 +57,14 @@ NOISE_OPTION = Option(
     "noise",
     str,
     f"Noise of the sources: {'; '.join(f'{name}, {one.summary}' for name, one in NOISES.items())}.",
-    defaults.NOISE,
+    default=defaults.NOISE,
     choices=tuple(NOISES),
 )
 
 SOURCES_OPTION = Option(
     "sources",
     int,
-    "Number of sources on every configuration.",
+    "Number of sources per configuration.",
     usual=4,
     least=1,
     most=2**NUMBER_BITS - 1,
@@ -74,8 +74,8 @@ DILUTE = Option(
     "dilute",
     str,
     f"The parts by which each source is divided, besides chirality: {', '.join(DILUTIONS)}.",
-    UNDILUTED,
-    "NAME[,NAME...]",
+    default=UNDILUTED,
+    metavar="NAME[,NAME...]",
     choices=(*DILUTIONS, UNDILUTED),
     separator=",",
 )

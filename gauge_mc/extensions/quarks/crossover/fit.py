@@ -470,8 +470,8 @@ OVER = Option(
     "over",
     str,
     "The number x along a curve, if runs differ in several, such as beta or kappa.",
-    "that in which runs differ",
-    "NAME",
+    default="that in which runs differ",
+    metavar="NAME",
 )
 
 DIGITS = 6

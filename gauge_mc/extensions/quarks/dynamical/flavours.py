@@ -207,13 +207,7 @@ LEVEL = Option(
 
 SOLVER = (
     Option("solver", str, "Solver.", choices=tuple(SOLVERS), usual=defaults.QUARK_SOLVER),
-    Option(
-        "inner",
-        str,
-        "Precision of the solver's iterations.",
-        choices=tuple(STORAGES),
-        usual=defaults.INNER,
-    ),
+    Option("inner", str, "Precision of iterations.", choices=tuple(STORAGES), usual=defaults.INNER),
     Option(
         "force_tolerance",
         float,
@@ -651,8 +645,8 @@ class QuarkTerms(ActionTerms):
         str,
         "Dynamical quarks, such as wilson:kappa=0.1575:flavours=2:heavier=kappa=0.15 or "
         "domain-wall:LS=16:M5=1.8:m=0.02:heavier=m=0.2, several with commas between them.",
-        "none",
-        "NAME:kappa=K|m=M[:OPTION=VALUE...],...",
+        default="none",
+        metavar="NAME:kappa=K|m=M[:OPTION=VALUE...],...",
         usual=Items(),
         items=DynamicalQuarks,
         tag="",

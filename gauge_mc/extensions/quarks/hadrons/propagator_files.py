@@ -40,14 +40,14 @@ from gauge_mc.extensions.quarks.vectors.gamma import DEGRAND_ROSSI, change_of_ba
 from gauge_mc.extensions.quarks.vectors.spinors import SPINS, SpinorField
 from gauge_mc.fields.field import Field
 from gauge_mc.files.atomic import replacing
-from gauge_mc.files.input import InputFile
+from gauge_mc.files.input import InputFile, make_folder
 from gauge_mc.options import Option
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.convert import OtherConversion, new_file
 from gauge_mc.storage.header import lattice_of
+from gauge_mc.storage.links import checksum_words
 from gauge_mc.storage.scidac import (
     LimeRecord,
-    checksum_words,
     checksum_xml,
     document,
     fields_of,
@@ -258,26 +258,27 @@ class _FieldRecords:
         data = only(self.file, self.records, "scidac-binary-data")
         dtype = REALS.get(private.get("precision", "").upper())
         if dtype is None:
-            raise self.file.unsupported("its numbers are neither F nor D")
+            raise self.file.refusal("its numbers are neither F nor D")
         size = 2 * np.dtype(dtype).itemsize
         shape: tuple[int, ...] = lattice.extents[::-1]
         if data.length != lattice.sites * size:
             shape = (*shape, SPINS, colours or data.length // (lattice.sites * size * SPINS))
         expected = size * int(np.prod(shape))
         if data.length != expected or not expected:
-            raise self.file.damaged(
+            raise self.file.refusal(
                 f"a field has {data.length} bytes, which are not those of spinors on {lattice}"
             )
         content = self.file.read(data.offset, data.length).tobytes()
         stated = stated_checksum(self.file, self.records)
         found = checksum_words(site_checksum(content, data.length // lattice.sites))
         if stated not in ("", found):
-            raise self.file.damaged(
-                f"a field has the SciDAC checksum {found}, its header says {stated}"
+            raise self.file.refusal(
+                f"a field has the SciDAC checksum {found}, its header says {stated}", agrees=False
             )
         values = np.frombuffer(content, dtype).astype(np.float64).view(np.complex128)
         if not np.isfinite(values).all():
-            raise self.file.damaged("it contains a value that is not a number")
+            words = "it contains a value that is not a number"
+            raise self.file.refusal(words, agrees=bool(stated) or None, outside=True)
         return values.reshape(shape)
 
 
@@ -286,7 +287,7 @@ def _read(file: InputFile) -> StoredPropagator:
     lattice = _lattice(file, records)
     head = fields_of(file, only(file, records, "scidac-file-xml"), "usqcdPropFile")
     if head.get("type") not in TYPES:
-        raise file.unsupported(
+        raise file.refusal(
             f"it is of the type '{head.get('type', '')}', but the known ones are {', '.join(TYPES)}"
         )
     found: dict[str, dict[tuple[int, int], Array]] = {SOURCE: {}, SINK: {}}
@@ -301,7 +302,7 @@ def _read(file: InputFile) -> StoredPropagator:
         if values.ndim == 4:
             function = values
         elif last in found[root]:
-            raise file.damaged(f"it has the field of spin {last[0]} and colour {last[1]} twice")
+            raise file.refusal(f"it has the field of spin {last[0]} and colour {last[1]} twice")
         else:
             found[root][last] = values
     elements = _assembled(file, found[SINK], colours, lattice)
@@ -314,7 +315,7 @@ def _read(file: InputFile) -> StoredPropagator:
 def _lattice(file: InputFile, records: list[LimeRecord]) -> Lattice:
     words = private_extents(file, records)
     if len(words) != 4 or not all(re.fullmatch("[0-9]{1,9}", word) for word in words):
-        raise file.damaged("its header does not state four extents")
+        raise file.refusal("its header does not state four extents")
     return lattice_of(file, *map(int, words))
 
 
@@ -324,7 +325,7 @@ def _which(file: InputFile, user: Mapping[str, str], last: tuple[int, int]) -> t
     if None in words:
         return last
     if not all(re.fullmatch("[0-9]", word or "") for word in words):
-        raise file.damaged("the spin and the colour of a field are not numbers")
+        raise file.refusal("the spin and the colour of a field are not numbers")
     return int(words[0] or 0), int(words[1] or 0)
 
 
@@ -333,7 +334,7 @@ def _assembled(
 ) -> Array:
     wanted = [*np.ndindex(SPINS, colours)]
     if not wanted or set(columns) != set(wanted):  # of no colours if there are no spinors
-        raise file.damaged(
+        raise file.refusal(
             f"it has {len(columns)} of the {len(wanted)} fields of all spins and colours"
         )
     whole = np.stack([columns[one] for one in wanted], axis=-1)
@@ -417,13 +418,7 @@ class PropagatorPath:
         path, elements, sources = self.path(field), elements_of(solution), elements_of(source)
         if not field.devices.root:
             return
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise GaugeError(
-                f"The folder {self.folder} cannot be created ({error.strerror}); choose another "
-                "one."
-            ) from error
+        make_folder(self.folder)
         StoredPropagator(elements, scalar_source(sources), self.metadata).write(path)
 
 
@@ -448,7 +443,7 @@ class PropagatorConversion(OtherConversion):
             "from_basis",
             str,
             "Basis of a propagator that names none.",
-            "degrand-rossi",
+            default="degrand-rossi",
             metavar="NAME",
         ),
     )

@@ -211,7 +211,7 @@ DEFLATE = Option(
     int,
     "Number of low modes of the preconditioned operator along which solutions need no iteration, "
     "for each kappa; they are looked for first.",
-    "none",
+    default="none",
     least=1,
     most=MOST_DEFLATED,
 )

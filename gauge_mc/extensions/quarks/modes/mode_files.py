@@ -29,7 +29,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.errors import DamagedError, GaugeError, UnsupportedError, UsageError
+from gauge_mc.errors import DamagedError, UnsupportedError, UsageError
 from gauge_mc.extensions.quarks.forces.normal import AdjointOperator, NormalOperator
 from gauge_mc.extensions.quarks.matrices.hopping import EVEN, LinearOperator
 from gauge_mc.extensions.quarks.matrices.preconditioned import DEFLATE, Deflation, norms_of
@@ -46,7 +46,7 @@ from gauge_mc.extensions.quarks.vectors.basis import BasisProducts
 from gauge_mc.extensions.quarks.vectors.spinors import SPINS, SpinorField
 from gauge_mc.fields.field import Field
 from gauge_mc.files.atomic import replacing
-from gauge_mc.files.input import InputFile
+from gauge_mc.files.input import InputFile, make_folder
 from gauge_mc.files.structured import parse_json
 from gauge_mc.options import Option, check_declared
 from gauge_mc.storage.scidac import LimeRecord, read_records, write_record
@@ -195,7 +195,7 @@ class ModePath:
     def _read(self, file: InputFile, field: Field, links: str) -> KeptModes:
         records = read_records(file)
         if [one.type for one in records[:1]] != [MODES] or records[-1].type != DIGEST:
-            raise file.damaged("its first or last record is not that of modes")
+            raise file.refusal("its first or last record is not that of modes")
         end = records[-1].offset - HEADER_BYTES
         digest, at = hashlib.sha256(), 0
         while at < end:
@@ -204,15 +204,15 @@ class ModePath:
             at += part.size
         last = file.read(records[-1].offset, records[-1].length).tobytes()
         if digest.hexdigest().encode() != last:
-            raise file.damaged("its bytes do not have the stated SHA-256 sum")
+            raise file.refusal("its bytes do not have the stated SHA-256 sum", agrees=False)
         try:
             header = parse_json(file.read(records[0].offset, records[0].length).tobytes())
             numbers = {name: [float(x) for x in one] for name, one in header["numbers"].items()}
             stated = {name: header[name] for name in self._expected(field, links)}
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise file.damaged(f"its first record cannot be read ({error})") from error
+            raise file.refusal(f"its first record cannot be read ({error})") from error
         if stated != self._expected(field, links):
-            raise file.damaged("it has the modes of other links or of another operator")
+            raise file.refusal("it has the modes of other links or of another operator")
         vectors = [one for one in records if one.type == VECTOR]
         return KeptModes(numbers, self._vectors(file, vectors, field))
 
@@ -223,7 +223,7 @@ class ModePath:
             return None
         shape = (*field.lattice.extents[::-1], SPINS, field.group.colours)
         if any(record.length != 16 * math.prod(shape) for record in records):
-            raise file.damaged("a vector has the wrong length")
+            raise file.refusal("a vector has the wrong length")
         made = SpinorField.empty(field, "double", len(records), self.parity)
         one = made.like(count=1)
         for n, record in enumerate(records):
@@ -245,7 +245,7 @@ class ModePath:
         with ExitStack() as stack:
             out = None
             if field.devices.root:
-                _make(self.folder)
+                make_folder(self.folder)
                 out = stack.enter_context(replacing(path))
                 write_record(out, MODES, json.dumps(header).encode(), begins=True)
             for values in _arrays(vectors):
@@ -271,15 +271,6 @@ def _arrays(vectors: SpinorField | None) -> Iterator[NDArray[np.complex128]]:
         for n in range(vectors.count):
             one.copy(vectors, n)
             yield one.to_numpy()
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise GaugeError(
-            f"The folder {folder} cannot be created ({error.strerror}); choose another one."
-        ) from error
 
 
 ROUNDING = 1e-12

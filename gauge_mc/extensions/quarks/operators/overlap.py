@@ -56,7 +56,7 @@ APPROXIMATION = Option(
     "Approximation of the sign function: "
     + ", ".join(f"{name} for a {one.summary}" for name, one in APPROXIMATIONS.items())
     + ".",
-    "the one of the smallest cost",
+    default="the one of the smallest cost",
     choices=tuple(APPROXIMATIONS),
 )
 
@@ -65,7 +65,7 @@ DEFLATED_MODES = Option(
     "deflated",
     int,
     "Number of low modes of D of each chirality whose parts of solutions are not iterated for.",
-    "none",
+    default="none",
     least=0,
     most=MOST_DEFLATED,
 )

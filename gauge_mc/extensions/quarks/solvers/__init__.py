@@ -84,7 +84,7 @@ REDUCTION = Option(
     float,
     "Factor by which the iterated residual falls, from its largest value since the last true one, "
     "before the true residual is computed: δ of reliable updates, ε_in of defect correction.",
-    ", ".join(f"{_usual_in(inner)} in {inner} precision" for inner in reversed(STORAGES)),
+    default=", ".join(f"{_usual_in(inner)} in {inner} precision" for inner in reversed(STORAGES)),
     least=0,
     most=1,
     inside=True,

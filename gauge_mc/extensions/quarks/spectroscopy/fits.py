@@ -54,11 +54,13 @@ from gauge_mc.fits import FITS, DataResult, Fit, FitResult
 from gauge_mc.fits.shared.files import find_table_by_columns
 from gauge_mc.fits.shared.quoted import (
     AVERAGE,
+    REDUCED,
     T_MAX,
     T_MIN,
     QuotedNumber,
     empty_table,
     quoted_number,
+    reduced,
 )
 from gauge_mc.options import Option
 from gauge_mc.run.thermalisation import SKIP
@@ -81,7 +83,7 @@ def mass_table(found: Spectrum) -> Table:
     lines = [f"{found.configurations} configurations. τ_int is in configurations."]
     lines += [f"Left out: {'; '.join(names)}. {reason}" for reason, names in reasons.items()]
     averaged = any(math.isfinite(one.fit.systematic) for one in found.masses)
-    headings = "hadron", "source", "a m", "τ_int", "t", "χ²/expected", *["± range"] * averaged
+    headings = "hadron", "source", "a m", "τ_int", "t", REDUCED, *["± range"] * averaged
     table = _table("Masses a m", headings, [*lines, *found.cautions])
     for one in found.masses:
         state = HadronState(*(getattr(one, name) for name in HadronState._fields))
@@ -91,18 +93,13 @@ def mass_table(found: Spectrum) -> Table:
 
 
 def _cells(fit: MassFit | PcacMass) -> tuple[str, ...]:
-    times, chi2 = f"{fit.t_min} to {fit.t_max}", quality(fit.chi2, fit.chi2_expected)
+    times, chi2 = f"{fit.t_min} to {fit.t_max}", reduced(fit.chi2, fit.chi2_expected)
     return str(fit.mass), fit.mass.format_tau(), times, chi2
-
-
-def quality(chi2: float, expected: float) -> str:
-    """Return chi2 and its expectation as text."""
-    return f"{chi2:.1f}/{expected:.1f}"
 
 
 def pcac_table(found: Spectrum) -> Table:
     """Return a table of the PCAC masses."""
-    headings = "quarks", "source", "a m", "τ_int", "t", "χ²/expected"
+    headings = "quarks", "source", "a m", "τ_int", "t", REDUCED
     table = _table("PCAC masses", headings, ["Neither renormalised nor improved."], left=0)
     for one in found.pcac:
         table.add_row(describe_quarks(*quarks_of(vars(one))), one.source, *_cells(one))
@@ -117,11 +114,11 @@ def chiral_table(found: Spectrum) -> Table:
     if poor := dict.fromkeys(one.quantity for one in found.chiral if one.p_value < POOR):
         lines.append(f"Not on a line (p < {POOR:g}): {', '.join(poor)}; use lighter quarks alone.")
     twisted = any(one.mu for one in found.chiral)
-    headings = "quantity", "source", *["μ"] * twisted, critical, "at x = 0", "slope", "χ²/expected"
+    headings = "quantity", "source", *["μ"] * twisted, critical, "at x = 0", "slope", REDUCED
     table = _table("Extrapolations", headings, lines)
     for one in found.chiral:
         line = str(one.kappa_c or one.m_c or ""), str(one.intercept), str(one.slope)
-        fit = quality(one.chi2, one.chi2_expected) if one.dof else "exact"
+        fit = reduced(one.chi2, one.chi2_expected) if one.dof else "exact"
         table.add_row(one.quantity, one.source, *[f"{one.mu:g}"] * twisted, *line, fit)
     return table
 
@@ -319,10 +316,10 @@ class ResidualMassResult(DataResult[ResidualMasses]):
         lines = [f"{found.configurations} configurations."]
         lines += [f"{MASS_KEY} = {found.ensemble[MASS_KEY]}."] if MASS_KEY in found.ensemble else []
         lines += [*(f"Left out: {one}" for one in found.left_out), *found.cautions]
-        headings = "m", "source", "m_res", "t", "χ²/⟨χ²⟩", "from sums", "Z_A", "t"
+        headings = "m", "source", "m_res", "t", REDUCED, "from sums", "Z_A", "t"
         table = _table("Residual masses", headings, lines, left=0)
         for one in found.masses:
-            chi2 = quality(one.chi2 or 0.0, one.chi2_expected or 0.0)
+            chi2 = reduced(one.chi2, one.chi2_expected)
             times = f"{one.t_min}–{one.t_max}", f"{one.z_a_t_min}–{one.z_a_t_max}"
             m_res = (str(one.m_res), times[0], chi2) if one.m_res else ("", "", "")
             z_a = (str(one.z_a), times[1]) if one.z_a else ("", "")

@@ -68,8 +68,8 @@ HADRONS = Option(
     "hadrons",
     str,
     "Hadrons to draw, such as pion,rho,nucleon+; a baryon without a sign has both parities.",
-    "all",
-    "NAME,...",
+    default="all",
+    metavar="NAME,...",
 )
 """The option of plots with a frame for each hadron."""
 
@@ -426,7 +426,7 @@ def chiral_picture(fits: Sequence[ChiralFit]) -> Picture:
 
 
 def _chiral_marks(fit: ChiralFit, order: int) -> list[Mark]:
-    """Return the points of a line, the line, and its end in the chiral limit."""
+    """Return the points of a line, its end in the chiral limit, and the line if it can be wrong."""
     own = look(order)
     x, value, error = np.transpose([(one.x, one.value, one.error) for one in fit.points])
     zero = fit.kappa_c or fit.m_c
@@ -444,7 +444,8 @@ def _chiral_marks(fit: ChiralFit, order: int) -> list[Mark]:
     twisted = rf"$\mu={fit.mu:g}$, " if fit.mu else ""
     points = Symbols(x, value, error, style=own, text=f"{text}, {twisted}{typeset(fit.source)}")
     line = fit.intercept.value + fit.slope.value * ends
-    return [points, Stroke(ends, line, style={"color": own["color"]}), end]
+    joined = [Stroke(ends, line, style={"color": own["color"]})] if fit.dof else []
+    return [points, *joined, end]
 
 
 class ResidualMassPlot(TablePlot):

@@ -186,7 +186,7 @@ KAPPA = Option(
     "kappa",
     str,
     "Hopping parameters, such as 0.1530,0.1550.",
-    "those of the run",
+    default="those of the run",
     metavar="K[,K...]",
     least=1 / LARGEST,
     most=LARGEST,
@@ -206,8 +206,8 @@ MUS = Option(
     MU.name,
     str,
     "Twisted masses, in lattice units, each with each kappa.",
-    MU.default,
-    "M[,M...]",
+    default=MU.default,
+    metavar="M[,M...]",
     least=-LARGEST,
     most=LARGEST,
     each=float,
@@ -219,8 +219,8 @@ SOURCE = Option(
     "Source: "
     + ", or ".join(f"{name}:{one.parameters} for {one.summary}" for name, one in SOURCES.items())
     + ". Several are measured one after the other.",
-    f"{defaults.SOURCE} at the origin",
-    "NAME:PARAMETERS",
+    default=f"{defaults.SOURCE} at the origin",
+    metavar="NAME:PARAMETERS",
     choices=tuple(SOURCES),
     repeated=True,
 )
@@ -237,7 +237,7 @@ MOMENTA = Option(
     "p2_max",
     int,
     "Largest n² of the momenta 2πn/L, with n for x, y and z.",
-    "0",
+    default="0",
     least=0,
     most=MOST_MOMENTUM,
 )
@@ -246,37 +246,41 @@ SOLVER = Option(
     "solver",
     str,
     "Solver of the Dirac equation.",
-    f"{defaults.SOLVER}, or {defaults.WALL_SOLVER} with --quark or --deflate",
+    default=f"{defaults.SOLVER}, or {defaults.WALL_SOLVER} with --quark or --deflate",
     choices=tuple(SOLVERS),
 )
 
 INNER = Option(
-    "inner", str, "Precision of the solver's iterations.", defaults.INNER, choices=tuple(STORAGES)
+    "inner", str, "Precision of iterations.", default=defaults.INNER, choices=tuple(STORAGES)
 )
 
 METHOD = Option(
-    "method", str, "How lower precision is combined with double.", RELIABLE, choices=tuple(METHODS)
+    "method", str, "How precisions are combined.", default=RELIABLE, choices=tuple(METHODS)
 )
 
-LINKS = Option("links", int, "Stored reals per link: 8, 12 or 18 for SU(3).", "12, or 4 for SU(2)")
+LINKS = Option(
+    "links", int, "Stored reals per link: 8, 12 or 18 for SU(3).", default="12, or 4 for SU(2)"
+)
 
 TOLERANCE = Option(
     "tolerance",
     float,
     "Largest norm of the true residual relative to the source.",
-    f"{defaults.TOLERANCE:g}",
+    default=f"{defaults.TOLERANCE:g}",
     least=LEAST_TOLERANCE,
     most=1,
 )
 
-ITERATION_LIMIT = Option("limit", int, "Largest number of iterations.", f"{ITERATIONS}", least=1)
+ITERATION_LIMIT = Option(
+    "limit", int, "Largest number of iterations.", default=f"{ITERATIONS}", least=1
+)
 
 TOGETHER = Option(
     "together",
     int,
     "Spins and colours that are solved together for quarks with a mass, whose memory is as many "
     "times larger.",
-    f"1 for domain walls, {OVERLAP_TOGETHER} for overlap quarks",
+    default=f"1 for domain walls, {OVERLAP_TOGETHER} for overlap quarks",
     least=1,
     most=MOST_TOGETHER,
 )

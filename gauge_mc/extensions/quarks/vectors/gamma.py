@@ -35,8 +35,8 @@ BOUNDARY = Option(
     str,
     "Antiperiodic or periodic in time, or four angles along x, y, z and t in units of pi, such as "
     "0.2,0.4,0,1.",
-    "antiperiodic",
-    "NAME|ANGLES",
+    default="antiperiodic",
+    metavar="NAME|ANGLES",
     least=-LARGEST,
     most=LARGEST,
     each=float,

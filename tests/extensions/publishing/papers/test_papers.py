@@ -31,12 +31,16 @@ from gauge_mc.extensions.publishing.papers.reproduce import (
 )
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.run import forecast
+from gauge_mc.run.directory import Run
 from gauge_mc.run.functions import options_of_observable
 from gauge_mc.run.generate import generate
 from gauge_mc.run.parameters import UNSTATED, Parameters
+from gauge_mc.run.request import RunRequest
 from gauge_mc.run.settings import parse_time
 from gauge_mc.run.state import TIME_LIMIT
 from gauge_mc.run.view import open_run
+from gauge_mc.scans.request import ScanRequest
+from gauge_mc.scans.scan import Scan
 from tests.calls import call, call_apart, make_run
 from tests.reference.distributions import su2_strong_coupling_plaquette
 
@@ -672,6 +676,29 @@ def test_a_card_writes_nowhere_but_into_the_folder_of_the_output(observable, opt
     for one in card.ensembles.values():
         (measured,) = Parameters.from_values(one.values_within(Path("out"))).measure
         assert measured.options == (f"{option}={Path('out/kept')}",)
+
+
+@pytest.mark.parametrize(("observable", "option"), folders_of_options())
+@pytest.mark.parametrize("name", ["/tmp/elsewhere", "kept/../../elsewhere", "kept"])
+def test_a_run_or_scan_of_others_writes_nowhere_above_this_folder(folder, observable, option, name):
+    measure = f"{observable}:10:{option}={name}"
+    run, parameters = Run(Path("run")), Parameters.from_values({"measure": measure})
+    run.table(observable).parent.mkdir()
+    run.table(observable).touch()
+    run.write(parameters, [])
+    larger = Scan(Path("scan"), parameters).enlarged((2.2,))
+    larger.path.mkdir()
+    larger.write()
+    for path, read in (
+        (run.path, lambda values: RunRequest(values).parameters()),
+        (larger.path, lambda values: ScanRequest.of(values).scan().parameters),
+    ):
+        assert read({"output": str(path), "measure": measure}).measure == parameters.measure
+        if name == "kept":
+            assert read({"output": str(path)}).measure == parameters.measure
+        else:
+            with pytest.raises(UsageError, match=f"{path}.toml would .* add --measure {measure} "):
+                read({"output": str(path)})
 
 
 def test_a_paper_that_cannot_be_begun_leaves_nothing(folder):

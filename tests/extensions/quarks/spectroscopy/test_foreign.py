@@ -47,7 +47,7 @@ def test_incomplete_files_are_refused(tmp_path):
     path = write(tmp_path, [*range(1, 13)])
     other = tmp_path / "pt_ll.9.h5"
     other.write_bytes(other.read_bytes()[:3000])
-    with pytest.raises(GaugeError, match=r"is damaged.*Hadrons"):
+    with pytest.raises(GaugeError, match=r"its series, is of Hadrons, but cannot be read"):
         fit("mesons", path)
 
 

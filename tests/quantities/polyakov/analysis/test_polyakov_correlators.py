@@ -83,16 +83,16 @@ def test_negative_averages_are_left_out_and_named(tmp_path):
     values[:, 7] *= 1 + 20 * np.random.default_rng(1).normal(size=100)
     write(tmp_path / "polyakov_correlators.csv", values)
     result = gauge_mc.fit("potential", tmp_path).potential
-    assert result.left_out == ("100 R = 7", "100 R = 8")
+    assert result.left_out == ("(1,0,0) R = 7", "(1,0,0) R = 8")
     assert {one.distance for one in result.points} == {distance(*one) for one in EVERY} - {7, 8}
-    assert "Distances that are too noisy: 100 R = 7, 100 R = 8." in result.cautions
+    assert "Distances that are too noisy: (1,0,0) R = 7, (1,0,0) R = 8." in result.cautions
 
 
 @pytest.mark.slow
 def test_distances_of_half_the_lattice_are_named(tmp_path):
     write(tmp_path / "polyakov_correlators.csv", correlators(100))
     first = gauge_mc.fit("potential", tmp_path).potential
-    assert any("lower V(R): 100 R = 8;" in one for one in first.cautions)
+    assert any("lower V(R): (1,0,0) R = 8;" in one for one in first.cautions)
     large = {**HEADER, "lattice": "18x18x18x12"}
     write(tmp_path / "large.csv", correlators(100), header=large)
     second = gauge_mc.fit("potential", tmp_path / "large.csv").potential

@@ -81,7 +81,7 @@ def test_bad_tables_are_refused_in_one_sentence(tmp_path):
         "has one twice": ([*rows, rows[-1]], {}, "configuration 30 does not have the same rows"),
         "not a number": ([*rows[:-1], (*rows[-1][:-1], math.nan)], {}, "column 'loop' contains"),
         "starts at 2": ([row for row in rows if row[3] > 1], {}, "lack some r between 1"),
-        "other path": (rows, {"path": "111"}, "no loops along the path 111; choose from 100"),
+        "other path": (rows, {"path": "111"}, "no loops along .1,1,1., only along .1,0,0."),
         "other level": (rows, {"smearing": 7}, "choose from the levels 25"),
     }
     for name, (content, wanted, message) in cases.items():

@@ -123,8 +123,8 @@ def test_distances_that_are_too_noisy_are_named():
     loops = steady(200, 8)
     loops.values[:, 5:, 0] *= np.random.default_rng(1).normal(size=(200, 3)) * 20
     result = static_potential([loops])
-    assert result.left_out == ("100 R = 6", "100 R = 7", "100 R = 8")
-    assert "Distances that are too noisy: 100 R = 6, 100 R = 7, 100 R = 8." in result.cautions
+    assert result.left_out == ("(1,0,0) R = 6", "(1,0,0) R = 7", "(1,0,0) R = 8")
+    assert f"Distances that are too noisy: {', '.join(result.left_out)}." in result.cautions
 
 
 def test_too_few_distances_have_no_scales_and_a_caution():

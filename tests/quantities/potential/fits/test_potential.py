@@ -74,6 +74,8 @@ def test_a_report_has_the_scales_and_at_most_three_sentences(tmp_path):
     for value in (first.potential.value, *result.potential.best.parameters[:0]):
         assert f"{value:.3f}" in more
     assert str(result.potential.force[0].force) in more
+    assert more.count("(1,0,0)") > len(result.potential.points)  # with forces
+    assert f"{first.chi2 / first.chi2_expected:.2g}" in more
     assert result.potential.best.form in more
     assert "nan" not in more
 

@@ -21,6 +21,7 @@ from gauge_mc.quantities.transition import results as infinite_volume
 from gauge_mc.quantities.transition import thermal_runs
 from gauge_mc.quantities.transition.thermal_runs import ladder_of, read_thermal_runs
 from gauge_mc.updates import terms
+from tests.calls import call, call_apart
 from tests.quantities.transition.analysis.synthetic import CENTRE, JUMP, LATTICES, two_phase_chain
 
 BETAS = (5.68, 5.69, 5.70, 5.71)
@@ -122,14 +123,29 @@ def test_a_single_volume_is_not_extrapolated(tmp_path):
     assert result.found.temperatures[0].error > 0
 
 
-def test_short_chains_are_counted(tmp_path):
-    write_study(tmp_path, LATTICES[:1], size=60)
-    found = gauge_mc.fit("transition", tmp_path, bootstrap=5).found
-    lengths = [60 / run.tau_int for run in found.volumes[0].runs]
-    assert min(lengths) < 50
-    expected = f"{sum(one < 50 for one in lengths)} of 4 chains are shorter than 50 τ_int, the "
-    expected += f"shortest has {min(lengths):.3g}: errors are uncertain."
-    assert any(one.endswith(expected) for one in found.cautions)
+def test_a_fit_and_its_plot_share_cautions_about_what_enters(tmp_path, sketched):
+    """The modulus of the Polyakov loop does, and its real part does not."""
+    rng, lattice = np.random.default_rng(6), LATTICES[0]
+    for number, beta in enumerate(BETAS):
+        chain = two_phase_chain(rng, beta, lattice, 900)
+        if number == 3:
+            chain.loop[:] = np.abs(chain.loop)
+        chain.loop[:180] *= (1, 3, 3, -1)[number]
+        write_run(tmp_path / f"run{number}", chain, lattice)
+    result = gauge_mc.fit("transition", tmp_path, bootstrap=5)
+    found = [one for one in result.cautions if one.kind == "thermalisation"]
+    runs = [str(tmp_path / f"run{number}") for number in (1, 2, 3)]
+    entering = {one.run: one.column for one in found if one.enters}
+    assert entering == dict.fromkeys(runs[:2], "abs in polyakov.csv")
+    assert ("re in polyakov.csv", runs[2]) in [(one.column, one.run) for one in found]
+    words = "polyakov.csv: The measurements up to update "
+    (said,) = [one for one in result.whole_report() if words in str(one)]
+    assert said.startswith("abs in ")
+    assert said.endswith("auto. (1 more with --json)")
+    drawn = json.loads(call("plot", "transition", tmp_path, "--bootstrap", 5, "--json")[0])
+    assert drawn["cautions"] == json.loads(json.dumps(result.document()["cautions"]))
+    assert "needs two volumes" in drawn["cautions"][0]["sentence"]
+    assert said in call_apart("plot", "transition", tmp_path, "--bootstrap", 5)[1]
 
 
 @pytest.mark.slow
@@ -159,6 +175,9 @@ def test_missing_runs_are_named(tmp_path):
     assert "at β = 5.41 and 5.56 hardly overlap" in text
     assert "add a run at β = 5.485" in text
     assert "nan" not in text
+    curves = joined(plot("transition", tmp_path, bootstrap=5).axes[0])
+    (begin, left), (right, end) = (one.get_xdata()[[0, -1]] for one in curves)
+    assert begin < 5.40 < 5.41 < left < 5.42 < 5.54 < right < 5.56 < end
 
 
 @pytest.mark.parametrize(
@@ -294,6 +313,26 @@ def test_runs_with_a_table_of_exchanges_are_a_ladder(tmp_path):
         assert ladder_of(tmp_path / name) is None
         (tmp_path / name / "tempering.csv").touch()
     assert [ladder_of(one) for one in sorted(tmp_path.iterdir())] == [None, 3, 12]
+
+
+def joined(axes):
+    """The curves of a frame, without points."""
+    return [one for one in axes.lines if one.get_linestyle() == "-"]
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_frames_show_what_was_measured(tmp_path, number):
+    """One volume has no limit, and two have no degree of freedom, so that no line is drawn."""
+    write_study(tmp_path, LATTICES[:number], size=150)
+    figure = plot("transition", tmp_path, bootstrap=5)
+    assert len(figure.axes) == (4 if number > 1 else 3)
+    for axes in figure.axes[:3]:
+        assert len(joined(axes)) == number
+        assert len(axes.containers) == number * len(BETAS)
+        assert "$" in axes.get_xlabel() + axes.get_ylabel()
+    for axes in figure.axes[3:]:
+        assert axes.get_xlabel() == "$(N_t/N_s)^3$"
+        assert bool(joined(axes)) == (number > 2)
 
 
 @pytest.mark.slow
