@@ -337,7 +337,9 @@ def missing_run(path: Path) -> MissingFileError:
     inside = sorted(path.glob("*/run.toml")) if path.is_dir() else []
     words = f"in {path}: it has no run.toml."
     if not path.exists():
-        near = similar(path.name, [one.parent.name for one in path.parent.glob("*/run.toml")])
+        files = (file for folder in (RUNS, path.parent) for file in folder.glob("*/run.toml"))
+        runs = {file.parent.name: str(file.parent) for file in files}
+        near = runs.get(similar(path.name, runs))
         words = f"{path}{f'; did you mean {near!r}?' if near else '.'}"
     elif not path.is_dir():
         words = f"in {path}, which is a file; name the run's directory."
@@ -347,28 +349,35 @@ def missing_run(path: Path) -> MissingFileError:
     return MissingFileError(f"There is no run {words}")
 
 
-def newest_run(root: Path = RUNS) -> Run:
-    """Return the run that was used last.
+def run_of(folder: Path) -> Path:
+    """Return the run whose ``configs`` a folder is, or else the folder itself."""
+    above = folder.parent if folder.name else folder.resolve().parent
+    return above if folder.resolve().name == "configs" and Run(above).exists() else folder
 
-    Parameters
-    ----------
-    root : Path
-        Parent directory of the runs.
+
+def newest_run(root: Path = RUNS) -> Run:
+    """Return the newest run in a folder; see `newness`.
 
     Raises
     ------
     UsageError
         If the directory contains no runs.
     """
-    runs = [Run(path.parent) for path in root.glob("*/run.toml")]
+    runs = [path.parent for path in root.glob("*/run.toml")]
     if not runs:
         raise UsageError(f"There are no runs in {root}; name one.")
-    return max(runs, key=lambda run: last_use(run.path))
+    return Run(max(runs, key=newness))
 
 
-def last_use(path: Path) -> float:
-    """Return the latest modification time of the entries of a directory, in seconds."""
-    return max((modified(item) for item in path.iterdir()), default=0.0)
+def newness(folder: Path) -> tuple[bool, float]:
+    """Return whether a run or a scan is running, and when it was last generated, in seconds.
+
+    The largest is the newest. A scan is as new as its newest run. What only reads a run, such as
+    measurements and figures, makes it no newer.
+    """
+    runs = {folder, *(path.parent for path in folder.glob("*/run.toml"))}
+    files = [run / name for run in runs for name in ("run.toml", "scan.toml", "checkpoint/latest")]
+    return any(is_locked(Run(run).lock) for run in runs), max(map(modified, files))
 
 
 def modified(path: Path) -> float:
@@ -406,7 +415,7 @@ def chains_of(folder: Path) -> list[Path]:
 
 
 def only_newest_run(root: Path = RUNS) -> Run:
-    """Return the run that was used last.
+    """Return the newest run; see `newness`.
 
     Raises
     ------

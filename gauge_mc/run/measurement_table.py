@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from gauge_mc.configurations.reading import STATED_KIND, Configuration, LinkKind
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.device_pool import DevicePool, Devices
 from gauge_mc.domain.lattice import Lattice, OddLattice
-from gauge_mc.errors import ConvergenceError, GaugeError, UsageError
+from gauge_mc.errors import ConvergenceError, GaugeError, UnreadableError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.files.atomic import refuse_link
 from gauge_mc.files.columns import SWEEP
@@ -44,8 +44,10 @@ from gauge_mc.observables import (
     check_records,
     table_name,
 )
+from gauge_mc.quoting import counted
+from gauge_mc.registry import in_words
 from gauge_mc.run.chain import provenance, version
-from gauge_mc.run.directory import Run, only_newest_run
+from gauge_mc.run.directory import Run, only_newest_run, run_of
 from gauge_mc.run.lock import RunLock
 from gauge_mc.run.parameters import NO_FORMAT, Parameters, differences
 from gauge_mc.run.regenerate import updates_to_measure
@@ -78,6 +80,10 @@ class Ensemble:
     """Observables that the run itself measures."""
     kind: LinkKind = STATED_KIND
     """Extents and group, if the files themselves do not state them."""
+    name: str = ""
+    """Name of the folder of the files, if it is named; tables are named after it."""
+    passed_over: str = ""
+    """Sentence about other files in the folder; empty if there are none."""
 
     @property
     def measured_lattice(self) -> Lattice:
@@ -91,13 +97,32 @@ class Ensemble:
 
     def table(self, observable: str) -> Path:
         """Return the default path of a table. It differs from the tables that the run writes."""
-        plain = self.folder / f"{table_name(observable)}.csv"
+        ending = f"_{self.name}" if self.name else ""
+        plain = self.folder / f"{table_name(observable)}{ending}.csv"
         other = self.folder / f"{table_name(observable)}{CONFIGS_SUFFIX}.csv"
         return other if observable in self.measured or other.exists() else plain
 
     def table_again(self, observable: str) -> Path:
         """Return the default path of a table of configurations that were not kept."""
         return self.folder / f"{table_name(observable)}{AGAIN_SUFFIX}.csv"
+
+    def chosen(self, every: int, skip: int) -> Ensemble:
+        """Return the ensemble of every N-th configuration after a number.
+
+        Raises
+        ------
+        UsageError
+            If none is left, or `every` is below 1.
+        """
+        later = [pair for pair in self.files.items() if pair[0] > skip]
+        files = dict(later[every - 1 :: every] if every > 0 else [])
+        if not files:
+            raise UsageError(
+                f"--skip {skip} --every {every} leaves none of the "
+                f"{counted(len(self.files), 'configuration')}, the last of which is "
+                f"{max(self.files)}; choose other numbers."
+            )
+        return replace(self, files=files)
 
     def open(self, number: int) -> Configuration:
         """Open a configuration and read its header; for the errors see `open_configuration`."""
@@ -154,9 +179,10 @@ def find_ensemble(
         return _ensemble_of_files(targets, kind, number)
     if len(targets) > 1:
         raise UsageError("Several targets include a directory; name one run, or only files.")
-    run = Run(targets[0]) if targets else only_newest_run()
-    if not run.exists() and (files := configurations_in(run.path)):
-        return _ensemble_of_files(files, kind, number)
+    run = Run(run_of(targets[0])) if targets else only_newest_run()
+    if not run.exists() and (folder := ConfigurationFolder.of(run.path)).files:
+        ensemble = _ensemble_of_files(folder.files, kind, number)
+        return replace(ensemble, name=folder.name, passed_over=folder.passed_over)
     refuse_kind(kind, number, str(run.path))
     parameters = run.read()[0]
     files_by_update = run.unambiguous_configs()
@@ -173,11 +199,42 @@ def find_ensemble(
     )
 
 
-def configurations_in(folder: Path) -> list[Path]:
-    """Return the files in a folder, hidden ones left out, that are configurations."""
-    found = sorted(folder.iterdir()) if folder.is_dir() else []
-    files = [one for one in found if one.is_file() and not one.name.startswith(".")]
-    return [one for one in files if is_configuration(one)]
+@dataclass(frozen=True)
+class ConfigurationFolder:
+    """A folder of configurations that is no run. Hidden files do not count."""
+
+    path: Path
+    """The folder."""
+    files: Sequence[Path]
+    """Configurations, by name."""
+    others: Sequence[Path]
+    """Files that are no configurations, by name, which commands pass over."""
+
+    @classmethod
+    def of(cls, path: Path) -> ConfigurationFolder:
+        """Look at the files of a folder; those that cannot be read may be configurations."""
+        inside = sorted(path.iterdir()) if path.is_dir() else []
+        files = [one for one in inside if one.is_file() and not one.name.startswith(".")]
+        configurations = []
+        for one in files:
+            with suppress(UnreadableError):
+                if not is_configuration(one):
+                    continue
+            configurations.append(one)
+        return cls(path, configurations, [one for one in files if one not in configurations])
+
+    @property
+    def name(self) -> str:
+        """Name of the folder; a folder ``configs`` has that of the folder around it."""
+        path = self.path.resolve()
+        return (path.parent if path.name == "configs" else path).name
+
+    @property
+    def passed_over(self) -> str:
+        """Sentence about the files that are no configurations; empty if there are none."""
+        names, more = [one.name for one in self.others[:3]], len(self.others) - 3
+        words = in_words([*names, *([f"{more} more"] if more > 0 else [])])
+        return f"passed over in {self.path}, no configurations: {words}" if names else ""
 
 
 def ensemble_of(run: Run, parameters: Parameters, files: dict[int, Path]) -> Ensemble:

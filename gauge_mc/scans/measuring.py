@@ -58,11 +58,17 @@ def measure_all(
             f"--output names one table, but {len(ensembles)} ensembles are measured; leave it out, "
             "so that each run has its own."
         )
+    tables: dict[Path, Path] = {}
     for paths in ensembles:
         run = paths[0] if paths[0].is_dir() else None
         try:
             kind = LinkKind(lattice, group)
             path = output or default_table(paths, observable, at is not None, kind, number)
+            if (other := tables.setdefault(path, paths[0])) != paths[0]:
+                raise UsageError(
+                    f"{other} and {paths[0]} would both have the table {path}; measure on the "
+                    "second alone, with --output."
+                )
             files: dict[str, Any] = {"lattice": lattice, "group": group, "number": number}
             kept = measure(paths, observable, output=path, at=at, **files, **options)
             yield path, run, kept

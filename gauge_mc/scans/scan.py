@@ -37,9 +37,9 @@ from gauge_mc.run.directory import (
     Run,
     chains_of,
     is_of_no_run,
-    last_use,
-    modified,
+    newness,
     refuse_other_content,
+    run_of,
     unusable,
 )
 from gauge_mc.run.log import LOG
@@ -385,21 +385,21 @@ def default_path(parameters: Parameters) -> Path:
 
 
 def newest_scan() -> Scan:
-    """Return the scan in ``runs/`` whose scan.toml or table was written last.
+    """Return the newest scan in ``runs/``; see `newness`.
 
     Raises
     ------
     UsageError
         If the directory contains no scans.
     """
-    files = [path for name in ("scan.toml", "scan.csv") for path in RUNS.glob(f"*/{name}")]
-    if not files:
+    scans = [path.parent for path in RUNS.glob("*/scan.toml")]
+    if not scans:
         raise UsageError(f"There are no scans in {RUNS}; name one.")
-    return Scan.read(max(files, key=modified).parent)
+    return Scan.read(max(scans, key=newness))
 
 
 def newest_run_or_scan() -> Path:
-    """Return the directory of the run or scan in ``runs/`` that was used last.
+    """Return the directory of the newest run or scan in ``runs/``; see `newness`.
 
     Raises
     ------
@@ -409,7 +409,7 @@ def newest_run_or_scan() -> Path:
     folders = [path.parent for name in ("run.toml", "scan.toml") for path in RUNS.glob(f"*/{name}")]
     if not folders:
         raise UsageError(f"There are no runs and no scans in {RUNS}; name one.")
-    return max(folders, key=last_use)
+    return max(folders, key=newness)
 
 
 def named_or_newest(named: Sequence[Path] | None) -> list[Path]:
@@ -426,7 +426,7 @@ def named_or_newest(named: Sequence[Path] | None) -> list[Path]:
 
 
 def runs_of(paths: Sequence[Path]) -> list[Path]:
-    """Return run directories: those of scans, and of folders of runs, in place of the folder.
+    """Return run directories in place of folders: scans, folders of runs, ``configs`` of a run.
 
     Other paths are returned as they are.
 
@@ -445,7 +445,7 @@ def runs_of(paths: Sequence[Path]) -> list[Path]:
                 raise UsageError(f"No run of the scan {path} has begun; continue the scan.")
             runs += begun
         else:
-            runs += runs_in(path) or [path]
+            runs += runs_in(path) or [run_of(path)]
     return runs
 
 
