@@ -129,7 +129,9 @@ def measure(
         raise UsageError("--dry-run is for configurations that are kept; leave out --at.")
     run = named_or_said(run, json)
     if dry_run:
-        memory = measurement_memory(ensembles_of(run)[0], observable, **place)
+        every = ensembles_of(run, output)
+        needs = [measurement_memory(one, observable, **place) for one in every]
+        memory = max(needs, key=lambda one: one.device_bytes)
         show_result("measure", memory, json, memory.table())
         refuse_shortage(memory)
         return

@@ -15,7 +15,9 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import glob
+import os
 import platform
 import re
 from collections.abc import Callable, Iterable, Iterator, Set
@@ -33,6 +35,7 @@ from gauge_mc.errors import (
     UnknownNameError,
     UnreadableError,
     UsageError,
+    not_written,
 )
 from gauge_mc.files.atomic import remove_leftovers, replacing
 from gauge_mc.files.input import make_folder, read_text, remove_empty
@@ -42,7 +45,7 @@ from gauge_mc.observables import table_name
 from gauge_mc.registry import similar
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.cards import MAX_CARD, RECORD, flat
-from gauge_mc.run.lock import Holder, RunLock, is_locked, now, read_holder
+from gauge_mc.run.lock import Holder, RunLock, is_locked, now, read_holder, refuse_in_use
 from gauge_mc.run.log import LOG
 from gauge_mc.run.parameters import UNSTATED, Parameters, known_options
 
@@ -211,6 +214,15 @@ class Run:
         with replacing(self.toml) as file:
             file.write(f"{parameters.to_toml()}\n{records}".encode())
 
+    def shorten(self, parameters: Parameters, sweep: int) -> None:
+        """Lower the configurations in run.toml to those of `parameters`, if `sweep` updates do.
+
+        The run must be locked.
+        """
+        there, sessions = self.read()
+        if there.configs > parameters.configs and sweep >= parameters.updates:
+            self.write(replace(there, configs=parameters.configs), sessions)
+
     @contextmanager
     def locked(self) -> Iterator[RunLock]:
         """Create the directory if necessary, and hold the run lock.
@@ -261,6 +273,20 @@ class Run:
         """
         known = {"lock", LOG, "run.toml", "configs", "checkpoint"}
         refuse_other_content(self.toml, known, self._has_work)
+
+    def check_free(self) -> None:
+        """Refuse what `locked` refuses, without making or locking anything.
+
+        Raises
+        ------
+        UsageError, GaugeError
+            See `locked`; also if nothing can be written at the path.
+        """
+        self.check_place()
+        refuse_in_use(self.lock)
+        there = next(one for one in (self.path, *self.path.absolute().parents) if one.exists())
+        if not os.access(there, os.W_OK | os.X_OK):
+            raise not_written(self.path, PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
 
 
 def locked_or_removed(path: Path, made: Iterable[Path]) -> RunLock:

@@ -289,7 +289,7 @@ class _OpenedRun:
     @property
     def complete(self) -> bool:
         """Whether there is nothing left to do."""
-        return self.resumed and self.measured and self.sweep == self.parameters.updates
+        return self.resumed and self.measured and self.sweep >= self.parameters.updates
 
 
 @dataclass(frozen=True)
@@ -344,7 +344,7 @@ class _Conductor:
                 self.console.print(table)
             if reason := found[batch[0].run].stopped:
                 for one in left:
-                    if one not in batch and results[one.run].sweep != one.parameters.updates:
+                    if one not in batch and results[one.run].sweep < one.parameters.updates:
                         results[one.run] = replace(results[one.run], stopped=reason)
                 break
         if not left and len(runs) == 1:
@@ -367,6 +367,8 @@ class _Conductor:
         state = read_state(run.checkpoint) if run.checkpoint.exists() else None
         sweep = state.sweep if state else 0
         lock.record(replace(lock.holder, sweep=sweep))
+        if state:
+            run.shorten(parameters, sweep)
         return _OpenedRun(run, parameters, sweep, state is not None, not state or state.measured)
 
     def _generate(

@@ -114,7 +114,7 @@ class Ensemble:
         UsageError
             If none is left, or `every` is below 1.
         """
-        later = [pair for pair in self.files.items() if pair[0] > skip]
+        later = [pair for pair in self.files.items() if not skip or pair[0] > skip]
         files = dict(later[every - 1 :: every] if every > 0 else [])
         if not files:
             raise UsageError(
@@ -441,13 +441,7 @@ def measuring(
     """
     how = f"{precision} precision{', strictly' * ensemble.strictly(observable)}"
     header = {**observable.header, **ensemble.metadata, "measured in": how}
-    if not path.parent.is_dir():
-        raise UsageError(
-            f"There is no folder {path.parent} for the table {path.name}; create it, or choose "
-            "another --output."
-        )
-    if path.is_dir():
-        raise UsageError(f"{path} is a folder; name a file for the table with --output.")
+    refuse_place(path)
     with _locked(path), _without_empty(path, observable):
         refuse_link(path)
         kept = _put_aside(path, observable) if again else None
@@ -475,6 +469,17 @@ def measuring(
                 records = len(done) * one.records(observable)
                 beside.truncate(after=max(done, default=-1), expected=records)
             yield MeasurementTask(ensemble, observable, table, done, left, unknown, secondary, kept)
+
+
+def refuse_place(path: Path) -> None:
+    """Refuse a path at which no table can be: it has no folder, or is one."""
+    if not path.parent.is_dir():
+        raise UsageError(
+            f"There is no folder {path.parent} for the table {path.name}; create it, or choose "
+            "another --output."
+        )
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder; name a file for the table with --output.")
 
 
 @contextmanager

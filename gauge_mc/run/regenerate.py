@@ -418,6 +418,8 @@ def regenerate(
     chain = StoredChain.of(Run(Path(run)))
     plan = _WantedFiles.of(chain, update_numbers(at), Path(output) if output else None, format)
     report = plan.report
+    if dry_run and not output:
+        chain.run.check_free()
     if dry_run or not report.made:
         return report
     console = Console(quiet=not progress)

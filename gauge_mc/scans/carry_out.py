@@ -568,7 +568,7 @@ def share_done(members: Sequence[Member], states: Sequence[RunState]) -> tuple[f
     """Return the fraction of the work of a scan that is done, and what is left in link updates."""
     links = [one.parameters.links_per_update for one in members]
     every = sum(one.sweeps * n for one, n in zip(states, links, strict=True))
-    done = sum(one.sweep * n for one, n in zip(states, links, strict=True))
+    done = sum(min(one.sweep, one.sweeps) * n for one, n in zip(states, links, strict=True))
     return done / max(1, every), every - done
 
 

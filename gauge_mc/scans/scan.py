@@ -45,7 +45,7 @@ from gauge_mc.run.directory import (
 from gauge_mc.run.log import LOG
 from gauge_mc.run.parameters import UNSTATED, Parameters
 from gauge_mc.run.settings import start_of_chain
-from gauge_mc.run.state import saved_updates
+from gauge_mc.run.state import saved_updates, updates_there
 from gauge_mc.scans.grid import MAX_RUNS, Grid, Point, axes, list_axes
 
 GRIDS = "grid"
@@ -287,7 +287,9 @@ class Scan:
 
     def continued(self, values: Mapping[str, object]) -> Scan:
         """Return the scan with the requested parameters; see `Parameters.continued`."""
-        shared = self.parameters.continued(values, f"The scan {self.path}")
+        members = self.members() if "configs" in values else []
+        done = max((updates_there(one.run, one.parameters) for one in members), default=0)
+        shared = self.parameters.continued(values, f"The scan {self.path}", done)
         return dataclasses.replace(self, parameters=shared)
 
     @classmethod
