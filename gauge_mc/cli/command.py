@@ -326,11 +326,13 @@ def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
 def without_flags(parameter: inspect.Parameter, flags: Set[str]) -> inspect.Parameter:
     """Return a parameter of a command without those of its several flags that are taken."""
     kind, *described = get_args(parameter.annotation) or (parameter.annotation, None)
-    names = getattr(described[0], "param_decls", None) or ()
+    # Typer has the first name of an annotated option as its default.
+    first, more = (getattr(described[0], one, None) for one in ("default", "param_decls"))
+    names = (first, *(more or ()))
     if flags.isdisjoint(names):
         return parameter
     own = copy(described[0])
-    own.param_decls = tuple(one for one in names if one not in flags)
+    own.default, *own.param_decls = [one for one in names if one not in flags]
     return parameter.replace(annotation=Annotated[kind, own])
 
 

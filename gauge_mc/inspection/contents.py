@@ -72,6 +72,7 @@ class ScanInfo:
     )
     grids: Sequence[Grid] = result_field("Grids of couplings and lattices.")
     runs: Sequence[MemberState] = result_field("Runs.")
+    removed: Sequence[str] = result_field("Names of runs that were taken out.")
     ladders: Sequence[LadderReport] = result_field("Runs that exchange their couplings.")
 
 
@@ -217,4 +218,4 @@ def _in_words(path: Path, table: TableData) -> str:
 
 def _of_scan(scan: Scan) -> ScanInfo:
     runs, ladders = member_states(scan.members()), ladder_reports(scan)
-    return ScanInfo(str(scan.path), scan.shared(), scan.grids, runs, ladders)
+    return ScanInfo(str(scan.path), scan.shared(), scan.grids, runs, scan.removed, ladders)

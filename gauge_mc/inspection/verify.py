@@ -382,7 +382,9 @@ def _due(run: Run, parameters: Parameters, sweep: int) -> list[range]:
 
 def _thinned(run: Run, parameters: Parameters | None, advance: CheckProgress) -> str:
     """Check the record of configurations that were removed on purpose."""
-    rules = RemovedConfigurations.of(run, parameters).rules if parameters else read_rules(run, LARGE)
+    rules = (
+        RemovedConfigurations.of(run, parameters).rules if parameters else read_rules(run, LARGE)
+    )
     return "; ".join(f"1 of {one.keep} kept up to update {one.sweep}" for one in rules)
 
 

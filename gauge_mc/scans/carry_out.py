@@ -9,7 +9,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,9 +23,11 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import TableData, Value, read_table
 from gauge_mc.options import Option
+from gauge_mc.registry import in_words
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.cards import ParametersLike, named_values
 from gauge_mc.run.log import COMPLETE, ERROR, FAILURE, INCOMPLETE, SUBMITTED, RunLog, logged_session
+from gauge_mc.run.lock import RunLock, refuse_in_use
 from gauge_mc.run.parameters import Parameters, run_options
 from gauge_mc.run.request import StopReason
 from gauge_mc.run.settings import Execution
@@ -421,6 +423,23 @@ def gather(asked: ScanRequest) -> ScanResult:
     return ScanResult(scan.path, total, complete, None, {})
 
 
+def take_out(asked: ScanRequest) -> ScanResult:
+    """Take points out of a scan, whose runs keep their directories, and gather the results.
+
+    Raises
+    ------
+    UsageError, GaugeError
+        See `ScanRequest.reduced`; also if another process is carrying out the scan.
+    """
+    scan, gone = asked.reduced()
+    with closing(RunLock(scan.lock)):
+        scan.write()
+    names = in_words(one.name for one in gone)
+    console = Console(quiet=asked.execution.quiet)
+    console.print(f"taken out of {scan.path}: {names}; their folders stay", soft_wrap=True)
+    return gather(asked)
+
+
 def submit(
     asked: ScanRequest, system: str, words: Sequence[str], dry_run: bool = False
 ) -> Submission:
@@ -455,23 +474,34 @@ def submit(
         )
     asked.check_runs()
     if dry_run:
+        asked.scan().check_place()
+        refuse_in_use(asked.scan().lock)
         return _submission(asked.scan(), wanted, asked.execution)
-    with asked.locked() as scan:
+    with asked.locked(write=False) as scan:
         return _submission(scan, wanted, asked.execution, RunLog(scan.path))
 
 
 def _submission(
     scan: Scan, wanted: JobRequest, execution: Execution, log: RunLog | None = None
 ) -> Submission:
-    """Return the jobs of a scan; submit them if there is a log."""
+    """Return the jobs of a scan; if there is a log, submit them, and write the scan.
+
+    Nothing is written if the jobs are refused.
+    """
     tally = Tally(scan.members())
     left = [one for one in tally.members if not (tally.done(one) or one.run.holder()[1])]
     array = ArrayPlan.of(wanted, scan.jobs, left, execution) if left else None
     job = None
     if array and log:
-        with logged_session([log], devices=wanted.system.name, runs=len(left)) as ended:
+        try:
             job = array.submit()
+        finally:
+            if array.folder.exists():  # the batch system may have the jobs
+                scan.write()
+        with logged_session([log], devices=wanted.system.name, runs=len(left)) as ended:
             ended |= {"ended": SUBMITTED, "job": job}
+    elif log:
+        scan.write()
     return Submission(
         str(scan.path),
         job,

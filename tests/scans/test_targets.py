@@ -127,6 +127,7 @@ def test_the_configurations_of_a_run_stand_for_it():
         (["--skip=4"], [6, 8]),
         (["--skip=4", "--every-config=2"], [8]),
         (["--every=4"], "--skip 0 --every 4 leaves none of the 3 configurations"),
+        (["--every=0.5"], "'0.5' is not a whole number"),
         (["--every=0"], "leaves none"),
         (["--skip=4", "--at=6"], "choose stored configurations, and --at updates"),
     ],
