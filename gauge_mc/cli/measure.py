@@ -105,9 +105,9 @@ def measure(
 ) -> None:
     """Measure an observable on stored configurations.
 
-    By default each GPU takes one configuration at a time; without a GPU, the CPU does. Repeating the
-    command measures what is missing. Tables are named after the observable, with _configs if the run
-    writes one, _at for --at, and _NAME for a folder NAME. Other links of the same number are refused.
+    By default each GPU takes one configuration at a time; without a GPU, the CPU does. A repeated
+    command measures what is missing. Tables are named after the observable, with _configs if runs
+    write one, _at for --at, _NAME for a folder NAME. Other links of the same number are refused.
     """
     from gauge_mc.devices.choice import AUTOMATIC
     from gauge_mc.domain.mpi import find_processes

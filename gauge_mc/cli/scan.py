@@ -50,7 +50,7 @@ def _changes() -> dict[str, dict[str, Any]]:
     found["output"] = {
         "help": "Scan directory.",
         "default": "runs/scan_NAME, where NAME identifies the grid and what the runs share; "
-        "without --beta the scan that is running or last generated",
+        "without couplings the scan that is running or last generated",
     }
     found["devices"] = {
         "help": f"Number of {NUMBERED}s, or their numbers, or all; or {in_words(DIVIDED, 'or')}.",
