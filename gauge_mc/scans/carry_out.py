@@ -26,8 +26,8 @@ from gauge_mc.options import Option
 from gauge_mc.registry import in_words
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.cards import ParametersLike, named_values
-from gauge_mc.run.log import COMPLETE, ERROR, FAILURE, INCOMPLETE, SUBMITTED, RunLog, logged_session
 from gauge_mc.run.lock import RunLock, refuse_in_use
+from gauge_mc.run.log import COMPLETE, ERROR, FAILURE, INCOMPLETE, SUBMITTED, RunLog, logged_session
 from gauge_mc.run.parameters import Parameters, run_options
 from gauge_mc.run.request import StopReason
 from gauge_mc.run.settings import Execution

@@ -12,9 +12,9 @@ from gauge_mc.actions import BETA, couplings
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.option_items import Items
 from gauge_mc.options import check_options
-from gauge_mc.run.cards import flat
 from gauge_mc.quoting import counted
 from gauge_mc.registry import in_words
+from gauge_mc.run.cards import flat
 from gauge_mc.run.directory import RUNS, locked_or_removed
 from gauge_mc.run.functions import observable_along
 from gauge_mc.run.lock import refuse_in_use

@@ -19,8 +19,8 @@ from gauge_mc.errors import INTERRUPTED, GaugeError, UsageError
 from gauge_mc.files.table import read_table
 from gauge_mc.inspection.verify import verify
 from gauge_mc.run.directory import Run
-from gauge_mc.run.log import LogTail
 from gauge_mc.run.lock import RunLock
+from gauge_mc.run.log import LogTail
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.scans.request import ScanRequest
 from gauge_mc.scans.scan import Scan, newest_scan
