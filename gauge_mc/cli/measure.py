@@ -129,8 +129,8 @@ def measure(
         raise UsageError("--dry-run is for configurations that are kept; leave out --at.")
     run = named_or_said(run, json)
     if dry_run:
-        every = ensembles_of(run, output)
-        needs = [measurement_memory(one, observable, **place) for one in every]
+        ensembles = ensembles_of(run, output)
+        needs = [measurement_memory(one, observable, **place) for one in ensembles]
         memory = max(needs, key=lambda one: one.device_bytes)
         show_result("measure", memory, json, memory.table())
         refuse_shortage(memory)

@@ -56,7 +56,9 @@ def test_a_thing_has_a_help_text_of_its_own_that_fits_on_a_page(command, name):
     assert "[default: False]" not in text
     listed = {one or other for one, other in flags(text)}
     chosen = load_command(command).subcommand(name)
-    own = {flag for one in chosen.params for flag in one.opts if flag.startswith("--")}
+    words = [flag for one in chosen.params for flag in one.opts if flag.startswith("--")]
+    own = {*words}
+    assert len(words) == len(own)
     assert listed == own | {"--help"}
     others = {option.flag for other in THINGS[command] for option, *_ in chosen.kind.options(other)}
     declared = {option.flag for option, *_ in chosen.kind.options(name)}
