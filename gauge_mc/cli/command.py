@@ -7,7 +7,8 @@ an observable. For each thing there is a subcommand with the options that the th
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeVar, get_args
@@ -235,7 +236,7 @@ class Chooser(DescribedCommand):
         one.__doc__ = f"{verb} {self.kind.summary(name)}."
         _, *common = parameters_of(function)
         taken = {each.name for each in common}
-        own = []
+        own, flags = [], {option.flag for option, *_ in self.kind.options(name)}
         for option, owner, text in self.kind.options(name):
             if option.name in taken:
                 raise GaugeError(
@@ -243,6 +244,7 @@ class Chooser(DescribedCommand):
                     f"gauge-mc {function.__name__}; rename it."
                 )
             own.append(declared_parameter(option, owner.section, text))
+        common = [without_flags(each, flags) for each in common]
         made = made_command(OneOfKind, function.__name__, one, [*own, *common])
         made.kind = self.kind
         for each in made.params:
@@ -319,6 +321,19 @@ def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
             described[0].parser = PARSERS[kind]
             described[0].metavar = described[0].metavar or f"<{kind.__name__.lower()}>"
     return parameters
+
+
+def without_flags(parameter: inspect.Parameter, flags: Set[str]) -> inspect.Parameter:
+    """Return a parameter of a command without those of its several flags that are taken."""
+    kind, *described = get_args(parameter.annotation) or (parameter.annotation, None)
+    # Typer has the first name of an annotated option as its default.
+    first, more = (getattr(described[0], one, None) for one in ("default", "param_decls"))
+    names = (first, *(more or ()))
+    if flags.isdisjoint(names):
+        return parameter
+    own = copy(described[0])
+    own.default, *own.param_decls = [one for one in names if one not in flags]
+    return parameter.replace(annotation=Annotated[kind, own])
 
 
 def declared_parameter(option: Option, section: str, text: str) -> inspect.Parameter:

@@ -59,7 +59,7 @@ def convert(
         list[Path],
         o.argument(
             f"Configuration file in {_titles} format and the file to write; with --output any "
-            "number of such files, runs and folders.",
+            "number of such files, runs, scans and folders.",
             metavar="CONFIG OUT|CONFIG",
         ),
     ],
@@ -162,9 +162,10 @@ def _convert_all(
 ) -> None:
     from gauge_mc.run.conversions import Conversions, convert_all
     from gauge_mc.run.measure import shortest
+    from gauge_mc.scans.scan import runs_of
 
     with alone_on_stdout(as_json):
-        found = Conversions.of(convert_all(paths, folder, to, precision, **how))
+        found = Conversions.of(convert_all(runs_of(paths), folder, to, precision, **how))
     if as_json:
         print_document("convert", found)
     elif how["progress"]:

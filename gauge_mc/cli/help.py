@@ -124,7 +124,8 @@ def _abridged(rows: Iterable[Row], command: str, width: int) -> Text:
     from rich.text import Text
 
     words = ", ".join(f"{name} {value}".rstrip().replace(" ", "\0") for name, value, _ in rows)
-    lines = textwrap.fill(words, width, initial_indent="  ", subsequent_indent="  ")
+    how = textwrap.TextWrapper(width, "  ", "  ", break_on_hyphens=False)
+    lines = how.fill(words)
     heading = f"{COMMON}, which {command} --help describes"
     return Text.assemble((heading, "bold"), "\n", lines.replace("\0", " "))
 

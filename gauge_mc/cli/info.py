@@ -17,11 +17,16 @@ from gauge_mc.quoting import printable
     "gauge_mc.inspection.contents:ConfigurationInfo",
     "gauge_mc.inspection.contents:RunInfo",
     "gauge_mc.inspection.contents:ScanInfo",
+    "gauge_mc.inspection.contents:FolderInfo",
 )
 def info(
     path: Annotated[
         Path | None,
-        o.argument("Configuration file, run or scan.", o.NEWEST, metavar="CONFIG|RUN|SCAN"),
+        o.argument(
+            "Configuration file, run, scan, or folder of them.",
+            o.NEWEST,
+            metavar="CONFIG|RUN|SCAN|FOLDER",
+        ),
     ] = None,
     lattice: o.StatedLattice = None,
     group: o.StatedGroup = None,
@@ -31,7 +36,7 @@ def info(
 
     For a configuration file, its header and averages computed from its links are shown. For a run,
     its parameters, sessions and tables are shown, and its newest configuration. For a scan, its
-    parameters, grids and runs are shown.
+    parameters, grids and runs are shown; for another folder, its runs or its configurations.
     """
     from gauge_mc.configurations.reading import LinkKind
     from gauge_mc.console import Console

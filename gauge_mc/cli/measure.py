@@ -9,7 +9,8 @@ from gauge_mc.cli import options as o
 from gauge_mc.cli import say
 from gauge_mc.cli.command import OptionGroup, Subcommands
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints, show_result
-from gauge_mc.cli.options import AT, with_settings
+from gauge_mc.cli.options import with_settings
+from gauge_mc.cli.status import named_or_said
 from gauge_mc.domain.slab import REALS
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.observables import OBSERVABLES
@@ -49,11 +50,11 @@ def measure(
     ],
     run: Annotated[
         list[Path] | None,
-        o.argument("Runs, scans, folders of them, files.", o.NEWEST, metavar="RUN|SCAN|CONFIG"),
+        o.argument("Runs, scans, folders, files.", o.NEWEST, metavar="RUN|SCAN|CONFIG"),
     ] = None,
     output: Annotated[
         Path | None,
-        o.option("Table to write.", "in the run, or in this folder for files", metavar="FILE"),
+        o.option("Table to write.", "in the run, else here, after the folder", metavar="FILE"),
     ] = None,
     precision: Annotated[
         str | None, o.option("Precision of the links in memory.", "as in the files", choices=REALS)
@@ -66,7 +67,17 @@ def measure(
             panel=o.EXECUTION,
         ),
     ] = None,
-    at: Annotated[str | None, AT] = None,
+    at: Annotated[
+        str | None,
+        o.option(
+            "After these updates, as in 1050,1100:2000:10; make what is not stored.",
+            metavar="UPDATES",
+        ),
+    ] = None,
+    every_config: Annotated[
+        int, o.option("Every Nth stored configuration.", 1, "N", flag="--every --every-config")
+    ] = 1,
+    skip: Annotated[int, o.option("Stored ones after update or number N.", 0, "N")] = 0,
     lattice: o.StatedLattice = None,
     group: o.StatedGroup = None,
     number: Annotated[
@@ -94,9 +105,9 @@ def measure(
 ) -> None:
     """Measure an observable on stored configurations.
 
-    By default all GPUs are used, each for one configuration at a time; without a GPU, the CPU.
-    Repeating the command measures what is missing. Tables are named after the observable, with
-    _configs if the run writes one, and _at for --at. Other links under the same number are refused.
+    By default each GPU takes one configuration at a time; without a GPU, the CPU does. A repeated
+    command measures what is missing. Tables are named after the observable, with _configs if runs
+    write one, _at for --at, _NAME for a folder NAME. Other links of the same number are refused.
     """
     from gauge_mc.devices.choice import AUTOMATIC
     from gauge_mc.domain.mpi import find_processes
@@ -116,14 +127,18 @@ def measure(
     place |= {"split": bool(split), **links, **given}
     if dry_run and at is not None:
         raise UsageError("--dry-run is for configurations that are kept; leave out --at.")
+    run = named_or_said(run, json)
     if dry_run:
-        memory = measurement_memory(ensembles_of(run)[0], observable, **place)
+        ensembles = ensembles_of(run, output)
+        needs = [measurement_memory(one, observable, **place) for one in ensembles]
+        memory = max(needs, key=lambda one: one.device_bytes)
         show_result("measure", memory, json, memory.table())
         refuse_shortage(memory)
         return
     results, failures = [], []
     with alone_on_stdout(json):
         place |= {"output": output, "at": at, "again": again, "progress": not quiet}
+        place |= {"every_config": every_config, "skip": skip}
         for path, folder, found in measure_all(run, observable, **place):
             if isinstance(found, GaugeError):
                 failures.append(str(found) if str(path) in str(found) else f"{path}: {found}")

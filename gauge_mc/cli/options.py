@@ -25,8 +25,8 @@ from gauge_mc.run.settings import FILES as FILES
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-NEWEST = "newest run or scan in runs/"
-"""Default of an argument that names a run or a scan."""
+NEWEST = "running or last generated in runs/"
+"""Default of an argument that names a run or a scan; see `newness`."""
 
 OBSERVABLE_SUMMARIES = [(name, one.summary) for name, one in OBSERVABLES.items()]
 """Names and summaries of the observables, for `listed`."""
@@ -117,14 +117,6 @@ Json = Annotated[
     bool,
     option("Print the result as one JSON object; all else goes to standard error.", flag="--json"),
 ]
-
-
-AT = option(
-    "Make the configurations after these updates, as in 1050,1100:2000:10.",
-    metavar="UPDATES",
-    flag="--at",
-)
-"""Updates whose configurations are made again."""
 
 
 def after(updates: Sequence[int]) -> str:

@@ -65,7 +65,7 @@ def plot(
     ],
     run: Annotated[
         list[Path] | None,
-        o.argument("Runs; a scan stands for its runs.", "newest in runs/", metavar="RUN|SCAN"),
+        o.argument("Runs; a scan stands for its runs.", o.NEWEST, metavar="RUN|SCAN"),
     ] = None,
     output: Annotated[
         Path | None,
@@ -88,6 +88,8 @@ def plot(
     The name of the file is printed, after tables of the averages for plots that show averages.
     """
     paths, runs = runs_to_draw(what, run or [])
+    if not run:
+        say(f"taken, the newest: {in_words(map(str, paths))}", error=json)
     chosen = find_plot(what, runs)
     file = output or (paths[0] if len(paths) == 1 else Path()) / f"{what}.pdf"
     given, said = options_to_draw(chosen, runs, options)

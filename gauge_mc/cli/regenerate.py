@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from gauge_mc.cli import options as o
 from gauge_mc.cli import say
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
-from gauge_mc.cli.options import AT, after, with_settings
+from gauge_mc.cli.options import after, with_settings
 from gauge_mc.formats import FORMATS
 from gauge_mc.quoting import counted
 
@@ -17,7 +17,13 @@ from gauge_mc.quoting import counted
 @with_settings(("backend", "devices", "threads", "quiet"))
 def regenerate(
     run: Annotated[Path, o.argument("Run directory.", metavar="RUN")],
-    at: Annotated[str, AT],
+    at: Annotated[
+        str,
+        o.option(
+            "Make the configurations after these updates, as in 1050,1100:2000:10.",
+            metavar="UPDATES",
+        ),
+    ],
     output: Annotated[
         Path | None, o.option("Folder for the configurations.", "that of the run", metavar="FOLDER")
     ] = None,

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from gauge_mc.cli import options as o
 from gauge_mc.cli.document import alone_on_stdout, prints, show_result
+from gauge_mc.cli.status import named_or_said
 from gauge_mc.run.thermalisation import AUTO, SKIP
 
 
@@ -37,5 +38,5 @@ def report(
     from gauge_mc.reports.page import report as write
 
     with alone_on_stdout(json):
-        found = write(run or None, output, skip=skip)
+        found = write(named_or_said(run, json), output, skip=skip)
     show_result("report", found, json, found.file)

@@ -48,7 +48,8 @@ def _changes() -> dict[str, dict[str, Any]]:
     found["seed"] = {"help": "Seed of the first run; each further run has the next number."}
     found["output"] = {
         "help": "Scan directory.",
-        "default": "runs/scan_NAME, where NAME identifies the shared parameters",
+        "default": "runs/scan_NAME, where NAME identifies the grid and what the runs share; "
+        "without couplings the scan that is running or last generated",
     }
     found["devices"] = {
         "help": f"Number of {NUMBERED}s, or their numbers, or all; or {in_words(DIVIDED, 'or')}.",
@@ -110,6 +111,14 @@ def scan(
         bool,
         o.option("Only gather the results of complete runs.", flag="--collect", panel=o.EXECUTION),
     ] = False,
+    remove: Annotated[
+        bool,
+        o.option(
+            "Take the points of --beta, --lattice and so on out of the scan; their files stay.",
+            flag="--remove",
+            panel=GRID,
+        ),
+    ] = False,
     skip: Annotated[str | None, o.declared(SKIP, panel=o.EXECUTION)] = None,
     dry_run: Annotated[
         bool,
@@ -144,8 +153,18 @@ def scan(
             raise UsageError(f"{flag} adds runs, and --collect carries out none; leave out one.")
     asked = asked.with_additions(given)
     where = quote(str(asked.path))
-    if dry_run and collect:
-        raise UsageError("--dry-run cannot be combined with --collect; leave out one of them.")
+    others = {"--dry-run": dry_run, "--collect": collect, "--remove": remove, "--submit": submit}
+    both = [flag for flag, value in others.items() if value]
+    if len(both) > 1 and both != ["--dry-run", "--submit"]:
+        raise UsageError(f"{both[0]} cannot be combined with {both[1]}; leave out one of them.")
+    if submit_option and not (submit or collect):
+        raise UsageError(
+            "--submit-option has an effect only with --submit; add that, or leave it out."
+        )
+    if not (asked.execution.output or "beta" in asked.axes):
+        say(f"taken, the newest: {asked.path}", error=json)
+    if not (collect or remove or asked.execution.quiet) and (words := asked.growth()):
+        say(words, error=json)
     if dry_run and not submit:
         with alone_on_stdout(json):
             needs = forecast.forecast(asked, per_device)
@@ -171,12 +190,11 @@ def scan(
             lines = (submission.script or "").splitlines()
         show_result("scan", submission, json, str(submission), *lines)
         return
-    if submit_option and not collect:
-        raise UsageError(
-            "--submit-option has an effect only with --submit; add that, or leave it out."
-        )
     with alone_on_stdout(json):
-        result = scans.gather(asked) if collect else scans.carry_out(asked, per_device)
+        if collect or remove:
+            result = scans.take_out(asked) if remove else scans.gather(asked)
+        else:
+            result = scans.carry_out(asked, per_device)
     if json:
         print_document("scan", scans.ScanReport.of(result, asked.skip))
     elif result.stopped:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
@@ -10,11 +11,12 @@ from gauge_mc.cli import options as o
 from gauge_mc.cli import say
 from gauge_mc.cli.document import print_document, prints
 from gauge_mc.errors import UsageError
+from gauge_mc.registry import in_words
 from gauge_mc.run.averages import TAU_EXP, averages_table
 from gauge_mc.run.directory import Run, chains_of
 from gauge_mc.run.log import LOG
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.scans.scan import Scan, newest_run_or_scan
+from gauge_mc.scans.scan import Scan, named_or_newest, newest_run_or_scan, newest_scan
 
 
 def one_named_or_newest(path: Path | None) -> Path:
@@ -30,6 +32,26 @@ def one_named_or_newest(path: Path | None) -> Path:
         other = next(one for one in chains if one != newest)
         say(f"{newest} is one of {len(chains)} chains; name another, such as {other}.", error=True)
     return newest
+
+
+def named_or_said(
+    named: Sequence[Path] | None, as_json: bool, of_scans: bool = False
+) -> list[Path]:
+    """Return the paths that were named, or else the newest, which a line names.
+
+    Parameters
+    ----------
+    named : sequence of Path, optional
+        Paths on the command line.
+    as_json : bool
+        Whether standard output is for a document.
+    of_scans : bool
+        Whether only scans are possible.
+    """
+    paths = [newest_scan().path] if of_scans and not named else named_or_newest(named)
+    if not named:
+        say(f"taken, the newest: {in_words(map(str, paths))}", error=as_json)
+    return paths
 
 
 @prints("gauge_mc.inspection.status:RunStatus", "gauge_mc.inspection.status:ScanStatus")

@@ -10,8 +10,8 @@ from typing import Annotated
 
 from gauge_mc.cli import options as o
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints
+from gauge_mc.cli.status import named_or_said
 from gauge_mc.results import documented, result_field
-from gauge_mc.scans.scan import named_or_newest
 
 NAMED = 5
 """Maximum number of damaged files that the last line names; a line above reports each of them."""
@@ -44,9 +44,9 @@ def verify(
     paths: Annotated[
         list[Path] | None,
         o.argument(
-            "Runs, scans, publications, configurations or tables.",
+            "Runs, scans, publications, configurations, folders of them, or tables.",
             o.NEWEST,
-            metavar="RUN|SCAN|CONFIG|TABLE",
+            metavar="RUN|SCAN|FOLDER|CONFIG|TABLE",
         ),
     ] = None,
     regenerate: Annotated[
@@ -83,7 +83,7 @@ def verify(
     from gauge_mc.console import Console
     from gauge_mc.inspection.verify import carry_out, checks_of, summarise
 
-    targets = named_or_newest(paths)
+    targets = named_or_said(paths, json)
     kind = LinkKind(lattice, group)
     checks = [check for path in targets for check in checks_of(path, regenerate, kind, time_limit)]
     console = Console()

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, ClassVar
 
 from gauge_mc import defaults
 from gauge_mc.devices.kernels import REAL_BYTES
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.errors import NoMemoryError, UnsupportedError, UsageError
+from gauge_mc.errors import NoMemoryError, UnreadableError, UnsupportedError, UsageError
 from gauge_mc.files.columns import Averages
 from gauge_mc.files.input import PACKED_BYTES, InputFile, packed
 from gauge_mc.groups import GROUPS, Group, special_unitary
@@ -215,22 +217,46 @@ def read_header(file: InputFile, stated: tuple[Lattice, Group] | None = None) ->
     )
 
 
-def configurations_in(folder: Path) -> list[Path]:
-    """Return the files in a folder, hidden ones left out, that begin like those of a format.
+@dataclass(frozen=True)
+class ConfigurationFolder:
+    """A folder of configurations that is no run. Hidden files do not count."""
 
-    Raises
-    ------
-    GaugeError
-        If one cannot be read.
-    """
-    found = sorted(folder.iterdir()) if folder.is_dir() else []
-    return [
-        path for path in found if path.is_file() and path.name[0] != "." and is_configuration(path)
-    ]
+    path: Path
+    """The folder."""
+    files: Sequence[Path]
+    """Configurations, by name."""
+    others: Sequence[Path]
+    """Files that are no configurations, by name, which commands pass over."""
+
+    @classmethod
+    def of(cls, path: Path) -> ConfigurationFolder:
+        """Look at the files of a folder; those that cannot be read may be configurations."""
+        inside = sorted(path.iterdir()) if path.is_dir() else []
+        files = [file for file in inside if file.is_file() and not file.name.startswith(".")]
+        configurations = []
+        for file in files:
+            with suppress(UnreadableError):
+                if not is_configuration(file):
+                    continue
+            configurations.append(file)
+        return cls(path, configurations, [file for file in files if file not in configurations])
+
+    @property
+    def name(self) -> str:
+        """Name of the folder; a folder ``configs`` has that of the folder around it."""
+        path = self.path.resolve()
+        return (path.parent if path.name == "configs" else path).name
+
+    @property
+    def passed_over(self) -> str:
+        """Sentence about the files that are no configurations; empty if there are none."""
+        names, more = [file.name for file in self.others[:3]], len(self.others) - 3
+        words = in_words([*names, *([f"{more} more"] if more > 0 else [])])
+        return f"passed over in {self.path}, no configurations: {words}" if names else ""
 
 
 def is_configuration(path: Path) -> bool:
-    """Return whether a file begins like those of a format; see `configurations_in`."""
+    """Return whether a file begins like those of a format."""
     with InputFile(path) as file:
         return _format_of(file) is not None
 

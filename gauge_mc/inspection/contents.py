@@ -13,16 +13,17 @@ from gauge_mc.arguments import checks_types
 from gauge_mc.configurations.reading import STATED_KIND, LinkKind, open_configuration
 from gauge_mc.files.columns import Averages
 from gauge_mc.files.table import TableData, read_table
+from gauge_mc.formats import ConfigurationFolder
 from gauge_mc.quoting import counted
 from gauge_mc.results import documented, result_field
-from gauge_mc.run.directory import Run, SessionRecord
-from gauge_mc.run.measurement_table import rows_of_others
+from gauge_mc.run.directory import Run, SessionRecord, run_of
+from gauge_mc.run.measurement_table import number_in_name, rows_of_others
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.thinning import removed_from
 from gauge_mc.scans.carry_out import MemberState, member_states
 from gauge_mc.scans.grid import Grid
 from gauge_mc.scans.ladders import LadderReport, ladder_reports
-from gauge_mc.scans.scan import Scan, newest_run_or_scan
+from gauge_mc.scans.scan import Scan, newest_run_or_scan, runs_in
 from gauge_mc.storage.header import STATED, Header
 
 InfoPart = dict[str, Any]
@@ -75,7 +76,20 @@ class ScanInfo:
     )
     grids: Sequence[Grid] = result_field("Grids of couplings and lattices.")
     runs: Sequence[MemberState] = result_field("Runs.")
+    removed: Sequence[str] = result_field("Names of runs that were taken out.")
     ladders: Sequence[LadderReport] = result_field("Runs that exchange their couplings.")
+
+
+@documented
+@dataclass(frozen=True)
+class FolderInfo:
+    """Contents of a folder of runs or of configurations."""
+
+    folder: str = result_field("The folder.")
+    runs: Sequence[str] = result_field("Runs in it.")
+    configurations: int = result_field("Number of configurations that are not those of runs.")
+    configurations_bytes: int = result_field("Size of these configurations in bytes.")
+    passed_over: str = result_field("Sentence about files that are none; empty if there are none.")
 
 
 @checks_types
@@ -84,27 +98,27 @@ def info(
     *,
     lattice: str | None = None,
     group: str | None = None,
-) -> ConfigurationInfo | RunInfo | ScanInfo:
-    """Return the contents of a configuration file, a run or a scan.
+) -> ConfigurationInfo | RunInfo | ScanInfo | FolderInfo:
+    """Return the contents of a configuration file, a run, a scan or a folder of them.
 
     Parameters
     ----------
     path : path, optional
-        Configuration file, run or scan; by default the newest run or scan in ``runs/``.
+        Configuration file, run, scan or folder; by default the newest run or scan in ``runs/``.
     lattice, group : str, optional
         Extents and group of links of which a configuration file itself says nothing; see
         `open_configuration`.
 
     Returns
     -------
-    ConfigurationInfo, RunInfo or ScanInfo
-        What ``gauge-mc info --json`` prints. The newest configuration of a run, which the command
-        shows as well, is not read.
+    ConfigurationInfo, RunInfo, ScanInfo or FolderInfo
+        What ``gauge-mc info --json`` prints. The newest configuration of a run or a folder, which
+        the command shows as well, is not read.
 
     Raises
     ------
     UsageError
-        If the path is a directory without a run or a scan.
+        If the path is a directory without any of these.
     GaugeError
         If a file is damaged.
     """
@@ -116,15 +130,27 @@ def info(
         }
         known = {name: one for name, one in found.items() if one is not None} | found["stated"]
         return ConfigurationInfo(**known | {"recomputed": Averages(**found["recomputed"])})
-    kind.refuse(str(chosen))
-    is_scan = Scan(chosen, Parameters()).exists()
-    return _of_scan(Scan.read(chosen)) if is_scan else _of_run(Run(chosen))
+    return _of_directory(chosen, kind)
+
+
+def _of_directory(path: Path, kind: LinkKind) -> RunInfo | ScanInfo | FolderInfo:
+    if Scan(path, Parameters()).exists():
+        kind.refuse(str(path))
+        return _of_scan(Scan.read(path))
+    run, runs = Run(run_of(path)), [str(one) for one in runs_in(path)]
+    folder = None if run.exists() else ConfigurationFolder.of(path)
+    if runs or not folder or not folder.files:
+        kind.refuse(str(path))
+    if not folder or not (runs or folder.files):
+        return _of_run(run)
+    size = sum(one.stat().st_size for one in folder.files)
+    return FolderInfo(str(path), runs, len(folder.files), size, folder.passed_over)
 
 
 def info_parts(path: Path, kind: LinkKind = STATED_KIND) -> Iterator[InfoPart]:
-    """Yield the contents of a configuration file, a run or a scan, in several parts.
+    """Yield the contents of a configuration file, a run, a scan or a folder, in several parts.
 
-    Those of a run are followed by those of its newest configuration.
+    Those of a run or a folder are followed by those of its newest configuration.
 
     Parameters
     ----------
@@ -136,23 +162,27 @@ def info_parts(path: Path, kind: LinkKind = STATED_KIND) -> Iterator[InfoPart]:
     Raises
     ------
     UsageError
-        If the path is a directory without a run or a scan.
+        If the path is a directory without any of these.
     GaugeError
         If a file is damaged, or two configurations of a run have the same number.
     """
     if not path.is_dir():
         yield from configuration_info(path, kind)
         return
-    kind.refuse(str(path))
-    if Scan(path, Parameters()).exists():
-        scan = _of_scan(Scan.read(path))
-        yield {**vars(scan), "grids": [grid.values() for grid in scan.grids]}
-        return
-    run = _of_run(Run(path))
-    yield {**vars(run), "sessions": [dataclasses.asdict(session) for session in run.sessions]}
-    if run.configurations:
-        configs = Run(path).unambiguous_configs()
-        yield from configuration_info(configs[max(configs)])
+    found, newest = _of_directory(path, kind), None
+    part = {**vars(found)}
+    if isinstance(found, ScanInfo):
+        part |= {"grids": [grid.values() for grid in found.grids]}
+    elif isinstance(found, RunInfo):
+        part |= {"sessions": [dataclasses.asdict(session) for session in found.sessions]}
+        if found.configurations:
+            configs = Run(run_of(path)).unambiguous_configs()
+            newest = configs[max(configs)]
+    elif found.configurations:
+        newest = max(ConfigurationFolder.of(path).files, key=number_in_name)
+    yield part
+    if newest:
+        yield from configuration_info(newest, kind)
 
 
 def configuration_info(path: Path, kind: LinkKind = STATED_KIND) -> Iterator[InfoPart]:
@@ -193,4 +223,4 @@ def _in_words(path: Path, table: TableData) -> str:
 
 def _of_scan(scan: Scan) -> ScanInfo:
     runs, ladders = member_states(scan.members()), ladder_reports(scan)
-    return ScanInfo(str(scan.path), scan.shared(), scan.grids, runs, ladders)
+    return ScanInfo(str(scan.path), scan.shared(), scan.grids, runs, scan.removed, ladders)

@@ -7,7 +7,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -31,11 +31,11 @@ from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.input import is_missing, open_regular, unreadable
 from gauge_mc.files.structured import LARGE
 from gauge_mc.files.table import SEAL, TableData, read_heading, read_table
-from gauge_mc.formats import configurations_in
+from gauge_mc.formats import FORMATS, ConfigurationFolder
 from gauge_mc.observables import OBSERVABLES, observable_of_table
 from gauge_mc.registry import Registry
 from gauge_mc.run import checkpoint
-from gauge_mc.run.directory import Run, ambiguous, missing_run
+from gauge_mc.run.directory import Run, ambiguous, missing_run, run_of
 from gauge_mc.run.functions import observable_along
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.measurement_table import rows_of_others
@@ -139,7 +139,8 @@ def verify(
     Parameters
     ----------
     *paths : path
-        Runs, scans, configurations or tables; by default the newest run or scan in ``runs/``.
+        Runs, scans, folders of them or of configurations, configurations or tables; by default the
+        newest run or scan in ``runs/``.
     advance : callable
         See `CheckProgress`.
     regenerate : int
@@ -227,10 +228,9 @@ def checks_of(
 
 def _checks_of(path: Path, regenerate: int, kind: LinkKind, time_limit: str | None) -> list[Check]:
     longest = None if time_limit is None else parse_duration(time_limit)
-    if path.is_dir() or (path.exists() and _is_table(path)):
-        kind.refuse(str(path))
     for other in FOLDERS.values():
         if path.is_dir() and other.holds(path):
+            kind.refuse(str(path))
             return other.checks(path, regenerate, longest)
     if regenerate:
         raise UsageError(
@@ -239,18 +239,36 @@ def _checks_of(path: Path, regenerate: int, kind: LinkKind, time_limit: str | No
         )
     if not path.exists():
         raise UsageError(f"There is no file or directory {path}.")
+    if not path.is_dir() and not _is_table(path):
+        return [_configuration_check(path, kind)]
+    is_scan, runs = Scan(path, Parameters()).exists(), runs_in(path) or [run_of(path)]
+    if path.is_dir() and not is_scan and not Run(runs[0]).exists():
+        return _folder_checks(path, kind)
+    kind.refuse(str(path))
     if not path.is_dir():
-        check = partial(_configuration, path, None, {}, kind=kind)
-        return [_table_check(path) if _is_table(path) else Check(path, check, named=True)]
-    if Scan(path, Parameters()).exists():
-        return _scan_checks(path)
-    if inside := runs_in(path):
-        return [check for one in inside for check in _run_checks(Run(one))]
-    if not Run(path).exists() and (files := configurations_in(path)):
-        return [check for file in files for check in _checks_of(file, 0, kind, None)]
-    if not Run(path).exists():
+        return [_table_check(path)]
+    return (
+        _scan_checks(path)
+        if is_scan
+        else [check for one in runs for check in _run_checks(Run(one))]
+    )
+
+
+def _configuration_check(path: Path, kind: LinkKind) -> Check:
+    """Return the check of a configuration by itself."""
+    return Check(path, partial(_configuration, path, None, {}, kind=kind), named=True)
+
+
+def _folder_checks(path: Path, kind: LinkKind) -> list[Check]:
+    """Return the checks of configurations in a folder, also of those by the ending of the name."""
+    folder, suffixes = ConfigurationFolder.of(path), {one.suffix for one in FORMATS.values()}
+    others = [one for one in folder.others if one.suffix not in suffixes - {""}]
+    files = sorted({*folder.files, *folder.others} - {*others})
+    if not files:
         raise missing_run(path)
-    return _run_checks(Run(path))
+    passed_over = replace(folder, others=others).passed_over
+    checks = [Check(path, lambda advance: passed_over)] * bool(others)
+    return checks + [_configuration_check(one, kind) for one in files]
 
 
 def refused(error: GaugeError, advance: CheckProgress) -> str:
@@ -364,7 +382,9 @@ def _due(run: Run, parameters: Parameters, sweep: int) -> list[range]:
 
 def _thinned(run: Run, parameters: Parameters | None, advance: CheckProgress) -> str:
     """Check the record of configurations that were removed on purpose."""
-    rules = read_rules(run, parameters.updates if parameters else LARGE)
+    rules = (
+        RemovedConfigurations.of(run, parameters).rules if parameters else read_rules(run, LARGE)
+    )
     return "; ".join(f"1 of {one.keep} kept up to update {one.sweep}" for one in rules)
 
 

@@ -25,11 +25,11 @@ from gauge_mc.errors import (
     UsageError,
 )
 from gauge_mc.files.input import Paths, make_folder, paths_of
-from gauge_mc.formats import FORMATS, configurations_in, writable_formats
+from gauge_mc.formats import FORMATS, ConfigurationFolder, writable_formats
 from gauge_mc.registry import in_words
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.convert import write_converted, written_precision
-from gauge_mc.run.directory import Run
+from gauge_mc.run.directory import Run, run_of
 from gauge_mc.run.display import TimedLines
 from gauge_mc.storage.links import Block
 
@@ -138,7 +138,8 @@ def convert_all(
     if precision:
         real_type(precision)  # which refuses an unknown one
     check_threads(threads)
-    targets = _targets(_files_of(paths_of(sources)), Path(folder), format)
+    console = Console(stderr=True, quiet=not progress)
+    targets = _targets(_files_of(paths_of(sources), console), Path(folder), format)
     if os.path.lexists(folder) and not Path(folder).is_dir():
         raise UsageError(f"{folder} is no folder; choose another --output.")
     if Path(folder).is_dir() and Path(folder).samefile("/"):
@@ -146,8 +147,7 @@ def convert_all(
     make_folder(Path(folder))
     most = threads or available_threads()
     jobs, kind = min(most, len(targets)), LinkKind(lattice, group)
-    console, stop = Console(stderr=True, quiet=not progress), Event()
-    found: dict[Path, Conversion] = {}
+    stop, found = Event(), dict[Path, Conversion]()
     with _progress(console, {source: _size(source) for source in targets}) as shown:
         how = (format, precision, verify, project, kind)
         work = _FileConversions(*how, most // jobs, stop, shown)
@@ -162,15 +162,17 @@ def convert_all(
     return [found[source] for source in targets]
 
 
-def _files_of(paths: Sequence[Path]) -> list[Path]:
+def _files_of(paths: Sequence[Path], console: Console) -> list[Path]:
     """Return configuration files, with those of runs and folders in place of the folders."""
     files: list[Path] = []
     for path in paths:
         if not path.is_dir():
             files.append(path)
             continue
-        run = Run(path)
-        inside = [*run.unambiguous_configs().values()] if run.exists() else configurations_in(path)
+        run, folder = Run(run_of(path)), ConfigurationFolder.of(path)
+        inside = [*run.unambiguous_configs().values()] if run.exists() else folder.files
+        if not run.exists() and folder.passed_over:
+            console.print(folder.passed_over, soft_wrap=True)
         if not inside:
             raise GaugeError(f"There are no configurations in {path}; name another folder.")
         files += inside

@@ -15,7 +15,9 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import glob
+import os
 import platform
 import re
 from collections.abc import Callable, Iterable, Iterator, Set
@@ -33,17 +35,18 @@ from gauge_mc.errors import (
     UnknownNameError,
     UnreadableError,
     UsageError,
+    not_written,
 )
 from gauge_mc.files.atomic import remove_leftovers, replacing
 from gauge_mc.files.input import make_folder, read_text, remove_empty
 from gauge_mc.files.structured import parse_toml, typed
-from gauge_mc.formats import FORMATS, configurations_in
+from gauge_mc.formats import FORMATS, ConfigurationFolder
 from gauge_mc.observables import table_name
 from gauge_mc.quoting import counted
 from gauge_mc.registry import similar
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.cards import MAX_CARD, RECORD, flat
-from gauge_mc.run.lock import Holder, RunLock, is_locked, now, read_holder
+from gauge_mc.run.lock import Holder, RunLock, is_locked, now, read_holder, refuse_in_use
 from gauge_mc.run.log import LOG
 from gauge_mc.run.parameters import UNSTATED, Parameters, known_options
 
@@ -212,6 +215,15 @@ class Run:
         with replacing(self.toml) as file:
             file.write(f"{parameters.to_toml()}\n{records}".encode())
 
+    def shorten(self, parameters: Parameters, sweep: int) -> None:
+        """Lower the configurations in run.toml to those of `parameters`, if `sweep` updates do.
+
+        The run must be locked.
+        """
+        there, sessions = self.read()
+        if there.configs > parameters.configs and sweep >= parameters.updates:
+            self.write(replace(there, configs=parameters.configs), sessions)
+
     @contextmanager
     def locked(self) -> Iterator[RunLock]:
         """Create the directory if necessary, and hold the run lock.
@@ -264,6 +276,20 @@ class Run:
         """
         known = {"lock", LOG, "run.toml", "configs", "checkpoint"}
         refuse_other_content(self.toml, known, self._has_work)
+
+    def check_free(self) -> None:
+        """Refuse what `locked` refuses, without making or locking anything.
+
+        Raises
+        ------
+        UsageError, GaugeError
+            See `locked`; also if nothing can be written at the path.
+        """
+        self.check_place()
+        refuse_in_use(self.lock)
+        there = next(one for one in (self.path, *self.path.absolute().parents) if one.exists())
+        if not os.access(there, os.W_OK | os.X_OK):
+            raise not_written(self.path, PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
 
 
 def locked_or_removed(path: Path, made: Iterable[Path]) -> RunLock:
@@ -340,41 +366,50 @@ def missing_run(path: Path) -> MissingFileError:
     inside = sorted(path.glob("*/run.toml")) if path.is_dir() else []
     words = f"in {path}: it has no run.toml."
     if not path.exists():
-        near = similar(path.name, [one.parent.name for one in path.parent.glob("*/run.toml")])
+        cards = (card for folder in (RUNS, path.parent) for card in folder.glob("*/run.toml"))
+        runs = {card.parent.name: str(card.parent) for card in cards}
+        near = runs.get(similar(path.name, runs))
         words = f"{path}{f'; did you mean {near!r}?' if near else '.'}"
     elif not path.is_dir():
         words = f"in {path}, which is a file; name the run's directory."
     elif inside:
-        runs = f"the {len(inside)} runs" if len(inside) > 1 else "the run"
-        words = f"in {path} itself; name {runs} in it, such as {inside[0].parent}."
-    elif files := configurations_in(path):
+        several = f"the {len(inside)} runs" if len(inside) > 1 else "the run"
+        words = f"in {path} itself; name {several} in it, such as {inside[0].parent}."
+    elif files := ConfigurationFolder.of(path).files:
         count = counted(len(files), "configuration")
         words = f"in {path}, but {count}; name one, as in {files[0]}."
     return MissingFileError(f"There is no run {words}")
 
 
-def newest_run(root: Path = RUNS) -> Run:
-    """Return the run that was used last.
+def run_of(folder: Path) -> Path:
+    """Return the run whose ``configs`` a folder is, or else the folder itself."""
+    above = folder.parent if folder.name else folder.resolve().parent
+    return above if folder.resolve().name == "configs" and Run(above).exists() else folder
 
-    Parameters
-    ----------
-    root : Path
-        Parent directory of the runs.
+
+def newest_run(root: Path = RUNS) -> Run:
+    """Return the newest run in a folder; see `newness`.
 
     Raises
     ------
     UsageError
         If the directory contains no runs.
     """
-    runs = [Run(path.parent) for path in root.glob("*/run.toml")]
+    runs = [path.parent for path in root.glob("*/run.toml")]
     if not runs:
         raise UsageError(f"There are no runs in {root}; name one.")
-    return max(runs, key=lambda run: last_use(run.path))
+    return Run(max(runs, key=newness))
 
 
-def last_use(path: Path) -> float:
-    """Return the latest modification time of the entries of a directory, in seconds."""
-    return max((modified(item) for item in path.iterdir()), default=0.0)
+def newness(folder: Path) -> tuple[bool, float]:
+    """Return whether a run or a scan is running, and when it was last generated, in seconds.
+
+    The largest is the newest. A scan is as new as its newest run. What only reads a run, such as
+    measurements and figures, makes it no newer.
+    """
+    runs = {folder, *(path.parent for path in folder.glob("*/run.toml"))}
+    files = [run / name for run in runs for name in ("run.toml", "scan.toml", "checkpoint/latest")]
+    return any(is_locked(Run(run).lock) for run in runs), max(map(modified, files))
 
 
 def modified(path: Path) -> float:
@@ -412,7 +447,7 @@ def chains_of(folder: Path) -> list[Path]:
 
 
 def only_newest_run(root: Path = RUNS) -> Run:
-    """Return the run that was used last.
+    """Return the newest run; see `newness`.
 
     Raises
     ------

@@ -37,7 +37,8 @@ from gauge_mc.run.disk import DiskNeeds, disk_shortage, free_disk, memory_beside
 from gauge_mc.run.display import describe, duration, link_rate
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.request import RunRequest, compile_kernels
+from gauge_mc.run.request import ChainTask, RunRequest, compile_kernels
+from gauge_mc.run.session import refuse_leftovers
 from gauge_mc.run.settings import STARTS
 from gauge_mc.run.thermalisation import LAST_ROW, series_of
 
@@ -268,7 +269,12 @@ def forecast(values: Mapping[str, object]) -> Forecast | None:
     e = request.execution
     with processes.aborting():
         run, p = request.run, request.checked()
-        done = read_state(run.checkpoint).sweep if run.checkpoint.exists() else 0
+        run.check_free()
+        done = min(p.updates, read_state(run.checkpoint).sweep if run.checkpoint.exists() else 0)
+        for item in p.recorded if done else ():
+            read_table(run.table(item.observable))
+        if not done:
+            refuse_leftovers([ChainTask(run, None, p)])
         observables = request.chosen(p)
         opened = open_device_group(
             e.devices, e.backend, e.threads, processes, e.share_gpus, lattice=p.lattice

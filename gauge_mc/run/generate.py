@@ -291,7 +291,7 @@ class _OpenedRun:
     @property
     def complete(self) -> bool:
         """Whether there is nothing left to do."""
-        return self.resumed and self.measured and self.sweep == self.parameters.updates
+        return self.resumed and self.measured and self.sweep >= self.parameters.updates
 
 
 @dataclass(frozen=True)
@@ -346,7 +346,7 @@ class _Conductor:
                 self.console.print(table)
             if reason := found[batch[0].run].stopped:
                 for one in left:
-                    if one not in batch and results[one.run].sweep != one.parameters.updates:
+                    if one not in batch and results[one.run].sweep < one.parameters.updates:
                         results[one.run] = replace(results[one.run], stopped=reason)
                 break
         if not left and len(runs) == 1:
@@ -370,6 +370,8 @@ class _Conductor:
         sweep, measured = (state.sweep, state.measured) if state else (0, True)
         again = max(0, lock.holder.sweep - sweep)
         lock.record(replace(lock.holder, sweep=sweep))
+        if state:
+            run.shorten(parameters, sweep)
         return _OpenedRun(run, parameters, sweep, state is not None, measured, again)
 
     def _generate(

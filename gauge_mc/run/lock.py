@@ -186,6 +186,18 @@ def is_locked(path: Path) -> bool:
     return bool(kind != fcntl.F_UNLCK)
 
 
+def refuse_in_use(path: Path) -> None:
+    """Refuse a lock that is held, as `RunLock` does, without taking it.
+
+    Raises
+    ------
+    GaugeError
+        If this or another process holds the lock.
+    """
+    if is_locked(path):
+        raise _in_use(path, read_holder(path))
+
+
 def read_holder(path: Path) -> Holder:
     """Return the current or last holder of a lock, without a host if its record is damaged."""
     if path.resolve() in _held:

@@ -40,7 +40,7 @@ from gauge_mc.registry import in_words
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.averages import Average
 from gauge_mc.run.convert import warning_of
-from gauge_mc.run.directory import Run, only_newest_run
+from gauge_mc.run.directory import Run, only_newest_run, run_of
 from gauge_mc.run.disk import SAID, MemoryForecast, memory_of, refuse_shortage
 from gauge_mc.run.display import (
     AT_FIRST,
@@ -106,6 +106,8 @@ def measure(
     threads: int | None = None,
     split: bool = False,
     at: Updates | None = None,
+    every_config: int = 1,
+    skip: int = 0,
     again: bool = False,
     progress: bool = True,
     lattice: str | None = None,
@@ -136,8 +138,10 @@ def measure(
     split : bool
         Whether all devices share every configuration, instead of taking one each.
     at : str, int or iterable of int, optional
-        Updates of the run whose configurations are made for the measurement and not kept; see
-        `gauge_mc.regenerate`. By default the stored configurations are taken.
+        Updates of the run to measure after. Configurations that are not stored are made for the
+        measurement and not kept; see `gauge_mc.regenerate`. By default all stored ones are taken.
+    every_config, skip : int
+        Take every N-th of the stored configurations whose number is larger than `skip`.
     again : bool
         Whether to measure again what is not known to be measured by the present version of the
         program. The table of before is kept, with a number behind its name.
@@ -183,9 +187,14 @@ def measure(
     plan = _ObservablePlan(observable, options, precision, places, split, console, again=again)
     if at is not None:
         refuse_kind(kind, number, "A run")
+        if (every_config, skip) != (1, 0):
+            raise UsageError(
+                "--every and --skip choose stored configurations, and --at updates; leave out one."
+            )
         return _measure_again(paths, update_numbers(at), plan, output)
     ensemble = find_ensemble(paths, kind, number)
-    return plan.carry_out(ensemble, Path(output) if output else None)
+    chosen = ensemble.chosen(every_config, skip)
+    return plan.carry_out(chosen, Path(output) if output else None)
 
 
 @dataclass(frozen=True)
@@ -310,7 +319,7 @@ def measurement_memory(
 def _measure_again(
     paths: Sequence[Path], numbers: Sequence[int], plan: _ObservablePlan, output: str | Path | None
 ) -> TableData:
-    """Measure on configurations that a run has not kept, and do not keep them either."""
+    """Measure after some updates; what the run has not stored is made, and not kept either."""
     run = _run_of(paths)
     chain = StoredChain.of(run)
     chain.refuse_later(numbers)
@@ -324,19 +333,26 @@ def _measure_again(
     for line in of_others(path, wanted.name, others, len(done)):
         plan.console.print(line, soft_wrap=True)
     left = [one for one in numbers if one not in done]
+    stored = {one: chain.files[one] for one in left if one in chain.files}
+    for one in stored:
+        chain.check(one)
+    lacking = [one for one in left if one not in stored]
+    if stored:
+        count = counted(len(stored), "stored configuration")
+        plan.console.print(f"{count} read, {len(lacking)} to be made", soft_wrap=True)
     silent = replace(plan, console=Console(quiet=True), logged=False, again=False)
     with (
         TemporaryDirectory() as folder,
         closing(open_device_group(*plan.places, lattice=chain.parameters.lattice)) as group,
-        updates_shown(plan.console, chain.work(left)) as advance,
+        updates_shown(plan.console, chain.work(lacking)) as advance,
     ):
         facts = {"devices": group.name, "configurations": len(left)}
         making = Regeneration(chain, group, advance)
-        if left:
+        if lacking:
             making.compare_first()
         logs = _logs(run.path) if left else []
         with logged_session(logs, observable=wanted.name, table=path.name, **facts):
-            for files in making.files(left, Path(folder), defaults.FORMAT, TOGETHER):
+            for files in making.files(left, Path(folder), defaults.FORMAT, TOGETHER, stored):
                 silent.carry_out(ensemble_of(run, chain.parameters, files), path)
     return read_table(path)
 
@@ -377,7 +393,7 @@ def default_table(
 def _run_of(paths: Sequence[Path]) -> Run:
     if len(paths) > 1:
         raise UsageError("The updates of --at are those of a single run; name one.")
-    return Run(paths[0]) if paths else only_newest_run()
+    return Run(run_of(paths[0])) if paths else only_newest_run()
 
 
 def _check_order(target: Target, observable: str | CustomObservable) -> None:
@@ -489,7 +505,8 @@ def opening(work: MeasurementTask, devices: str, advice: str | None) -> list[str
     others = measured_by_others(work.table.path, work.observable)
     repeated = of_others(work.table.path, work.observable.name, len(others), len(work.done))
     kept = KEPT.format(work.kept) if work.kept else ""
-    more = (details, trusted if again else "", *repeated, kept, advice or "")
+    over = ensemble.passed_over
+    more = (details, over, trusted if again else "", *repeated, kept, advice or "")
     return [first, *filter(None, more), *shortest(warnings_of(work))]
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -31,7 +31,7 @@ from gauge_mc.fields.field import Field
 from gauge_mc.files.atomic import refuse_link
 from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.table import Origin, Table, TableData, read_heading, read_table
-from gauge_mc.formats import FORMATS, configurations_in
+from gauge_mc.formats import FORMATS, ConfigurationFolder
 from gauge_mc.observables import (
     AGAIN_SUFFIX,
     CONFIGS_SUFFIX,
@@ -44,8 +44,9 @@ from gauge_mc.observables import (
     check_records,
     table_name,
 )
+from gauge_mc.quoting import counted
 from gauge_mc.run.chain import provenance, version
-from gauge_mc.run.directory import Run, only_newest_run
+from gauge_mc.run.directory import Run, only_newest_run, run_of
 from gauge_mc.run.lock import RunLock
 from gauge_mc.run.parameters import NO_FORMAT, Parameters, differences
 from gauge_mc.run.regenerate import updates_to_measure
@@ -78,6 +79,10 @@ class Ensemble:
     """Observables that the run itself measures."""
     kind: LinkKind = STATED_KIND
     """Extents and group, if the files themselves do not state them."""
+    name: str = ""
+    """Name of the folder of the files, if it is named; tables are named after it."""
+    passed_over: str = ""
+    """Sentence about other files in the folder; empty if there are none."""
 
     @property
     def measured_lattice(self) -> Lattice:
@@ -91,13 +96,32 @@ class Ensemble:
 
     def table(self, observable: str) -> Path:
         """Return the default path of a table. It differs from the tables that the run writes."""
-        plain = self.folder / f"{table_name(observable)}.csv"
+        ending = f"_{self.name}" if self.name else ""
+        plain = self.folder / f"{table_name(observable)}{ending}.csv"
         other = self.folder / f"{table_name(observable)}{CONFIGS_SUFFIX}.csv"
         return other if observable in self.measured or other.exists() else plain
 
     def table_again(self, observable: str) -> Path:
         """Return the default path of a table of configurations that were not kept."""
         return self.folder / f"{table_name(observable)}{AGAIN_SUFFIX}.csv"
+
+    def chosen(self, every: int, skip: int) -> Ensemble:
+        """Return the ensemble of every N-th configuration after a number.
+
+        Raises
+        ------
+        UsageError
+            If none is left, or `every` is below 1.
+        """
+        later = [pair for pair in self.files.items() if not skip or pair[0] > skip]
+        files = dict(later[every - 1 :: every] if every > 0 else [])
+        if not files:
+            raise UsageError(
+                f"--skip {skip} --every {every} leaves none of the "
+                f"{counted(len(self.files), 'configuration')}, the last of which is "
+                f"{max(self.files)}; choose other numbers."
+            )
+        return replace(self, files=files)
 
     def open(self, number: int) -> Configuration:
         """Open a configuration and read its header; for the errors see `open_configuration`."""
@@ -154,9 +178,10 @@ def find_ensemble(
         return _ensemble_of_files(targets, kind, number)
     if len(targets) > 1:
         raise UsageError("Several targets include a directory; name one run, or only files.")
-    run = Run(targets[0]) if targets else only_newest_run()
-    if not run.exists() and (files := configurations_in(run.path)):
-        return _ensemble_of_files(files, kind, number)
+    run = Run(run_of(targets[0])) if targets else only_newest_run()
+    if not run.exists() and (folder := ConfigurationFolder.of(run.path)).files:
+        ensemble = _ensemble_of_files(folder.files, kind, number)
+        return replace(ensemble, name=folder.name, passed_over=folder.passed_over)
     refuse_kind(kind, number, str(run.path))
     parameters = run.read()[0]
     files_by_update = run.unambiguous_configs()
@@ -377,13 +402,7 @@ def measuring(
     """
     how = f"{precision} precision{', strictly' * ensemble.strictly(observable)}"
     header = {**observable.header, **ensemble.metadata, "measured in": how}
-    if not path.parent.is_dir():
-        raise UsageError(
-            f"There is no folder {path.parent} for the table {path.name}; create it, or choose "
-            "another --output."
-        )
-    if path.is_dir():
-        raise UsageError(f"{path} is a folder; name a file for the table with --output.")
+    refuse_place(path)
     with _locked(path), _without_empty(path, observable):
         refuse_link(path)
         kept = _put_aside(path, observable) if again else None
@@ -411,6 +430,17 @@ def measuring(
                 records = len(done) * one.records(observable)
                 beside.truncate(after=max(done, default=-1), expected=records)
             yield MeasurementTask(ensemble, observable, table, done, left, unknown, secondary, kept)
+
+
+def refuse_place(path: Path) -> None:
+    """Refuse a path at which no table can be: it has no folder, or is one."""
+    if not path.parent.is_dir():
+        raise UsageError(
+            f"There is no folder {path.parent} for the table {path.name}; create it, or choose "
+            "another --output."
+        )
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder; name a file for the table with --output.")
 
 
 @contextmanager

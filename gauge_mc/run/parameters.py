@@ -22,6 +22,7 @@ from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES, observable_of_loops
 from gauge_mc.option_items import Configurable
 from gauge_mc.options import Option, flag_of, merged
+from gauge_mc.quoting import counted
 from gauge_mc.random import GENERATORS
 from gauge_mc.registry import Registry, in_words, nearest
 from gauge_mc.results import documented
@@ -198,7 +199,7 @@ class Parameters:
         defaults.THERMALIZE, ENSEMBLE, "Updates before the first measurement.", **COUNT
     )
     configs: int = setting(
-        defaults.CONFIGS, ENSEMBLE, "Number of configurations; can be increased later.", **COUNT
+        defaults.CONFIGS, ENSEMBLE, "Number of configurations; can be changed later.", **COUNT
     )
     separation: int = setting(
         defaults.SEPARATION, ENSEMBLE, "Updates from one configuration to the next.", **INTERVAL
@@ -381,7 +382,7 @@ class Parameters:
 
         return tomli_w.dumps(self.values())
 
-    def continued(self, values: Mapping[str, object], whose: str) -> Parameters:
+    def continued(self, values: Mapping[str, object], whose: str, done: int) -> Parameters:
         """Return the parameters with which a run or scan that has these parameters is continued.
 
         Parameters
@@ -390,21 +391,24 @@ class Parameters:
             Requested values; see `from_values`. Parameters that are not given are unchanged.
         whose : str
             Subject of the error message, such as ``The run runs/su2_b2.5``.
+        done : int
+            Number of updates done.
 
         Raises
         ------
         UsageError
-            If a parameter other than `configs` would change, `configs` would decrease, or a value
-            has the wrong type or is invalid.
+            If a parameter other than `configs` would change, `configs` would be lower than what is
+            there, or a value has the wrong type or is invalid.
         """
         asked = dataclasses.replace(self, **_read(values, self))
         mine, theirs = self.fixed(), asked.fixed()
         if words := differences({**mine, **theirs}, mine, theirs):
             raise UsageError(f"{whose} has {words}; choose another --output.")
-        if asked.configs < self.configs:
+        there = min(self.configs, max(0, done - self.thermalize) // self.separation)
+        if asked.configs < there:
             raise UsageError(
-                f"{whose} has configs = {self.configs}; --configs can be increased, but not "
-                f"decreased to {asked.configs}."
+                f"{whose} has made {counted(there, 'configuration')}; --configs can be increased, "
+                f"or decreased to {there}, but not to {asked.configs}."
             )
         return asked
 

@@ -11,7 +11,7 @@ therefore made again from the one before it, and both must have the same links.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -207,9 +207,14 @@ class Regeneration:
     """Function that is called after every update."""
 
     def files(
-        self, numbers: Sequence[int], folder: Path, format: str, together: int
+        self,
+        numbers: Sequence[int],
+        folder: Path,
+        format: str,
+        together: int,
+        stored: Mapping[int, Path],
     ) -> Iterator[dict[int, Path]]:
-        """Make and write configurations.
+        """Make and write configurations, except those that are stored.
 
         Parameters
         ----------
@@ -221,6 +226,8 @@ class Regeneration:
             File format.
         together : int
             Number of files to write before they are yielded.
+        stored : mapping of int to Path
+            Files that are there, by update, which are yielded with the others in their order.
 
         Yields
         ------
@@ -234,10 +241,12 @@ class Regeneration:
         """
         with BackgroundWriter() as writer:
             written: dict[int, Path] = {}
-            for chain in self.made(numbers):
-                path = folder / f"{chain.sweep:07d}{FORMATS[format].suffix}"
-                chain.write(path, writer, format=format)
-                written[chain.sweep] = path
+            made = self.made(one for one in numbers if one not in stored)
+            for number in numbers:
+                path = folder / f"{number:07d}{FORMATS[format].suffix}"
+                written[number] = stored.get(number, path)
+                if number not in stored:
+                    next(made).write(path, writer, format=format)
                 if len(written) == together:
                     writer.flush()
                     yield written
@@ -409,6 +418,8 @@ def regenerate(
     chain = StoredChain.of(Run(Path(run)))
     plan = _WantedFiles.of(chain, update_numbers(at), Path(output) if output else None, format)
     report = plan.report
+    if dry_run and not output:
+        chain.run.check_free()
     if dry_run or not report.made:
         return report
     console = Console(quiet=not progress)
@@ -545,5 +556,5 @@ class _WantedFiles:
         making = Regeneration(self.chain, devices, advance)
         making.compare_first()
         make_folder(self.folder)
-        for _ in making.files(self.left, self.folder, self.format, TOGETHER):
+        for _ in making.files(self.left, self.folder, self.format, TOGETHER, {}):
             pass

@@ -19,6 +19,7 @@ from gauge_mc.devices.kernels import ANY_VARIANT, Choice, Kernel
 from gauge_mc.domain.device_group import LEAST_SLICES, DeviceGroup
 from gauge_mc.domain.energy import EnergyMeter
 from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import UsageError
 from gauge_mc.fields.averages import LINK_TRACE, PLAQUETTE
 from gauge_mc.fields.field import COLD, HOT, Field
 from gauge_mc.fields.file_links import GROUP_LINKS, READ_LINKS, WRITE_LINKS
@@ -26,12 +27,13 @@ from gauge_mc.fields.sums import ADD_PARTIAL_SUMS
 from gauge_mc.observables import Observable, live_observables
 from gauge_mc.random import GENERATORS
 from gauge_mc.run.chain import Chain, check_start
-from gauge_mc.run.directory import RUNS, Run
+from gauge_mc.run.directory import RUNS, Run, missing_run
 from gauge_mc.run.functions import Catalogue, ObservableLike, check_folders
 from gauge_mc.run.lock import RunLock
 from gauge_mc.run.measurement import Measurement
-from gauge_mc.run.parameters import Parameters
-from gauge_mc.run.settings import Execution
+from gauge_mc.run.parameters import Parameters, known_options
+from gauge_mc.run.settings import PHYSICS, Execution
+from gauge_mc.run.state import updates_there
 from gauge_mc.storage.links import BY_SITE
 from gauge_mc.updates.sweep import norms_of
 
@@ -70,11 +72,12 @@ class RunRequest:
         Raises
         ------
         UsageError
-            If the run exists and its parameters differ from the given ones.
+            If the run exists and its parameters differ from the given ones, or it does not exist
+            and nothing of its physics is given.
         """
         run = self.run
         if not run.begun():
-            return self.new_parameters
+            return self._to_begin()
         there = run.read()[0]
         check_folders(run.toml, there, self.values)
         values = dict(self.values)
@@ -82,7 +85,24 @@ class RunRequest:
             wanted: Any = values.get("measure", there.measure)
             named = replace(there, measure=wanted)
             values["measure"] = self._catalogue(there).measured(named).measure
-        return there.continued(values, f"The run {run.path}")
+        return there.continued(values, f"The run {run.path}", updates_there(run, there))
+
+    def _to_begin(self) -> Parameters:
+        """Return the parameters of a run without results; those of a killed one are in run.toml.
+
+        A path alone may be a misspelt one, so that a run begins only if it says what of.
+        """
+        stated = {name for name, option in known_options().items() if option.panel == PHYSICS}
+        if not self.execution.output or self.values.keys() & stated - {"seed"}:
+            return self.new_parameters
+        self.run.check_place()
+        if not self.run.exists():
+            raise UsageError(
+                f"{missing_run(self.run.path)} To begin one, state its physics, such as --lattice "
+                "and --beta."
+            )
+        values = self.run.read()[0].values()
+        return replace(self, values={**values, **self.values}).new_parameters
 
     def chosen(self, parameters: Parameters) -> dict[Measurement, Observable]:
         """Return the observables that the run measures, as in the tables that it has.

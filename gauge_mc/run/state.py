@@ -156,6 +156,11 @@ def saved_updates(run: Run) -> int:
     return saved_progress(run)[0]
 
 
+def updates_there(run: Run, parameters: Parameters) -> int:
+    """Return the number of updates of a run by its checkpoint and its configurations."""
+    return max(saved_updates(run), *run.own_configs(parameters), 0)
+
+
 def state_of(
     run: Run, parameters: Parameters, saved: int, begun: bool = True, failed: bool = False
 ) -> RunState:

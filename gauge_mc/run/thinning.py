@@ -68,7 +68,7 @@ class RemovedConfigurations:
         GaugeError
             If the record is damaged.
         """
-        return cls(parameters, read_rules(run, parameters.updates))
+        return cls(parameters, read_rules(run, parameters.updates, parameters.separation - 1))
 
     def __contains__(self, sweep: int) -> bool:
         """Return whether the configuration after an update was removed on purpose."""
@@ -103,8 +103,10 @@ class RemovedConfigurations:
         write_file(run.thinned, text)
 
 
-def read_rules(run: Run, updates: int) -> tuple[Rule, ...]:
+def read_rules(run: Run, updates: int, more: int = 0) -> tuple[Rule, ...]:
     """Read the rules in the record of a run, none of which may tell of later updates than it has.
+
+    A run whose number of configurations was lowered may have done more updates than these.
 
     Raises
     ------
@@ -119,7 +121,7 @@ def read_rules(run: Run, updates: int) -> tuple[Rule, ...]:
         rules: tuple[Rule, ...] = typed(record, tuple[Rule, ...])
         if min(rule.keep for rule in rules) < 1:
             raise ValueError("it keeps nothing")
-        if (last := max(rule.sweep for rule in rules)) > updates:
+        if (last := max(rule.sweep for rule in rules)) > updates + more:
             raise ValueError(f"it tells of update {last}, and the run ends after {updates}")
     except UnreadableError:
         raise
@@ -211,6 +213,10 @@ def thin(
     chosen = Run(Path(run))
     chosen.read()
     planned = _FileSelection.of(chosen, keep)
+    if dry_run:
+        chosen.check_free()
+    if planned.files and not unchecked:
+        planned.refuse_tempering()
     if dry_run or not planned.files:
         return planned.result
     with chosen.locked():
@@ -265,22 +271,23 @@ class _FileSelection:
         size = sum(path.lstat().st_size for path in self.files.values())
         return ThinningReport(str(self.run.path), self.keep, self.kept, tuple(self.files), size)
 
-    def check(self, backend: str, devices: str | None, threads: int | None) -> None:
-        """Make again the configuration that takes the fewest updates, and compare its links.
-
-        Raises
-        ------
-        UsageError
-            If the run exchanges couplings with others.
-        GaugeError
-            If they differ.
-        """
+    def refuse_tempering(self) -> None:
+        """Refuse a run that exchanges couplings with others, of which nothing is made again."""
         if self.run.read()[0].tempering:
             raise UsageError(
                 f"The run {self.run.path} exchanges couplings with other runs, so that what is "
                 "removed can only be made again by the whole scan: add --unchecked to remove it "
                 "all the same."
             )
+
+    def check(self, backend: str, devices: str | None, threads: int | None) -> None:
+        """Make again the configuration that takes the fewest updates, and compare its links.
+
+        Raises
+        ------
+        GaugeError
+            If they differ.
+        """
         stored = StoredChain.of(self.run)
         left = stored.without(self.files)
         number = left.nearest(self.files)

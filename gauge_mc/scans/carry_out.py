@@ -9,7 +9,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,8 +23,10 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import TableData, Value, read_table
 from gauge_mc.options import Option
+from gauge_mc.registry import in_words
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.cards import ParametersLike, named_values
+from gauge_mc.run.lock import RunLock
 from gauge_mc.run.log import COMPLETE, ERROR, FAILURE, INCOMPLETE, RunLog, logged_session
 from gauge_mc.run.parameters import Parameters, run_options
 from gauge_mc.run.request import StopReason
@@ -393,6 +395,23 @@ def gather(asked: ScanRequest) -> ScanResult:
     return ScanResult(scan.path, total, complete, None, {})
 
 
+def take_out(asked: ScanRequest) -> ScanResult:
+    """Take points out of a scan, whose runs keep their directories, and gather the results.
+
+    Raises
+    ------
+    UsageError, GaugeError
+        See `ScanRequest.reduced`; also if another process is carrying out the scan.
+    """
+    scan, gone = asked.reduced()
+    with closing(RunLock(scan.lock)):
+        scan.write()
+    names = in_words(one.name for one in gone)
+    console = Console(quiet=asked.execution.quiet)
+    console.print(f"taken out of {scan.path}: {names}; their folders stay", soft_wrap=True)
+    return gather(asked)
+
+
 def _finish(averages: ScanAverages, console: Console) -> None:
     """Write and draw the averages over complete runs, and show them."""
     averages.write()
@@ -478,7 +497,7 @@ def share_done(members: Sequence[Member], states: Sequence[RunState]) -> tuple[f
     """Return the fraction of the work of a scan that is done, and what is left in link updates."""
     links = [one.parameters.links_per_update for one in members]
     every = sum(one.sweeps * n for one, n in zip(states, links, strict=True))
-    done = sum(one.sweep * n for one, n in zip(states, links, strict=True))
+    done = sum(min(one.sweep, one.sweeps) * n for one, n in zip(states, links, strict=True))
     return done / max(1, every), every - done
 
 

@@ -30,6 +30,7 @@ from gauge_mc.run.forecast import RunCosts, try_out
 from gauge_mc.run.functions import Catalogue
 from gauge_mc.run.lock import is_locked
 from gauge_mc.run.settings import Execution
+from gauge_mc.scans.averages import check_skip
 from gauge_mc.scans.carry_out import places
 from gauge_mc.scans.display import Tally, opening
 from gauge_mc.scans.grid import COUPLINGS, Point, differing, number_of_point, value_at
@@ -170,6 +171,7 @@ def forecast(asked: ScanRequest, per_device: int | None = None) -> ScanForecast:
     """
     scan = asked.scan()
     scan.check_place()
+    check_skip(asked.skip, scan.parameters)
     tally = Tally(scan.members())
     slots, busy_sites = places(asked.execution, per_device, len(ladders(tally.members)))
     left = unfinished(tally.members, tally.done)
@@ -226,11 +228,9 @@ def _refusals(scan: Scan, left: Sequence[Member]) -> Iterator[str]:
     for member in left:
         reason = member.damage()
         try:
-            member.run.check_place()
+            member.run.check_free()
         except GaugeError as error:
             reason = reason or str(error)
-        if not reason and member.run.exists() and member.run.holder()[1]:
-            reason = f"Another process is carrying out the run {member.run.path}."
         if reason:
             yield reason
 
@@ -328,7 +328,7 @@ def _point(
         point.numbers,
         len(members),
         sum(map(tally.done, members)),
-        sum(member.parameters.updates - tally.sweeps[member.name] for member in members),
+        sum(max(0, one.parameters.updates - tally.sweeps[one.name]) for one in members),
         sum(one.seconds / len(one.runs) for one in batches),
         max((one.device_bytes for one in batches), default=0),
         sum(disks.get(member.name, 0) for member in members),

@@ -23,6 +23,7 @@ from gauge_mc.files.input import read_text
 from gauge_mc.files.structured import parse_json
 from gauge_mc.quoting import shortened
 from gauge_mc.results import documented, result_field
+from gauge_mc.run.lock import refuse_in_use
 from gauge_mc.run.log import SUBMITTED, RunLog, logged_session
 from gauge_mc.run.settings import Execution
 from gauge_mc.scans.batch_systems import (
@@ -355,24 +356,35 @@ def submit(
         )
     asked.check_runs()
     if dry_run:
+        asked.scan().check_place()
+        refuse_in_use(asked.scan().lock)
         return _submission(asked.scan(), wanted, asked.execution)
-    with asked.locked() as scan:
+    with asked.locked(write=False) as scan:
         return _submission(scan, wanted, asked.execution, RunLog(scan.path))
 
 
 def _submission(
     scan: Scan, wanted: JobRequest, execution: Execution, log: RunLog | None = None
 ) -> Submission:
-    """Return the jobs of a scan; submit them if there is a log."""
+    """Return the jobs of a scan; if there is a log, submit them, and write the scan.
+
+    Nothing is written if the jobs are refused.
+    """
     tally = Tally(scan.members())
     left = [one for one in tally.members if not (tally.done(one) or one.run.holder()[1])]
     job = array = None
     if left:
         array = ArrayPlan.of(wanted.forecast(left, execution), scan.jobs, left, execution)
     if array and log:
-        with logged_session([log], devices=wanted.system.name, runs=len(left)) as ended:
+        try:
             job = array.submit()
+        finally:
+            if array.folder.exists():  # the batch system may have the jobs
+                scan.write()
+        with logged_session([log], devices=wanted.system.name, runs=len(left)) as ended:
             ended |= {"ended": SUBMITTED, "job": job}
+    elif log:
+        scan.write()
     return Submission(
         str(scan.path),
         job,

@@ -120,7 +120,7 @@ def check_ladders(scan: Scan, before: Scan) -> None:
         if any(known.get(one.name, len(each)) != len(each) for one in each):
             raise UsageError(
                 f"The runs of {scan.path} on {point.lattice} exchange their couplings, so that no "
-                "further β can be added; choose another --output, or another --lattice."
+                "β can be added or taken out; choose another --output, or another --lattice."
             )
 
 

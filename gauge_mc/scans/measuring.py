@@ -10,10 +10,11 @@ from gauge_mc.configurations.reading import LinkKind
 from gauge_mc.errors import GaugeError, StoppedError, UsageError
 from gauge_mc.files.table import TableData
 from gauge_mc.run.measure import default_table, measure
+from gauge_mc.run.measurement_table import refuse_place
 from gauge_mc.scans.scan import named_or_newest, runs_of
 
 
-def ensembles_of(named: Sequence[Path] | None) -> list[list[Path]]:
+def ensembles_of(named: Sequence[Path] | None, output: Path | None = None) -> list[list[Path]]:
     """Return what belongs together in measurements: each run by itself, and all files.
 
     Parameters
@@ -21,11 +22,26 @@ def ensembles_of(named: Sequence[Path] | None) -> list[list[Path]]:
     named : sequence of Path, optional
         Runs, scans, folders of runs or of configurations, and configuration files; by default the
         newest run or scan, or all chains of its ensemble.
+    output : Path, optional
+        The table.
+
+    Raises
+    ------
+    UsageError
+        If one table is named for several of them, or has no folder.
     """
     paths = named_or_newest(named)
     files = [path for path in paths if not path.is_dir()]
     folders = runs_of([path for path in paths if path.is_dir()])
-    return [*([one] for one in folders), *([files] if files else [])]
+    ensembles = [*([one] for one in folders), *([files] if files else [])]
+    if output and len(ensembles) > 1:
+        raise UsageError(
+            f"--output names one table, but {len(ensembles)} ensembles are measured; leave it out, "
+            "so that each has its own."
+        )
+    if output:
+        refuse_place(output)
+    return ensembles
 
 
 def measure_all(
@@ -52,17 +68,18 @@ def measure_all(
     StoppedError
         If the work is stopped.
     """
-    ensembles = ensembles_of(named)
-    if output and len(ensembles) > 1:
-        raise UsageError(
-            f"--output names one table, but {len(ensembles)} ensembles are measured; leave it out, "
-            "so that each run has its own."
-        )
+    ensembles = ensembles_of(named, output)
+    tables: dict[Path, Path] = {}
     for paths in ensembles:
         run = paths[0] if paths[0].is_dir() else None
         try:
             kind = LinkKind(lattice, group)
             path = output or default_table(paths, observable, at is not None, kind, number)
+            if (other := tables.setdefault(path, paths[0])) != paths[0]:
+                raise UsageError(
+                    f"{other} and {paths[0]} would both have the table {path}; measure on the "
+                    "second alone, with --output."
+                )
             files: dict[str, Any] = {"lattice": lattice, "group": group, "number": number}
             kept = measure(paths, observable, output=path, at=at, **files, **options)
             yield path, run, kept

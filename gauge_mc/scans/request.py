@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from gauge_mc.actions import couplings
-from gauge_mc.errors import GaugeError
+from gauge_mc.actions import BETA, couplings
+from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.option_items import Items
 from gauge_mc.options import check_options
+from gauge_mc.quoting import counted
+from gauge_mc.registry import in_words
 from gauge_mc.run.cards import flat
-from gauge_mc.run.directory import locked_or_removed
+from gauge_mc.run.directory import RUNS, locked_or_removed
 from gauge_mc.run.functions import check_folders, observable_along
+from gauge_mc.run.lock import refuse_in_use
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.settings import Execution, check_starts
 from gauge_mc.run.thermalisation import SKIP, Skip
@@ -30,7 +33,7 @@ from gauge_mc.scans.grid import (
     parse_numbers,
 )
 from gauge_mc.scans.ladders import check_ladders
-from gauge_mc.scans.scan import Scan, default_path
+from gauge_mc.scans.scan import Member, Scan, default_path, newest_scan
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,10 @@ class ScanRequest:
         lists = {name: lists_of(kind, shared[name]) for name, kind in kinds.items()}
         shared |= {name: each[0] for name, each in lists.items()}
         execution = Execution.from_values(values)
-        path = Path(execution.output or default_path(Parameters.from_values(shared)))
+        path = Path(execution.output) if execution.output else None
+        if not path and BETA.name not in words and any(RUNS.glob("*/scan.toml")):
+            path = newest_scan().path
+        path = path or default_path(Parameters.from_values(shared), _numbers(words))
         chains: Any = values.get("chains")
         skip = check_options([SKIP], {SKIP.name: values.get(SKIP.name)}, "scans").get(SKIP.name, 0)
         return cls(shared, execution, path, words, lists, chains, skip)
@@ -88,11 +94,8 @@ class ScanRequest:
             those of the existing scan, or tempering is not possible.
         """
         there, lists = self._there()
-        beta, lattice = map(self.axes.get, PLACE)
-        betas = None if beta is None else parse_numbers(beta)
-        lattices = None if lattice is None else parse_lattices(lattice)
-        others = {name: words for name, words in self.axes.items() if name not in PLACE}
-        numbers = {name: parse_numbers(words, axes()[name]) for name, words in others.items()}
+        numbers = _numbers(self.axes)
+        betas, lattices = (numbers.pop(name, None) for name in PLACE)
         larger = there.enlarged(betas, lattices, self.chains, {**numbers, **lists})
         larger = larger.including(self.more)
         check_starts(larger.parameters.start, min(larger.points().values()))
@@ -136,9 +139,48 @@ class ScanRequest:
         there = Scan.read(self.path)
         return replace(self, more=[grid for one in chosen for grid in one.points(there, self.skip)])
 
+    def growth(self) -> str | None:
+        """Return in a sentence how many runs the request adds to an existing scan, if any."""
+        if not Scan(self.path, Parameters()).exists():
+            return None
+        before = [one.name for one in Scan.read(self.path).members()]
+        names = [one.name for one in self.scan().members() if one.name not in {*before}]
+        which = in_words([*names[:3], *([f"{len(names) - 3} more"] if len(names) > 3 else [])])
+        count = f"adds {counted(len(names), 'run')} to {self.path}, which has {len(before)}"
+        return f"{count}: {which}" if names else None
+
+    def reduced(self) -> tuple[Scan, list[Member]]:
+        """Return the scan without the requested points, and the runs that are taken out.
+
+        Raises
+        ------
+        UsageError
+            If there is no scan or no such point, nothing would be left, or anything else is asked.
+        GaugeError
+            If one of the runs is being carried out.
+        """
+        there, wanted = Scan.read(self.path), {**_numbers(self.axes), **self.lists}
+        if not wanted or self.chains is not None or self._there()[0] != there:
+            raise UsageError(
+                "--remove takes out the points that --beta, --lattice and other options of the "
+                "grid name, and nothing else; give these only."
+            )
+        members = there.members()
+        gone = [one for one in members if all(_value(one, key) in wanted[key] for key in wanted)]
+        if not gone or len(gone) == len(members):
+            raise UsageError(
+                f"--remove would take out {len(gone)} of the {len(members)} runs of {self.path}; "
+                "name other points, or remove the folder to begin anew."
+            )
+        for one in gone:
+            refuse_in_use(one.run.lock)
+        scan = replace(there, removed=(*there.removed, *(one.name for one in gone)))
+        check_ladders(scan, there)
+        return scan, gone
+
     @contextmanager
-    def locked(self) -> Iterator[Scan]:
-        """Write the requested scan to disk, and hold its lock.
+    def locked(self, write: bool = True) -> Iterator[Scan]:
+        """Hold the lock of the requested scan, which is written to disk by default.
 
         Raises
         ------
@@ -154,7 +196,11 @@ class ScanRequest:
             for leftover in self.path.glob(".*.tmp"):
                 leftover.unlink()
             scan = self.scan()
-            scan.write()
+            if write:
+                scan.write()
+            for member in scan.members() if write and "configs" in self.values else ():
+                with suppress(GaugeError), member.run.locked():
+                    member.run.shorten(member.parameters, member.sweep())
             try:
                 yield scan
             except GaugeError:
@@ -184,6 +230,21 @@ class ScanRequest:
             check_start(parameters)
             for item in parameters.measure:
                 observable_along(item, parameters)
+
+
+def _numbers(words: Mapping[str, str]) -> dict[str, Any]:
+    """Return the couplings, lattices and values of options of a grid, by name."""
+    return {
+        name: parse_lattices(text) if name == "lattice" else parse_numbers(text, axes()[name])
+        for name, text in words.items()
+    }
+
+
+def _value(member: Member, name: str) -> object:
+    """Return a coupling, the lattice, an option of the action or a list of things of a run."""
+    p = member.parameters
+    own = {"beta": p.beta, "lattice": p.lattice, **p.action.values, **p.algorithm.values}
+    return own.get(name)
 
 
 def _words(value: object) -> str:

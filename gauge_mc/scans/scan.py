@@ -2,7 +2,7 @@
 
 ::
 
-    runs/scan_su2/
+    runs/scan_su2_b2.25-2.35_24x24x24x4/
       scan.toml                       parameters that all runs share, and the grids
       b2.25_24x24x24x4_chain1/ ...    ordinary run directories
       scan.csv, scan.pdf              averages at every point
@@ -24,11 +24,12 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
+from gauge_mc.actions import BETA, couplings
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, MissingFileError, UnreadableError, UsageError
 from gauge_mc.files.atomic import write_file
 from gauge_mc.files.input import make_folder, read_text, remove_empty
-from gauge_mc.files.structured import parse_json, parse_toml
+from gauge_mc.files.structured import parse_json, parse_toml, typed
 from gauge_mc.options import Option
 from gauge_mc.run.cards import MAX_CARD
 from gauge_mc.run.checkpoint import read_state
@@ -37,19 +38,20 @@ from gauge_mc.run.directory import (
     Run,
     chains_of,
     is_of_no_run,
-    last_use,
-    modified,
+    newness,
     refuse_other_content,
+    run_of,
     unusable,
 )
 from gauge_mc.run.log import LOG
 from gauge_mc.run.parameters import UNSTATED, Parameters
 from gauge_mc.run.settings import start_of_chain
-from gauge_mc.run.state import saved_updates
+from gauge_mc.run.state import saved_updates, updates_there
 from gauge_mc.scans.grid import MAX_RUNS, Grid, Point, axes, list_axes
 
-GRIDS = "grid"
-"""Key of the grids in a scan.toml; all other keys are parameters that the runs share."""
+GRIDS, REMOVED = "grid", "removed"
+"""Keys of the grids in a scan.toml, and of the names of runs that were taken out. All other keys
+are parameters that the runs share."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,8 @@ class Scan:
     """
     grids: tuple[Grid, ...] = ()
     """Grids in the order in which they were added. A run in several grids is carried out once."""
+    removed: tuple[str, ...] = ()
+    """Names of the runs that were taken out. The seeds of the others stay as they were."""
 
     def __post_init__(self) -> None:
         runs = len(self._keys())
@@ -186,11 +190,16 @@ class Scan:
         for number, (point, chain) in enumerate(self._keys()):
             seed = self.parameters.seed + number
             start = start_of_chain(self.parameters.start, chain - 1)
-            own = dataclasses.replace(self.parameters, **point._asdict(), seed=seed, start=start)
-            words = "".join(f"_{o.tagged(v)}" for o, v in self._own(point).items())
-            run = Run(self.path / f"b{point.beta:.12g}_{point.lattice}{words}_chain{chain}")
-            result.append(Member(own, chain, run))
+            if (run := self._run(point, chain)).path.name not in self.removed:
+                own = dataclasses.replace(
+                    self.parameters, **point._asdict(), seed=seed, start=start
+                )
+                result.append(Member(own, chain, run))
         return result
+
+    def _run(self, point: Point, chain: int) -> Run:
+        words = "".join(f"_{o.tagged(v)}" for o, v in self._own(point).items())
+        return Run(self.path / f"b{point.beta:.12g}_{point.lattice}{words}_chain{chain}")
 
     def _own(self, point: Point) -> dict[Option, float]:
         """Return the options of an action, and the numbers of things, that names of runs state.
@@ -212,7 +221,8 @@ class Scan:
     def points(self) -> dict[Point, int]:
         """Return the number of chains at each point."""
         points: dict[Point, int] = {}
-        for point, chain in self._keys():
+        left = ((one.point, one.chain) for one in self.members()) if self.removed else self._keys()
+        for point, chain in left:
             points[point] = max(chain, points.get(point, 0))
         return points
 
@@ -283,11 +293,16 @@ class Scan:
     def _with(self, grid: Grid) -> Scan:
         """Return the scan with a grid added, unless the scan already contains all of its runs."""
         larger = dataclasses.replace(self, grids=(*self.grids, grid))
-        return larger if len(larger._keys()) > len(self._keys()) else self
+        again = {larger._run(*key).path.name for key in larger._keys(grid)} if self.removed else ()
+        removed = tuple(name for name in self.removed if name not in again)
+        more = len(larger._keys()) > len(self._keys()) or removed != self.removed
+        return dataclasses.replace(larger, removed=removed) if more else self
 
     def continued(self, values: Mapping[str, object]) -> Scan:
         """Return the scan with the requested parameters; see `Parameters.continued`."""
-        shared = self.parameters.continued(values, f"The scan {self.path}")
+        members = self.members() if "configs" in values else []
+        done = max((updates_there(one.run, one.parameters) for one in members), default=0)
+        shared = self.parameters.continued(values, f"The scan {self.path}", done)
         return dataclasses.replace(self, parameters=shared)
 
     @classmethod
@@ -307,7 +322,8 @@ class Scan:
         try:
             values = parse_toml(read_text(empty.toml, MAX_CARD))
             grids = tuple(map(Grid.from_values, values.pop(GRIDS)))
-            scan = cls(path, Parameters.from_values({**UNSTATED, **values}), grids)
+            removed = typed(values.pop(REMOVED, []), tuple[str, ...])
+            scan = cls(path, Parameters.from_values({**UNSTATED, **values}), grids, removed)
             unknown = values.keys() - scan.shared().keys()
             if unknown:
                 raise ValueError(f"unknown key {min(unknown)}")
@@ -322,7 +338,8 @@ class Scan:
         import tomli_w
 
         grids = tomli_w.dumps({GRIDS: [grid.values() for grid in self.grids]})
-        write_file(self.toml, f"{tomli_w.dumps(self.shared())}\n{grids}")
+        removed = {REMOVED: self.removed} if self.removed else {}
+        write_file(self.toml, f"{tomli_w.dumps(self.shared() | removed)}\n{grids}")
 
     def check_place(self) -> None:
         """Refuse a path at which there is something else than a scan.
@@ -368,38 +385,63 @@ class Scan:
         varying = axes().keys() - needed
         return {name: value for name, value in values.items() if name not in varying}
 
-    def _keys(self) -> dict[tuple[Point, int], None]:
-        """Return point and chain of every run, without duplicates and in order."""
+    def _keys(self, *grids: Grid) -> dict[tuple[Point, int], None]:
+        """Return point and chain of every run of all or some grids, each once and in order.
+
+        Runs that were taken out are among them.
+        """
         return {
             (point, chain): None
-            for grid in self.grids
+            for grid in grids or self.grids
             for point in grid.points(self.parameters.action, self.parameters.algorithm)
             for chain in range(1, grid.chains + 1)
         }
 
 
-def default_path(parameters: Parameters) -> Path:
-    """Return the default directory of a scan, named after the parameters that its runs share."""
+def default_path(parameters: Parameters, numbers: Mapping[str, Sequence[Any]]) -> Path:
+    """Return the default directory of a scan, named after its grid and what its runs share.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        Parameters that all runs share.
+    numbers : mapping of str to sequence
+        Couplings, lattices and values of options of the action of the grid, by name.
+    """
     p = parameters
-    return RUNS / f"scan_{p.name.replace(f'_b{p.beta:.12g}_{p.lattice}', '', 1)}"
+    lattices = sorted(numbers.get("lattice", [p.lattice]), key=lambda one: one.sites)
+    words = [_span(BETA, numbers.get(BETA.name, [p.beta]))]
+    words.append("-".join(map(str, dict.fromkeys([lattices[0], lattices[-1]]))))
+    for option in couplings():
+        values = [*numbers.get(option.name, ())]
+        if len(values) > 1 or (option.usual is not None and values not in ([], [option.usual])):
+            words.append(_span(option, values))
+    place = "".join(f"_{word}" for word in words)
+    return RUNS / f"scan_{p.name.replace(f'_b{p.beta:.12g}_{p.lattice}', place, 1)}"
+
+
+def _span(option: Option, values: Sequence[float]) -> str:
+    """Return the smallest and the largest value of an option, as in names of directories."""
+    several = f"-{max(values):.12g}" if len({*values}) > 1 else ""
+    return f"{option.tagged(min(values))}{several}"
 
 
 def newest_scan() -> Scan:
-    """Return the scan in ``runs/`` whose scan.toml or table was written last.
+    """Return the newest scan in ``runs/``; see `newness`.
 
     Raises
     ------
     UsageError
         If the directory contains no scans.
     """
-    files = [path for name in ("scan.toml", "scan.csv") for path in RUNS.glob(f"*/{name}")]
-    if not files:
+    scans = [path.parent for path in RUNS.glob("*/scan.toml")]
+    if not scans:
         raise UsageError(f"There are no scans in {RUNS}; name one.")
-    return Scan.read(max(files, key=modified).parent)
+    return Scan.read(max(scans, key=newness))
 
 
 def newest_run_or_scan() -> Path:
-    """Return the directory of the run or scan in ``runs/`` that was used last.
+    """Return the directory of the newest run or scan in ``runs/``; see `newness`.
 
     Raises
     ------
@@ -409,7 +451,7 @@ def newest_run_or_scan() -> Path:
     folders = [path.parent for name in ("run.toml", "scan.toml") for path in RUNS.glob(f"*/{name}")]
     if not folders:
         raise UsageError(f"There are no runs and no scans in {RUNS}; name one.")
-    return max(folders, key=last_use)
+    return max(folders, key=newness)
 
 
 def named_or_newest(named: Sequence[Path] | None) -> list[Path]:
@@ -426,7 +468,7 @@ def named_or_newest(named: Sequence[Path] | None) -> list[Path]:
 
 
 def runs_of(paths: Sequence[Path]) -> list[Path]:
-    """Return run directories: those of scans, and of folders of runs, in place of the folder.
+    """Return run directories in place of folders: scans, folders of runs, ``configs`` of a run.
 
     Other paths are returned as they are.
 
@@ -445,7 +487,7 @@ def runs_of(paths: Sequence[Path]) -> list[Path]:
                 raise UsageError(f"No run of the scan {path} has begun; continue the scan.")
             runs += begun
         else:
-            runs += runs_in(path) or [path]
+            runs += runs_in(path) or [run_of(path)]
     return runs
 
 

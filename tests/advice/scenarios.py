@@ -44,6 +44,7 @@ IMPROVED = (
 HUGE = f"{SCAN} --lattice 256x256x256x128 --group su3 --precision double --beta 6"
 LOOPS = "measure wilson-loops run --r-max 1 --t-max 2"
 HMC = "--algorithm hmc --precision double"
+COPIED = ("convert run --to ildg --output copy --quiet",)
 UNKEPT = (f"{RUN} none --format none",)
 
 LOOPED = (
@@ -183,7 +184,7 @@ SCENARIOS = [
         f"{RUN} other --beta 2.4",
     ),
     Scenario(
-        "{} has configs = {}; --configs can be increased, but not decreased to {}.",
+        "{} has made {}; --configs can be increased, or decreased to {}, but not to {}.",
         "generate --output run --configs 2 --quiet",
         "--configs can be increased",
         "generate --output run --configs 4 --quiet",
@@ -272,13 +273,53 @@ SCENARIOS = [
         f"{SCAN} --beta 2.2",
     ),
     Scenario(
-        "--dry-run cannot be combined with --collect; leave out one of them.",
-        f"{SCAN} --beta 2.2 --dry-run --collect",
-        "leave out one of them",
-        f"{SCAN} --beta 2.2 --dry-run",
+        "--remove takes out the points that --beta, --lattice and other options of the grid name, "
+        "and nothing else; give these only.",
+        "scan --output scan --remove --beta 2.4 --configs 2",
+        "give these only",
+        "scan --output scan --remove --beta 2.4",
+        before=(f"{SCAN} --beta 2.2,2.4",),
     ),
     Scenario(
-        "--output names one table, but {} ensembles are measured; leave it out, so that each run "
+        "--remove would take out {} of the {} runs of {}; name other points, or remove the folder "
+        "to begin anew.",
+        "scan --output scan --remove --beta 2.6",
+        "name other points",
+        "scan --output scan --remove --beta 2.4",
+        before=(f"{SCAN} --beta 2.2,2.4",),
+    ),
+    Scenario(
+        "{} To begin one, state its physics, such as --lattice and --beta.",
+        "generate --output ru --configs 4",
+        "did you mean 'run'?",
+        "generate --output run --configs 4",
+        then=f"{RUN} ru --beta 2.4",
+    ),
+    Scenario(
+        "--every and --skip choose stored configurations, and --at updates; leave out one.",
+        "measure plaquette run --at 5 --every 2",
+        "leave out one",
+        "measure plaquette run --at 5",
+    ),
+    Scenario(
+        "--skip {} --every {} leaves none of the {}, the last of which is {}; choose other "
+        "numbers.",
+        "measure plaquette run --skip 5 --every 3",
+        "choose other numbers",
+        "measure plaquette run --skip 5 --every 2",
+    ),
+    Scenario(
+        "{} and {} would both have the table {}; measure on the second alone, with --output.",
+        "measure plaquette one/x two/x",
+        "measure on the second alone, with --output",
+        "measure plaquette two/x --output x.csv",
+        before=(
+            "convert run --to ildg --output one/x --quiet",
+            "convert run --to ildg --output two/x --quiet",
+        ),
+    ),
+    Scenario(
+        "--output names one table, but {} ensembles are measured; leave it out, so that each "
         "has its own.",
         "measure plaquette run other --output x.csv",
         "leave it out",
@@ -1013,8 +1054,8 @@ SCENARIOS += [
     ),
     Scenario(
         (
-            "The runs of {} on {} exchange their couplings, so that no further β can be "
-            "added; choose another --output, or another --lattice."
+            "The runs of {} on {} exchange their couplings, so that no β can be added or taken "
+            "out; choose another --output, or another --lattice."
         ),
         "scan --output scan --beta 2.6 --quiet",
         "choose another --output",
@@ -1400,42 +1441,47 @@ SCENARIOS += [
             "--number '{}' is not a regular expression ({}); put a backslash before letters that "
             "stand for themselves, and close what is opened."
         ),
-        "measure plaquette run/configs --number '([0-9]+'",
+        "measure plaquette copy --number '([0-9]+'",
         "close what is opened",
-        "measure plaquette run/configs --number '([0-9]+)'",
+        "measure plaquette copy --number '([0-9]+)'",
+        before=COPIED,
     ),
     Scenario(
         "--number '{}' has no group; put parentheses around the number, as in 'cfg([0-9]+)'.",
-        "measure plaquette run/configs --number '[0-9]+'",
+        "measure plaquette copy --number '[0-9]+'",
         "put parentheses around the number",
-        "measure plaquette run/configs --number '([0-9]+)'",
+        "measure plaquette copy --number '([0-9]+)'",
+        before=COPIED,
     ),
     Scenario(
         (
             "--number '{}' does not match the name of {}; give one that matches the names of all "
             "files, or name the others only."
         ),
-        "measure plaquette run/configs --number '([0-9]+5)'",
+        "measure plaquette copy --number '([0-9]+5)'",
         "name the others only",
         "measure plaquette run/configs/0000005.lime --number '([0-9]+5)'",
+        before=COPIED,
     ),
     Scenario(
         (
             "--number '{}' finds '{}' in the name of {}, which is not a whole number; put the "
             "first parentheses around digits, as in '([0-9]+)'."
         ),
-        "measure plaquette run/configs --number '([0-9]+.)lime'",
+        "measure plaquette copy --number '([0-9]+.)lime'",
         "as in '([0-9]+)'",
-        "measure plaquette run/configs --number '([0-9]+)'",
+        "measure plaquette copy --number '([0-9]+)'",
+        before=COPIED,
     ),
     Scenario(
         (
             "--number '{}' finds {} in the names of both {} and {}, but the number must identify a "
             "configuration; choose another part of the names"
         ),
-        "measure plaquette run/configs --number '(0)'",
+        "measure plaquette copy --number '(0)'",
         "choose another part of the names",
-        "measure plaquette run/configs --number '([0-9]+)'",
+        "measure plaquette copy --number '([0-9]+)'",
+        before=COPIED,
     ),
     Scenario(
         (

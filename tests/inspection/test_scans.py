@@ -5,12 +5,14 @@ import os
 import re
 import shutil
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from gauge_mc import scan
 from gauge_mc.inspection.verify import checks_of, verify
+from gauge_mc.run.lock import RunLock
 from gauge_mc.run.log import LogTail
 from gauge_mc.scans.scan import Scan
 from tests.calls import call, make_run
@@ -56,13 +58,14 @@ def bad(path):
 
 def touch(path, age):
     """Let a run or a scan have been used so many seconds ago."""
-    for item in path.iterdir():
+    for item in path.rglob("*"):
         os.utime(item, (time.time() - age,) * 2)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("newest", ["run", "scan"])
 def test_the_newest_run_or_scan_is_the_default(good, tmp_path, monkeypatch, newest):
+    """That is one that runs, or else was generated last; a figure does not make it newer."""
     monkeypatch.chdir(tmp_path)
     for command in ("status", "info", "verify"):
         assert "There are no runs and no scans in runs; name one." in said(command, code=2)
@@ -70,10 +73,15 @@ def test_the_newest_run_or_scan_is_the_default(good, tmp_path, monkeypatch, newe
     make_run(Path("runs/run"))
     for name in ("run", "scan"):
         touch(Path("runs", name), 10 if name == newest else 1000)
+        Path("runs", name, "plot.pdf").touch()
+    os.utime(Path("runs", newest, "plot.pdf"), (1, 1))
     for command in ("status", "info"):
         assert re.match(rf"{newest} +runs/{newest}\n", said(command))
-    assert f"good  runs/{newest}/{newest}.toml" in said("verify")
+    assert f"taken, the newest: runs/{newest}\ngood  runs/{newest}/{newest}.toml" in said("verify")
     assert verify()[0].path == Path(f"runs/{newest}/{newest}.toml")
+    (other,) = {"run", "scan"} - {newest}
+    with closing(RunLock(Path("runs", other, "lock"))):
+        assert f"runs/{other}" in said("status")
 
 
 @pytest.mark.slow
@@ -129,10 +137,10 @@ def test_a_run_within_a_scan_is_a_run_like_any_other(there, monkeypatch):
     assert "The file is good." in said("verify", config)
     monkeypatch.chdir(there / FIRST)
     assert re.search(r"state +complete", said("status", "."))
-    assert "All 3 files are good." in said("verify", "configs")
+    assert "There is no run in configs" in said("status", "configs", code=2)
+    assert said("info", "configs") == said("info", ".")  # its folder stands for the run
+    assert "All 7 files are good." in said("verify", "configs")
     for command in ("status", "info", "verify"):
-        if command != "verify":
-            assert "There is no run in configs" in said(command, "configs", code=2)
         assert "none" in said(command, "none", code=2)
 
 

@@ -1,5 +1,6 @@
 """``gauge-mc measure --number``: numbers of configurations in the names of files of others."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -78,7 +79,7 @@ def test_digits_of_other_scripts_and_very_long_numbers_are_not_numbers(folder):
 def test_tables_have_the_numbers(folder):
     words = ("measure", "plaquette", "theirs", "--number", "cfg([0-9]+)", "--backend", "cpu")
     assert "on 3 configurations" in call(*words)[0]
-    table = read_table("plaquette.csv")
+    table = read_table("plaquette_theirs.csv")
     assert table["sweep"].tolist() == [0, 90, 100]
     assert [one.name for one in table.origins.values()] == [NAMES[2], NAMES[1], NAMES[0]]
     assert "3 already measured" in call(*words)[0]
@@ -101,6 +102,7 @@ def test_runs_number_their_configurations_themselves(tmp_path, monkeypatch):
     field = gauge_mc.Field.load("run/configs/0000005.lime")
     with pytest.raises(UsageError, match="A field has no files"):
         gauge_mc.measure(field, "plaquette", number="([0-9]+)")
-    files = ("run/configs", "--number", "0+([0-9]+)", "--output", "here.csv")
+    shutil.copytree("run/configs", "copy")  # which is of no run
+    files = ("copy", "--number", "0+([0-9]+)", "--output", "here.csv")
     assert call("measure", "plaquette", *files, "--backend", "cpu")[1] == 0
     assert read_table("here.csv")["sweep"].tolist() == [5, 8, 11]

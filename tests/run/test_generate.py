@@ -190,7 +190,44 @@ def test_raising_configs(folder):
     gauge_mc(*PROGRAM, "generate", *options(output="raised", configs=3))
     assert written(folder / "raised") == written(folder / "whole")
     lower = gauge_mc(*command(output="raised", configs=2), expect=2)
-    assert "has configs = 3; --configs can be increased, but not decreased to 2" in lower
+    assert "has made 3 configurations; --configs can be increased, or decreased to 3" in lower
+    gauge_mc(*PROGRAM, "generate", *options(output="raised", configs=5), "--dry-run")
+
+
+@pytest.mark.slow
+def test_a_misspelt_run_is_not_begun(folder):
+    """Nothing of physics is given, so that another run is meant; a killed one begins anew."""
+    gauge_mc(*command(output="runs/foo", configs=1))
+    for words in ((), ("--dry-run",), ("--chains", 2)):
+        refusal = gauge_mc(*PROGRAM, "generate", *options(output="fo", configs=8), *words, expect=2)
+        assert "There is no run fo" in refusal
+        assert "To begin one, state its physics" in refusal
+    assert "did you mean 'runs/foo'?" in call("generate", "--output", "fo")[0]
+    assert [one.name for one in folder.iterdir()] == ["runs"]
+    shutil.rmtree("runs/foo/checkpoint")
+    shutil.rmtree("runs/foo/configs")
+    for table in Path("runs/foo").glob("*.csv"):
+        table.unlink()
+    gauge_mc(*PROGRAM, "generate", *options(output="runs/foo", configs=2))
+    p, _ = Run(Path("runs/foo")).read()
+    assert (str(p.lattice), p.configs) == ("4x4x4x4", 2)
+
+
+@pytest.mark.slow
+def test_lowering_configs_to_what_is_there(folder):
+    """The run is complete then, also if it has done some updates more, and can go on exactly."""
+    gauge_mc(*command())
+    how = {**TINY, "output": "lowered", "backend": "cpu", "threads": 1, "progress": False}
+    stopped = package.generate(on_update=lambda chain: chain.sweep == 17, **how)
+    assert (stopped.stopped, stopped.sweep) == ("on_update", 17)
+    gauge_mc(*PROGRAM, "generate", "--output", "lowered", "--configs", "2")
+    p, _ = Run(folder / "lowered").read()
+    assert (p.configs, p.updates) == (2, 15)
+    assert package.status("lowered").state == "complete"
+    assert all(one.sound for one in package.verify("lowered"))
+    gauge_mc(*PROGRAM, "generate", "--output", "lowered", "--configs", "2", "--dry-run")
+    gauge_mc(*PROGRAM, "generate", *options(output="lowered", configs=3))
+    assert written(folder / "lowered") == written(folder / "runs" / "su2_b2.5_4x4x4x4")
 
 
 def kills_until_done(dice, words):

@@ -117,22 +117,24 @@ def test_the_default_precision_is_one_with_which_the_algorithm_works():
     assert Parameters.from_values({"algorithm": "hmc"}).precision == "single"
 
 
-def test_what_goes_on_keeps_its_parameters_and_may_have_more_configs():
+def test_what_goes_on_keeps_its_parameters_and_may_have_other_configs():
     there = Parameters.from_values({"group": "su3", "seed": 7, "configs": 50})
-    assert there.continued({}, "It") == there
-    more = there.continued({"configs": 60, "beta": 6.0}, "It")
-    assert more == dataclasses.replace(there, configs=60)
-    with pytest.raises(UsageError, match=r"^It has configs = 50; .* not decreased to 49\.$"):
-        there.continued({"configs": 49}, "It")
+    done = there.thermalize + 20 * there.separation + 1
+    assert there.continued({}, "It", done) == there
+    for configs in (60, 20):
+        other = there.continued({"configs": configs, "beta": 6.0}, "It", done)
+        assert other == dataclasses.replace(there, configs=configs)
+    with pytest.raises(UsageError, match=r"^It has made 20 configurations; .* but not to 19\.$"):
+        there.continued({"configs": 19}, "It", done)
     with pytest.raises(UsageError, match="--configs is -1; give a whole number from 0"):
-        there.continued({"configs": -1}, "It")
+        there.continued({"configs": -1}, "It", 0)
 
 
 def test_what_differs_is_named_but_not_configs():
     there = Parameters(beta=2.5, measure=(Measurement("plaquette"),))
     differences = "beta = 2.5, not 2.6; seed = 1, not 2; measure = plaquette, not none"
     with pytest.raises(UsageError, match=f"^It has {differences}; choose another --output"):
-        there.continued({"beta": 2.6, "seed": 2, "configs": 99, "measure": "none"}, "It")
+        there.continued({"beta": 2.6, "seed": 2, "configs": 99, "measure": "none"}, "It", 0)
 
 
 @pytest.mark.parametrize(

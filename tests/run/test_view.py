@@ -164,7 +164,7 @@ def test_misspelt_names_are_answered_with_the_right_ones(made):
 
 
 def test_a_misspelt_run_is_answered_with_the_nearest_one(copy):
-    with pytest.raises(UsageError, match=r"There is no run .*/onee; did you mean 'one'\?"):
+    with pytest.raises(UsageError, match=r"There is no run .*/onee; did you mean '.*/one'\?"):
         open_run(copy.with_name("onee"))
 
 

@@ -266,6 +266,21 @@ def test_jobs_are_submitted_and_named_by_status(name, accepting):
 
 
 @EVERY
+def test_a_refused_submission_changes_nothing(name, accepting):
+    """A finished scan became unfinished by points that nobody could take out."""
+    scan(*words(name))
+    system, path = BATCH_SYSTEMS[name], accepting / "s"
+    own = [file for file in sorted(path.rglob("*")) if file.is_file() and file.name != "lock"]
+    before = {file: file.read_bytes() for file in own}
+    program(accepting / system.program, "exit 3")
+    assert "rejected the jobs" in scan(*words(name), "--beta", "2.2:2.9:0.1", expect=1)
+    assert {file: file.read_bytes() for file in own} == before
+    assert sorted(path.rglob("*")) == sorted(
+        {*own, *path.rglob("lock"), path / "jobs", path / "jobs/1"}
+    )
+
+
+@EVERY
 def test_a_bad_answer_ends_in_a_sentence(name, accepting):
     system, jobs = BATCH_SYSTEMS[name], accepting / "s" / "jobs"
     program(accepting / system.program, "echo oops: no such queue. >&2; exit 3")

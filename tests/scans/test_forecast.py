@@ -138,7 +138,7 @@ def test_what_others_carry_out_would_be_refused(begun):
     make_run(begun.members()[1].run.path, **begun.members()[1].parameters.values() | {"configs": 1})
     with closing(RunLock(begun.members()[1].run.lock)):
         (reason,) = refused()
-    assert "carrying out the run" in reason
+    assert "in use by" in reason
     assert refused() == []
 
 

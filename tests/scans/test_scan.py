@@ -1,5 +1,6 @@
 """``gauge-mc scan``: runs on disk, children, resuming."""
 
+import json
 import os
 import re
 import signal
@@ -7,6 +8,7 @@ import subprocess
 import sys
 import time
 import tomllib
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +17,12 @@ import pytest
 from gauge_mc.analysis.timeseries.estimates import estimate
 from gauge_mc.errors import INTERRUPTED, GaugeError, UsageError
 from gauge_mc.files.table import read_table
+from gauge_mc.inspection.verify import verify
 from gauge_mc.run.directory import Run
+from gauge_mc.run.lock import RunLock
 from gauge_mc.run.log import LogTail
 from gauge_mc.run.parameters import Parameters
+from gauge_mc.scans.request import ScanRequest
 from gauge_mc.scans.scan import Scan, newest_scan
 from tests.calls import call, make_run
 from tests.patience import PATIENCE, wait_for
@@ -110,20 +115,88 @@ def test_a_scan_file_is_read_back_and_damage_is_noticed(folder):
         Scan.read(folder)
 
 
+def test_runs_that_are_taken_out_leave_the_others_as_they_are(folder):
+    scan_there = Scan(folder, Parameters(seed=7)).enlarged((2.2, 2.3, 2.4), (A,), 2)
+    scan_there.write()
+    for member in scan_there.members()[:2]:
+        make_run(member.run.path, **member.parameters.values() | {"configs": 1})
+    words = ("--output", ".", "--backend", "cpu")
+    for wrong, sentence in (
+        (("--beta", 2.9), "would take out 0 of the 6 runs"),
+        (("--beta", "2.2:2.4:0.1"), "would take out 6 of the 6 runs"),
+        ((), "options of the grid name, and nothing else"),
+        (("--beta", 2.3, "--configs", 500), "and nothing else; give these only"),
+        (("--beta", 2.3, "--dry-run"), "--dry-run cannot be combined with --remove"),
+    ):
+        assert sentence in scan(*words, "--remove", *wrong, expect=2)
+    with closing(RunLock(scan_there.members()[2].run.path.with_name("lock"))):
+        assert "in use by" in scan(*words, "--remove", "--beta", 2.3, expect=1)
+    assert Scan.read(folder) == scan_there
+    said = scan(*words, "--remove", "--beta", 2.3, "--lattice", A)
+    names = [f"b2.3_{A}_chain{chain}" for chain in (1, 2)]
+    assert f"taken out of .: {names[0]} and {names[1]}; their folders stay" in said
+    left = Scan.read(Path())
+    whole = scan_there.members()
+    expected = [whole[n].parameters for n in (0, 1, 4, 5)]  # with their seeds
+    assert [one.parameters for one in left.members()] == expected
+    assert [point.beta for point in left.points()] == [2.2, 2.4]
+    assert json.loads(call("info", ".", "--json")[0])["removed"] == names
+    assert all(check.sound for check in verify("."))
+    again = left.enlarged(beta=(2.3,), lattice=(A,), chains=2)
+    assert [one.parameters for one in again.members()] == [one.parameters for one in whole]
+    assert left.enlarged(beta=(2.2,)) == left
+
+
+def test_names_tell_scans_apart_and_what_is_added_is_said(folder):
+    """Every study went into runs/scan_su2."""
+
+    def path(**values):
+        return str(ScanRequest.of({"lattice": str(A), **values}).path)
+
+    assert path(beta="2.2") == f"runs/scan_su2_b2.2_{A}"
+    assert path(beta="2.2,2.5,2.3", seed=5) == f"runs/scan_su2_b2.2-2.5_{A}_seed5"
+    assert path(beta="2", lattice=f"{B},{A}") == f"runs/scan_su2_b2_{A}-{B}"
+    assert path(beta="2", anisotropy="1.5,2") == f"runs/scan_su2_b2_{A}_xi1.5-2"
+    assert path(beta="2.2") != path(beta="2.3")
+    there = Scan(Path("runs/mine"), Parameters()).enlarged((2.2,), (A,), 1)
+    there.path.mkdir(parents=True)
+    there.write()
+    assert path() == "runs/mine"  # the only scan, without a coupling
+    words = ("--output", "runs/mine", "--beta", "2.2:2.7:0.1", "--backend", "cpu", "--dry-run")
+    first = ", ".join(f"b{beta}_{A}_chain1" for beta in (2.3, 2.4, 2.5))
+    assert f"adds 5 runs to runs/mine, which has 1: {first} and 2 more\n" in scan(*words)
+    assert "adds" not in scan("--backend", "cpu", "--dry-run")
+    assert scan("--backend", "cpu", "--dry-run").startswith("taken, the newest: runs/mine\n")
+
+
+@pytest.mark.slow
+def test_lowering_the_configs_of_a_scan_completes_its_runs(folder):
+    """Those of a run that has no more stay, and its run.toml says so."""
+    words = ("--beta", "2.2", "--lattice", A, "--output", "s", *SMALL)
+    scan(*words)
+    toml = folder / "s" / f"b2.2_{A}_chain1" / "run.toml"
+    for path in (toml, folder / "s" / "scan.toml"):
+        path.write_text(path.read_text().replace("configs = 1\n", "configs = 9\n"))
+    assert "0 of 1 complete" in call("status", "s")[0]
+    assert "has made 1 configuration; " in scan("--output", "s", "--configs", 0, expect=2)
+    assert "1 of 1 runs complete" in scan("--output", "s", "--configs", 1, "--backend", "cpu")
+    assert "configs = 1\n" in toml.read_text()
+
+
 @pytest.mark.slow
 def test_default_names_tell_what_runs_share(folder, monkeypatch):
     make_run(folder / "one", beta=2.2, seed=5, lattice="4x4x4x2", thermalize=5, configs=1)
     words = ("--beta", 2.2, "--lattice", A, "--precision", "double", "--seed", 5, *SMALL)
     shown = scan(*words, "--format", "none")
-    assert "runs/scan_su2_double_seed5 begins, 0 of 1 runs complete" in shown
-    assert newest_scan().path == Path("runs/scan_su2_double_seed5")
+    assert f"runs/scan_su2_b2.2_{A}_double_seed5 begins, 0 of 1 runs complete" in shown
+    assert newest_scan().path == Path(f"runs/scan_su2_b2.2_{A}_double_seed5")
     call("plot", "scan", "--output", "scan.svg")
     assert (folder / "scan.svg").exists()
     scan("--precision", "double", "--seed", 5, "--configs", 2, "--backend", "cpu")
     assert rows(newest_scan().path)[2.2, str(A)]["sweeps"] == 80
     assert not list(newest_scan().path.glob("*/configs/*"))
     refusal = scan("--precision", "double", "--seed", 5, "--configs", 1, expect=2)
-    assert "can be increased, but not decreased to 1" in refusal
+    assert "can be increased, or decreased to 2, but not to 1" in refusal
     assert "Only one scan can be drawn at a time" in call("plot", "scan", "one", "one")[0]
     assert "no scan in one" in call("plot", "scan", "one")[0]
 

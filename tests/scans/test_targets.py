@@ -5,12 +5,15 @@ import shlex
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import gauge_mc
 from gauge_mc.errors import UsageError
 from gauge_mc.files.table import read_table
 from gauge_mc.quantities.transition.thermal_runs import lacking_action
+from gauge_mc.registry import in_words
+from gauge_mc.run.batch import Batch
 from gauge_mc.run.directory import chains_of
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.scans.scan import runs_of
@@ -18,6 +21,7 @@ from tests.calls import call, call_apart
 
 pytestmark = pytest.mark.slow  # they share a scan and three chains
 
+HERE = ("--backend=cpu", "--threads=1")
 SMALL = ("--lattice=4x4x4x4", "--thermalize=2", "--separation=2", "--backend=cpu", "--threads=1")
 CHAINS = [Path(f"runs/su2_b2.5_4x4x4x4_chain{number}") for number in (1, 2, 10)]
 
@@ -63,15 +67,93 @@ def test_measure_takes_runs_chains_and_scans(words, expected):
     assert all(f"{one}/plaquette_configs.csv" in out for one in map(str, expected))
 
 
+@pytest.fixture
+def folders(here):
+    """Two folders of configurations, of which the first also has notes."""
+    shutil.copytree(CHAINS[0] / "configs", "one")
+    shutil.copytree(CHAINS[1] / "configs", "two/configs")
+    Path("one/notes.txt").write_text("not a configuration")
+    return Path("one"), Path("two/configs")
+
+
+OVER = "passed over in one, no configurations: notes.txt"
+
+
+def test_measure_names_tables_after_folders_of_configurations(folders):
+    out, code = call("measure", "plaquette", *folders, "--backend=cpu")
+    assert (code, out.count(OVER)) == (0, 1)
+    for name in ("one", "two"):
+        assert read_table(Path(f"plaquette_{name}.csv"))["sweep"].tolist() == [4, 6, 8]
+    shutil.copytree("one", "other/one")
+    _, refusals, code = call_apart("measure", "plaquette", "one", "other/one", *HERE)
+    assert (code, "would both have the table plaquette_one.csv" in refusals) == (1, True)
+    assert call("measure", "plaquette", "other/one", "--backend=cpu", "--output=c.csv")[1] == 0
+    Path("one/0000006.lime").write_bytes(Path("one/0000006.lime").read_bytes()[:1000])
+    assert "0000006.lime is damaged" in call("measure", "plaquette", "one", "--output=b.csv")[0]
+
+
+def test_other_commands_take_folders_of_configurations(folders):
+    shown = call("info", "one")[0]
+    assert f"passed_over          {OVER}" in shown
+    assert json.loads(call("info", "one", "--json")[0])["configurations"] == 3
+    assert "file                 one/0000008.lime" in shown
+    checked, code = call("verify", *folders)
+    assert (code, OVER in checked, checked.count("plaquette 0.")) == (0, True, 6)
+    complaint = call_apart("convert", *folders[:1], "--to=nersc", "--output=new")[1]
+    assert complaint.count(OVER) == 1
+    assert len([*Path("new").glob("*.nersc")]) == 3
+    Path("one/0000006.lime").write_bytes(bytes(1000))  # one by its name still
+    assert "Could not be checked here: 1 of 4 files, one/0000006.lime" in call("verify", "one")[0]
+    runs = json.loads(call("info", "runs", "--json")[0])
+    assert (runs["runs"], runs["configurations"]) == ([*map(str, CHAINS)], 0)
+
+
 @pytest.mark.usefixtures("here")
-def test_measure_takes_a_folder_of_configurations():
+def test_the_configurations_of_a_run_stand_for_it():
     configs = CHAINS[0] / "configs"
-    (configs / "notes.txt").write_text("not a configuration")
-    assert call("measure", "plaquette", configs, "--backend=cpu")[1] == 0
-    measured = read_table(Path("plaquette.csv"))
-    assert measured["sweep"].tolist() == [4, 6, 8]
-    (configs / "0000006.lime").write_bytes((configs / "0000006.lime").read_bytes()[:1000])
-    assert "0000006.lime is damaged" in call("measure", "plaquette", configs, "--output=b.csv")[0]
+    for command in ("info", "verify"):
+        assert call(command, configs) == call(command, CHAINS[0])
+    assert call("measure", "plaquette", configs, "--backend=cpu", "--every=2")[1] == 0
+    assert tables() == [str(CHAINS[0])]
+    assert call("convert", "grid", "--to=nersc", "--output=new")[1] == 2  # equal names of runs
+    assert call("convert", configs, "--to=nersc", "--output=new")[1] == 0
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    ("words", "numbers"),
+    [
+        (["--every=2"], [6]),
+        (["--skip=4"], [6, 8]),
+        (["--skip=4", "--every-config=2"], [8]),
+        (["--every=4"], "--skip 0 --every 4 leaves none of the 3 configurations"),
+        (["--every=0.5"], "'0.5' is not a whole number"),
+        (["--every=0"], "leaves none"),
+        (["--skip=4", "--at=6"], "choose stored configurations, and --at updates"),
+    ],
+)
+def test_stored_configurations_are_chosen(words, numbers):
+    out, code = call("measure", "plaquette", CHAINS[0], *words, "--backend=cpu")
+    if isinstance(numbers, str):
+        assert (code, numbers in out) == (2, True)
+    else:
+        assert read_table(CHAINS[0] / "plaquette_configs.csv")["sweep"].tolist() == numbers
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(("at", "more"), [("3:8:1", 3), ("4,8", 0)])
+def test_only_what_is_not_stored_is_made(at, more, monkeypatch):
+    updates = []
+    update = Batch.update
+    monkeypatch.setattr(Batch, "update", lambda self: updates.append(self.sweep) or update(self))
+    out, complaint, code = call_apart("measure", "plaquette", CHAINS[0], "--at", at, *HERE)
+    assert (code, f"read, {more} to be made" in out + complaint) == (0, True)
+    assert bool(updates) == bool(more)
+    table = read_table(CHAINS[0] / "plaquette_at.csv")
+    along = read_table(CHAINS[0] / "plaquette.csv")
+    numbers = [*range(3, 9)] if more else [4, 8]
+    assert table["sweep"].tolist() == numbers
+    np.testing.assert_allclose(table["plaquette"], along["plaquette"][[n - 3 for n in numbers]])
 
 
 @pytest.mark.usefixtures("here")
@@ -101,7 +183,9 @@ def test_other_commands_take_all_chains_too():
     assert tables("creutz*.json") == sorted(map(str, [CHAINS[0], *CHAINS]))
     checked = call("verify")[0]
     assert all(f"{one}/run.toml" in checked for one in map(str, CHAINS))
-    assert call("verify", "runs")[0] == checked
+    assert (
+        checked == f"taken, the newest: {in_words(map(str, CHAINS))}\n{call('verify', 'runs')[0]}"
+    )
 
 
 @pytest.mark.usefixtures("here")

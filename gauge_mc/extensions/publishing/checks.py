@@ -188,7 +188,7 @@ def make_again(
     ):
         what = f"{counted(len(wanted), 'configuration')} of {folder} again on {devices.name}"
         making = Regeneration(chain, devices, _Trial(total, longest, what, advance))
-        for files in making.files(wanted, Path(temporary), chain.parameters.format, 1):
+        for files in making.files(wanted, Path(temporary), chain.parameters.format, 1, {}):
             for update, path in files.items():
                 if open_configuration(path).digest() != rows[update].links:
                     raise DamagedError(
