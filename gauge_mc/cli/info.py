@@ -32,6 +32,10 @@ def info(
     For a configuration file, its header and averages computed from its links are shown. For a run,
     its parameters, sessions and tables are shown, and its newest configuration. For a scan, its
     parameters, grids and runs are shown.
+
+    gauge-mc info
+    gauge-mc info SCAN
+    gauge-mc info CONFIG --lattice 8x8x8x16 --group su3
     """
     from gauge_mc.configurations.reading import LinkKind
     from gauge_mc.console import Console

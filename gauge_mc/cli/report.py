@@ -33,6 +33,10 @@ def report(
     autocorrelation functions, histograms, averages, all fits and figures that the tables allow,
     provenance, links to files, and how to cite. Several runs are shown side by side. It is one
     file, which needs no network.
+
+    gauge-mc report
+    gauge-mc report RUN --skip auto
+    gauge-mc report SCAN --output page.html
     """
     from gauge_mc.reports.page import report as write
 
