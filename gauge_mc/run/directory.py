@@ -342,7 +342,7 @@ def missing_run(path: Path) -> MissingFileError:
     elif not path.is_dir():
         words = f"in {path}, which is a file; name the run's directory."
     elif inside:
-        runs = f"the {len(inside)} runs" if len(inside) > 1 else "the run"
+        runs = f"one of the {len(inside)} runs" if len(inside) > 1 else "the run"
         words = f"in {path} itself; name {runs} in it, such as {inside[0].parent}."
     return MissingFileError(f"There is no run {words}")
 

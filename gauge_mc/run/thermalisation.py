@@ -49,7 +49,7 @@ def series_of(table: TableData) -> Iterator[NamedSeries]:
         if rows.size == sweeps.size:
             yield column, sweeps, values
         else:
-            yield f"{column}, mean of its rows", updates, np.add.reduceat(values, first) / rows
+            yield f"mean {column}", updates, np.add.reduceat(values, first) / rows
             yield f"{column}{LAST_ROW}", updates, values[first + rows - 1]
     if observable:
         for name, values in observable.slow_modes(table).items():

@@ -6,7 +6,6 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -45,6 +44,7 @@ from gauge_mc.quantities.potential.forms import FORCES, LUSCHER, ROOT_SIGMA, For
 from gauge_mc.quantities.potential.loop_tables import AXIS
 from gauge_mc.quantities.potential.ratios import AnisotropyFit
 from gauge_mc.quantities.potential.static_potential import ForcePoint, StaticPotential
+from gauge_mc.quoting import CommandLine
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -204,7 +204,7 @@ def read_potential(run: Path, name: str | None = None) -> StaticPotential:
     if match is ContentMatch.GROWN:
         caution(
             f"{path} was fitted to {result.configurations} configurations before rows were added "
-            f"to {tables[0]}; run gauge-mc fit potential {quote(str(run))} to update it."
+            f"to {tables[0]}; run `{CommandLine('fit', 'potential', run)}` to update it."
         )
     elif match is None:
         _caution_number(path, tables[0], result)
@@ -219,8 +219,8 @@ def _of_other_tables(path: Path, table: Path, match: ContentMatch | None) -> Fit
         None: f"does not say whether it was made from the present {table.name}",
     }[match]
     return FitOfOtherTablesError(
-        f"{path} {reason}, so that it is not shown; make it again with gauge-mc fit potential "
-        f"{quote(str(path.parent))}."
+        f"{path} {reason}, so that it is not shown; make it again with "
+        f"`{CommandLine('fit', 'potential', path.parent)}`."
     )
 
 
@@ -236,7 +236,7 @@ def _caution_number(path: Path, table: Path, result: StaticPotential) -> None:
     if found < result.configurations or (found > result.configurations and not result.skip):
         caution(
             f"{path} was fitted to {result.configurations} configurations, but {table} "
-            f"contains {found}; run gauge-mc fit potential {quote(str(path.parent))} to update it."
+            f"contains {found}; run `{CommandLine('fit', 'potential', path.parent)}` to update it."
         )
 
 

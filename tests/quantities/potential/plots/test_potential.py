@@ -41,7 +41,7 @@ def test_a_fit_of_fewer_configurations_is_drawn_with_a_caution(tmp_path, sketche
     write_loops(table, loops)
     (caution,) = drawn(name, tmp_path)
     assert "potential.json was fitted to 40 configurations before rows were added" in caution
-    assert caution.endswith(f"run gauge-mc fit potential {tmp_path} to update it.")
+    assert caution.endswith(f"run `gauge-mc fit potential {tmp_path}` to update it.")
     with exactly_of_tables(), pytest.raises(FitOfOtherTablesError, match="before the last rows"):
         drawn(name, tmp_path)
     gauge_mc.fit("potential", tmp_path)
@@ -86,7 +86,7 @@ def test_a_fit_of_an_earlier_version_is_compared_by_its_configurations(tmp_path,
     write_loops(table, synthetic_loops(np.random.default_rng(1), 50))
     (caution,) = drawn("potential", tmp_path)
     assert "potential.json was fitted to 40 configurations" in caution
-    assert f"contains 50; run gauge-mc fit potential {tmp_path}" in caution
+    assert f"contains 50; run `gauge-mc fit potential {tmp_path}`" in caution
 
 
 @pytest.mark.slow
