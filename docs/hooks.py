@@ -248,29 +248,29 @@ def option_tables(parameters: Iterable[Any]) -> Iterator[str]:
         yield table((section, "value", "default", "meaning"), rows)
 
 
-def call(words: str, parameters: Iterable[Any]) -> str:
-    """Return a block with how a command is called."""
-    return f"```text\n{usage(f'gauge-mc {words}', parameters)}\n```\n"
+def call(words: str, command: Any) -> str:
+    """Return a block with how a command is called, and examples."""
+    lines = [usage(f"gauge-mc {words}", command.params), "", *command.examples]
+    return "```text\n{}\n```\n".format("\n".join(lines))
 
 
 def command_section(name: str) -> str:
     """Return the description of a command, and of those of the things that it chooses from."""
     command = cli.load_command(name)
-    function = cli.load_command(name).function
-    first, *rest = paragraphs(function.__doc__)
+    first, *rest = paragraphs(command.help)
     rows = [
         (code(placeholder(one)), *default_and_meaning(one))
         for one in command.params
         if is_argument(one)
     ]
     options = option_tables(one for one in command.params if not is_argument(one))
-    parts = [f"### gauge-mc {name} {{ #{name} }}\n", first, call(name, command.params), *rest]
+    parts = [f"### gauge-mc {name} {{ #{name} }}\n", first, call(name, command), *rest]
+    parts += [table(("argument", "default", "meaning"), rows)] if rows else []
     chooses = isinstance(command, Chooser)
     for title, entries in command.lists().items():
         links = (f"[`{one}`](#{name}-{one})" if chooses else code(one) for one, *_ in entries)
         summaries = (plain(summary) for *_, summary in entries)
         parts += [table((title, "what it is"), zip(links, summaries, strict=True))]
-    parts += [table(("argument", "default", "meaning"), rows)] if rows else []
     if isinstance(command, Chooser):
         options = (one.replace("| Options |", "| Options of all |", 1) for one in options)
         return "\n\n".join([*parts, *options, *thing_sections(name, command)])

@@ -1,4 +1,4 @@
-"""The defaults of a run, in one place.
+"""The defaults of a run, and other words for names, in one place.
 
 They give a short SU(2) run with common settings, such as four overrelaxation sweeps per heatbath
 sweep. They are not tuned: autocorrelations depend on beta and the lattice.
@@ -68,3 +68,38 @@ TOLERANCE = 1e-10
 
 INNER = "single"
 """Precision of a solver's iterations."""
+
+WORDS = {
+    "generate --output RUN": "resume continue restart",
+    "status": "ls list show progress",
+    "group su3": "n nc ncol ncolors ncolours colors colours gauge-group",
+    "lattice 16x16x16x32": "l ns nx lx ls nt lt size volume geometry dims extents",
+    "thermalize 200": "ntherm therm thermalise thermalization nwarm warmup equilibrate burn-in",
+    "configs 100": "nconf nconfs nconfig nconfigs n-configs nmeas measurements",
+    "configs 100 --separation 10": "sweeps nsweeps nsweep updates nupdates trajectories ntraj mcs",
+    "separation 10": "nskip stride interval save-every nsave every",
+    "overrelax 4": "nor nover or overrelaxation",
+    "chains 4": "nchains replicas",
+    "backend cuda": "gpu gpus cuda nvidia",
+    "devices 2": "ngpu ngpus num-gpus ndevices",
+    "threads 4": "nthreads num-threads omp cores ncores j",
+    "precision double": "double dp fp64 f64",
+    "output RUN": "dir outdir out-dir folder o",
+    "time-limit 12:00:00": "walltime max-time",
+    "cuda": "gpu gpus nvidia",
+    "hip": "amd rocm",
+    "wilson-loops": "potential string-tension sigma r0",
+    "flow": "gradient-flow wilson-flow topology charge t0 w0",
+    "polyakov": "deconfinement susceptibility",
+    "potential": "string-tension sigma sqrt-sigma r0 r1 sommer static-potential force",
+    "scale": "t0 w0 lattice-spacing",
+    "topology": "susceptibility chi-t charge q instantons",
+    "transition": "susceptibility beta-c betac tc critical deconfinement binder",
+    "thermodynamics": "pressure eos",
+    "sqrt-sigma": "sigma string-tension",
+    "chi-t": "susceptibility topology",
+    "beta-c": "betac tc critical",
+}
+"""Words of the field and of other programs, by how they are said here: the name of a command, an
+option or a thing, and what follows it.
+"""

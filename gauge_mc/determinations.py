@@ -28,7 +28,7 @@ from gauge_mc.fits.shared.quoted import QuotedNumber
 from gauge_mc.groups import GROUPS
 from gauge_mc.options import check_options
 from gauge_mc.quoting import counted, number, shortened
-from gauge_mc.registry import in_words
+from gauge_mc.registry import nearest
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.cards import named_values
 from gauge_mc.run.directory import RUNS, Run
@@ -485,7 +485,7 @@ def plan_of(
         Options of runs and of numbers by name.
     """
     if what not in goals():
-        raise UsageError(f"There is no number '{what}'; choose {in_words(goals(), 'or')}.")
+        raise UsageError(f"There is no number '{what}'{nearest(what, goals())}")
     (fit, goal) = goals()[what]
     seconds = math.inf if time is None else parse_time(time, "--time")
     if error is None and math.isinf(seconds):

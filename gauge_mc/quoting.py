@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections.abc import Callable
+from contextvars import ContextVar
+from pathlib import Path
 from typing import TypeVar
 
 N = TypeVar("N", int, float)
@@ -121,3 +124,34 @@ def sentence(text: str) -> str:
     """Return a message of one line with all that it quotes shown safely, and not too long."""
     words = (shortened(word) for word in printable(text.replace("\n", " ")).split(" "))
     return shortened(" ".join(words), LONGEST_MESSAGE)
+
+
+TYPED: ContextVar[tuple[str, ...]] = ContextVar("TYPED", default=())
+"""The words of the command that is being carried out, as they were typed."""
+
+
+def as_typed(run: Path) -> Path:
+    """Return a run, or the folder of runs that was typed in its place, such as a scan."""
+    named = [Path(word) for word in TYPED.get()]
+    return run.parent if run not in named and run.parent in named else run
+
+
+class CommandLine:
+    """A call of the program that a message advises. Its text can be pasted into a shell.
+
+    Parameters
+    ----------
+    *words : object
+        Name of the command and its arguments.
+    **options : object
+        Options; those that are True are flags, those that are None are left out.
+    """
+
+    def __init__(self, *words: object, **options: object) -> None:
+        self.words = ["gauge-mc", *map(str, words)]
+        for name, value in options.items():
+            flag = f"--{name.replace('_', '-')}"
+            self.words += [] if value is None else [flag] if value is True else [flag, str(value)]
+
+    def __str__(self) -> str:
+        return shlex.join(self.words)

@@ -18,6 +18,7 @@ from importlib.metadata import EntryPoint
 from types import ModuleType
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
+from gauge_mc.defaults import WORDS
 from gauge_mc.errors import CautionWarning, GaugeError, UnknownNameError
 from gauge_mc.plugins import entry_points, is_ours, plugin_failure
 
@@ -368,8 +369,8 @@ def similar(word: str, known: Iterable[str]) -> str:
     and ``generate``. A part between dashes, such as ``wilson``, stands for the only word that has
     it. Leading dashes, which all options share, make none similar.
     """
-    bare = {one.lstrip("-").casefold(): one for one in reversed([*known])}
-    wanted = word.lstrip("-").casefold()
+    bare = {plain(one): one for one in reversed([*known])}
+    wanted = plain(word)
     having = [one for one in bare if wanted in one.split("-")]
     cutoff = SIMILARITY if len(wanted) > SHORT else SHORT_SIMILARITY
     match = difflib.get_close_matches(wanted, bare, n=1, cutoff=cutoff)
@@ -384,13 +385,44 @@ SHORT = 3
 """Letters of a short word."""
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """Return the end of a message about an unknown word: the most similar word, or all words."""
+def plain(word: str) -> str:
+    """Return a word in small letters, with dashes within but not before it."""
+    return word.lstrip("-").replace("_", "-").casefold()
+
+
+MOST_NAMES = 12
+"""Number of names above which a message does not list them."""
+
+
+def nearest(word: str, known: Iterable[str], where: str = "--help") -> str:
+    """Return the end of a message about an unknown word: what is meant, or which words there are.
+
+    Parameters
+    ----------
+    word : str
+        The unknown word.
+    known : iterable of str
+        The known words, which have dashes in front if they are options.
+    where : str
+        What lists the known words if they are many.
+    """
     known = list(known)
     if not known:
         return "."
-    match = similar(in_any_case(word, known), known)
-    return f"; did you mean '{match}'?" if match else f"; choose {in_words(known, 'or')}."
+    dashes = "--" if known[0].startswith("--") else ""
+    names = {plain(one) for one in known}
+    meanings = [
+        f"'{dashes}{meaning}'"
+        for meaning, words in WORDS.items()
+        if plain(word) in words.split() and meaning.split()[0] in names
+    ]
+    if meanings and plain(word) not in names:
+        return f"; here it is {in_words(meanings, 'or')}."
+    if match := similar(in_any_case(word, known), known):
+        return f"; did you mean '{match}'?"
+    if len(known) > MOST_NAMES:
+        return f"; {where} lists all."
+    return f"; choose {in_words(known, 'or')}."
 
 
 def in_any_case(word: str, known: Iterable[str]) -> str:

@@ -258,7 +258,7 @@ def test_installed_actions_that_clash_are_left_out(tmp_path, name):
     )
     scan = name == "refined"
     for words in [("scan",)] if scan else [("generate",), ("measure", "wilson-loops")]:
-        done = run(*words, "-h", PYTHONPATH=path)
+        done = run(*words, "--help", PYTHONPATH=path)
         assert (done.returncode, done.stderr) == (0, said)
         assert "--foo" in done.stdout
         assert name not in done.stdout
@@ -283,7 +283,7 @@ def test_installed_terms_that_clash_are_left_out(tmp_path, name):
         f"option --{TERMS[name]}; rename it there.\n"
     )
     for words in [("generate",), ("measure", "wilson-loops")]:
-        done = run(*words, "-h", PYTHONPATH=path)
+        done = run(*words, "--help", PYTHONPATH=path)
         assert (done.returncode, done.stderr) == (0, said)
         assert done.stdout.count("Further terms.") == (words == ("generate",))
 

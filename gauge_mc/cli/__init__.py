@@ -30,7 +30,7 @@ import typer.core
 from gauge_mc import __version__
 from gauge_mc.errors import REMEDIES, CautionWarning, GaugeError, UsageError
 from gauge_mc.interruption import note
-from gauge_mc.quoting import printable, sentence, shortened
+from gauge_mc.quoting import TYPED, printable, sentence, shortened
 from gauge_mc.registry import Registry, in_any_case, nearest
 
 GENERATE, ANALYSE, FILES, MACHINE = "Generate", "Analyse", "Files", "This machine"
@@ -45,39 +45,35 @@ class Command:
     """Panel in which the command is listed."""
     help: str
     """Short description of the command."""
-    example: str = ""
-    """Words after the name of the command, if it cannot be called without any."""
     function: str = ""
     """Module and name of the function, such as ``my_package.command:average``; by default the
     function of the name of the command in the module of that name here.
     """
     name: str = ""
     """Name of a command of an extension or another package."""
+    several: str = ""
+    """Command that takes several couplings and lattices, if this one takes one."""
 
 
 OWN = {
-    "generate": Command(GENERATE, "Generate an ensemble of configurations, or continue one."),
-    "scan": Command(GENERATE, "Carry out independent runs on a grid of couplings and lattices."),
-    "determine": Command(
-        GENERATE, "Determine a number, such as r0, with a wanted error.", "r0 --error 1%"
+    "generate": Command(
+        GENERATE, "Generate an ensemble of configurations, or continue one.", several="scan"
     ),
+    "scan": Command(GENERATE, "Carry out independent runs on a grid of couplings and lattices."),
+    "determine": Command(GENERATE, "Determine a number, such as r0, with a wanted error."),
     "status": Command(GENERATE, "Show the progress of a run or a scan."),
     "watch": Command(GENERATE, "Follow a run or a scan, in the terminal or in a browser."),
     "measure": Command(ANALYSE, "Measure an observable on stored configurations."),
     "fit": Command(ANALYSE, "Determine physical quantities from the tables of runs."),
     "plot": Command(ANALYSE, "Draw figures of the results of runs."),
     "report": Command(ANALYSE, "Write a page that shows everything about runs."),
-    "export": Command(
-        ANALYSE, "Write the tables of a run to one file for other tools.", "RUN tables.h5"
-    ),
+    "export": Command(ANALYSE, "Write the tables of a run to one file for other tools."),
     "card": Command(GENERATE, "Write a run card with comments, or check one."),
     "info": Command(FILES, "Show the contents of a configuration file, a run or a scan."),
     "verify": Command(FILES, "Check runs, scans, configurations and tables for damage."),
-    "regenerate": Command(
-        FILES, "Make configurations again that a run has not kept.", "RUN --at 250,300:400:10"
-    ),
-    "thin": Command(FILES, "Remove configurations of a run, except every Nth one.", "RUN --keep 2"),
-    "convert": Command(FILES, "Write a configuration in another format.", "CONFIG OUT"),
+    "regenerate": Command(FILES, "Make configurations again that a run has not kept."),
+    "thin": Command(FILES, "Remove configurations of a run, except every Nth one."),
+    "convert": Command(FILES, "Write a configuration in another format."),
     "bench": Command(MACHINE, "Time the kernels on this machine."),
     "doctor": Command(MACHINE, "Show what works on this machine, and how to fix the rest."),
 }
@@ -100,6 +96,9 @@ class Commands(Mapping[str, Command]):
 
 
 COMMANDS = Commands()
+
+FIRST = ("generate --lattice 8x8x8x8 --beta 2.4", "measure wilson-loops", "fit potential")
+"""Command lines with which to begin."""
 
 COMPLETING = "_GAUGE_MC_COMPLETE"
 """Environment variable with which a shell asks for completions."""
@@ -128,7 +127,7 @@ class LazyGroup(typer.core.TyperGroup):
         panels: Sections = {}
         for name, command in COMMANDS.items():
             panels.setdefault(command.panel, []).append((name, "", command.help))
-        show_help(self, ctx, panels)
+        show_help(self, ctx, panels, [f"gauge-mc {line}" for line in FIRST])
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments; Click calls this."""
@@ -143,6 +142,8 @@ class LazyGroup(typer.core.TyperGroup):
         if args[0] not in COMMANDS and not ctx.resilient_parsing:
             name, *rest = args
             args = [in_any_case(name, COMMANDS), *rest]
+            if args[0] in ("help", "version"):
+                raise typer.Exit(app([*rest, f"--{args[0]}"], "gauge-mc", standalone_mode=False))
             if args[0] not in COMMANDS:
                 raise UsageError(
                     f"There is no command '{shortened(name)}'{nearest(name, COMMANDS)}"
@@ -193,7 +194,7 @@ def load_command(name: str) -> Any:
     from gauge_mc.cli.command import command_of
 
     made = command_of(function_of(name))
-    made.example = COMMANDS[name].example
+    made.several = COMMANDS[name].several
     return made
 
 
@@ -233,6 +234,7 @@ def _ending_in_order() -> Iterator[None]:
 
 def _program() -> int:
     """Carry out the command line, and return the exit code."""
+    TYPED.set(tuple(sys.argv[1:]))
     return int(app(prog_name="gauge-mc", standalone_mode=False) or 0)
 
 

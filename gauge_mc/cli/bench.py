@@ -169,6 +169,10 @@ def bench(
     measured time. The minimum is computed from the bandwidth of a large copy, which is measured
     first. Values above 100 % mean that the caches hold the field. "nJ/link" is the energy that the
     devices use, if they have counters that can be read.
+
+    gauge-mc bench
+    gauge-mc bench --group su3 --lattice 16x16x16x16
+    gauge-mc bench --hmc --over threads=1,2
     """
     from gauge_mc.benchmarks.over import BenchAxis, BenchSeries
     from gauge_mc.console import Console

@@ -39,6 +39,10 @@ def card(
     Without CARD a card is printed, or written to --out. It has the options that are given, such as
     --output of the run, and all others as comments with their defaults. With CARD its keys and
     values are checked as a run would check them.
+
+    gauge-mc card
+    gauge-mc card --beta 2.4 --out card.toml
+    gauge-mc card card.toml
     """
     from gauge_mc.run.cards import CardReport, check_card, commented
     from gauge_mc.run.cards import schema as json_schema

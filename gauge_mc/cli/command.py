@@ -7,9 +7,11 @@ an observable. For each thing there is a subcommand with the options that the th
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from copy import copy
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeVar, get_args
 
@@ -27,9 +29,10 @@ from gauge_mc.cli.help import (
     with_default,
 )
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.options import Option, merged
-from gauge_mc.quoting import number, whole_number
-from gauge_mc.registry import in_any_case, in_words, similar
+from gauge_mc.options import Option, flag_of, merged
+from gauge_mc.quoting import CommandLine, number, whole_number
+from gauge_mc.registry import in_any_case, in_words, nearest
+from gauge_mc.scans.grid import axes
 
 HELP = ["-h", "--help"]
 """Options that show the help text."""
@@ -43,8 +46,10 @@ class DescribedCommand(typer.core.TyperCommand):
     function: Callable[..., Any]
     parameters: Sequence[inspect.Parameter]
     """Parameters of the function, with the types of their values."""
-    example: str = ""
-    """Words after its name, if it cannot be called without any."""
+    examples: Sequence[str] = ()
+    """Command lines, the usual one first."""
+    several: str = ""
+    """Command that takes several couplings and lattices, if this one takes one."""
 
     def lists(self) -> Sections:
         """Return the lists of its help text, which `listed` declares."""
@@ -53,12 +58,15 @@ class DescribedCommand(typer.core.TyperCommand):
 
     def get_help(self, ctx: Any) -> NoReturn:
         """Show the help text, and end the program."""
-        show_help(self, ctx, self.lists())
+        show_help(self, ctx, self.lists(), self.examples)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments, and refuse unknown ones in a sentence that says what to do."""
         if ctx.resilient_parsing:
             leave_values(self.get_params(ctx))
+        ctx.meta["short"] = "-h" in args  # which its help text reads
+        if self.several and not ctx.resilient_parsing:
+            self.refuse_several(args)
         takes_more, ctx.allow_extra_args = ctx.allow_extra_args, True
         try:
             rest = super().parse_args(ctx, args)
@@ -75,10 +83,27 @@ class DescribedCommand(typer.core.TyperCommand):
             raise UsageError(self.excess(ctx, rest[0]))
         return rest
 
+    def invoke(self, ctx: Any) -> Any:
+        """Carry out the command. Messages about an option have its name on the command line."""
+        try:
+            return super().invoke(ctx)
+        except UsageError as error:
+            name, *rest = re.split(r"(?=: | is | must )", str(error), maxsplit=1)
+            if ctx.params.get(name) is not None:
+                error.args = (f"{flag_of(name)}{''.join(rest)}",)
+            raise
+
+    def refuse_several(self, args: Sequence[str]) -> None:
+        """Refuse several couplings or lattices, and name the command that takes them."""
+        for flag, value in pairwise(args):
+            if re.search("[,:]", value) and flag in map(flag_of, axes()):
+                other = CommandLine(self.several, *args)
+                raise UsageError(f"{flag} has one value here; for several, give `{other}`.")
+
     def missing(self, ctx: Any) -> str:
         """Return the message that words are missing which the command needs."""
         needed = in_words([*needed_words(one for one in self.get_params(ctx) if one.required)])
-        example = f", as in gauge-mc {ctx.info_name} {self.example}" if self.example else ""
+        example = f", as in {self.examples[0]}" if self.examples else ""
         return f"gauge-mc {ctx.info_name} needs {needed}{example}."
 
     def excess(self, ctx: Any, word: str) -> str:
@@ -90,9 +115,8 @@ class DescribedCommand(typer.core.TyperCommand):
 
     def advice(self, ctx: Any, flag: str) -> str:
         """Return the end of the message about an unknown option."""
-        known = [word.lstrip("-") for one in self.get_params(ctx) for word in one.opts]
-        match = similar(flag, known)
-        return f"; did you mean '--{match}'?" if match else "; --help shows those that exist."
+        words = (word for one in self.get_params(ctx) for word in one.opts)
+        return nearest(flag, [word for word in words if word.startswith("--")])
 
 
 @dataclass(frozen=True)
@@ -176,9 +200,15 @@ class Chooser(DescribedCommand):
         self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
     ) -> Any:
         """Return the context of a subcommand, or of this command if nothing is chosen."""
-        place = self._place(args)
+        place, names = self._place(args), list(self.kind.names())
         if place < len(args):
-            name = in_any_case(args[place], self.kind.names())
+            name = in_any_case(args[place], names)
+            if name not in names and Path(name).exists():
+                later = next((word for word in args[place + 1 :] if word in names), "")
+                rest = [word for word in args if word != later]
+                line = CommandLine(info_name, later or self.examples[0].split()[2], *rest)
+                kind = self.kind.title.removesuffix("s").lower()
+                raise UsageError(f"Name the {kind} before {name}, as in `{line}`.")
             try:
                 chosen = self.subcommand(name)
             except GaugeError:
@@ -191,12 +221,8 @@ class Chooser(DescribedCommand):
 
     def missing(self, ctx: Any) -> str:
         """Return the message that no thing is named."""
-        known = in_words(self.kind.names(), "or")
-        first = next(iter(self.kind.names()))
-        return (
-            f"gauge-mc {ctx.info_name} needs a name, as in gauge-mc {ctx.info_name} {first}; "
-            f"choose {known}."
-        )
+        command = f"gauge-mc {ctx.info_name}"
+        return f"{command} needs a name, as in {self.examples[0]}; {command} -h lists all."
 
     def _place(self, args: Sequence[str]) -> int:
         """Return the index of the first word that is neither an option nor its value."""
@@ -247,6 +273,7 @@ class Chooser(DescribedCommand):
         common = [without_flags(each, flags) for each in common]
         made = made_command(OneOfKind, function.__name__, one, [*own, *common])
         made.kind = self.kind
+        made.examples = [re.sub(r"( \S+) \S+", rf"\1 {name}", x, count=1) for x in self.examples]
         for each in made.params:
             if each.name in taken and not is_argument(each):
                 each.rich_help_panel = COMMON  # type: ignore[attr-defined]
@@ -293,16 +320,18 @@ def made_command(
     # Typer reads both, and would evaluate annotations that are text without the parsers.
     call.__annotations__ = {one.name: one.annotation for one in parameters}
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    text, start, lines = inspect.cleandoc(function.__doc__ or "").partition("\n\ngauge-mc ")
     single = typer.Typer(add_completion=False, rich_markup_mode="rich")
     single.command(
         name,
         cls=cls,
-        help=inspect.cleandoc(function.__doc__ or ""),
+        help=text,
         context_settings={"help_option_names": HELP},
     )(call)
     made = typer.main.get_command(single)
     assert isinstance(made, cls)
     made.function, made.parameters = function, parameters
+    made.examples = f"{start}{lines}".split("\n")[2:]
     return made
 
 

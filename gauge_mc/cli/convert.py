@@ -101,6 +101,10 @@ def convert(
     --output several files are converted at a time, which get the ending of the format. A file that
     is already there is compared with its source, link by link, and one that fails does not stop the
     others.
+
+    gauge-mc convert CONFIG links.nersc --to nersc
+    gauge-mc convert RUN --to ildg --output FOLDER
+    gauge-mc convert CONFIG links.lime --to ildg --precision single --verify
     """
     from gauge_mc.configurations.reading import open_configuration
     from gauge_mc.devices.choice import check_threads, host_threads

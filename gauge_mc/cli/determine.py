@@ -34,7 +34,7 @@ CHANGES = {
 @o.listed("Numbers", [(name, goal.summary) for name, goal in GOALS.items()])
 def determine(
     ctx: typer.Context,
-    what: Annotated[str, o.argument("One of the numbers above.", metavar="NUMBER", choices=GOALS)],
+    what: Annotated[str, o.argument("One of the numbers below.", metavar="NUMBER", choices=GOALS)],
     error: Annotated[
         str | None,
         o.option(
@@ -55,6 +55,10 @@ def determine(
     reached or the time is spent. The same command continues it. A report is written in the end. The
     exit code is 0 if there is a number, even if the time was too short for the wanted error, 1 if
     there is none, and 75 after a signal.
+
+    gauge-mc determine r0 --error 1%
+    gauge-mc determine t0 --error 2% --time 1h --beta 2.5
+    gauge-mc determine beta-c --nt 4 --error 0.1%
     """
     values = {name: value for name, value in ctx.params.items() if name not in ARGUMENTS}
     with alone_on_stdout(json):

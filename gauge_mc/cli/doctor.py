@@ -67,6 +67,10 @@ def doctor(
 
     The location of the compiled kernels is also shown. The exit code is 1 if no device works, or if
     averages are wrong.
+
+    gauge-mc doctor
+    gauge-mc doctor --physics
+    gauge-mc doctor --clear-cache
     """
     from gauge_mc.console import Console
     from gauge_mc.devices.cache import cache_folder

@@ -42,6 +42,10 @@ def export(
 
     The ending of OUT determines the format. An existing export is replaced. A Parquet file has one
     table, of a run or of all runs of a scan.
+
+    gauge-mc export RUN tables.h5
+    gauge-mc export RUN tables.parquet --table plaquette
+    gauge-mc export SCAN tables.pobs.xml.gz
     """
     from gauge_mc.exports import export as write
     from gauge_mc.exports import export_to

@@ -21,7 +21,7 @@ from gauge_mc.fits import FITS
     FITS.check,
 )
 def fit(
-    what: Annotated[str, o.argument("One of the fits above.", metavar="FIT", choices=FITS)],
+    what: Annotated[str, o.argument("One of the fits below.", metavar="FIT", choices=FITS)],
     run: Annotated[
         list[Path] | None,
         o.argument(
@@ -59,6 +59,10 @@ def fit(
     without any. The result is written to a JSON file. It states all values that were
     chosen automatically because an option was not given. The last line
     has the numbers that one quotes.
+
+    gauge-mc fit potential
+    gauge-mc fit scale RUN --all
+    gauge-mc fit transition SCAN --output result.json
     """
     from gauge_mc.console import Console
     from gauge_mc.fits import fit_all

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from shlex import quote
 from typing import Annotated
 
 import typer
@@ -12,6 +11,7 @@ from gauge_mc.cli import say
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints, show_result
 from gauge_mc.cli.options import with_settings
 from gauge_mc.errors import INTERRUPTED, GaugeError, UsageError
+from gauge_mc.quoting import CommandLine
 from gauge_mc.run.parameters import OF_SCANS, known_options
 
 
@@ -52,6 +52,10 @@ def generate(
     To continue a run that was stopped, repeat the command, or give only --output: parameters that
     are not given are taken from the run. SIGTERM, SIGINT, SIGHUP, SIGUSR1 and the time limit
     write a checkpoint and stop the run with exit code 75.
+
+    gauge-mc generate --lattice 8x8x8x8 --beta 2.4
+    gauge-mc generate --output RUN --configs 100
+    gauge-mc generate --group su3 --beta 6.0 --lattice 16x16x16x32 --measure plaquette,flow:20
     """
     from gauge_mc.console import Console
     from gauge_mc.run.cards import read_card
@@ -85,9 +89,8 @@ def generate(
         report = RunReport.of(first) if number is None else RunReports.of(results)
         print_document("generate", report)
     elif stopped and first.root:
-        more = "" if number is None else f" --chains {number}"
-        path = str(first.path).removesuffix("_chain1" if more else "")
-        again = f"gauge-mc generate --output {quote(path)}{more}"
+        path = str(first.path).removesuffix("_chain1" if number else "")
+        again = CommandLine("generate", output=path, chains=number)
         say(f"Stopped by {stopped}; to continue: {again}")
     if stopped:
         raise typer.Exit(INTERRUPTED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
@@ -62,7 +62,14 @@ COMMON = "Common options"
 """Section that a long help text abridges."""
 
 MOST_LINES = 45
-"""Number of lines above which a help text abridges its common options."""
+"""Number of lines above which a short help text abridges."""
+
+USUAL = (
+    "lattice group beta action precision start seed thermalize configs separation measure chains "
+    "refine format output card backend devices time-limit error time hmc over submit collect "
+    "dry-run out help"
+)
+"""Names of the options that the short help text of a command with many options describes."""
 
 COLUMN = 25
 """Column in which descriptions begin, unless a name with its value is longer."""
@@ -79,8 +86,10 @@ def with_default(help: str, default: object) -> str:
     return f"{help} [dim]\\[default: {default}][/dim]" if default != "" else help
 
 
-def show_help(command: Any, ctx: Any, lists: Sections) -> NoReturn:
+def show_help(command: Any, ctx: Any, lists: Sections, examples: Sequence[str]) -> NoReturn:
     """Print the help text of a command, with colours on a terminal, and end the program.
+
+    If it is long, ``-h`` describes only common options, and names the others.
 
     Parameters
     ----------
@@ -89,7 +98,9 @@ def show_help(command: Any, ctx: Any, lists: Sections) -> NoReturn:
     ctx : Context
         Its context, for Click.
     lists : dict of str to list of Row
-        Sections that precede those of the options.
+        Sections that follow those of the options.
+    examples : sequence of str
+        Command lines.
     """
     from rich.text import Text
 
@@ -97,45 +108,72 @@ def show_help(command: Any, ctx: Any, lists: Sections) -> NoReturn:
 
     console = Console()
     width = max(console.width, LEAST_WIDTH)
-    parameters = command.get_params(ctx)
+    path, parameters = ctx.command_path, command.get_params(ctx)
     rest = getattr(command, "subcommand_metavar", "")  # of a group
-    blocks = [Text(f"Usage: {usage(ctx.command_path, parameters)} {rest}".rstrip())]
-    paragraphs = Text.from_markup(command.help or "").plain.split("\n\n")
-    blocks += [Text(textwrap.fill(one, width)) for one in paragraphs]
-    sections = lists | option_sections(parameters)
-    blocks += [_section(heading, rows, width) for heading, rows in sections.items()]
-    if COMMON in sections and "\n\n".join(map(str, blocks)).count("\n") >= MOST_LINES:
-        where = list(sections).index(COMMON) - len(sections)
-        parent = ctx.command_path.rpartition(" ")[0]
-        blocks[where] = _abridged(sections[COMMON], parent, width)
+    head = [Text(f"Usage: {usage(path, parameters)} {rest}".rstrip())]
+    head += [Text("\n".join(f"  {one}" for one in examples))] if examples else []
+    texts = Text.from_markup(command.help or "").plain.split("\n\n")
+    first, *more = (Text(textwrap.fill(one, width)) for one in texts)
+    options = option_sections(parameters)
+    sections = lists | options if rest else options | lists
+    blocks = [*head, first, *more, *(_section(*one, width) for one in sections.items())]
+    if ctx.meta.get("short") and _height(blocks) > MOST_LINES:
+        head += [first, *_common_options(path, parameters, width)]
+        blocks = [*head, *(_section(*one, width, brief=True) for one in lists.items())]
+        if _height(blocks) > MOST_LINES:
+            blocks = [*head, *(_named(*one, path, width) for one in lists.items())]
     console.print(Text("\n\n").join(blocks), soft_wrap=True)
     raise typer.Exit
 
 
-def _section(heading: str, rows: Iterable[Row], width: int) -> Text:
+def _height(blocks: Iterable[Text]) -> int:
+    return sum(str(one).count("\n") + 2 for one in blocks) - 1
+
+
+def _common_options(path: str, parameters: Sequence[Any], width: int) -> Iterator[Text]:
+    """Yield sections of arguments and common options, and one that names all other options.
+
+    Of a thing, such as an observable, the common options are its own.
+    """
+    sections = option_sections(parameters)
+    others = sections.pop(COMMON, [])
+    if others:
+        yield from (_section(*one, width, brief=True) for one in sections.items())
+    else:
+        arguments = sections.pop(ARGUMENTS, [])
+        rows = [row for rows in sections.values() for row in rows]
+        common = [row for row in rows if row[0].split("--")[-1] in USUAL.split()]
+        others = [row for row in rows if row not in common]
+        yield from [_section(ARGUMENTS, arguments, width)] if arguments else []
+        yield _section(COMMON, common, width, brief=True)
+    yield _named("Further options", others, path, width)
+
+
+def _section(heading: str, rows: Iterable[Row], width: int, brief: bool = False) -> Text:
     from rich.text import Text
 
-    lines = [Text(heading, "bold")] * (heading != ARGUMENTS)
-    return Text("\n").join([*lines, *(_line(*row, width) for row in rows)])
+    head = [Text(heading, "bold")] * (heading != ARGUMENTS)
+    return Text("\n").join([*head, *(_line(*row, width, brief) for row in rows)])
 
 
-def _abridged(rows: Iterable[Row], command: str, width: int) -> Text:
-    """Return the section of common options without descriptions."""
+def _named(heading: str, rows: Iterable[Row], path: str, width: int) -> Text:
+    """Return the names of a section."""
     from rich.text import Text
 
-    words = ", ".join(f"{name} {value}".rstrip().replace(" ", "\0") for name, value, _ in rows)
-    how = textwrap.TextWrapper(width, "  ", "  ", break_on_hyphens=False)
-    lines = how.fill(words)
-    heading = f"{COMMON}, which {command} --help describes"
-    return Text.assemble((heading, "bold"), "\n", lines.replace("\0", " "))
+    words = "  " + ", ".join(name for name, *_ in rows)
+    lines = textwrap.fill(words, width, subsequent_indent="  ", break_on_hyphens=False)
+    return Text.assemble((f"{heading}, which {path} --help describes", "bold"), "\n", lines)
 
 
-def _line(name: str, value: str, text: str, width: int) -> Text:
-    """Return a line of a section, which may be continued below the description."""
+def _line(name: str, value: str, text: str, width: int, brief: bool) -> Text:
+    """Return a row of a section, which may be continued below the description unless brief."""
     from rich.text import Text
 
     head = f"  {name} {value}".rstrip()
     start = max(len(head) + 2, COLUMN)
+    if brief and len(text) > (room := max(width - start, COLUMN)):
+        sentence, *_ = re.split(r"(?<=[.;]) ", DEFAULT.sub("", text))
+        text = textwrap.shorten(sentence.rstrip(";"), room, placeholder=" ...")
     lines = textwrap.wrap(
         text,
         width,

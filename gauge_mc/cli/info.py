@@ -37,6 +37,10 @@ def info(
     For a configuration file, its header and averages computed from its links are shown. For a run,
     its parameters, sessions and tables are shown, and its newest configuration. For a scan, its
     parameters, grids and runs are shown; for another folder, its runs or its configurations.
+
+    gauge-mc info
+    gauge-mc info SCAN
+    gauge-mc info CONFIG --lattice 8x8x8x16 --group su3
     """
     from gauge_mc.configurations.reading import LinkKind
     from gauge_mc.console import Console

@@ -57,7 +57,7 @@ def plot(
     what: Annotated[
         str,
         o.argument(
-            f"One of the plots above, or NAME{AGAINST_BETA}: averages of the table NAME against β. "
+            f"One of the plots below, or NAME{AGAINST_BETA}: averages of the table NAME against β. "
             "The table of your own function has both plots of its name.",
             metavar="PLOT",
             choices=plot_names(),
@@ -86,6 +86,10 @@ def plot(
     """Draw figures of the results of one run, or of several runs in one frame.
 
     The name of the file is printed, after tables of the averages for plots that show averages.
+
+    gauge-mc plot plaquette
+    gauge-mc plot potential RUN --output figure.pdf
+    gauge-mc plot scan SCAN --size 6.3x4
     """
     paths, runs = runs_to_draw(what, run or [])
     if not run:

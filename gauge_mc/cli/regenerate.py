@@ -45,6 +45,10 @@ def regenerate(
     there is none, or if the random number generator has states. First, a configuration that is
     stored is made again from the one before it. If its links differ, as they may on another kind of
     device, nothing is written. Repeating a command that was interrupted makes the rest.
+
+    gauge-mc regenerate RUN --at 250,300:400:10
+    gauge-mc regenerate RUN --at 250 --output FOLDER
+    gauge-mc regenerate RUN --at 250 --dry-run
     """
     from gauge_mc.devices.choice import AUTOMATIC
     from gauge_mc.run.regenerate import regenerate as carry_out

@@ -34,6 +34,10 @@ def report(
     series with running averages and the cut of the thermalisation, autocorrelation functions,
     histograms, provenance, links to files, and how to cite. Several runs are shown side by side.
     It is one file, which needs no network.
+
+    gauge-mc report
+    gauge-mc report RUN --skip auto
+    gauge-mc report SCAN --output page.html
     """
     from gauge_mc.reports.page import report as write
 

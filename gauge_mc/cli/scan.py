@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +12,7 @@ from gauge_mc.cli import say
 from gauge_mc.cli.document import alone_on_stdout, print_document, prints, show_result
 from gauge_mc.cli.options import with_settings
 from gauge_mc.errors import INTERRUPTED, UsageError
+from gauge_mc.quoting import CommandLine
 from gauge_mc.registry import in_words
 from gauge_mc.run.cards import read_card
 from gauge_mc.run.parameters import known_options
@@ -140,6 +140,10 @@ def scan(
     added later. Each run has a run directory as from generate; scan.csv and scan.pdf contain the
     averages at every point. SIGTERM, SIGINT, SIGHUP, SIGUSR1 and the time limit write checkpoints
     and stop the scan with exit code 75.
+
+    gauge-mc scan --lattice 8x8x8x4 --beta 2.2:2.4:0.05
+    gauge-mc scan --output SCAN --refine
+    gauge-mc scan --lattice 8x8x8x4,12x12x12x4 --beta 2.29,2.3 --configs 1000 --format none
     """
     from gauge_mc.scans import carry_out as scans
     from gauge_mc.scans import forecast, job_arrays
@@ -152,7 +156,6 @@ def scan(
             flag = addition.option.flag
             raise UsageError(f"{flag} adds runs, and --collect carries out none; leave out one.")
     asked = asked.with_additions(given)
-    where = quote(str(asked.path))
     others = {"--dry-run": dry_run, "--collect": collect, "--remove": remove, "--submit": submit}
     both = [flag for flag, value in others.items() if value]
     if len(both) > 1 and both != ["--dry-run", "--submit"]:
@@ -185,7 +188,8 @@ def scan(
             )
         with alone_on_stdout(json):
             submission = job_arrays.submit(asked, submit, submit_option or [], dry_run)
-        lines = [f"To gather the results: gauge-mc scan --collect --output {where}"]
+        again = CommandLine("scan", collect=True, output=asked.path)
+        lines = [f"To gather the results: {again}"]
         if dry_run:
             lines = (submission.script or "").splitlines()
         show_result("scan", submission, json, str(submission), *lines)
@@ -198,6 +202,7 @@ def scan(
     if json:
         print_document("scan", scans.ScanReport.of(result, asked.skip))
     elif result.stopped:
-        say(f"Stopped by {result.stopped}; to continue: gauge-mc scan --output {where}")
+        again = CommandLine("scan", output=asked.path)
+        say(f"Stopped by {result.stopped}; to continue: {again}")
     if result.stopped:
         raise typer.Exit(INTERRUPTED)

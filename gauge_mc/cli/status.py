@@ -70,6 +70,10 @@ def status(
     The command also works while another process carries out the run or the scan. With --follow it
     then shows the log, run.log, of the run or of all runs of the scan, and ends with the work, or
     by Ctrl-C.
+
+    gauge-mc status
+    gauge-mc status RUN
+    gauge-mc status SCAN --follow
     """
     from gauge_mc.console import Console
     from gauge_mc.inspection.status import RunStatus, ScanStatus, run_status, scan_status

@@ -39,6 +39,10 @@ def thin(
     others were removed on purpose, so that status, info and verify do not call them missing. Tables
     are not changed, and the run can be continued; new configurations are all kept until the run is
     thinned again. Configurations later than the last checkpoint are left.
+
+    gauge-mc thin RUN --keep 2
+    gauge-mc thin RUN --keep 10 --dry-run
+    gauge-mc thin RUN --keep 10 --unchecked
     """
     from rich.filesize import decimal
 

@@ -76,6 +76,10 @@ def verify(
     gauge-mc publish has written are compared with its description. The exit code is 1 if a file is
     damaged or missing. It is 69 if none is, but some cannot be checked here, for instance because
     they must not be read or are of an unknown kind.
+
+    gauge-mc verify
+    gauge-mc verify RUN SCAN
+    gauge-mc verify FOLDER --regenerate 3
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 

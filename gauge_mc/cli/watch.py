@@ -43,6 +43,10 @@ def watch(
     The command reads the files of the run, which another process may carry out. It ends when the
     work is complete, or by Ctrl-C. If the output is not a terminal, the present state is printed
     once. The page of --serve is only for those who know its address, and stays until Ctrl-C.
+
+    gauge-mc watch
+    gauge-mc watch RUN --serve
+    gauge-mc watch SCAN --wait
     """
     if port is not None and not serve:
         raise UsageError("--port is that of the page; give --serve as well.")

@@ -160,4 +160,6 @@ def unknown(kind: str, key: str | int, known: Mapping[Any, object]) -> UnknownNa
     if isinstance(key, int) and not isinstance(next(iter(known)), str):
         close = min(known, key=lambda one: abs(one - key))
         return UnknownNameError(f"There is no {kind} {key}; the nearest is {close}.")
-    return UnknownNameError(f"There is no {kind} '{key}'{nearest(str(key), map(str, known))}")
+    return UnknownNameError(
+        f"There is no {kind} '{key}'{nearest(str(key), map(str, known), 'keys()')}"
+    )

@@ -136,7 +136,9 @@ class TableData:
 
     def __getitem__(self, name: str) -> np.ndarray:
         if name not in self.columns:
-            raise UnknownNameError(f"There is no column '{name}'{nearest(name, self.columns)}")
+            raise UnknownNameError(
+                f"There is no column '{name}'{nearest(name, self.columns, 'columns')}"
+            )
         return self.columns[name]
 
     def __len__(self) -> int:

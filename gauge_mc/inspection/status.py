@@ -9,10 +9,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from shlex import quote
 
 from gauge_mc.arguments import checks_types
-from gauge_mc.quoting import counted
+from gauge_mc.quoting import CommandLine, counted
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.averages import Average, averages_values
 from gauge_mc.run.checkpoint import read_state
@@ -76,7 +75,7 @@ class RunStatus(Status, RunState):
         if self.process is not None:
             state = f"running: process {self.process} on {self.host} since {self.since}"
         elif state == STOPPED:
-            again = f"gauge-mc generate --output {quote(self.run)}"
+            again = CommandLine("generate", output=self.run)
             state = f"stopped; to continue: {again}"
             if self.checkpoint_sweep is None and not self.sweep:
                 state = f"stopped before its first checkpoint; to begin anew: {again}"
@@ -240,7 +239,7 @@ class ScanStatus(Status):
         Jobs that wait in the queue of a batch system cannot be distinguished from jobs that have
         ended.
         """
-        again = f"gauge-mc scan --output {quote(self.scan)}"
+        again = CommandLine("scan", output=self.scan)
         if self.query is None:
             return f"stopped; to continue: {again}"
         return (

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from shlex import quote
 
 import numpy as np
 
@@ -33,6 +32,7 @@ from gauge_mc.files.structured import LARGE
 from gauge_mc.files.table import SEAL, TableData, read_heading, read_table
 from gauge_mc.formats import FORMATS, ConfigurationFolder
 from gauge_mc.observables import OBSERVABLES, observable_of_table
+from gauge_mc.quoting import CommandLine
 from gauge_mc.registry import Registry
 from gauge_mc.run import checkpoint
 from gauge_mc.run.directory import Run, ambiguous, missing_run, run_of
@@ -585,7 +585,7 @@ def _making_again(what: str, run: Run, parameters: Parameters | None, at: str) -
     """Return the advice for configurations that a run lacks."""
     if parameters and parameters.tempering:  # which a run cannot do by itself
         return f"restore {what} from a copy"
-    return f"make {what} again with gauge-mc regenerate {quote(str(run.path))} --at {at}"
+    return f"make {what} again with `{CommandLine('regenerate', run.path, at=at)}`"
 
 
 def _configuration(

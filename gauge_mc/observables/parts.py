@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from shlex import quote
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -20,6 +19,7 @@ from gauge_mc.fields.sums import DeferredSums
 from gauge_mc.files.columns import SWEEP, Averages, Column, TableColumns
 from gauge_mc.files.table import Table, TableData, Value
 from gauge_mc.options import Number, Option, check_options
+from gauge_mc.quoting import CommandLine
 
 
 class CostParts:
@@ -423,8 +423,7 @@ class TableParts:
                 return _elements(sweeps, int(counts[0]), indices, columns, declared is not None)
         raise GaugeError(
             f"The table {source} is damaged: it does not contain the same numbers of every "
-            "configuration, sorted by sweep; check it with gauge-mc verify "
-            f"{quote(str(source))}."
+            f"configuration, sorted by sweep; check it with `{CommandLine('verify', source)}`."
         )
 
 

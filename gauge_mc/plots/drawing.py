@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Any, Unpack
 
 from gauge_mc.arguments import checks_types
@@ -232,10 +231,6 @@ def runs_to_draw(what: str, named: Sequence[Path]) -> tuple[list[Path], list[Pat
     UsageError
         If a directory does not exist, or there is none.
     """
-    if not named and what not in plot_names() and Path(what).is_dir():
-        raise UsageError(
-            f"Name the plot before the run, as in gauge-mc plot plaquette {quote(what)}."
-        )
     of_scans = what in PLOTS and PLOTS[what].of_scans
     paths = [*named] or ([newest_scan().path] if of_scans else named_or_newest(named))
     for one in paths:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from shlex import quote
 from typing import Any, ClassVar
 
 import numpy as np
@@ -56,6 +55,7 @@ from gauge_mc.plots.runs import (
     one_scan,
     table_kinds,
 )
+from gauge_mc.quoting import CommandLine
 from gauge_mc.run.thermalisation import SKIP, last_skipped
 from gauge_mc.scans.averages import panels
 from gauge_mc.scans.grid import numbers_in
@@ -276,8 +276,8 @@ def draw_scan(table: Path, figure: Path) -> None:
     if "beta" not in data.columns or words != ["lattice"]:
         folder = Path(table).parent
         if (folder / "scan.toml").is_file():
-            again = f"gauge-mc scan --collect --output {quote(str(folder))}"
-            raise GaugeError(f"{table} is not the table of a scan; make it again with {again}.")
+            again = CommandLine("scan", collect=True, output=folder)
+            raise GaugeError(f"{table} is not the table of a scan; make it again with `{again}`.")
         raise GaugeError(f"{table} is not the table of a scan; name a scan, or its scan.csv.")
     lattices = dict.fromkeys(data.columns["lattice"].tolist())
     options = numbers_in(data.columns)

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from shlex import quote
 
 from gauge_mc.actions import Coupling, couplings
 from gauge_mc.algorithms import Records, Update
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
+from gauge_mc.quoting import CommandLine
 from gauge_mc.run.chain import Chain
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.updates.exchange import ReplicaExchange
@@ -134,7 +134,7 @@ def check_ladder(runs: Sequence[Parameters], scan: Path | None = None) -> None:
     """
     first = runs[0].values()
     if len(runs) < 2:
-        whole = f"the whole scan with gauge-mc scan --output {quote(str(scan))}"
+        whole = f"the whole scan with `{CommandLine('scan', output=scan)}`"
         raise UsageError(
             f"Tempering exchanges the couplings of several runs, and there is only one, at β = "
             f"{runs[0].beta:.12g}; carry out {whole if scan else 'a scan with several β'}."

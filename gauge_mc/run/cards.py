@@ -148,7 +148,8 @@ def read_card(path: str | os.PathLike[str]) -> dict[str, object]:
     known = known_options()
     for key in card:
         if key not in known:
-            raise UsageError(f"Unknown key '{key}' in {path}{nearest(key, known)}")
+            advice = nearest(key, known, "`gauge-mc card`")
+            raise UsageError(f"Unknown key '{key}' in {path}{advice}")
     return card
 
 

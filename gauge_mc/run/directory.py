@@ -373,7 +373,7 @@ def missing_run(path: Path) -> MissingFileError:
     elif not path.is_dir():
         words = f"in {path}, which is a file; name the run's directory."
     elif inside:
-        several = f"the {len(inside)} runs" if len(inside) > 1 else "the run"
+        several = f"one of the {len(inside)} runs" if len(inside) > 1 else "the run"
         words = f"in {path} itself; name {several} in it, such as {inside[0].parent}."
     elif files := ConfigurationFolder.of(path).files:
         count = counted(len(files), "configuration")

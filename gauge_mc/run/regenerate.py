@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import count
 from pathlib import Path
-from shlex import quote
 
 import numpy as np
 
@@ -32,7 +31,7 @@ from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.files.input import make_folder
 from gauge_mc.formats import FORMATS
-from gauge_mc.quoting import counted, whole_number
+from gauge_mc.quoting import CommandLine, as_typed, counted, whole_number
 from gauge_mc.random import GENERATORS
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.batch import Batch
@@ -191,7 +190,7 @@ class StoredChain:
         if not is_configuration(path, self.parameters, number):
             raise GaugeError(
                 f"{path} does not seem to be what the run has after update {number}; move it to "
-                f"another folder, or check it with gauge-mc verify {quote(str(path))}."
+                f"another folder, or check it with `{CommandLine('verify', path)}`."
             )
 
 
@@ -333,8 +332,7 @@ def how_to_measure(observable: str, folder: Path) -> str:
     at = updates_to_measure(run)
     if not at and run.exists() and not run.configs() and not run.read()[0].keeps_configs:
         return f"measure it along the way in another run, with --measure {observable}"
-    again = f" --at {at}" if at else ""
-    return f"make one with gauge-mc measure {observable} {quote(str(folder))}{again}"
+    return f"make one with `{CommandLine('measure', observable, as_typed(folder), at=at)}`"
 
 
 MOST = 10**6

@@ -29,9 +29,8 @@ from gauge_mc.results import documented, result_field
 from gauge_mc.run.directory import known_parameters, number_of_chain, same_ensemble
 from gauge_mc.run.settings import STARTS
 
-LAST_ROW = ", last row"
-MEAN = ", mean of its rows"
-"""Ends of the names of the two series of a column with several rows per measurement."""
+MEAN, LAST_ROW = "mean ", ", last row"
+"""Beginning and end of the names of the two series of a column with several rows a measurement."""
 
 
 NamedSeries = tuple[str, NDArray[np.int64], NDArray[np.float64]]
@@ -58,7 +57,7 @@ def series_of(table: TableData) -> Iterator[NamedSeries]:
         if rows.size == sweeps.size:
             yield column, sweeps, values
         else:
-            yield f"{column}{MEAN}", updates, np.add.reduceat(values, first) / rows
+            yield f"{MEAN}{column}", updates, np.add.reduceat(values, first) / rows
             yield f"{column}{LAST_ROW}", updates, values[first + rows - 1]
     if observable:
         for name, values in observable.slow_modes(table).items():
@@ -336,7 +335,11 @@ def series_cautions(
             doubts = [(kind, one.samples / (one.tau_int + one.tau_int_error), one.cautions)]
             if skip is not None:
                 doubts.append(("thermalisation", -float(last), caution_skip(last)))
-            enters = column.endswith((MEAN, LAST_ROW)) or column in (one.name for one in shown)
+            enters = (
+                column.startswith(MEAN)
+                or column.endswith(LAST_ROW)
+                or column in (one.name for one in shown)
+            )
             about = str(path.parent), f"{column} in {path.name}", enters
             for kind, rank, words in doubts:
                 sentences = (f"{column} in {path}: {one}" for one in words[:1])

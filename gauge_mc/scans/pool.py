@@ -95,7 +95,7 @@ def make_slots(choices: Sequence[DeviceChoice], per_device: int | None = None) -
         chosen.
     """
     if per_device is not None and not 1 <= per_device <= MAX_THREADS:
-        raise UsageError(f"per_device must lie between 1 and {MAX_THREADS}, not {per_device}.")
+        raise UsageError(f"--per-device must lie between 1 and {MAX_THREADS}, not {per_device}.")
     number = per_device or 1
     devices: dict[str, tuple[tuple[str, str | int], ...]]
     if choices[0].numbered:

@@ -20,8 +20,15 @@ def template(node: ast.AST) -> str | None:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     if isinstance(node, ast.JoinedStr):
-        parts = (one.value if isinstance(one, ast.Constant) else "{}" for one in node.values)
-        return "".join(map(str, parts))
+        return "".join(template(one) or "{}" for one in node.values)
+    if isinstance(node, ast.FormattedValue) and _called(node.value) == "CommandLine":
+        return template(node.value)
+    if _called(node) == "CommandLine":
+        words = [template(one) or "{}" for one in node.args]
+        for one in node.keywords:
+            flag, value = f"--{one.arg}".replace("_", "-"), getattr(one.value, "value", "{}")
+            words += [flag] if value is True else [flag, value if isinstance(value, str) else "{}"]
+        return " ".join(["gauge-mc", *words])
     return None
 
 
@@ -37,7 +44,7 @@ def texts(node: ast.AST) -> Iterator[str]:
         yield text
         if isinstance(node, ast.JoinedStr):
             for one in node.values:
-                if isinstance(one, ast.FormattedValue):
+                if isinstance(one, ast.FormattedValue) and template(one) is None:
                     yield from texts(one.value)
         return
     for child in ast.iter_child_nodes(node):

@@ -53,6 +53,11 @@ LOOPED = (
 )
 
 
+FLOWED = (
+    "generate --lattice 8x8x8x8 --beta 2.3 --thermalize 9 --configs 10 --separation 1 --quiet "
+    "--measure flow:1:to=0.4 --output flowed",
+)
+
 TEMPERED = (
     "scan --output scan --lattice 4x4x4x4 --configs 1 --separation 1 --thermalize 0 --quiet "
     "--beta 2.2,2.4 --tempering"
@@ -62,7 +67,7 @@ DETERMINE = "determine t0 --lattice 6x6x6x6 --beta 2.2 --target 0.05 --quiet"
 
 SCENARIOS = [
     Scenario(
-        "r0 --error 1%",
+        "gauge-mc {} needs {}{}.",
         "determine",
         "as in gauge-mc determine r0 --error 1%",
         f"{DETERMINE} --error 90%",
@@ -108,13 +113,13 @@ SCENARIOS = [
         before=LOOPED,
     ),
     Scenario(
-        "gauge-mc {} --output {}{}",
+        "`gauge-mc {} --output {} --configs {}`",
         "measure flow run --to 0.4",
         "gauge-mc generate --output run --configs 10",
         then="measure flow run --to 0.4",
     ),
     Scenario(
-        " --configs {}",
+        "`gauge-mc {} --output {} --configs {}`",
         LOOPS,
         "gauge-mc generate --output run --configs 10",
         then=LOOPS,
@@ -128,12 +133,12 @@ SCENARIOS = [
         then="measure flow none --to 0.4 --at 5:32:3",
     ),
     Scenario(
-        "make one with gauge-mc measure {} {}{}",
+        "make one with `gauge-mc measure {} {} --at {}`",
         "fit scale run",
         "gauge-mc measure flow run",
     ),
     Scenario(
-        " --at {}",
+        "make one with `gauge-mc measure {} {} --at {}`",
         "fit scale none",
         "gauge-mc measure flow none --at 5:11:3",
         before=UNKEPT,
@@ -167,15 +172,72 @@ SCENARIOS = [
         "regenerate run --at 8 --format nersc --output made",
     ),
     Scenario(
-        "make {} again with gauge-mc regenerate {} --at {}",
+        "make {} again with `gauge-mc regenerate {} --at {}`",
         "verify run",
         "gauge-mc regenerate run --at 8",
         remove="run/configs/0000008.lime",
     ),
     Scenario(
-        "Name the plot before the run, as in gauge-mc plot plaquette {}.",
+        "gauge-mc {} {} {}",
         "plot run",
         "gauge-mc plot plaquette run",
+    ),
+    Scenario("gauge-mc {} {} {}", "measure run plaquette", "gauge-mc measure plaquette run"),
+    Scenario(
+        "make one with `gauge-mc measure {} {} --at {}`",
+        "fit creutz scan",
+        "`gauge-mc measure wilson-loops scan`",
+        "measure wilson-loops scan --quiet",
+        before=(f"{SCAN} --beta 2.2,2.4",),
+    ),
+    Scenario(
+        "gauge-mc {} {}",
+        "generate --beta 2.2:2.4:0.1 --lattice 4x4x4x4 --thermalize 0 --configs 1 --quiet",
+        "gauge-mc scan --beta 2.2:2.4:0.1 --lattice 4x4x4x4",
+    ),
+    Scenario(
+        "generate --output RUN",
+        "resume",
+        "generate --output RUN",
+        "generate --output run --configs 4 --quiet",
+    ),
+    Scenario(
+        "configs 100 --separation 10",
+        "generate --sweeps 9",
+        "--configs 100 --separation 10",
+        f"{RUN} other --configs 2 --separation 10",
+    ),
+    Scenario(
+        "generate --lattice 8x8x8x8 --beta 2.4",
+        "help",
+        "gauge-mc generate --lattice 8x8x8x8 --beta 2.4",
+        "generate --lattice 8x8x8x8 --beta 2.4 --quiet",
+        then="measure wilson-loops --quiet",
+    ),
+    Scenario(
+        " with `gauge-mc scan --output {} --refine`",
+        "fit transition scan",
+        "hardly overlap",
+        "scan --output scan --refine --quiet",
+        before=(f"{SCAN} --beta 1.2,2.8 --configs 60 --format none",),
+    ),
+    Scenario(
+        "--per-device must lie between 1 and {}, not {}.",
+        f"{SCAN} --beta 2.2 --per-device 0",
+        "must lie between 1",
+        f"{SCAN} --beta 2.2 --per-device 1",
+    ),
+    Scenario(
+        "--r-max is {}; on {} choose it between 1 and {}, half the lattice.",
+        "measure polyakov-correlators run --r-max 3",
+        "--r-max is 3; on 4x4x4x6 choose it between 1 and 2",
+        "measure polyakov-correlators run --r-max 2",
+    ),
+    Scenario(
+        "--r-max is {}, less than one step along {}; choose a larger one.",
+        "measure wilson-loops run --t-max 2 --r-max 1 --off-axis",
+        "choose a larger one",
+        "measure wilson-loops run --t-max 2 --r-max 2 --off-axis",
     ),
     Scenario(
         "{} has {}; choose another --output.",
@@ -417,12 +479,12 @@ SCENARIOS = [
 
 SCENARIOS += [
     Scenario(
-        "RUN --at 250,300:400:10",
+        "gauge-mc {} needs {}{}.",
         "regenerate run",
         "gauge-mc regenerate RUN --at 250,300:400:10",
         "regenerate run --at 6 --output made",
     ),
-    Scenario("RUN --keep 2", "thin", "gauge-mc thin RUN --keep 2", "thin run --keep 2"),
+    Scenario("gauge-mc {} needs {}{}.", "thin", "gauge-mc thin RUN --keep 2", "thin run --keep 2"),
     Scenario(
         "A Parquet file has one table; choose {} by --table.",
         "export run tables.parquet",
@@ -445,16 +507,10 @@ SCENARIOS += [
         "export run tables.h5",
     ),
     Scenario(
-        ", as in gauge-mc {} {}",
+        "gauge-mc {} needs {}{}.",
         "convert",
-        "as in gauge-mc convert CONFIG OUT",
+        "as in gauge-mc convert CONFIG links.nersc --to nersc",
         "convert run/configs/0000008.lime links.nersc --to nersc",
-    ),
-    Scenario(
-        "gauge-mc {} needs a name, as in gauge-mc {} {}; choose {}.",
-        "plot",
-        "as in gauge-mc plot",
-        "plot plaquette run",
     ),
     Scenario(
         "{} exists; choose another --out.",
@@ -462,14 +518,6 @@ SCENARIOS += [
         "choose another --out",
         "card --beta 2.4 --out other.toml",
         before=("card --out card.toml",),
-    ),
-    Scenario(
-        "{} has {} of {} configurations of the run; measure the others with gauge-mc measure {} "
-        "{}.",
-        "fit creutz run",
-        "gauge-mc measure wilson-loops run",
-        "measure wilson-loops run --r-max 1 --t-max 2",
-        before=(LOOPS, "generate --output run --configs 4 --quiet"),
     ),
     Scenario(
         "it has links, but states neither their group nor their extents; give both to info, "
@@ -534,40 +582,18 @@ SCENARIOS += [
         "fit topology tables --t 1",
     ),
     Scenario(
-        "--t is {}, but the flow ends at t/a² = {}; measure the flow with a larger --to.",
-        "fit topology run --t 5",
-        "measure the flow with a larger --to",
-        "measure flow run --to 5 --output run/long.csv",
-        before=(
-            "generate --output run --configs 10 --quiet",
-            "measure flow run --to 0.8 --quiet",
-        ),
+        "--t is {}, but the flow ends at t/a² = {}; {}.",
+        "fit topology flowed --t 1",
+        "gauge-mc measure flow flowed --to 1 --output flowed/flow_to_1.csv",
+        before=FLOWED,
+        then="fit topology flowed/flow_to_1.csv --t 1",
     ),
     Scenario(
-        (
-            "{} is only {} at {}, the end of the flow, and does not reach {}; measure the "
-            "flow with a larger --to."
-        ),
-        "fit scale run --target 5",
-        "measure the flow with a larger --to",
-        "measure flow run --to 1 --output run/long.csv",
-        before=(
-            "generate --output run --configs 10 --quiet",
-            "measure flow run --to 0.8 --quiet",
-        ),
-    ),
-    Scenario(
-        (
-            "The interpolation needs at least {} flow times, but the table has {}; measure "
-            "the flow to a larger --to, or with a smaller --every."
-        ),
-        "fit scale run",
-        "with a smaller --every",
-        "measure flow run --to 0.4 --every 0.05 --output run/fine.csv",
-        before=(
-            "generate --output run --configs 10 --quiet",
-            "measure flow run --to 0.4 --quiet",
-        ),
+        "gauge-mc measure flow {} --to {} --every {} --flow {} --output {}",
+        "fit scale flowed --target 0.002",
+        "gauge-mc measure flow flowed --to 0.4 --every 0.025 --output flowed/flow_to_0.4.csv",
+        before=FLOWED,
+        then="fit topology flowed/flow_to_0.4.csv",
     ),
     Scenario(
         "--least is {}; choose it between 1 and {}.",
@@ -641,6 +667,13 @@ SCENARIOS += [
             "card.toml",
             'lattice = "4x4x4x4"\nbeta = 5.7\nthermalize = 0\nconfigs = 1\nseparation = 1\n',
         ),
+    ),
+    Scenario(
+        "`gauge-mc card`",
+        "generate --card card.toml",
+        "`gauge-mc card` lists all.",
+        "card",
+        write=("card.toml", "zzz = 4\n"),
     ),
     Scenario(
         "--help shows what it takes",
@@ -913,7 +946,7 @@ SCENARIOS += [
     ),
     Scenario(
         (
-            "t_max is {}, but with slabs of {} time slices T is a multiple of {}; choose a "
+            "--t-max is {}, but with slabs of {} time slices T is a multiple of {}; choose a "
             "larger --t-max or thinner slabs."
         ),
         "measure wilson-loops run --r-max 2 --t-max 1 --multilevel 2,2",
@@ -957,7 +990,7 @@ SCENARIOS += [
         "measure wilson-loops run --r-max 2 --t-max 2 --multilevel 2,2",
     ),
     Scenario(
-        "r_max is 1, where --multihit is not possible; choose a larger one.",
+        "--r-max is 1, where --multihit is not possible; choose a larger one.",
         "measure wilson-loops run --r-max 1 --t-max 2 --multihit",
         "choose a larger one",
         "measure wilson-loops run --r-max 2 --t-max 2 --multihit",
@@ -1505,7 +1538,7 @@ SCENARIOS += [
         "measure wilson-loops run --r-max 2 --t-max 2 --smear hyp:0.75,0.6,0.3x1",
     ),
     Scenario(
-        "the whole scan with gauge-mc scan --output {}",
+        "the whole scan with `gauge-mc scan --output {}`",
         "generate --output scan/b2.2_4x4x4x4_chain1 --quiet",
         "gauge-mc scan --output scan",
         before=(TEMPERED,),

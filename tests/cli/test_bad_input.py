@@ -75,7 +75,7 @@ def test_parameters_of_observables_are_refused_before_a_folder_is_made(tmp_path,
             2,
         ),
         ("generate --format milc", "MILC files store SU(3) in single precision, not SU(2)", 2),
-        ("scan --beta 2.3 --per-device 100000", "per_device must lie between 1 and 1024", 2),
+        ("scan --beta 2.3 --per-device 100000", "--per-device must lie between 1 and 1024", 2),
         (
             f"scan --beta 2 --submit slurm --submit-option time={'1' * 5000}",
             "is not of the form HH:MM",

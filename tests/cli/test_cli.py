@@ -74,7 +74,7 @@ def test_version():
     ("words", "sentence"),
     [
         (["generat"], "There is no command 'generat'; did you mean 'generate'?"),
-        (["status", "--nope"], "--nope is not an option of gauge-mc status; --help shows"),
+        (["status", "--nope"], "--nope is not an option of gauge-mc status; choose --tau-exp"),
         (["generate", "--bata", "2"], "--beta"),
     ],
 )

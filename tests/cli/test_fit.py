@@ -6,8 +6,6 @@ import math
 import numpy as np
 import pytest
 
-from gauge_mc.fits import FITS
-from gauge_mc.registry import in_words
 from tests.analysis.synthetic_loops import SIGMA, synthetic_loops, write_loops
 from tests.calls import call, call_apart, make_run
 from tests.quantities.flow.fits.test_scale import make
@@ -72,7 +70,7 @@ def folders(tmp_path_factory):
 @pytest.mark.parametrize(
     ("words", "sentence", "code"),
     [
-        (("potential", "run"), "make one with gauge-mc measure wilson-loops run", 1),
+        (("potential", "run"), "make one with `gauge-mc measure wilson-loops run --at 5:11:3`", 1),
         (("potential", "few"), "at least 10 configurations; measure more than these 6", 1),
         (("potential", "good", "--level", "7"), "choose from the levels 25", 1),
         (("potential", "good", "--t-min", "9"), "No fit can go from t = 9", 2),
@@ -82,7 +80,7 @@ def folders(tmp_path_factory):
         (("hmc", "."), "There is no table of hmc in run, as runs have", 1),
         (("creutz", "good", "--r-min", "2"), "--r-min is not an option of gauge-mc fit creutz", 2),
         (("creutz", "good", "--level", "x"), "--level", 2),
-        (("xyz",), f"no fit 'xyz'; choose {in_words(list(FITS), 'or')}", 2),
+        (("xyz",), "no fit 'xyz'; --help lists all.", 2),
         (("potential",), "There are no runs and no scans in runs", 2),
     ],
 )

@@ -7,7 +7,10 @@ import shlex
 import pytest
 from typer.models import OptionInfo
 
-from gauge_mc.cli import COMMANDS, function_of, load_command
+from gauge_mc.cli import COMMANDS, FIRST, function_of, load_command
+from gauge_mc.defaults import WORDS
+from gauge_mc.determinations import goals
+from gauge_mc.devices import BACKENDS
 from gauge_mc.fits import FITS
 from gauge_mc.flows import FLOWS
 from gauge_mc.groups import GROUPS
@@ -17,11 +20,11 @@ from gauge_mc.plots.drawing import plot_names
 from gauge_mc.random import GENERATORS
 from tests.calls import call, call_apart
 
-WIDTH, MOST_LINES = 100, 46
-MOST_COMMON_LINES = 34
+WIDTH, MOST_LINES = 100, 45
+MOST_COMMON_LINES = 36
 """Lines of a list of things besides one for each of them."""
-MANY, LONGEST = 24, 3
-"""Options of a thing for which a page is enough, and lines of each one more."""
+BESIDES = 17
+"""Lines of the help text of a thing besides one for each of its options."""
 
 THINGS = {"measure": list(OBSERVABLES), "fit": list(FITS), "plot": plot_names()}
 PAIRS = [(command, name) for command, names in THINGS.items() for name in names]
@@ -39,6 +42,14 @@ def shown(*words):
     return text
 
 
+HELP = ("-h", "--help")
+
+
+def flag_names(text):
+    """Every option in a help text."""
+    return {*re.findall(r"(?<![\w-])--[a-z0-9-]+", text)}
+
+
 def flags(text):
     """The options that a help text lists, as opposed to those that it mentions."""
     return set(re.findall(r"^  (?:-h, )?(--[a-z0-9-]+)|, (--[a-z0-9-]+)", text, re.M))
@@ -46,11 +57,12 @@ def flags(text):
 
 @pytest.mark.parametrize(("command", "name"), PAIRS)
 def test_a_thing_has_a_help_text_of_its_own_that_fits_on_a_page(command, name):
-    text = shown(command, name, "--help")
+    text = shown(command, name, "-h")
     lines = text.splitlines()
+    assert {f"  gauge-mc {command} {name}{rest}" for rest in ("", " RUN")} & {*lines[2:5]}
     assert lines[0].startswith(f"Usage: gauge-mc {command} {name} [OPTIONS] [RUN")
     own = [*load_command(command).subcommand(name).kind.options(name)]
-    assert len(lines) <= MOST_LINES + LONGEST * max(0, len(own) - MANY)
+    assert len(lines) <= max(MOST_LINES, BESIDES + len(own))
     assert max(map(len, lines)) <= WIDTH
     assert "<bool>" not in text
     assert "[default: False]" not in text
@@ -88,19 +100,53 @@ def test_a_command_lists_the_things_and_common_options(command):
 
 
 def test_common_options_are_abridged_only_where_they_must_be():
-    long = " ".join(shown("measure", "wilson-loops", "--help").split())
-    assert "Common options, which gauge-mc measure --help describes" in long
-    assert re.search(r"--devices N\|I,J,\.\.\.\|all\|cpu:N\S*, --threads <int>", long)
-    assert "Number of CPU threads" in shown("measure", "plaquette", "--help")
+    short, long = (" ".join(shown("measure", "wilson-loops", h).split()) for h in HELP)
+    assert "Further options, which gauge-mc measure wilson-loops --help describes" in short
+    assert "Number of CPU threads" not in short
+    assert "Number of CPU threads" in shown("measure", "plaquette", "-h")
+    assert "Number of CPU threads" in long
 
 
-@pytest.mark.parametrize("words", [(), *((name,) for name in COMMANDS), ("measure", "flow")])
-def test_h_is_help(words):
-    text = shown(*words, "-h")
-    assert text == shown(*words, "--help")
-    assert text.startswith(" ".join(["Usage: gauge-mc", *words, "[OPTIONS]"]))
-    assert "<bool>" not in text
-    assert re.search(r"^  -h, --help  +Show this message and exit\.$", text, re.M)
+CALLS = [(), *((name,) for name in COMMANDS), ("measure", "flow")]
+
+
+@pytest.mark.parametrize("words", CALLS)
+def test_h_is_a_page_of_help_that_names_every_option(words):
+    short, long = (shown(*words, one) for one in HELP)
+    for text in (short, long):
+        assert text.startswith(" ".join(["Usage: gauge-mc", *words, "[OPTIONS]"]))
+        assert "<bool>" not in text
+        first, second, third = text.splitlines()[2:5]
+        assert all(one.startswith("  gauge-mc ") for one in (first, second, third))
+    assert flag_names(short) == flag_names(long)
+    assert short == long or len(long.splitlines()) > MOST_LINES
+    assert len(short.splitlines()) <= MOST_LINES
+    assert re.search(r"^  -h, --help  +Show this message and exit\.$", long, re.M)
+    observables = " ".join(OBSERVABLES)
+    if words in (("generate",), ("scan",)):
+        assert " ".join(short.replace(",", "").split()).endswith(observables)
+        assert long.splitlines()[-1].startswith(f"  {list(OBSERVABLES)[-1]} ")
+
+
+def test_the_program_alone_shows_the_first_command():
+    assert call_apart()[0].splitlines()[2:5] == [f"  gauge-mc {one}" for one in FIRST]
+
+
+@pytest.mark.slow
+def test_the_first_commands_lead_to_a_number(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = [shown(*line.split()) for line in FIRST][-1]
+    assert "result: √σ a = " in text
+
+
+@pytest.mark.parametrize(
+    ("name", "example"), [(n, e) for n in COMMANDS for e in load_command(n).examples]
+)
+def test_examples_are_taken(name, example, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    command, *words = shlex.split(example.removeprefix("gauge-mc "))
+    assert command == name
+    load_command(name).make_context(name, words)
 
 
 def test_flags_have_no_value():
@@ -121,12 +167,15 @@ def test_flags_have_no_value():
             "but of polyakov-correlators and wilson-loops; leave it out.",
         ),
         ("generate --groop su3", "did you mean '--group'?"),
-        *(
-            (words, f"needs a name, as in gauge-mc {command} {THINGS[command][0]}; {first}, ")
-            for words, command in (("fit", "fit"), ("measure --json", "measure"))
-            for first in [f"choose {', '.join(THINGS[command][:2])}"]
+        ("fit", "fit needs a name, as in gauge-mc fit potential; gauge-mc fit -h lists all"),
+        ("measure --json", "as in gauge-mc measure wilson-loops; gauge-mc measure -h lists all"),
+        ("generate --group zu8", ": --group: There is no group 'zu8'; did you mean 'su8'?"),
+        (
+            "generate --beta 2.2,2.4 --seed 7",
+            "--beta has one value here; for several, give `gauge-mc scan --beta 2.2,2.4 --seed 7`.",
         ),
-        ("generate --group zu8", "There is no group 'zu8'; did you mean 'su8'?"),
+        ("measure . flow", "Name the observable before ., as in `gauge-mc measure flow .`."),
+        ("fit .", "Name the fit before ., as in `gauge-mc fit potential .`."),
         ("generate card.toml", "not an argument of gauge-mc generate; a run card follows --card."),
         ("generate --quiet yes", "'yes' is not an argument of gauge-mc generate; --help shows"),
         ("watch a b.toml", "'b.toml' is not an argument of gauge-mc watch; --help shows what it"),
@@ -154,10 +203,12 @@ def test_the_program_has_its_name_however_it_was_started(program):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ("list", "There is no command 'list'; choose "),
-        ("delete", "There is no command 'delete'; choose "),
-        ("measure topology", "There is no observable 'topology'; choose "),
-        ("fit string-tension", "There is no fit 'string-tension'; choose "),
+        ("delete", "There is no command 'delete'; --help lists all."),
+        (
+            "measure delete",
+            "There is no observable 'delete'; --help lists all.",
+        ),
+        ("generate --rng x", "There is no generator 'x'; choose lcg, philox or ranlux."),
         ("measure wilson", "did you mean 'wilson-loops'?"),
         ("generate --bet 2", "did you mean '--beta'?"),
     ],
@@ -167,18 +218,47 @@ def test_only_words_that_are_near_are_suggested(words, sentence):
     assert (sentence in said, code) == (True, 2), said
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_that_lacks_words_has_an_example(name, tmp_path, monkeypatch):
-    """The example is accepted as far as its words go, and names everything that is needed."""
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            "generate --nc 3",
+            "--nc is not an option of gauge-mc generate; here it is '--group su3'.",
+        ),
+        ("measure flow --L 8", "here it is '--lattice 16x16x16x32'."),
+        ("scan --size 8", "here it is '--lattice 16x16x16x32'."),
+        ("generate --ntherm 8", "here it is '--thermalize 200'."),
+        ("generate --sweeps 8", "here it is '--configs 100 --separation 10'."),
+        ("bench --gpu", "here it is '--backend cuda'."),
+        ("bench --backend gpu", "There is no backend 'gpu'; here it is 'cuda'."),
+        ("fit string-tension", "There is no fit 'string-tension'; here it is 'potential'."),
+        ("fit sigma", "here it is 'potential'."),
+        ("fit susceptibility", "here it is 'topology' or 'transition'."),
+        ("fit r0", "here it is 'potential'."),
+        ("fit beta_c", "here it is 'transition'."),
+        ("determine sigma", "There is no number 'sigma'; here it is 'sqrt-sigma'."),
+        ("resume", "There is no command 'resume'; here it is 'generate --output RUN'."),
+        ("ls", "There is no command 'ls'; here it is 'status'."),
+    ],
+)
+def test_words_of_the_field_are_understood(words, said, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    command = load_command(name)
-    needed = [one for one in command.params if one.required]
-    assert bool(COMMANDS[name].example) == bool(needed and not hasattr(command, "kind"))
-    if needed:
-        said, code = call(name)
-        example = re.search(rf"as in gauge-mc {name} (.*?)[;.]", said)[1]
-        assert code == 2
-        load_command(name).make_context(name, shlex.split(example))
+    text, code = call(*words.split())
+    assert (text.rstrip().endswith(said), code) == (True, 2), text
+
+
+def test_words_of_the_field_mean_what_there_is():
+    """A command, a thing, or an option with a value that its command takes."""
+    things = {*COMMANDS, *FITS, *OBSERVABLES, *plot_names(), *goals(), *BACKENDS}
+    for name, *rest in map(str.split, WORDS):
+        words = [] if name in things - {"card"} else [f"--{name}"]
+        load_command("generate").make_context("generate", [*words, *rest])
+
+
+def test_help_and_version_are_taken_as_words():
+    assert shown("help") == shown("--help")
+    assert shown("help", "measure", "flow") == shown("measure", "flow", "--help")
+    assert shown("version") == shown("--version")
 
 
 def test_names_are_taken_in_any_case(tmp_path, monkeypatch):

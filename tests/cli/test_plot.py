@@ -80,7 +80,7 @@ def test_a_potential_of_another_table(tmp_path, sketched):
     out, code = call("plot", "potential", run)
     assert code == 1
     assert "was made from another table than wilson_loops.csv is now" in out
-    assert f"make it again with gauge-mc fit potential {run}." in out
+    assert f"make it again with `gauge-mc fit potential {run}`." in out
     assert plot("wilson-loops", run)[1].count("make it again") == 1
     call("fit", "potential", run)
     assert "make it again" not in plot("potential", run)[1]
@@ -110,7 +110,7 @@ def test_a_figure_lies_in_its_run(run, sketched):
 @pytest.mark.parametrize(
     ("words", "sentence", "code"),
     [
-        (("potential", "good"), "make it with gauge-mc fit potential good.", 1),
+        (("potential", "good"), "make it with `gauge-mc fit potential good`.", 1),
         (("history", "good"), "no table of plaquette in good", 1),
         (
             ("wilson-loops", "good", "--path", "110"),
@@ -125,7 +125,7 @@ def test_a_figure_lies_in_its_run(run, sketched):
             2,
         ),
         (("energy", "good"), "There is no plot 'energy'", 2),
-        (("good",), "Name the plot before the run, as in gauge-mc plot plaquette good", 2),
+        (("good",), "Name the plot before good, as in `gauge-mc plot plaquette good`.", 2),
         (("plaquete", "good"), "did you mean 'plaquette'", 2),
         (("history", "no"), "There is no run no", 2),
         (("history",), "There are no runs and no scans in runs", 2),

@@ -112,7 +112,7 @@ def test_an_unfinished_run_is_only_continued(folder):
     for path in sorted(Path("run/configs").iterdir())[9:]:
         path.unlink()
     line, *_ = said(call(*FLOW)[0])
-    assert "make more with gauge-mc generate --output run, and" in line
+    assert "make more with `gauge-mc generate --output run`, and" in line
 
 
 @pytest.mark.slow

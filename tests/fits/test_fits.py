@@ -23,7 +23,6 @@ from gauge_mc.plots import PLOTS
 from gauge_mc.plots.drawing import options_to_draw
 from gauge_mc.quantities.flow.curves import FLOW_COLUMNS, FlowCurve
 from gauge_mc.quantities.potential.loop_tables import LOOP_COLUMNS
-from gauge_mc.registry import in_words
 from gauge_mc.run.thermalisation import AUTO
 from tests.analysis.synthetic_flow import HEADER, synthetic_flow, write_flow
 from tests.analysis.synthetic_loops import synthetic_loops, write_loops
@@ -63,7 +62,9 @@ def test_a_missing_table_is_named(tmp_path):
     with pytest.raises(GaugeError, match=f"There is no run in {tmp_path}: it has no run.toml"):
         find_table_by_columns(tmp_path, LOOP_COLUMNS)
     (tmp_path / "plaquette.csv").write_text("sweep,plaquette\n")
-    with pytest.raises(GaugeError, match=f"make one with gauge-mc measure wilson-loops {tmp_path}"):
+    with pytest.raises(
+        GaugeError, match=f"make one with `gauge-mc measure wilson-loops {tmp_path}`"
+    ):
         find_table_by_columns(tmp_path, LOOP_COLUMNS)
     with pytest.raises(
         GaugeError, match=r"no table of hmc in .*, as runs have that were made with"
@@ -74,7 +75,7 @@ def test_a_missing_table_is_named(tmp_path):
 
 
 def test_unknown_fits_and_missing_runs(tmp_path, monkeypatch):
-    with pytest.raises(UsageError, match=f"no fit 'xyz'; choose {in_words(list(FITS), 'or')}"):
+    with pytest.raises(UsageError, match="no fit 'xyz'; --help lists all"):
         gauge_mc.fit("xyz", tmp_path)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match="no runs and no scans in runs"):
@@ -137,9 +138,8 @@ def test_a_fit_of_an_unfinished_measurement_says_so(tmp_path, monkeypatch):
     assert call("generate", "--output", run, "--configs", 4, "--quiet")[1] == 0
     (caution,) = gauge_mc.fit("creutz", run).cautions
     sentence = caution.sentence
-    assert sentence.startswith("wilson_loops.csv has 3 of 4 configurations of the run; measure the")
-    command = sentence.partition("gauge-mc ")[2].rstrip(".").split()
-    assert call(*command, *measuring[3:])[1] == 0
+    assert sentence.startswith("wilson_loops.csv has 3 of 4 configurations of the run; repeat the")
+    assert call(*measuring)[1] == 0
     assert gauge_mc.fit("creutz", run).cautions == []
 
 

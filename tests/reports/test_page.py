@@ -450,7 +450,7 @@ def test_kept_fits_of_other_tables_are_replaced(tmp_path):
     table.unlink()
     write_loops(table, synthetic_loops(np.random.default_rng(2), 2))  # too few for a fit
     text = shown()
-    assert f"{sentence}, so that it is not shown; make it again with gauge-mc fit" in text
+    assert f"{sentence}, so that it is not shown; make it again with `gauge-mc fit" in text
     assert "The figure shows a fit that was made for this page" not in text
 
 

@@ -229,7 +229,7 @@ def test_durations():
     [
         ("overelax = 4", "Unknown key 'overelax'.*did you mean 'overrelax'"),
         ("time_limits = '1:0:0'", "did you mean 'time_limit'"),
-        ("zzz = 4", "Unknown key 'zzz'.*choose lattice, group, .* or quiet"),
+        ("zzz = 4", "Unknown key 'zzz' in .*; `gauge-mc card` lists all."),
         ("beta = ", "not valid TOML"),
         ("beta = '\xff'", "not text in UTF-8"),
         ("beta = " + 1000 * "[", "nested too deeply"),

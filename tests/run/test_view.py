@@ -172,7 +172,7 @@ def test_a_folder_of_runs_is_answered_with_one_of_them(copy):
     with pytest.raises(UsageError, match=r"itself; name the run in it, such as .*/one\.$"):
         open_run(copy.parent)
     shutil.copytree(copy, copy.with_name("two"))
-    with pytest.raises(UsageError, match=r"itself; name the 2 runs in it, such as .*/one\.$"):
+    with pytest.raises(UsageError, match=r"name one of the 2 runs in it, such as .*/one\.$"):
         open_run(copy.parent)
 
 

@@ -30,7 +30,7 @@ def test_slots():
 
 
 def test_slots_that_are_not_possible():
-    with pytest.raises(UsageError, match="per_device must lie between 1 and 1024, not 0"):
+    with pytest.raises(UsageError, match="--per-device must lie between 1 and 1024, not 0"):
         make_slots([DeviceChoice("cpu")], 0)
     with pytest.raises(UsageError, match="choose --per-device N to carry out runs in N"):
         make_slots([DeviceChoice("cpu", threads=1), DeviceChoice("cpu", threads=1)])

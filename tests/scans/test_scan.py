@@ -53,7 +53,7 @@ from tests.scans.commands import LONG, SMALL, A, B, rows, scan, written
             "--seed is 9223372036854775808; give a whole number",
         ),
         (("--separation", "0"), "--separation is 0; give a whole number from 1"),
-        (("--per-device", "0"), "per_device must lie between 1"),
+        (("--per-device", "0"), "--per-device must lie between 1"),
         (("--devices", "cpu:2"), "--per-device"),
         (("--submit-option", "time=1"), "only with --submit"),
         (("--submit", "pbx"), "did you mean 'pbs'"),

@@ -1,6 +1,7 @@
 """What commands work on: runs, chains, scans, folders; and what is taken if nothing is named."""
 
 import json
+import re
 import shlex
 import shutil
 from pathlib import Path
@@ -229,7 +230,7 @@ def test_a_run_that_keeps_no_configurations_names_the_command_that_measures():
     assert call("generate", *SMALL, *kept_none)[1] == 0
     sentence, code = call("fit", "scale", "a run")
     assert code == 1
-    command = sentence.partition("make one with gauge-mc ")[2].rstrip(".\n")
+    command = sentence.partition("make one with `gauge-mc ")[2].rstrip("`.\n")
     assert command == "measure flow 'a run' --at 4:10:2"
     assert "repeat the command with --at 4:10:2" in call("measure", "flow", "a run")[0]
     words = shlex.split(command)
@@ -237,6 +238,14 @@ def test_a_run_that_keeps_no_configurations_names_the_command_that_measures():
     assert sorted({*read_table(Path("a run/flow_at.csv"))["sweep"].tolist()}) == [4, 6, 8, 10]
     with pytest.raises(KeyError, match=r"measure\(run, 'wilson-loops', at='4:10:2'\)"):
         gauge_mc.open_run("a run")["wilson-loops"]
+
+
+@pytest.mark.usefixtures("here")
+def test_what_is_wrong_with_every_run_is_said_once():
+    said = call_apart("measure", "wilson-loops", "grid", "--r-max=9", "--backend=cpu")[1]
+    first, last = said.splitlines()
+    assert "--r-max is 9; on" in first
+    assert re.fullmatch(r"gauge-mc: (\d) of \1 ensembles could not be measured; see above\.", last)
 
 
 IMPROVED = ("--action=symanzik", "--beta=1.4,1.5", "--format=none", "--configs=12")

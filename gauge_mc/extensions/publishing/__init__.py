@@ -13,7 +13,6 @@ PAPER = Command(
 PUBLISH = Command(
     FILES,
     "Write a run into a folder for a data repository.",
-    "RUN FOLDER --author 'Family, Given'",
     f"{HERE}.publish_command:publish",
     "publish",
 )

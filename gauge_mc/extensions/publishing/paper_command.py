@@ -215,6 +215,10 @@ def paper(
     with the same parameters, are continued or used as they are, also by other cards, and a command
     that was stopped is continued by repeating it. The exit code is 1 if an entry that counts
     differs by more than five errors and its card does not say why, or if none could be compared.
+
+    gauge-mc paper
+    gauge-mc paper PAPER --dry-run
+    gauge-mc paper PAPER --budget 30min
     """
     console = Console()
     if what is None:

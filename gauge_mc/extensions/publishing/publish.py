@@ -9,7 +9,6 @@ import tarfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from shlex import quote
 
 from gauge_mc.arguments import checks_types
 from gauge_mc.errors import GaugeError, UsageError
@@ -25,6 +24,7 @@ from gauge_mc.files.input import make_folder, open_regular, read_text
 from gauge_mc.files.structured import parse_json
 from gauge_mc.fits import FITS
 from gauge_mc.fits.shared.files import MAX_RESULT, RESULT
+from gauge_mc.quoting import CommandLine
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.checkpoint import ChainState, read_state
 from gauge_mc.run.directory import Run, SessionRecord
@@ -115,8 +115,8 @@ def publish(
     if parameters.tempering:
         raise UsageError(
             f"The run {run} exchanges couplings with other runs, so that it cannot be made again "
-            "from a folder of its own; copy its tables with gauge-mc export "
-            f"{quote(str(run))} tables.h5."
+            "from a folder of its own; copy its tables with "
+            f"`{CommandLine('export', run, 'tables.h5')}`."
         )
     _refuse_filled(target)
     if target.exists() and target.samefile(Path()):
@@ -153,8 +153,8 @@ def _refuse_filled(folder: Path) -> None:
     """
     if (folder / record.CRATE).is_file():
         raise UsageError(
-            f"{folder} is a complete publication already, which gauge-mc verify "
-            f"{quote(str(folder))} checks; choose another folder, or remove it first."
+            f"{folder} is a complete publication already, which `{CommandLine('verify', folder)}` "
+            "checks; choose another folder, or remove it first."
         )
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder} is not an empty folder; choose another one.")

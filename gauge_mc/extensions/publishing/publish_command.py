@@ -42,6 +42,10 @@ def publish(
     of fits, an RO-Crate description, QCDml documents, CITATION.cff and a README with the two
     commands that make and check the ensemble. Every configuration is checked first;
     the run is not changed.
+
+    gauge-mc publish RUN FOLDER --author 'Family, Given'
+    gauge-mc publish RUN FOLDER --author 'Family, Given' --title 'SU(2) at beta = 2.4'
+    gauge-mc publish RUN FOLDER --author 'Family, Given' --author 'Other, Author' --whole 10
     """
     from rich.filesize import decimal
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn

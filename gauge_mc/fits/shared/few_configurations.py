@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from shlex import quote
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.table import TableData
 from gauge_mc.fits import FITS
 from gauge_mc.observables import AGAIN_SUFFIX
+from gauge_mc.quoting import CommandLine
 from gauge_mc.registry import in_words
 from gauge_mc.run.directory import Run
 from gauge_mc.run.view import RunView, open_run
@@ -84,5 +84,5 @@ def _continued(run: RunView, wanted: int) -> str:
     """Return the command that continues a run, or the scan of a run, up to some configurations."""
     of_scan = Scan(run.path.parent, run.parameters).exists()
     command, path = ("scan", run.path.parent) if of_scan else ("generate", run.path)
-    more = f" --configs {wanted}" if wanted > run.parameters.configs else ""
-    return f"gauge-mc {command} --output {quote(str(path))}{more}"
+    more = wanted if wanted > run.parameters.configs else None
+    return f"`{CommandLine(command, output=path, configs=more)}`"

@@ -11,7 +11,6 @@ from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -37,6 +36,7 @@ from gauge_mc.files.table import (
 from gauge_mc.fits.shared.quoted import WORD
 from gauge_mc.observables import AGAIN_SUFFIX, OBSERVABLES, table_name
 from gauge_mc.options import Option
+from gauge_mc.quoting import CommandLine
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.directory import Run, is_of_no_run, missing_run
 from gauge_mc.run.regenerate import how_to_measure
@@ -242,8 +242,8 @@ def read_fit(path: Path) -> SuggestingDict[Any]:
     """
     if not RESULT.recognises(path):
         raise GaugeError(
-            f"{path} is not the result of a fit; if it was one, make it again with gauge-mc fit "
-            f"{path.stem.partition('_')[0]} {quote(str(path.parent))}."
+            f"{path} is not the result of a fit; if it was one, make it again with "
+            f"`{CommandLine('fit', path.stem.partition('_')[0], path.parent)}`."
         )
     content = parse_json(read_text(path, MAX_RESULT))
     return SuggestingDict({key: _with_estimates(value) for key, value in content.items()})
@@ -324,11 +324,9 @@ def sampling_cautions(read: Mapping[Path, TableData], skip: Skip) -> list[Cautio
             measured = {*np.unique(sweeps).tolist()}
             there = run.configs().keys()
             if lacking := there - measured:
-                name = table.header.get("observable", "").replace("_", "-")
                 said.append(
                     f"{path.name} has {len(there - lacking)} of {len(there)} configurations of the "
-                    f"run; measure the others with gauge-mc measure {name} "
-                    f"{quote(str(path.parent))}."
+                    "run; repeat the command that measured them, which measures the others."
                 )
         where = "configurations", str(path.parent), path.name
         found |= {one: Caution(one, *where) for one in said if one not in found}

@@ -296,7 +296,7 @@ class ReducedNoise(Observable):
             If no distance is left.
         """
         if not self.distances:
-            raise UsageError("r_max is 1, where --multihit is not possible; choose a larger one.")
+            raise UsageError("--r-max is 1, where --multihit is not possible; choose a larger one.")
 
     def plain_measurer(self, like: Field) -> Measurer:
         """Return a function that measures fields like this one without noise reduction."""

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from shlex import quote
 from typing import Any, ClassVar
 
 import numpy as np
@@ -133,8 +132,8 @@ class ContinuumFit(Fit):
             symbols = {symbol for number in run.numbers for symbol in number.powers}
             if lacking := in_words(sorted({*product} - symbols)):
                 raise GaugeError(
-                    f"{run.run} has no result of a fit that quotes {lacking}; make it with "
-                    f"gauge-mc fit NAME {quote(str(run.run))}. The runs quote {names}."
+                    f"{run.run} has no result of a fit that quotes {lacking}; fit it "
+                    f"first. The runs quote {names}."
                 )
         actions = {run.action.name: run.action for run in runs}
         groups = {group for run in runs if (group := run.ensemble.get("group"))}

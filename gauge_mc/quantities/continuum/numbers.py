@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations
 from pathlib import Path
-from shlex import quote
 
 import numpy as np
 
@@ -31,6 +30,7 @@ from gauge_mc.fits.shared.files import (
 )
 from gauge_mc.fits.shared.quoted import WORD, QuotedNumber
 from gauge_mc.options import check_options
+from gauge_mc.quoting import CommandLine
 from gauge_mc.registry import in_words
 from gauge_mc.run.directory import Run
 from gauge_mc.run.thermalisation import SKIP
@@ -128,7 +128,7 @@ class KeptNumbers:
             except (ValueError, TypeError, KeyError, AttributeError) as error:
                 raise GaugeError(
                     f"{file} is damaged or of another table than {run} has now; make it again with "
-                    f"gauge-mc fit {_fit_of(file)} {quote(str(run))}."
+                    f"`{CommandLine('fit', _fit_of(file), run)}`."
                 ) from error
             options.pop(SKIP.name, None)
             words = ", ".join(f"{key} = {value}" for key, value in options.items()) or "no options"

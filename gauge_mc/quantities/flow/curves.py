@@ -16,11 +16,12 @@ where G = p̂ p̂^T / alpha fixes the gauge. C does not depend on alpha.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations_with_replacement
 from math import factorial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,13 +31,16 @@ from gauge_mc.analysis.table_series import Skips, Tables, read_series
 from gauge_mc.analysis.timeseries.estimates import MIN_CONFIGURATIONS, Estimate, estimate
 from gauge_mc.analysis.timeseries.replicas import Replicas
 from gauge_mc.arrays import Array, Integers
+from gauge_mc.defaults import FLOW
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.columns import SWEEP, Column, TableColumns
 from gauge_mc.files.foreign import PROGRAM
 from gauge_mc.flows import FLOWS, Flow
 from gauge_mc.libraries import load
+from gauge_mc.quoting import CommandLine
 from gauge_mc.registry import in_words
+from gauge_mc.run.directory import Run
 
 ENERGIES = {"clover": (0.0, 1.0), "plaquette": (1.0, 0.0), "improved": (4 / 3, -1 / 3)}
 """Discretisations of E by name, as weights of the plaquette and the clover energy. The combination
@@ -93,6 +97,32 @@ class FlowTable:
     """Flow times t/a^2, ascending, of shape (times,)."""
     columns: Mapping[str, Array]
     """The other columns of the table, for the whole lattice, of shape (configurations, times)."""
+    sources: Sequence[Path] = ()
+    """Files of the tables of its chains."""
+
+    def further(self, t: float, every: str | None = None) -> str:
+        """Return the advice to measure up to a flow time, infinite if none is long enough.
+
+        Beyond half of the lattice the flow averages over periodic images.
+        """
+        half = min(self.lattice.extents) / 2
+        if not t <= half**2 / 8:
+            return (
+                f"√(8t) is half of {self.lattice} at t/a² = {half**2 / 8:g}, so that the lattice "
+                "is too small, or too small a β: generate a larger lattice, or at another β"
+            )
+        end = f"{math.ceil(10 * t) / 10:g}"
+        path, kind = f"flow_to_{end}.csv", None if self.kind == FLOW else self.kind
+        lines = [
+            CommandLine("measure", "flow", run, to=end, every=every, flow=kind, output=run / path)
+            for run in (path.parent for path in self.sources)
+            if Run(run).exists()
+        ]
+        if not lines:
+            spacing = f" every {every}" if every else ""
+            return f"measure the flow{spacing} to t/a² = {end}"
+        shown = " and ".join(f"`{line}`" for line in lines)
+        return f"measure another flow with {shown}, and name its table"
 
     def energy(self, name: str) -> Array:
         """Return a^4 E, shape (configurations, times), in one of the discretisations `ENERGIES`.
@@ -179,7 +209,8 @@ def read_flow(tables: Tables, skip: Skips = 0, fewest: int = MIN_CONFIGURATIONS)
             f"{table.source} is damaged: its flow times are not ascending; measure the flow again."
         )
     chains = table.sweeps, table.replicas
-    return FlowTable(table.stated(METADATA), table.lattice, *chains, times, table.values)
+    paths = [tables] if isinstance(tables, Path) else tables
+    return FlowTable(table.stated(METADATA), table.lattice, *chains, times, table.values, paths)
 
 
 NODES = 32
@@ -376,6 +407,8 @@ class FlowCurve:
     """t^2 E of every configuration, of shape (configurations, times)."""
     replicas: Replicas
     """Division of the configurations into chains."""
+    flow: FlowTable
+    """The flow."""
 
     @classmethod
     def of(cls, flow: FlowTable, energy: str, corrected: bool = False) -> FlowCurve:
@@ -402,12 +435,12 @@ class FlowCurve:
             t, samples = t[flow.t > 0], samples[:, flow.t > 0]
             samples = samples / _correction(flow, energy, t)
         if t.size < MIN_TIMES:
+            end = float(flow.t[-1])
             raise GaugeError(
                 f"The interpolation needs at least {MIN_TIMES} flow times, but the table has "
-                f"{t.size}; measure the flow to a larger --to, or with a smaller "
-                "--every."
+                f"{t.size}; {flow.further(end, f'{end / 2 / MIN_TIMES:.2g}')}."
             )
-        return cls(t, samples, flow.replicas)
+        return cls(t, samples, flow.replicas, flow)
 
     @cached_property
     def mean(self) -> Any:
@@ -469,16 +502,19 @@ class FlowCurve:
                 f"{name} exceeds {target:g} from the first flow time on; measure the flow from "
                 "t = 0, or choose a larger --target."
             )
+        rising = end > scaled[-2] and end > 0
+        longer = 1.2 * target / end * float(self.t[-1]) if rising else math.inf
+        advice = self.flow.further(longer)
         if not up.size:
             raise GaugeError(
                 f"{name} is only {end:.4g} at {last}, the end of the flow, and does not reach "
-                f"{target:g}; measure the flow with a larger --to."
+                f"{target:g}; {advice}."
             )
         if end < target:
             raise GaugeError(
                 f"{name} reaches {target:g} near t/a² = {self.t[up[-1]]:.4g} but is only "
                 f"{end:.4g} at {last}, which is an artefact of the lattice spacing or of a small "
-                "volume; measure the flow with a larger --to, or on a larger lattice."
+                f"volume; {advice}."
             )
 
         def excess(x: float) -> float:

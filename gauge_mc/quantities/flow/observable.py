@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from shlex import quote
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -35,6 +34,7 @@ from gauge_mc.flows import FLOWS, Flow
 from gauge_mc.observables import OBSERVABLES, Measurer, Observable, Record, TimeSeries
 from gauge_mc.options import Option, check_declared, check_options
 from gauge_mc.quantities.flow.curves import COLUMNS, FLOW_ANISOTROPY, FLOW_COLUMNS, WHOLE
+from gauge_mc.quoting import CommandLine
 
 STEP, EVERY = 0.05, 0.1
 """Defaults of the step, if the flow is stable with it, and of the flow time between records. With
@@ -332,8 +332,7 @@ class GradientFlowObservable(Observable):
         except (KeyError, ValueError) as error:
             raise GaugeError(
                 f"The table {source} is damaged: its configurations do not have the same flow "
-                "times and slices; check it with gauge-mc verify "
-                f"{quote(str(source))}."
+                f"times and slices; check it with `{CommandLine('verify', source)}`."
             ) from error
         found = {name: TimeSeries(sweeps, one[:, :, 0], first=0) for name, one in values.items()}
         for name, one in values.items():

@@ -218,8 +218,7 @@ def charges_at(
             raise UsageError(f"--t is {t:g}; give a flow time between 0 and {flow.t[-1]:g}.")
         if t > flow.t[-1] * (1 + TOLERANCE):
             raise GaugeError(
-                f"--t is {t:g}, but the flow ends at t/a² = {flow.t[-1]:g}; measure the flow with "
-                "a larger --to."
+                f"--t is {t:g}, but the flow ends at t/a² = {flow.t[-1]:g}; {flow.further(t)}."
             )
     last = flow.t.size - 1
     index = min(int(np.searchsorted(flow.t, goal * (1 - TOLERANCE))), last)

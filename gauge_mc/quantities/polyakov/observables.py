@@ -406,7 +406,7 @@ class PolyakovCorrelators(ReducedNoise):
         half = min(self.lattice.extents[:3]) // 2
         if not 1 <= self.r_max <= half:
             raise UsageError(
-                f"r_max is {self.r_max}; on {self.lattice} choose it between 1 and {half}, half "
+                f"--r-max is {self.r_max}; on {self.lattice} choose it between 1 and {half}, half "
                 "the lattice."
             )
         for path in self.paths:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from shlex import quote
 from typing import Any, ClassVar
 
 import numpy as np
@@ -74,7 +73,7 @@ from gauge_mc.quantities.potential.static_potential import (
     StaticPotential,
     potential_of,
 )
-from gauge_mc.quoting import shortened
+from gauge_mc.quoting import CommandLine, as_typed, shortened
 from gauge_mc.run.thermalisation import SKIP
 
 OBSERVABLE = "static potential V(R) = A + B/R + sigma R"
@@ -479,12 +478,12 @@ def read_result(path: Path) -> StaticPotential:
         return result
     except GaugeError as error:
         sentence = str(error).partition(":")[0]
-        command = f"gauge-mc fit potential {quote(str(path.parent))}"
-        raise GaugeError(f"{sentence}; make it with {command}.") from error
+        command = CommandLine("fit", "potential", as_typed(path.parent))
+        raise GaugeError(f"{sentence}; make it with `{command}`.") from error
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise GaugeError(
-            f"{path} is damaged or not the result of a fit; make it again with gauge-mc fit "
-            f"potential {quote(str(path.parent))}."
+            f"{path} is damaged or not the result of a fit; make it again with "
+            f"`{CommandLine('fit', 'potential', path.parent)}`."
         ) from error
 
 

@@ -33,7 +33,7 @@ from gauge_mc.observables.noise.noise_reduction import (
     ReducedNoise,
     action_options,
 )
-from gauge_mc.options import Option, check_options
+from gauge_mc.options import Option, check_options, flag_of
 from gauge_mc.quantities.potential.loop_tables import (
     COLUMNS,
     OTHER_LEVEL,
@@ -116,8 +116,8 @@ class PlanarLoops(Observable):
         for name, extent in limits.items():
             if not 1 <= getattr(self, name) <= extent // 2:
                 raise UsageError(
-                    f"{name} is {getattr(self, name)}; on {self.lattice} choose it between 1 and "
-                    f"{extent // 2}, half the lattice."
+                    f"{flag_of(name)} is {getattr(self, name)}; on {self.lattice} choose it "
+                    f"between 1 and {extent // 2}, half the lattice."
                 )
 
     @classmethod

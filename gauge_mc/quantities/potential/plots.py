@@ -6,7 +6,6 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -44,6 +43,7 @@ from gauge_mc.quantities.potential.forms import FORCES, LUSCHER, ROOT_SIGMA, For
 from gauge_mc.quantities.potential.loop_tables import AXIS
 from gauge_mc.quantities.potential.ratios import AnisotropyFit
 from gauge_mc.quantities.potential.static_potential import ForcePoint, StaticPotential
+from gauge_mc.quoting import CommandLine
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -221,8 +221,8 @@ def _of_other_tables(
         None: f"does not say whether it was made from the present {table.name}",
     }[match]
     return FitOfOtherTablesError(
-        f"{path} {reason}{then}; make it again with gauge-mc fit potential "
-        f"{quote(str(path.parent))}."
+        f"{path} {reason}{then}; make it again with "
+        f"`{CommandLine('fit', 'potential', path.parent)}`."
     )
 
 

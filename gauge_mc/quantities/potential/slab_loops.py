@@ -127,7 +127,7 @@ class LoopSet:
         """Refuse loops that cannot be put together from averages of slabs."""
         if self.t_max < noise.thickness:
             raise UsageError(
-                f"t_max is {self.t_max}, but with slabs of {noise.thickness} time slices T is a "
+                f"--t-max is {self.t_max}, but with slabs of {noise.thickness} time slices T is a "
                 f"multiple of {noise.thickness}; choose a larger --t-max or thinner slabs."
             )
         if self.correlations:
@@ -161,7 +161,7 @@ def check_extents(lattice: Lattice, r_max: int, t_max: int, paths: Iterable[str]
         If an extent is not between 1 and half the lattice, if a path is unknown, or if one step
         along it is longer than `r_max`.
     """
-    limits = {"r_max": (r_max, min(lattice.extents[:3])), "t_max": (t_max, lattice.t)}
+    limits = {"--r-max": (r_max, min(lattice.extents[:3])), "--t-max": (t_max, lattice.t)}
     for name, (value, extent) in limits.items():
         if not 1 <= value <= extent // 2:
             raise UsageError(
@@ -173,7 +173,7 @@ def check_extents(lattice: Lattice, r_max: int, t_max: int, paths: Iterable[str]
             raise UsageError(f"There is no path '{path}'; choose from {', '.join(PATHS)}.")
         if not steps_along(path, r_max):
             raise UsageError(
-                f"r_max is {r_max}, less than one step along {path}; choose a larger one."
+                f"--r-max is {r_max}, less than one step along {path}; choose a larger one."
             )
 
 

@@ -543,7 +543,7 @@ def _cautions_of(volume: ThermalVolume) -> list[str]:
     every, where = volume.reweighting, f"On {volume.lattice}"
     found = [
         f"{where} the histograms at β = {a:.12g} and {b:.12g} hardly overlap ({o:.2g}): add a run "
-        f"at β = {(a + b) / 2:.6g}."
+        f"at β = {(a + b) / 2:.6g}{volume.refined}."
         for a, b, o in every.gaps
     ]
     if not math.isfinite(volume.peak[0][0]):
@@ -551,7 +551,7 @@ def _cautions_of(volume: ThermalVolume) -> list[str]:
         beta, side = sides[volume.confined]
         found.append(
             f"{where} the susceptibility has no peak between the runs: add runs at β {side} than "
-            f"{beta:.12g}."
+            f"{beta:.12g}{volume.refined}."
         )
     elif volume.peak_zero.open:
         begin, end = volume.peak_zero.begin, volume.peak_zero.end

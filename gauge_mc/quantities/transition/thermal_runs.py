@@ -24,7 +24,7 @@ from gauge_mc.observables import OBSERVABLES, Observable, observable_of_loops, t
 from gauge_mc.options import Option
 from gauge_mc.quantities.transition.reweighting import LEAST_OVERLAP
 from gauge_mc.quantities.transition.volume import ThermalChain, ThermalVolume
-from gauge_mc.quoting import counted
+from gauge_mc.quoting import CommandLine, counted
 from gauge_mc.run.directory import Run
 from gauge_mc.run.measurement import Measurement
 from gauge_mc.run.parameters import TEMPERING, Parameters
@@ -63,6 +63,8 @@ class ThermalRuns:
     """The action, with the coupling of the first run."""
     chains: Mapping[Lattice, list[ThermalChain]]
     """The chains on each lattice, smaller lattices first."""
+    scan: Path | None = None
+    """The scan to which all runs belong."""
 
     @property
     def group(self) -> Group:
@@ -73,7 +75,7 @@ class ThermalRuns:
         """Return the volumes with their bootstrap, each with a seed of its own."""
         colours = self.group.colours
         return [
-            ThermalVolume(lattice, colours, chains, replicas, seed + number)
+            ThermalVolume(lattice, colours, chains, replicas, seed + number, self.scan)
             for number, (lattice, chains) in enumerate(self.chains.items())
         ]
 
@@ -113,8 +115,8 @@ def read_thermal_runs(folder: Path, skip: Skip = 0, extent: int | None = None) -
         check_equal({**(shared or own), **apart}, {**own, **apart}, run)
         for name, kind in ACTION_TERMS.items():
             if shared and shared.get(name) != own.get(name):
-                fit = f"gauge-mc fit {kind.compared_by} {quote(str(folder))}"
-                peaks = f"find peaks over their numbers with {fit}"
+                fit = CommandLine("fit", kind.compared_by, folder)
+                peaks = f"find peaks over their numbers with `{fit}`"
                 raise GaugeError(
                     f"The runs in {folder} have different {kind.words or name}, between which "
                     f"nothing can be reweighted; {peaks if kind.compared_by else APART}."
@@ -128,7 +130,9 @@ def read_thermal_runs(folder: Path, skip: Skip = 0, extent: int | None = None) -
             "measured them."
         )
     check_one_extent(folder, found)
-    return ThermalRuns(shared, coupling, dict(sorted(found.items(), key=lambda one: one[0].sites)))
+    chains = dict(sorted(found.items(), key=lambda one: one[0].sites))
+    scan = folder if (folder / "scan.toml").is_file() else None
+    return ThermalRuns(shared, coupling, chains, scan)
 
 
 def loop_observable() -> str:

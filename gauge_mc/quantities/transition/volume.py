@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from gauge_mc.analysis.timeseries.bins import centre_sector
 from gauge_mc.arrays import Array
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.quantities.transition.reweighting import LEAST_OVERLAP, MarkovChain, MultiHistogram
+from gauge_mc.quoting import CommandLine
 
 
 @dataclass(frozen=True)
@@ -164,6 +166,13 @@ class ThermalVolume:
     """Number of bootstrap samples."""
     seed: int = 1
     """Seed of the bootstrap."""
+    scan: Path | None = None
+    """Scan to which all chains belong."""
+
+    @property
+    def refined(self) -> str:
+        """How runs are added to the scan, for the end of a sentence; empty without one."""
+        return f" with `{CommandLine('scan', output=self.scan, refine=True)}`" * bool(self.scan)
 
     @cached_property
     def reweighting(self) -> MultiHistogram:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from shlex import quote
 from typing import ClassVar
 
 from rich.filesize import decimal
 
 from gauge_mc import __version__
 from gauge_mc.inspection.status import run_status
-from gauge_mc.quoting import counted
+from gauge_mc.quoting import CommandLine, counted
 from gauge_mc.reports import SECTIONS, Section
 from gauge_mc.reports.markup import Markup, element, folded, joined, table
 from gauge_mc.reports.page import ReportedRun, Subject
@@ -41,7 +40,7 @@ class ParametersSection(Section):
         chosen = side_by_side(subject.runs, values, "Parameters", mark=len(values) > 1)
         parts += [state, folded("Parameters", chosen)]
         for one in subject.runs:
-            words = f"gauge-mc generate --card card.toml --output {quote(str(one.path))}"
+            words = str(CommandLine("generate", card="card.toml", output=one.path))
             command = element("p", "As card.toml, it makes the run again: ", element("code", words))
             card = element("pre", one.parameters.to_toml())
             parts.append(folded(f"Run card of {one.label}", card, command))

@@ -35,7 +35,7 @@ SCENARIOS = [
         write=("mine.toml", PAPER),
     ),
     Scenario(
-        "RUN FOLDER --author 'Family, Given'",
+        "gauge-mc {} needs {}{}.",
         "publish run",
         "gauge-mc publish RUN FOLDER --author 'Family, Given'",
         "publish run data --author 'Family, Given'",
@@ -54,7 +54,7 @@ SCENARIOS = [
         before=("publish run pub --author 'Doe, Jane'",),
     ),
     Scenario(
-        "{} is a complete publication already, which gauge-mc verify {} checks; choose another "
+        "{} is a complete publication already, which `gauge-mc verify {}` checks; choose another "
         "folder, or remove it first.",
         "publish run pub --author 'Doe, Jane'",
         "gauge-mc verify pub",
@@ -78,7 +78,7 @@ SCENARIOS = [
     Scenario(
         (
             "The run {} exchanges couplings with other runs, so that it cannot be made again "
-            "from a folder of its own; copy its tables with gauge-mc export {} tables.h5."
+            "from a folder of its own; copy its tables with `gauge-mc export {} tables.h5`."
         ),
         "publish scan/b2.2_4x4x4x4_chain1 pub --author 'Doe, Jane'",
         "gauge-mc export scan/b2.2_4x4x4x4_chain1 tables.h5",

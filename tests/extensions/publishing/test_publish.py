@@ -272,7 +272,7 @@ def test_a_publication_is_not_replaced_by_one_at_the_same_time(run, tmp_path, mo
     with pytest.raises(UsageError, match="is a complete publication already") as caught:
         publish(run, target, authors=AUTHORS)
     assert [*tmp_path.iterdir()] == [target]
-    words = shlex.split(str(caught.value).partition(" which ")[2].partition(" checks;")[0])
+    words = shlex.split(str(caught.value).split("`")[1])
     assert call(*words[1:])[1] == 0
 
 

@@ -42,7 +42,7 @@ SCENARIOS = [
     ),
     Scenario(
         "The quarks of all runs are the same, so that all measurements of the Polyakov loop count "
-        "at every β with gauge-mc fit transition {}.",
+        "at every β with `gauge-mc fit transition {}`.",
         "fit crossover s",
         "gauge-mc fit transition s",
         before=(f"{THERMAL} --beta 1.6,1.7",),
@@ -393,3 +393,14 @@ SCENARIOS = [
         ),
     ),
 ]
+
+
+ELSEWHERE = {
+    ", or name the times all the same, as in --t-min {} --t-max {}": (
+        "spectroscopy/analysis/test_masses.py carries it out"
+    ),
+    "The effective mass has no plateau up to t = {}, because excited states contribute or because "
+    "it is too noisy; measure more configurations, use a longer lattice, or name the times, as in "
+    "--t-min {} --t-max {}.": "spectroscopy/analysis/test_masses.py carries it out",
+}
+"""Messages that are carried out nowhere here, and why."""

@@ -9,7 +9,10 @@ from gauge_mc.files.table import read_table
 
 
 def print_means(table: Annotated[Path, o.argument("A table.", metavar="TABLE")]) -> None:
-    """Print the means of the columns of a table that have numbers."""
+    """Print the means of the columns of a table that have numbers.
+
+    gauge-mc column-means TABLE
+    """
     for name, values in read_table(table).columns.items():
         if values.dtype.kind in "if":
             say(f"{name} {values.mean():.12g}")
@@ -18,7 +21,6 @@ def print_means(table: Annotated[Path, o.argument("A table.", metavar="TABLE")])
 COLUMN_MEANS = Command(
     ANALYSE,
     "Print the means of the columns of a table.",
-    "TABLE",
     f"{__name__}:print_means",
     "column-means",
 )

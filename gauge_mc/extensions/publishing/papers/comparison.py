@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 from rich.table import Table
@@ -23,6 +22,7 @@ from gauge_mc.files.atomic import FileKind, write_file
 from gauge_mc.files.input import read_text
 from gauge_mc.files.structured import json_with, parse_json, typed
 from gauge_mc.fits.shared.files import without_nan
+from gauge_mc.quoting import CommandLine
 from gauge_mc.results import documented, result_field
 
 LARGE_PULL = 2.5
@@ -272,8 +272,8 @@ def read_comparison(path: Path) -> Comparison:
         return Comparison(**content, entries=entries, ensembles=used)
     except (TypeError, ValueError, KeyError, AttributeError) as error:
         raise GaugeError(
-            f"{path} is not a comparison; make it again with gauge-mc paper {quote(path.stem)} "
-            f"--output {quote(str(path.parent))}."
+            f"{path} is not a comparison; make it again with "
+            f"`{CommandLine('paper', path.stem, output=path.parent)}`."
         ) from error
 
 

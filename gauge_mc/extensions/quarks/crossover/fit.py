@@ -7,7 +7,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from shlex import quote
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,7 +30,7 @@ from gauge_mc.fits.shared.quoted import QuotedNumber, quoted_number, table_of
 from gauge_mc.options import Option
 from gauge_mc.quantities.transition.fit import EXTENT
 from gauge_mc.quantities.transition.thermal_runs import LOOP_COLUMNS, check_equal
-from gauge_mc.quoting import quoted
+from gauge_mc.quoting import CommandLine, quoted
 from gauge_mc.registry import in_words
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.thermalisation import SKIP, Skip, last_skipped
@@ -575,5 +574,5 @@ def _better(folder: Path, runs: Sequence[CrossoverRun], over: str) -> list[str]:
         return []
     return [
         "The quarks of all runs are the same, so that all measurements of the Polyakov loop count "
-        f"at every β with gauge-mc fit transition {quote(str(folder))}."
+        f"at every β with `{CommandLine('fit', 'transition', folder)}`."
     ]

@@ -310,7 +310,10 @@ def fit_mass(correlator: Correlator, ranges: Ranges) -> tuple[MassFit, Array]:
             "longer lattice, or a smaller --t-min."
         )
     if last - first + 1 < LEAST_POINTS:
-        raise too_noisy()
+        end = first + LEAST_POINTS - 1
+        positive = replace(ranges, t_max=end).last(effective.precision[0]) == end
+        names = f", or name the times all the same, as in --t-min {first} --t-max {end}"
+        raise too_noisy(names * (positive and ranges.t_max is None))
     used = correlator.values[:, first : last + 1]
     if (np.ptp(used, axis=0) == 0).any():
         raise GaugeError(
@@ -337,11 +340,10 @@ def fit_mass(correlator: Correlator, ranges: Ranges) -> tuple[MassFit, Array]:
     return MassFit(estimate(masses), amplitude, ends[best], last, *quality), masses
 
 
-def too_noisy() -> GaugeError:
+def too_noisy(otherwise: str = "") -> GaugeError:
     """Return the error for a correlator of which no range can be fitted."""
     return GaugeError(
-        "The correlator is too noisy for a fit; measure more configurations, or give the last time "
-        "to fit by --t-max."
+        f"The correlator is too noisy for a fit; measure more configurations{otherwise}."
     )
 
 
@@ -358,8 +360,8 @@ def _onset(effective: EffectiveEnergies, last: int) -> int:
     if len(starts) < len(plateaus):
         raise GaugeError(
             f"The effective mass has no plateau up to t = {last}, because excited states "
-            "contribute or because it is too noisy; give --t-min, measure more configurations, or "
-            "use a longer lattice."
+            "contribute or because it is too noisy; measure more configurations, use a longer "
+            f"lattice, or name the times, as in --t-min {last + 1 - LEAST_POINTS} --t-max {last}."
         )
     return max(starts)
 

@@ -194,6 +194,6 @@ def test_a_scan_over_quarks_from_beginning_to_end(tmp_path, monkeypatch, sketche
     assert "x = imaginary_mu" in said
     said, code = call("fit", "transition", "s")
     assert code == 1
-    assert said.rstrip().endswith("gauge-mc fit crossover s.")
+    assert said.rstrip().endswith("`gauge-mc fit crossover s`.")
     said, code = call("plot", "scan", "s")
     assert code == 0, said

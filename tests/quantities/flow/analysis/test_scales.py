@@ -141,7 +141,7 @@ def test_a_flow_that_is_too_short():
     with pytest.raises(
         GaugeError,
         match=r"^t²<E> is only 0\.\d+ at t/a² = 1\.9, the end of the flow, and does not reach "
-        r"0\.3; measure the flow with a larger --to\.$",
+        r"0\.3; measure the flow to t/a² = 3\.4\.$",
     ):
         flow_scales(short)
     between = flow_of(t=TIMES[:30])
@@ -163,14 +163,21 @@ def test_artefacts_at_short_times_are_not_taken_for_scales():
     assert flow_scales(with_bump(flow, 1.0)).t0.value == pytest.approx(exact()[0], rel=1e-6)
     short = flow_of(t=TIMES[:20], noise=0.0)
     bump = bump[:20]
-    with pytest.raises(GaugeError, match=r"artefact of the lattice spacing or.*on a larger latt"):
+    with pytest.raises(
+        GaugeError, match=r"artefact of the lattice spacing or.*the flow to t/a² = 3.4"
+    ):
         flow_scales(with_bump(short, 1.0))
 
 
 @pytest.mark.parametrize(
     ("t", "options", "error", "sentence"),
     [
-        (TIMES[:7], {}, GaugeError, "needs at least 8 flow times, but the table has 7; measure"),
+        (
+            TIMES[:7],
+            {},
+            GaugeError,
+            "needs at least 8 flow times, but the table has 7; measure the flow every 0",
+        ),
         (TIMES[30:], {}, GaugeError, "exceeds 0.3 from the first flow time on; measure the flow"),
         (TIMES, {"target": 0.0}, UsageError, "--target is 0; give a positive number"),
         (TIMES, {"target": math.nan}, UsageError, "--target is nan; give a positive number"),

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import shlex
 
 import numpy as np
 import pytest
@@ -102,7 +103,11 @@ def test_the_flow_time():
     ("options", "error", "sentence"),
     [
         ({"t": -1.0}, UsageError, "--t is -1; give a flow time between 0 and 4"),
-        ({"t": 4.1}, GaugeError, "--t is 4.1, but the flow ends at t/a² = 4; .* larger --to"),
+        (
+            {"t": 4.1},
+            GaugeError,
+            "--t is 4.1, but the flow ends at t/a² = 4; measure the flow to t/a² = 4.1",
+        ),
         ({"charge": "Q"}, UsageError, "--charge is 'Q'; choose clover or improved"),
         ({"energy": "E"}, UsageError, "--energy is 'E'; choose"),
     ],
@@ -200,3 +205,24 @@ def test_a_small_volume():
     flow = flow_of()
     flow = dataclasses.replace(flow, lattice=type(flow.lattice)(8, 8, 8, 16))
     assert any("smoothing radius" in one for one in topological_charge(flow).cautions)
+
+
+def test_a_longer_flow_is_advised_by_commands_that_can_be_pasted(tmp_path):
+    """For each chain, with a table of its own, because that of another length is refused."""
+    flow = synthetic_flow(np.random.default_rng(1), 20)
+    runs = [tmp_path / name for name in ("one", "a b")]
+    for run in runs:
+        run.mkdir()
+        (run / "run.toml").touch()
+    several = dataclasses.replace(
+        flow,
+        sources=[run / "flow.csv" for run in runs],
+        ensemble={**flow.ensemble, "flow": "zeuthen"},
+    )
+    lines = several.further(4.01).split("`")[1::2]
+    for run, line in zip(runs, lines, strict=True):
+        rest = ["--to", "4.1", "--flow", "zeuthen", "--output", f"{run}/flow_to_4.1.csv"]
+        assert shlex.split(line) == ["gauge-mc", "measure", "flow", str(run), *rest]
+    assert flow.further(8.0) == "measure the flow to t/a² = 8"
+    for t in (8.1, math.inf):
+        assert several.further(t).startswith("√(8t) is half of 16x16x16x32 at t/a² = 8, so that")

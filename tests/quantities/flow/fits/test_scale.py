@@ -80,7 +80,7 @@ def test_an_unknown_w0(tmp_path):
     content = json.loads((tmp_path / "scale.json").read_text())
     assert (content["w0"]["value"], content["spacing_w0"]) == (None, None)
     assert "unknown" in shown(result)
-    assert "larger --to" in shown(result)
+    assert "measure the flow to t/a²" in shown(result)
     assert "nan" not in shown(result)
 
 
@@ -107,6 +107,6 @@ def test_options_that_are_refused(tmp_path, options, sentence):
 def test_runs_that_are_refused(tmp_path):
     with pytest.raises(GaugeError, match="There is no run in"):
         gauge_mc.fit("scale", tmp_path)
-    with pytest.raises(GaugeError, match="measure the flow with a larger --to"):
+    with pytest.raises(GaugeError, match=r"measure the flow to t/a² = 3\.4"):
         gauge_mc.fit("scale", make(tmp_path, t=TIMES[:15]))
     assert not (tmp_path / "scale.json").exists()

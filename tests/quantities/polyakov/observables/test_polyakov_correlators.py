@@ -87,8 +87,8 @@ def test_series_are_those_of_each_distance(rng):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"r_max": 3}, "r_max is 3; on 4x6x8x10 choose it between 1 and 2, half the lattice"),
-        ({"r_max": 0}, "r_max is 0"),
+        ({"r_max": 3}, "--r-max is 3; on 4x6x8x10 choose it between 1 and 2, half the lattice"),
+        ({"r_max": 0}, "--r-max is 0"),
         ({"paths": ["321"]}, "There is no path '321'; choose from 100, 110, 210, 111"),
     ],
 )
@@ -372,7 +372,7 @@ def test_multihit_reduces_the_noise(fast_device):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"r_max": 1}, "r_max is 1, where --multihit is not possible"),
+        ({"r_max": 1}, "--r-max is 1, where --multihit is not possible"),
         ({"beta": 13.0}, r"means of links of SU\(2\) are computed for beta up to 12, not 13"),
         ({}, "coupling of the configurations is unknown"),
     ],

@@ -51,7 +51,7 @@ def test_json_holds_everything(tmp_path, options):
 @pytest.mark.parametrize("content", ["", "{}", "[1]", '{"observable": 1, "units": 2, "points": 3}'])
 def test_damaged_json_ends_in_one_sentence(tmp_path, content):
     path = tmp_path / "potential.json"
-    with pytest.raises(GaugeError, match="make it with gauge-mc fit potential"):
+    with pytest.raises(GaugeError, match="make it with `gauge-mc fit potential"):
         read_result(path)
     path.write_text(content)
     with pytest.raises(GaugeError, match="is damaged or not the result of a fit"):

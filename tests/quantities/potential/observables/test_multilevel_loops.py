@@ -178,13 +178,16 @@ def test_multihit_on_an_anisotropic_lattice(best_device):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"multilevel": "5,9", "t_max": 4}, "t_max is 4, but with slabs of 5 time slices T is a"),
-        ({"multilevel": "10,9"}, "t_max is 5, but with slabs of 10 time slices"),
+        ({"multilevel": "5,9", "t_max": 4}, "--t-max is 4, but with slabs of 5 time slices T is a"),
+        ({"multilevel": "10,9"}, "--t-max is 5, but with slabs of 10 time slices"),
         ({"multilevel": "3,9"}, "slabs of 3 time slices do not make up the lattice"),
         ({"multilevel": "2,9", "temporal": "hyp2"}, "leave --temporal out"),
         ({"multilevel": "2,9", "smear": "ape", "exclude": "none"}, "exclude t from the smearing"),
         ({"multilevel": "2,9", "smear": ["ape:0.2x2", "hyp:exclude=nonex1"]}, "exclude t from"),
-        ({"multihit": True, "r_max": 1, "off_axis": False}, "r_max is 1, where --multihit is not"),
+        (
+            {"multihit": True, "r_max": 1, "off_axis": False},
+            "--r-max is 1, where --multihit is not",
+        ),
         ({"overrelax": 2, "beta": None}, "--overrelax is for --multilevel"),
         ({"multilevel": "2,9", "iterations": "0,2", "correlations": True}, "--correlations out"),
         ({"multihit": True, "iterations": "0,2", "correlations": True}, "--correlations out"),

@@ -52,7 +52,7 @@ def test_the_division_does_not_change_a_bit(kind):
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize(("r_max", "t_max", "name"), [(3, 6, "r_max"), (2, 7, "t_max")])
+@pytest.mark.parametrize(("r_max", "t_max", "name"), [(3, 6, "--r-max"), (2, 7, "--t-max")])
 def test_loops_longer_than_half_the_lattice_are_refused(r_max, t_max, name):
     with pytest.raises(UsageError, match=f"{name} is .* half the lattice"):
         PlanarLoops(LATTICE, r_max, t_max)

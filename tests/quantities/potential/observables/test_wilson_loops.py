@@ -361,9 +361,9 @@ def test_steps_and_paths():
 @pytest.mark.parametrize(
     ("how", "sentence"),
     [
-        ({"r_max": 3}, "r_max is 3; on 4x6x8x10 choose it between 1 and 2, half the lattice"),
-        ({"t_max": 6}, "t_max is 6; on 4x6x8x10 choose it between 1 and 5, half the lattice"),
-        ({"r_max": 0}, "r_max is 0"),
+        ({"r_max": 3}, "--r-max is 3; on 4x6x8x10 choose it between 1 and 2, half the lattice"),
+        ({"t_max": 6}, "--t-max is 6; on 4x6x8x10 choose it between 1 and 5, half the lattice"),
+        ({"r_max": 0}, "--r-max is 0"),
         ({"paths": ["321"]}, "There is no path '321'; choose from 100, 110, 210, 111"),
         ({"r_max": 1, "paths": ["210"]}, "less than one step along 210"),
         ({"levels": (-1, 2)}, "numbers of iterations"),

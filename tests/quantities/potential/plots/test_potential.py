@@ -41,7 +41,7 @@ def test_a_fit_of_fewer_configurations_is_drawn_with_a_caution(tmp_path, sketche
     write_loops(table, loops)
     (caution,) = drawn(name, tmp_path)
     assert "potential.json was made before the last rows of wilson_loops.csv; make it" in caution
-    assert caution.endswith(f"again with gauge-mc fit potential {tmp_path}.")
+    assert caution.endswith(f"again with `gauge-mc fit potential {tmp_path}`.")
     with exactly_of_tables(), pytest.raises(FitOfOtherTablesError, match="before the last rows"):
         drawn(name, tmp_path)
     gauge_mc.fit("potential", tmp_path)

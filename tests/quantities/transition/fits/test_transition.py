@@ -212,7 +212,7 @@ def test_runs_that_do_not_belong_together_are_refused(tmp_path, change, sentence
     ("words", "fit", "sentence"),
     [
         ("", "", "have different charges, between which .*; move the runs that belong together"),
-        ("heavy charges", "peaks", "different heavy charges, .* with gauge-mc fit peaks "),
+        ("heavy charges", "peaks", "different heavy charges, .* with `gauge-mc fit peaks "),
     ],
 )
 def test_runs_with_different_terms_are_refused(tmp_path, monkeypatch, words, fit, sentence):

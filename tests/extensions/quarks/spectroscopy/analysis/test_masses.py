@@ -1,6 +1,7 @@
 """Masses of synthetic correlators, whose masses are known."""
 
 import math
+import re
 from contextlib import suppress
 
 import numpy as np
@@ -137,8 +138,25 @@ def test_excited_states_of_either_sign_that_remain_are_refused(excited):
     """From t = 2 on, where rising masses once began, they make a mass too small by 17 errors."""
     rng = np.random.default_rng(5)
     for _ in range(10):
-        with pytest.raises(GaugeError, match="has no plateau up to"):
-            fit_mass(short(rng, 0.5, excited), Ranges())
+        one = short(rng, 0.5, excited)
+        with pytest.raises(GaugeError, match="has no plateau up to") as error:
+            fit_mass(one, Ranges())
+        assert fit_mass(one, advised(error))[0].dof > 0
+
+
+def advised(error):
+    """The range of times that a message advises."""
+    return Ranges(*map(int, re.search(r"--t-min (\d+) --t-max (\d+)", str(error.value)).groups()))
+
+
+def test_advice_about_times_leads_on():
+    """Once two messages sent from one option to the other and back."""
+    noisy = pion(size=5.0)
+    with pytest.raises(GaugeError, match=r"too noisy for a fit; measure more .*, or name") as error:
+        fit_mass(noisy, Ranges())
+    assert fit_mass(noisy, advised(error))[0].dof == 1
+    with pytest.raises(GaugeError, match=r"too noisy for a fit; measure more configurations\.$"):
+        fit_mass(pion(size=50.0), Ranges())
 
 
 @pytest.mark.slow
@@ -205,8 +223,6 @@ def test_ranges_that_are_refused():
 
 
 def test_correlators_that_are_refused():
-    with pytest.raises(GaugeError, match="too noisy for a fit; measure more"):
-        fit_mass(pion(size=5.0), Ranges())
     with pytest.raises(GaugeError, match=r"from t = 15 on, but .* end at t = 16; use a longer"):
         fit_mass(pion(), Ranges(15))
     constant = pion(samples=20)
