@@ -53,7 +53,7 @@ for found, name in ((COMPANIONS, "COMPANIONS"), (ELSEWHERE, "ELSEWHERE"), (COMPA
 OF_OTHERS = (
     r"^--step is .*, with which the flow \w+ is not stable",
     r"^--to is .*; choose a flow time from 0 to 100000 times --every",
-    r"^[rt]_max is .*; on \S+ choose it between 1 and \d+, half the lattice",
+    r"^--[rt]-max is .*; on \S+ choose it between 1 and \d+, half the lattice",
     r"^--\w+ is for --multilevel and --multihit",
 )
 """Refusals of numbers for which there are no bounds that do not depend on anything else."""

@@ -124,8 +124,9 @@ def convert(
         return
     if len(paths) != 2:
         raise UsageError(
-            f"gauge-mc convert takes one CONFIG and one OUT, but there are {len(paths)} names; "
-            "give --output FOLDER to convert any number of configurations."
+            "gauge-mc convert takes one CONFIG and one OUT, and not "
+            f"{counted(len(paths), 'name')}; give --output FOLDER to convert any number of "
+            "configurations."
         )
     config, out = paths
     if kinds:

@@ -114,5 +114,6 @@ def verify(
     if failure := summarise(verdicts, NAMED):
         raise failure
     if not json:
-        several = f"All {len(checks)} files are" if len(checks) > 1 else "The file is"
+        files = sum(not check.path.is_dir() for check in checks)
+        several = f"All {files} files are" if files > 1 else "The file is"
         console.print(f"{several} good.")

@@ -34,6 +34,7 @@ from gauge_mc.files.columns import Averages
 from gauge_mc.files.input import InputFile
 from gauge_mc.formats import read_header, too_large
 from gauge_mc.groups import GROUPS, Group
+from gauge_mc.quoting import CommandLine
 from gauge_mc.storage import links as host_links
 from gauge_mc.storage.header import Header, Reader
 from gauge_mc.storage.links import (
@@ -498,7 +499,8 @@ class Configuration:
         if found.deviation > CAUTIOUS:
             self.cautions[:] = [
                 f"its links are in {self.stored.group.label} to {found.deviation:.1g} only; "
-                "gauge-mc convert --project brings them into the group"
+                f"`{CommandLine('convert', file.path, 'OUT', project=True)}` brings them into the "
+                "group"
             ]
 
     def _refuse_averages(

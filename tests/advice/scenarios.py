@@ -749,7 +749,7 @@ SCENARIOS += [
     ),
     Scenario(
         (
-            "gauge-mc convert takes one CONFIG and one OUT, but there are {} names; give --output "
+            "gauge-mc convert takes one CONFIG and one OUT, and not {}; give --output "
             "FOLDER to convert any number of configurations."
         ),
         "convert run/configs/0000005.lime --to nersc",
@@ -1555,9 +1555,8 @@ SCENARIOS += [
 
 ELSEWHERE = {
     "{} has links that cannot be projected; leave --project out.": "formats of other packages",
-    "its links are in {} to {} only; gauge-mc convert --project brings them into the group": (
-        "tests of formats, which project such a file"
-    ),
+    "its links are in {} to {} only; `gauge-mc convert {} OUT --project` brings them into the "
+    "group": "tests of formats, which project such a file",
     "{} ({} more with --json)": "several runs with a transient, in the tests of the transition",
     "The most probable fit is poor (p = {}); name a window with --r-min, or measure along more "
     "directions.": "for loops whose V(R) has none of the forms; see the tests of the potential",

@@ -49,7 +49,7 @@ def test_decoys_are_executed_where_the_folder_is_on_the_path(decoys):
 def test_children_of_scans_execute_none(decoys):
     words = ["scan", *shlex.split(TINY.replace("2.2", "2.2:2.3:0.1")), "--per-device", "2"]
     assert gauge_mc(decoys, *words, "--threads", "2", "--format", "none") == (0, "")
-    assert len(list((decoys / "runs").glob("scan_su2/*/plaquette.csv"))) == 2
+    assert len(list((decoys / "runs").glob("scan_su2_*/*/plaquette.csv"))) == 2
 
 
 @pytest.mark.parametrize("name", BATCH_SYSTEMS)

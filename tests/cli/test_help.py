@@ -21,7 +21,7 @@ from gauge_mc.random import GENERATORS
 from tests.calls import call, call_apart
 
 WIDTH, MOST_LINES = 100, 45
-MOST_COMMON_LINES = 36
+MOST_COMMON_LINES = 38
 """Lines of a list of things besides one for each of them."""
 BESIDES = 17
 """Lines of the help text of a thing besides one for each of its options."""

@@ -253,8 +253,8 @@ def test_what_is_read_back_wrongly_is_removed(folder, monkeypatch, several):
 @pytest.mark.parametrize(
     ("words", "sentence", "code"),
     [
-        (["in/cfg.0", "--to", "ildg"], "one CONFIG and one OUT, but there are 1 names", 2),
-        (["in/cfg.0", "a", "b", "--to", "ildg"], "there are 3 names; give --output FOLDER", 2),
+        (["in/cfg.0", "--to", "ildg"], "one CONFIG and one OUT, and not 1 name;", 2),
+        (["in/cfg.0", "a", "b", "--to", "ildg"], "and not 3 names; give --output FOLDER", 2),
         (["in", "--output", "out"], "--to is missing", 2),
         (["in", "--to", "json", "--output", "out"], "no format 'json'", 2),
         (["in", "--to", "ildg", "--output", "out", "--precision", "half"], "precision 'half'", 2),

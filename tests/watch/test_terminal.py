@@ -243,7 +243,7 @@ def test_a_path_without_a_run_is_refused_in_every_view(run, tmp_path):
     """A mistyped name does not wait for ever, nor end as if all were well."""
     for more in ((), ("--serve",), ("--json",)):
         shown, code = call("watch", tmp_path / "rum", *more)
-        assert f"There is no run {tmp_path / 'rum'}; did you mean 'run'?" in shown
+        assert f"There is no run {tmp_path / 'rum'}; did you mean '{run}'?" in shown
         assert "add --wait" in shown
         assert code == 2
     shown, code = call("watch", tmp_path)
