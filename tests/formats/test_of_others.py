@@ -340,7 +340,10 @@ def test_links_that_are_nearly_in_the_group_are_read_with_a_caution(tmp_path, fo
     exact = links.copy()
     links += apart / 10 * np.random.default_rng(2).normal(size=links.shape)
     path.write_bytes(SAMPLES[format](links, "double"))
-    found, said = open_configuration(path), r"its links are in SU.3. to \de-0\d only; gauge-mc conv"
+    found, said = (
+        open_configuration(path),
+        r"its links are in SU.3. to \de-0\d only; `gauge-mc conv",
+    )
     assert found.check().mean == pytest.approx(plaquette_of(exact), abs=apart)
     assert [bool(re.match(said, words)) for words in found.cautions] == [True] * (apart > 1e-6)
     shown, code = call("verify", path)
@@ -380,8 +383,11 @@ def test_the_folder_of_a_run_of_grid(tmp_path, monkeypatch):
     shown, code = call("verify", "grid")
     assert ("All 2 files are good." in shown, code) == (True, 0)
     shown, code = call("info", "grid")
-    assert ("2 configurations; name one, as in grid/ckpoint_lat.1000." in shown, code) == (True, 2)
-    assert call("convert", "grid", "--to", "ildg", "--output", "out", "--project")[1] == 0
+    assert (bool(re.search(r"configurations +2\n", shown)), code) == (True, 0)
+    assert "no configurations: ckpoint_rng.1000 and ckpoint_rng.1010" in shown
+    assert (
+        call("convert", "grid", "--to", "ildg", "--output", "out", "--project", "--quiet")[1] == 0
+    )
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         f"ckpoint_lat.{number}.lime" for number in (1000, 1010)
     ]
