@@ -158,7 +158,7 @@ def test_what_is_not_the_same_on_copies_is_refused(tmp_path, monkeypatch):
         gauge_mc.measure(tmp_path / "file", lambda field: 1.0, progress=False)
     with pytest.raises(UsageError, match="are for even extents"):
         gauge_mc.measure(tmp_path / "file", "wilson-loops", multilevel="1,2", progress=False)
-    with pytest.raises(UsageError, match="r_max is 3; on 5x4x6x3 choose it between 1 and 2"):
+    with pytest.raises(UsageError, match="--r-max is 3; on 5x4x6x3 choose it between 1 and 2"):
         gauge_mc.measure(tmp_path / "file", "wilson-loops", r_max=3, progress=False)
 
 
