@@ -576,7 +576,6 @@ ALLOWED = {
     # The number that says how far histograms overlap.
     ("overlap", "quantities/transition/results.py"),
     # The key of the header with the kind of the flow, and the energy from the plaquette.
-    ("flow", "quantities/flow/curves.py"),
     ("plaquette", "quantities/flow/curves.py"),
     # The fit of the quantity that is drawn.
     ("scale", "quantities/flow/plots.py"),
@@ -589,9 +588,7 @@ ALLOWED = {
     # The command of the same name as a plot, also in logs, its bar, the plot at its end, and its
     # entry in JSON.
     ("scan", "cli/child.py"),
-    ("scan", "cli/scan.py"),
     ("scan", "fits/shared/few_configurations.py"),
-    ("scan", "inspection/status.py"),
     ("scan", "scans/carry_out.py"),
     ("scan", "scans/display.py"),
     # Kinds of fields and of actions in headers and in QCDml, and the name of the gauge action among
@@ -655,6 +652,8 @@ def declares(node):
     """The constants of an expression that are names of another kind than `KINDS`."""
     if isinstance(node, ast.Call) and getattr(node.func, "id", "") in DECLARING:
         return node.args[:1]
+    if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "CommandLine":
+        return node.args  # a command and a thing of it, in a message
     if isinstance(node, ast.Assign | ast.AnnAssign):
         target = node.targets[0] if isinstance(node, ast.Assign) else node.target
         if getattr(target, "id", "") in LISTS:

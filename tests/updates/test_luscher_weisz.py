@@ -57,6 +57,7 @@ def overrelaxed(lattice, group):
     return reference.coloured_sweep(start(lattice, group), LOOPS, lambda mu: reflect)
 
 
+@pytest.mark.slow
 @KINDS
 def test_overrelaxation(lattice, group, precision, device, any_group):
     field = Field.from_slices(lattice, group, start(lattice, group), precision, device)
