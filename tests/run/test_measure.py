@@ -373,7 +373,7 @@ def test_a_configuration_of_another_lattice(run, folder):
             ("plaquette", "runs/one", "--t-max", "4"),
             "--t-max is not an option of .*measure plaquette, but of",
         ),
-        (("energy",), "no observable 'energy'; --help lists all"),
+        (("energy",), "no observable 'energy'; (--help lists all|choose)"),
     ],
 )
 def test_what_cannot_be_measured(folder, words, sentence):

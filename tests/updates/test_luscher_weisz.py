@@ -1,5 +1,6 @@
 """The action with parallelograms: colours, staples, sweeps against NumPy, and averages."""
 
+import itertools
 from functools import cache
 
 import numpy as np
@@ -21,12 +22,24 @@ from tests.reference.observables import loop_action, loop_staple
 from tests.reference.updates import heat, reflect
 from tests.updates.every_action import loops_of
 from tests.updates.links import assert_heated, assert_overrelaxed, start
-from tests.updates.test_colours import KINDS, LATTICES, TOLERANCE
+from tests.updates.test_colours import ANY, LATTICES, TOLERANCE
 from tests.updates.test_heatbath import SEED, STEP, PhiloxDraws
 
 NAME = "luscher-weisz:0.7"
 LOOPS = loops_of(parse(NAME))
 BETA = {"su2": 1.5, "su3": 4.0}
+KINDS = pytest.mark.parametrize(
+    ("group", "precision", "lattice"),
+    [
+        ("su2", "single", ANY),
+        *(
+            pytest.param(*kind, marks=pytest.mark.slow)
+            for kind in itertools.product(("su2", "su3"), ("single", "double"), LATTICES)
+            if kind != ("su2", "single", ANY)
+        ),
+    ],
+    ids=str,
+)
 
 
 @pytest.fixture
@@ -57,7 +70,6 @@ def overrelaxed(lattice, group):
     return reference.coloured_sweep(start(lattice, group), LOOPS, lambda mu: reflect)
 
 
-@pytest.mark.slow
 @KINDS
 def test_overrelaxation(lattice, group, precision, device, any_group):
     field = Field.from_slices(lattice, group, start(lattice, group), precision, device)
@@ -83,7 +95,7 @@ def test_heatbath(lattice, group, precision, device, any_group):
     assert_heated(field, heated(lattice, group, precision), TOLERANCE[precision])
 
 
-@pytest.mark.longer
+@pytest.mark.slow
 @pytest.mark.parametrize("lattice", LATTICES, ids=str)
 def test_overrelaxation_keeps_the_action(lattice, best_device):
     field = Field.from_slices(lattice, "su3", start(lattice, "su3"), "double", best_device)
