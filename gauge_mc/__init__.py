@@ -118,8 +118,7 @@ def __getattr__(name: str) -> Any:
     Extensions and other packages declare names by entry points of the group ``gauge_mc``.
     """
     if name not in _HOMES:
-        from gauge_mc.plugins import entry_points
-        from gauge_mc.registry import similar
+        from gauge_mc.registry import entry_points, similar
 
         others = {entry.name: entry for entry in entry_points("gauge_mc")}
         if name in others:

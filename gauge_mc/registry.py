@@ -1,7 +1,7 @@
 """Registries of plug-ins: observables, file formats, fits and all other kinds.
 
 There is one registry for each kind. What belongs to it is declared by entry points: those of this
-package, of its extensions and of other installed packages, see `gauge_mc.plugins`. The group of an
+package, of its extensions and of other installed packages, see `gauge_mc.registry`. The group of an
 entry point is the package of the kind, its name is that of the plug-in, and its value is an object,
 or a module that registers one. A program can also register its own plug-ins.
 """
@@ -10,17 +10,128 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import re
+import sys
+import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib import import_module
-from importlib.metadata import EntryPoint
-from types import ModuleType
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from importlib import import_module, metadata
+from importlib.metadata import EntryPoint, EntryPoints, PathDistribution
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 
 from gauge_mc.defaults import WORDS
 from gauge_mc.errors import CautionWarning, GaugeError, UnknownNameError
-from gauge_mc.plugins import entry_points, is_ours, plugin_failure
+
+GROUPS = "gauge_mc."
+"""Beginning of the groups of entry points that declare plug-ins."""
+
+CALLED = re.compile(r"(?:[\w<>]+\.)*?((?:\w+\.)?\w+)\(\) ")
+"""Beginning of the message of a `TypeError` about a call with unsuitable arguments."""
+
+WHOLE = "GAUGE_MC_TRACEBACK"
+"""Environment variable that lets whole tracebacks of such failures be printed."""
+
+
+HERE = Path(__file__).resolve().parent
+"""The folder of this package."""
+
+
+class FolderDistribution(PathDistribution):
+    """The package or one of its extensions, by the folder that has its entry points."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.title = "gauge-mc" if folder == HERE else f"gauge-mc ({folder.name})"
+
+    @property
+    def name(self) -> str:
+        """Name of the package in messages."""
+        return self.title
+
+
+@cache
+def installed() -> EntryPoints:
+    """Return the entry points of all installed packages, whose files are read by the first call."""
+    # Python 3.11 returns another class with the same method.
+    return cast(EntryPoints, metadata.entry_points())
+
+
+@cache
+def ours() -> EntryPoints:
+    """Return the entry points of this package and its extensions."""
+    folders = [HERE, *sorted(path.parent for path in HERE.glob("extensions/*/entry_points.txt"))]
+    return EntryPoints(
+        entry for folder in folders for entry in FolderDistribution(folder).entry_points
+    )
+
+
+def entry_points(group: str) -> list[EntryPoint]:
+    """Return the entry points of a group, those of other packages before those of this one."""
+    return [*installed().select(group=group), *ours().select(group=group)]
+
+
+def is_ours(entry: EntryPoint) -> bool:
+    """Return whether an entry point belongs to this package or one of its extensions."""
+    return isinstance(entry.dist, FolderDistribution)
+
+
+@dataclass(frozen=True)
+class PluginFailure:
+    """The place in a plug-in at which its code fails, or at which what was called begins."""
+
+    package: str
+    """Name of the package."""
+    file: str
+    """Path of the file."""
+    line: int
+    """Number of the line."""
+
+    @property
+    def place(self) -> str:
+        """The file and the line in words."""
+        return f"{self.file}, line {self.line}"
+
+
+def plugin_failure(error: BaseException) -> PluginFailure | None:
+    """Return the place in an installed plug-in that an error comes from; None if it is of none.
+
+    The place is the last line of a plug-in that was carried out. If a function of a plug-in was
+    called with arguments that it does not take, no line was, and the place is the beginning of the
+    function.
+    """
+    packages = _packages()
+    found = None
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        if name := packages.get(str(frame.f_globals.get("__name__", "")).partition(".")[0]):
+            found = PluginFailure(name, frame.f_code.co_filename, line)
+    if found is None and isinstance(error, TypeError) and (called := CALLED.match(str(error))):
+        places = _functions(called[1], packages)
+        found = next((PluginFailure(n, c.co_filename, c.co_firstlineno) for n, c in places), None)
+    return found
+
+
+def _packages() -> dict[str, str]:
+    """Return the top-level packages of all plug-ins, with the names of their distributions."""
+    groups = [group for group in installed().groups if group.startswith(GROUPS)]
+    entries = [entry for group in groups for entry in installed().select(group=group)]
+    tops = {entry: re.split("[.:]", entry.value)[0] for entry in entries}
+    return {top: entry.dist.name if entry.dist else top for entry, top in tops.items()}
+
+
+def _functions(name: str, packages: dict[str, str]) -> Iterator[tuple[str, CodeType]]:
+    """Yield the functions and methods of a qualified name in the modules of plug-ins."""
+    for module, content in [*sys.modules.items()]:
+        if package := packages.get(module.partition(".")[0]):
+            one: Any = content
+            for part in name.split("."):
+                one = getattr(one, part, None)
+            code = getattr(one, "__code__", None)
+            if isinstance(code, CodeType):
+                yield package, code
 
 
 class PluginWarning(CautionWarning):

@@ -9,7 +9,7 @@ import pytest
 
 from gauge_mc.devices.cuda import compiler
 from gauge_mc.devices.kernels import Kernel
-from gauge_mc.plugins import ours
+from gauge_mc.registry import ours
 from tests.tools import changes, checked, compile_cuda
 from tests.tools.changes import CHECKOUT, changed_files, files_with_tests
 from tests.tools.compile_cuda import CUDA, TOOLCHAINS, cover, variants

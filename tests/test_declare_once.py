@@ -28,7 +28,7 @@ from gauge_mc.files.columns import Column, TableColumns
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.plots.drawing import find_plot
-from gauge_mc.plugins import ours
+from gauge_mc.registry import ours
 from gauge_mc.run.generate import generate
 from gauge_mc.scans import averages as scan_averages
 from gauge_mc.scans.averages import average

@@ -7,8 +7,7 @@ import pytest
 
 from gauge_mc import registry
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.plugins import ours
-from gauge_mc.registry import Registry, in_any_case, in_words, nearest
+from gauge_mc.registry import Registry, in_any_case, in_words, nearest, ours
 from tests.toys.installed import all_registries
 
 REGISTRIES = all_registries()

@@ -339,7 +339,7 @@ RESERVE = 1 << 26
 
 def _of_plugin(error: Exception) -> int:
     """Say in one sentence where the code of a plug-in fails; raise any other error again."""
-    from gauge_mc.plugins import WHOLE, plugin_failure
+    from gauge_mc.registry import WHOLE, plugin_failure
 
     failure = plugin_failure(error)
     if failure is None or os.environ.get(WHOLE):

@@ -8,7 +8,7 @@ import pytest
 
 from gauge_mc import fits
 from gauge_mc.files.table import write_table
-from gauge_mc.plugins import WHOLE
+from gauge_mc.registry import WHOLE
 from tests.calls import call, call_apart, make_run
 
 pytestmark = pytest.mark.usefixtures("toys")

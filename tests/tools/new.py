@@ -158,7 +158,7 @@ def of_colours(text: str, old: str, new: str) -> str:
 
 def declared(kind: str) -> dict[str, str]:
     """Return the modules in which things of a kind are declared, by name."""
-    plugins, group = importlib.import_module("gauge_mc.plugins"), f"gauge_mc.{PACKAGES[kind]}"
+    plugins, group = importlib.import_module("gauge_mc.registry"), f"gauge_mc.{PACKAGES[kind]}"
     return {entry.name: entry.module for entry in plugins.ours().select(group=group)}
 
 

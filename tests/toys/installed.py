@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gauge_mc.plugins import installed, is_ours, ours
-from gauge_mc.registry import Registry
+from gauge_mc.registry import Registry, installed, is_ours, ours
 
 TOYS = Path(__file__).resolve().parent
 PROJECT = tomllib.loads((TOYS / "pyproject.toml").read_text())["project"]

@@ -50,8 +50,7 @@ from gauge_mc.files.structured import parse_toml, typed
 from gauge_mc.fits import FITS
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import within
-from gauge_mc.plugins import entry_points
-from gauge_mc.registry import in_words, nearest
+from gauge_mc.registry import entry_points, in_words, nearest
 from gauge_mc.run.cards import MAX_CARD, flat, named_values
 from gauge_mc.run.functions import options_of_observable
 from gauge_mc.run.parameters import Parameters
