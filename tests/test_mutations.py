@@ -44,7 +44,7 @@ def texts(tree):
 
 @pytest.mark.slow
 def test_all_mutations_of_a_module_change_code():
-    name = "gauge_mc/rounded.py"
+    name = "gauge_mc/quoting.py"
     text = (CHECKOUT / name).read_text()
     tree = ast.parse(text)
     every = [one.applied(text) for one in of_file(name, text)]

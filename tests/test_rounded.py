@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from gauge_mc.rounded import (
+from gauge_mc.quoting import (
     complementary_error_function,
     cosine,
     exponential,

@@ -24,7 +24,7 @@ from gauge_mc.fields.field import Field
 from gauge_mc.fields.host_field import is_local
 from gauge_mc.fields.sums import SlabSums, slices_of_all_slabs
 from gauge_mc.flows import Flow
-from gauge_mc.rounded import power
+from gauge_mc.quoting import power
 
 CLOVER = Kernel("clover")
 LONG_CLOVER = Kernel("long_clover")

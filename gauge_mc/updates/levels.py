@@ -16,7 +16,7 @@ from typing import Self
 from gauge_mc.errors import UsageError
 from gauge_mc.option_items import OptionItem
 from gauge_mc.options import Option
-from gauge_mc.rounded import complementary_error_function, power
+from gauge_mc.quoting import complementary_error_function, power
 from gauge_mc.updates.integrators import INTEGRATORS, Drift, Integrator, Kick, Move
 
 FIRST = 8

@@ -17,7 +17,7 @@ from gauge_mc.errors import UsageError
 from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.random_field import Random
 from gauge_mc.fields.sums import SlabSums, slices_of_all_slabs
-from gauge_mc.rounded import exponential
+from gauge_mc.quoting import exponential
 from gauge_mc.updates.sweep import MANY_REPLICAS, ONE_REPLICA
 
 MOMENTA = Kernel("momenta")

@@ -18,10 +18,9 @@ from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks.sources import Place, SourceVectors
 from gauge_mc.extensions.quarks.vectors.spinors import SPINS, SpinorField
 from gauge_mc.fields.field import Field
-from gauge_mc.quoting import quoted
+from gauge_mc.quoting import quoted, root_of_unity
 from gauge_mc.random import GENERATORS, stream
 from gauge_mc.registry import Registry, in_words
-from gauge_mc.rounded import root_of_unity
 
 NOISE = Kernel("noise")
 

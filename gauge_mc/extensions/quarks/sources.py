@@ -20,9 +20,8 @@ from gauge_mc.domain.slab import BOTH_PARITIES, work
 from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks.vectors.spinors import SPINS, SpinorField
 from gauge_mc.fields.field import Field
-from gauge_mc.quoting import number, shortened, whole_number
+from gauge_mc.quoting import number, shortened, square, whole_number
 from gauge_mc.registry import Registry
-from gauge_mc.rounded import square
 
 Place = tuple[int, int, int, int]
 """x, y, z and t."""

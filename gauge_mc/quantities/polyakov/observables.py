@@ -42,7 +42,7 @@ from gauge_mc.observables.noise.noise_reduction import (
 )
 from gauge_mc.options import Option, check_options
 from gauge_mc.quantities.polyakov.correlators import AXES, CORRELATORS, PLANES
-from gauge_mc.rounded import modulus, root_of_unity
+from gauge_mc.quoting import modulus, root_of_unity
 
 POLYAKOV = Kernel("polyakov")
 

@@ -37,7 +37,7 @@ from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.random_field import Random
 from gauge_mc.fields.sums import SlabSums, slices_of_all_slabs
 from gauge_mc.files.columns import Column
-from gauge_mc.rounded import square
+from gauge_mc.quoting import square
 from gauge_mc.updates.momenta import Energy, replica_sums
 from gauge_mc.updates.monomials import MONOMIALS, Failures, Mask, Monomial
 

@@ -48,7 +48,7 @@ from gauge_mc.extensions.quarks.vectors.device_iterations import (
     runs_ahead,
 )
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField, in_turn, precisions_from
-from gauge_mc.rounded import square
+from gauge_mc.quoting import square
 from gauge_mc.updates.monomials import Mask, ReplicaProgress
 
 EXACT = "double"

@@ -33,7 +33,7 @@ from gauge_mc.extensions.quarks.vectors.spinors import SPINS, SpinorField
 from gauge_mc.extensions.quarks.vectors.transport import Boundary
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.sums import SlabSums, slices_of_all_slabs
-from gauge_mc.rounded import root_of_unity
+from gauge_mc.quoting import root_of_unity
 
 
 @dataclass(frozen=True)

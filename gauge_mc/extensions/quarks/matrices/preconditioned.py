@@ -43,7 +43,7 @@ from gauge_mc.extensions.quarks.vectors.algebra import Advance, Combine, Multipl
 from gauge_mc.extensions.quarks.vectors.basis import BasisProducts, CombineBasis
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField, in_turn
 from gauge_mc.options import Option
-from gauge_mc.rounded import square
+from gauge_mc.quoting import square
 
 
 class PreconditionedOperator(ReducedOperator):

@@ -39,8 +39,7 @@ from gauge_mc.extensions.quarks.vectors.spinors import SPINS, SpinorField, in_tu
 from gauge_mc.extensions.quarks.vectors.transport import ANTIPERIODIC, Phases
 from gauge_mc.fields.field import Field
 from gauge_mc.options import Option
-from gauge_mc.quoting import counted
-from gauge_mc.rounded import cosine, exponential, square
+from gauge_mc.quoting import cosine, counted, exponential, square
 
 MOST_RATE = 69.0
 """Minus the logarithm of a nome so small that S is 1 within rounding errors."""

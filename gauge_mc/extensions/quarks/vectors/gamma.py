@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 
 from gauge_mc.errors import UsageError
 from gauge_mc.options import Option
-from gauge_mc.quoting import number, quoted
+from gauge_mc.quoting import number, quoted, unit_number
 from gauge_mc.registry import nearest
-from gauge_mc.rounded import unit_number
 
 LARGEST = 1e6
 """Largest size of an angle, in units of pi."""
