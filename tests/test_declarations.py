@@ -155,7 +155,7 @@ def test_records_that_are_not_as_declared_are_refused(tmp_path, length, count):
 
 
 CLASHING = """
-from gauge_mc.actions.wilson import Wilson
+from gauge_mc.actions.loops import Wilson
 from gauge_mc.options import Option
 
 
@@ -201,7 +201,7 @@ def test_an_installed_action_whose_option_means_something_else_is_left_out(tmp_p
 
 
 SEVERAL = """
-from gauge_mc.actions.wilson import Wilson
+from gauge_mc.actions.loops import Wilson
 from gauge_mc.option_items import Items
 from gauge_mc.options import Option
 from gauge_mc.smearing.ape import Ape

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from gauge_mc.actions import ACTIONS
-from gauge_mc.actions.wilson import Wilson
+from gauge_mc.actions.loops import Wilson
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.groups import GROUPS

@@ -4,7 +4,7 @@ import pytest
 
 import gauge_mc
 from gauge_mc.actions import ACTIONS, PARITIES, ROWS, Colouring, Coupling, RectangleAction
-from gauge_mc.actions.wilson import Wilson
+from gauge_mc.actions.loops import Wilson
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.loops import PLAQUETTES, RECTANGLES, Loops

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gauge_mc.actions import ACTIONS, parse
-from gauge_mc.actions.luscher_weisz import LuscherWeisz
+from gauge_mc.actions.loops import LuscherWeisz
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from gauge_mc.actions import ACTIONS
-from gauge_mc.actions.rectangle import Iwasaki
-from gauge_mc.actions.wilson import Wilson
+from gauge_mc.actions.loops import Iwasaki, Wilson
 from gauge_mc.extensions.publishing import qcdml
 from gauge_mc.extensions.publishing.qcdml import configuration, ensemble, reason_for_none
 from gauge_mc.extensions.publishing.record import Author, PublishedConfiguration, Publisher

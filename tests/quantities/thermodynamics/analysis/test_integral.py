@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from gauge_mc.actions.wilson import Wilson
+from gauge_mc.actions.loops import Wilson
 from gauge_mc.analysis.timeseries import Estimate, estimate
 from gauge_mc.groups import GROUPS
 from gauge_mc.quantities.thermodynamics.integral import (

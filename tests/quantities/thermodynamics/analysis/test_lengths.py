@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from gauge_mc.actions.wilson import SCALES
+from gauge_mc.actions.loops import SCALES
 
 B0, B1 = 11 / (4 * math.pi) ** 2, 102 / (4 * math.pi) ** 4
 
