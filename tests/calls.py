@@ -9,7 +9,7 @@ from unittest import mock
 
 import pytest
 
-from gauge_mc.analysis.timeseries.estimates import MIN_TAUS
+from gauge_mc.analysis.timeseries import MIN_TAUS
 from gauge_mc.cli import main
 from gauge_mc.errors import INTERRUPTED
 from gauge_mc.run.generate import generate_together

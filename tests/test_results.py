@@ -6,7 +6,7 @@ from typing import get_args, get_type_hints
 
 import pytest
 
-from gauge_mc.analysis.timeseries.estimates import Estimate
+from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.benchmarks.kernels import KernelTime
 from gauge_mc.cli import COMMANDS
 from gauge_mc.cli.document import LEAVES, Heading, documents, keys_of, vocabulary

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gauge_mc.analysis.timeseries.estimates import estimate
+from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.arrays import Array, Integers
 from gauge_mc.errors import GaugeError
 from gauge_mc.libraries import load

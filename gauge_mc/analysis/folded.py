@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gauge_mc.analysis.timeseries.estimates import estimate
+from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.arrays import Array, Integers
 
 LARGEST_MASS = 50.0

@@ -22,8 +22,7 @@ from functools import cached_property
 import numpy as np
 
 from gauge_mc.analysis.fitting import LinearFit, ModelAverage, Points
-from gauge_mc.analysis.timeseries.estimates import Estimate
-from gauge_mc.analysis.timeseries.replicas import Replicas
+from gauge_mc.analysis.timeseries import Estimate, Replicas
 from gauge_mc.arrays import Array, Integers
 
 PRECISION = 0.1

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, Unpack
 
 from gauge_mc.actions import ANISOTROPY
 from gauge_mc.analysis.table_series import OF_A_CHAIN
-from gauge_mc.analysis.timeseries.estimates import MIN_CONFIGURATIONS
+from gauge_mc.analysis.timeseries import MIN_CONFIGURATIONS
 from gauge_mc.arguments import checks_types
 from gauge_mc.arrays import Array, Integers
 from gauge_mc.errors import GaugeError, UsageError

@@ -12,7 +12,7 @@ import numpy as np
 
 from gauge_mc import defaults
 from gauge_mc.actions import BETA, Action, action_of
-from gauge_mc.analysis.timeseries.estimates import Estimate, estimate
+from gauge_mc.analysis.timeseries import Estimate, estimate
 from gauge_mc.domain.lattice import Lattice, any_lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.columns import SWEEP

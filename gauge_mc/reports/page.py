@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from gauge_mc import __version__
 from gauge_mc.algorithms import ALGORITHMS
-from gauge_mc.analysis.timeseries.estimates import Estimate, estimate
+from gauge_mc.analysis.timeseries import Estimate, estimate
 from gauge_mc.arguments import checks_types
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import FileKind, write_file

@@ -13,8 +13,15 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from gauge_mc.analysis.timeseries.bins import caution_skip, caution_slower, transient_end
-from gauge_mc.analysis.timeseries.estimates import Estimate, caution_growth, estimate, growth
+from gauge_mc.analysis.timeseries import (
+    Estimate,
+    caution_growth,
+    caution_skip,
+    caution_slower,
+    estimate,
+    growth,
+    transient_end,
+)
 from gauge_mc.domain.energy import EnergyUse
 from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.table import TableData, read_table

@@ -18,8 +18,7 @@ from rich.console import RenderableType
 from rich.filesize import decimal
 from rich.table import Table
 
-from gauge_mc.analysis.timeseries import Estimate, estimate
-from gauge_mc.analysis.timeseries.estimates import MIN_CONFIGURATIONS, with_error
+from gauge_mc.analysis.timeseries import MIN_CONFIGURATIONS, Estimate, estimate, with_error
 from gauge_mc.configurations.background import IN_FLIGHT
 from gauge_mc.configurations.writing import Snapshot
 from gauge_mc.devices.host import free_memory

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from gauge_mc import defaults
-from gauge_mc.analysis.timeseries.bins import caution_series, caution_spacing
-from gauge_mc.analysis.timeseries.estimates import caution_short, estimate
+from gauge_mc.analysis.timeseries import caution_series, caution_short, caution_spacing, estimate
 from gauge_mc.arguments import checks_types
 from gauge_mc.configurations.reading import STATED_KIND, LinkKind
 from gauge_mc.console import Console, NotebookBar

@@ -11,15 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.algorithms import ALGORITHMS
-from gauge_mc.analysis.timeseries.bins import (
+from gauge_mc.analysis.timeseries import (
+    LEAST_BINS,
     SampledChain,
     agreement,
     caution_skip,
+    estimate,
     thermalisation,
     transient,
     transient_end,
 )
-from gauge_mc.analysis.timeseries.estimates import LEAST_BINS, estimate
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.columns import SWEEP, TableColumns
 from gauge_mc.files.table import TableData, read_table
@@ -150,7 +151,7 @@ LONG = 0.45
 def found_thermalisation(folder: Path) -> Thermalisation:
     """Return where the thermalised part of a run begins, by all tables in its directory.
 
-    The rule is that of `gauge_mc.analysis.timeseries.bins.thermalisation`, and the series
+    The rule is that of `gauge_mc.analysis.timeseries.thermalisation`, and the series
     that thermalises last decides. If there is a chain from another start, nothing is kept before
     both agree; see `gauge_mc.run.thermalisation`. Damaged tables are ignored.
 
@@ -363,7 +364,7 @@ def compared_starts(folder: Path) -> StartComparison | None:
     This is the chain with the next number or the one before it, as
     ``generate --chains 2 --start hot,cold`` makes them, if both have the same parameters except for
     the start, the seed and the length. All series that tell whether a chain has thermalised are
-    compared, by the rule of `gauge_mc.analysis.timeseries.bins.agreement`. Damaged tables are
+    compared, by the rule of `gauge_mc.analysis.timeseries.agreement`. Damaged tables are
     ignored.
 
     Parameters

@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from gauge_mc.analysis.timeseries.estimates import Estimate
+from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.arguments import checks_types
 from gauge_mc.errors import UnknownNameError, UsageError
 from gauge_mc.files.frames import FileMapping, SuggestingDict, html_table, unknown

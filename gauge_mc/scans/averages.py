@@ -8,8 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from gauge_mc.analysis.timeseries.bins import caution_skip, transient_end
-from gauge_mc.analysis.timeseries.estimates import caution_short, estimate, with_error
+from gauge_mc.analysis.timeseries import (
+    caution_short,
+    caution_skip,
+    estimate,
+    transient_end,
+    with_error,
+)
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import TableData, Value, read_table, write_table

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.algorithms import ALGORITHMS
-from gauge_mc.analysis.timeseries.estimates import Estimate, estimate
+from gauge_mc.analysis.timeseries import Estimate, estimate
 from gauge_mc.benchmarks.over import SavedBenchmark
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.columns import SWEEP, Column

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from scipy.optimize import brentq
 
-from gauge_mc.analysis.timeseries.replicas import Replicas
+from gauge_mc.analysis.timeseries import Replicas
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.files.table import write_table
 from gauge_mc.quantities.flow.curves import FLOW_COLUMNS, FlowTable

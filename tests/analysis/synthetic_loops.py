@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from gauge_mc.analysis.timeseries.replicas import Replicas
+from gauge_mc.analysis.timeseries import Replicas
 from gauge_mc.files.table import Table
 from gauge_mc.quantities.potential.lattice_coulomb import StaticGluons
 from gauge_mc.quantities.potential.loop_tables import LoopMatrices, PathLoops, effective_energies

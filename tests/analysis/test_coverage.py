@@ -6,7 +6,7 @@ from itertools import chain
 import numpy as np
 import pytest
 
-from gauge_mc.analysis.timeseries.bins import susceptibility
+from gauge_mc.analysis.timeseries import susceptibility
 from tests.samples import all_of
 from tests.tools.coverage import KINDS, missed, percentages, synthetic
 from tests.tools.lattice_coverage import STUDIES, Study, deviations

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from gauge_mc.analysis.timeseries.estimates import autocovariance, estimate
-from gauge_mc.analysis.timeseries.replicas import Replicas
+from gauge_mc.analysis.timeseries import Replicas, autocovariance, estimate
 from tests.analysis.synthetic_loops import autoregressive
 
 RHO = 0.9

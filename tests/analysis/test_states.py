@@ -7,7 +7,7 @@ import pytest
 
 from gauge_mc.analysis.folded import Correlator
 from gauge_mc.analysis.states import GAP, GAPS, known_times, state_of
-from gauge_mc.analysis.timeseries.replicas import Replicas
+from gauge_mc.analysis.timeseries import Replicas
 
 ALONE = Replicas.alone(50)
 

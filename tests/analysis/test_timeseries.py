@@ -4,23 +4,21 @@ import sys
 import numpy as np
 import pytest
 
-from gauge_mc.analysis.timeseries.bins import (
+from gauge_mc.analysis.timeseries import (
+    Estimate,
+    autocovariance,
     bin_length,
     caution_series,
+    caution_short,
     caution_slow,
     caution_transient,
+    estimate,
+    growth,
     jackknife,
     kurtosis,
     phase_of_mean,
     susceptibility,
     transient,
-)
-from gauge_mc.analysis.timeseries.estimates import (
-    Estimate,
-    autocovariance,
-    caution_short,
-    estimate,
-    growth,
     with_error,
 )
 from gauge_mc.errors import GaugeError

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gauge_mc
-from gauge_mc.analysis.timeseries.estimates import estimate, with_error
+from gauge_mc.analysis.timeseries import estimate, with_error
 from gauge_mc.benchmarks.end_to_end import EndToEnd
 from gauge_mc.benchmarks.hmc import HmcTime
 from gauge_mc.benchmarks.kernels import Benchmark

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gauge_mc
-from gauge_mc.analysis.timeseries.replicas import Replicas
+from gauge_mc.analysis.timeseries import Replicas
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import read_heading, read_table, write_table
 from gauge_mc.fits import FITS, fit_all

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gauge_mc
-from gauge_mc.analysis.timeseries.estimates import Estimate
+from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.fits import FITS
 from gauge_mc.fits.shared.files import read_fit
 from gauge_mc.fits.shared.quoted import QuotedNumber, quoted_number, reduced, result_line

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import imread
 from matplotlib.text import Text
 
-from gauge_mc.analysis.timeseries.estimates import Estimate
+from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.plots import PLOTS
 from gauge_mc.plots.figures.curves import History, draw_distribution

@@ -14,7 +14,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import gauge_mc
-from gauge_mc.analysis.timeseries.estimates import autocorrelation, estimate
+from gauge_mc.analysis.timeseries import autocorrelation, estimate
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.columns import Column

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import gauge_mc
-from gauge_mc.analysis.timeseries.bins import SampledChain, agreement
+from gauge_mc.analysis.timeseries import SampledChain, agreement
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.files.table import read_table
 from gauge_mc.run.directory import Run

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 import gauge_mc
-from gauge_mc.analysis.timeseries.bins import thermalisation, transient
+from gauge_mc.analysis.timeseries import thermalisation, transient
 from gauge_mc.errors import UsageError
 from gauge_mc.files.table import read_table, write_table
 from gauge_mc.quantities.transition.thermal_runs import read_thermal_runs

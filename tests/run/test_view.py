@@ -9,7 +9,7 @@ import pytest
 
 import gauge_mc
 from gauge_mc import GaugeError, UsageError, generate, info, open_run, plot, status
-from gauge_mc.analysis.timeseries.estimates import Estimate
+from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.fits import FitResult
 from gauge_mc.fits.shared.files import read_fit
 from gauge_mc.inspection.contents import ConfigurationInfo, RunInfo, ScanInfo

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from gauge_mc.analysis.timeseries.bins import phase_of_mean, susceptibility, thermalisation
-from gauge_mc.analysis.timeseries.estimates import estimate
+from gauge_mc.analysis.timeseries import estimate, phase_of_mean, susceptibility, thermalisation
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import Table, read_table, write_table

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gauge_mc.analysis.timeseries.estimates import estimate
+from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.errors import INTERRUPTED, GaugeError, UsageError
 from gauge_mc.files.table import read_table
 from gauge_mc.inspection.verify import verify

@@ -24,8 +24,7 @@ from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 
-from gauge_mc.analysis.timeseries.bins import caution_slow, susceptibility
-from gauge_mc.analysis.timeseries.estimates import estimate
+from gauge_mc.analysis.timeseries import caution_slow, estimate, susceptibility
 from gauge_mc.errors import GaugeError
 from gauge_mc.quantities.potential.loop_tables import PathLoops, log_loops
 from tests.analysis.synthetic_loops import SIGMA, B, potential, static_potential

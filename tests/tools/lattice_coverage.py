@@ -30,9 +30,7 @@ from typing import Any
 import numpy as np
 
 from gauge_mc.actions import Coupling
-from gauge_mc.analysis.timeseries.bins import caution_slow, susceptibility
-from gauge_mc.analysis.timeseries.estimates import estimate
-from gauge_mc.analysis.timeseries.replicas import Replicas
+from gauge_mc.analysis.timeseries import Replicas, caution_slow, estimate, susceptibility
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.groups import GROUPS

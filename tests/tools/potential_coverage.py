@@ -16,7 +16,7 @@ from itertools import combinations_with_replacement, product
 
 import numpy as np
 
-from gauge_mc.analysis.timeseries.replicas import Replicas
+from gauge_mc.analysis.timeseries import Replicas
 from gauge_mc.quantities.potential.gevp import variational
 from gauge_mc.quantities.potential.lattice_coulomb import StaticGluons
 from gauge_mc.quantities.potential.loop_tables import LoopMatrices, PathLoops, effective_energies

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gauge_mc.analysis.timeseries.estimates import Estimate
+from gauge_mc.analysis.timeseries import Estimate
 
 Series = dict[str, np.ndarray]
 """Quantities measured along a chain, of shape (measurements, …)."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gauge_mc.actions import ACTIONS
-from gauge_mc.analysis.timeseries.estimates import estimate
+from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from gauge_mc import generate
-from gauge_mc.analysis.timeseries.estimates import estimate
+from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.errors import UsageError
 from gauge_mc.files.table import Table, read_table
 from gauge_mc.inspection.status import status

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
-from gauge_mc.analysis.timeseries.estimates import Estimate
+from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.benchmarks.over import SavedBenchmark
 from gauge_mc.console import Console
 from gauge_mc.run.directory import Run

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from gauge_mc.algorithms import ALGORITHMS
-from gauge_mc.analysis.timeseries.bins import caution_spacing
-from gauge_mc.analysis.timeseries.estimates import Estimate
+from gauge_mc.analysis.timeseries import Estimate, caution_spacing
 from gauge_mc.contexts import in_context
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.atomic import FileKind, write_file

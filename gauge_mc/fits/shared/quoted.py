@@ -9,8 +9,7 @@ from typing import Any, Literal
 
 from rich.table import Column, Table
 
-from gauge_mc.analysis.timeseries import Estimate
-from gauge_mc.analysis.timeseries.estimates import with_error
+from gauge_mc.analysis.timeseries import Estimate, with_error
 from gauge_mc.errors import UsageError
 from gauge_mc.options import Option
 from gauge_mc.registry import in_words

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
-from gauge_mc.analysis.timeseries.estimates import Estimate, estimate, with_error
+from gauge_mc.analysis.timeseries import Estimate, estimate, with_error
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.libraries import load
 from gauge_mc.plots.figures.files import figure_file

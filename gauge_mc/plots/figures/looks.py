@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from gauge_mc import defaults
 from gauge_mc.actions import Action
-from gauge_mc.analysis.timeseries.estimates import Estimate
+from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.libraries import load
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gauge_mc.analysis.timeseries.estimates import Estimate
+from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.libraries import load
 from gauge_mc.plots.figures.files import figure_file
 from gauge_mc.plots.figures.looks import GREY, WIDTH, add_heading

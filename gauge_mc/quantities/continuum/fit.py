@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gauge_mc.analysis.fitting import POOR
-from gauge_mc.analysis.timeseries.estimates import with_error
+from gauge_mc.analysis.timeseries import with_error
 from gauge_mc.arrays import Array
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits import FITS, DataResult, Fit

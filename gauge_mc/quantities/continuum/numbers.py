@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from gauge_mc.actions import Action, action_of
-from gauge_mc.analysis.timeseries.estimates import MIN_CONFIGURATIONS, estimate
+from gauge_mc.analysis.timeseries import MIN_CONFIGURATIONS, estimate
 from gauge_mc.arrays import Array, Integers
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.structured import typed

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gauge_mc.analysis.timeseries.estimates import with_error
+from gauge_mc.analysis.timeseries import with_error
 from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS, Plot
 from gauge_mc.plots.figures.looks import look

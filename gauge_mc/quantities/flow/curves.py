@@ -28,8 +28,7 @@ import numpy as np
 
 from gauge_mc.actions import ACTIONS, action_of, ensemble_keys
 from gauge_mc.analysis.table_series import Skips, Tables, read_series
-from gauge_mc.analysis.timeseries.estimates import MIN_CONFIGURATIONS, Estimate, estimate
-from gauge_mc.analysis.timeseries.replicas import Replicas
+from gauge_mc.analysis.timeseries import MIN_CONFIGURATIONS, Estimate, Replicas, estimate
 from gauge_mc.arrays import Array, Integers
 from gauge_mc.defaults import FLOW
 from gauge_mc.domain.lattice import Lattice

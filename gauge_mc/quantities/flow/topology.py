@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gauge_mc.analysis.timeseries.estimates import Estimate, caution_short
+from gauge_mc.analysis.timeseries import Estimate, caution_short
 from gauge_mc.arrays import Array
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits import FITS, Fit, FitResult

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.actions import Coupling
-from gauge_mc.analysis.timeseries.bins import kurtosis, phase_of_mean, susceptibility
+from gauge_mc.analysis.timeseries import kurtosis, phase_of_mean, susceptibility
 from gauge_mc.arrays import Array
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice

@@ -42,8 +42,7 @@ import numpy as np
 from gauge_mc.analysis.fitting import POOR, CurveFit, fit_curve
 from gauge_mc.analysis.folded import Correlator
 from gauge_mc.analysis.table_series import Skips, Tables, read_series
-from gauge_mc.analysis.timeseries import Estimate
-from gauge_mc.analysis.timeseries.replicas import Replicas
+from gauge_mc.analysis.timeseries import Estimate, Replicas
 from gauge_mc.arrays import Array, Integers
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError

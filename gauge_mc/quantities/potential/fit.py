@@ -13,8 +13,7 @@ from rich.table import Table
 from gauge_mc.analysis.fitting import covariance_of
 from gauge_mc.analysis.folded import EffectiveEnergies
 from gauge_mc.analysis.table_series import TableSeries
-from gauge_mc.analysis.timeseries.bins import bin_length, jackknife
-from gauge_mc.analysis.timeseries.estimates import with_error
+from gauge_mc.analysis.timeseries import bin_length, jackknife, with_error
 from gauge_mc.arrays import Array, Integers
 from gauge_mc.domain.loops import bracketed
 from gauge_mc.errors import GaugeError, UsageError

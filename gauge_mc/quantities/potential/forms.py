@@ -18,8 +18,7 @@ from itertools import combinations
 import numpy as np
 
 from gauge_mc.analysis.fitting import LinearFit, ModelAverage, Points
-from gauge_mc.analysis.timeseries.estimates import Estimate, with_error
-from gauge_mc.analysis.timeseries.replicas import Replicas
+from gauge_mc.analysis.timeseries import Estimate, Replicas, with_error
 from gauge_mc.arrays import Array, Integers
 from gauge_mc.errors import UsageError
 from gauge_mc.results import documented, result_field

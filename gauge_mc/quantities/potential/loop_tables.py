@@ -11,8 +11,7 @@ import numpy as np
 
 from gauge_mc.analysis.folded import EffectiveEnergies
 from gauge_mc.analysis.table_series import Skips, Tables, TableSeries, read_series
-from gauge_mc.analysis.timeseries.estimates import MIN_FOR_ERRORS
-from gauge_mc.analysis.timeseries.replicas import Replicas
+from gauge_mc.analysis.timeseries import MIN_FOR_ERRORS, Replicas
 from gauge_mc.arrays import Array, Integers
 from gauge_mc.domain.loops import PATHS, bracketed
 from gauge_mc.errors import GaugeError

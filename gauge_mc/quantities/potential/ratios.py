@@ -25,7 +25,7 @@ import numpy as np
 from gauge_mc.actions import ANISOTROPY, ensemble_keys
 from gauge_mc.analysis.fitting import fit_linear
 from gauge_mc.analysis.table_series import TableSeries, read_series
-from gauge_mc.analysis.timeseries.estimates import MIN_FOR_ERRORS, Estimate, estimate, with_error
+from gauge_mc.analysis.timeseries import MIN_FOR_ERRORS, Estimate, estimate, with_error
 from gauge_mc.arrays import Array, Integers
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits import FITS, DataResult, Fit, FitResult

@@ -11,8 +11,7 @@ import numpy as np
 from gauge_mc.analysis.fitting import POOR
 from gauge_mc.analysis.folded import EffectiveEnergies
 from gauge_mc.analysis.states import known_times, state_of
-from gauge_mc.analysis.timeseries.estimates import MIN_CONFIGURATIONS, Estimate, caution_short
-from gauge_mc.analysis.timeseries.replicas import Replicas
+from gauge_mc.analysis.timeseries import MIN_CONFIGURATIONS, Estimate, Replicas, caution_short
 from gauge_mc.arrays import Array
 from gauge_mc.domain.loops import bracketed
 from gauge_mc.errors import GaugeError, UsageError

@@ -28,9 +28,7 @@ import numpy as np
 
 from gauge_mc.actions import ACTIONS, action_of
 from gauge_mc.analysis.table_series import Skips, Tables, read_series
-from gauge_mc.analysis.timeseries import Estimate
-from gauge_mc.analysis.timeseries.bins import centre_sector
-from gauge_mc.analysis.timeseries.replicas import Replicas
+from gauge_mc.analysis.timeseries import Estimate, Replicas, centre_sector
 from gauge_mc.arrays import Array
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError

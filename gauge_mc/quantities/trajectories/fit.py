@@ -14,8 +14,7 @@ from rich.table import Table
 
 from gauge_mc.actions import ensemble_keys
 from gauge_mc.analysis.table_series import Skips, Tables, read_rows
-from gauge_mc.analysis.timeseries import Estimate
-from gauge_mc.analysis.timeseries.replicas import Replicas
+from gauge_mc.analysis.timeseries import Estimate, Replicas
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.columns import SWEEP
 from gauge_mc.fits import FITS, DataResult, Fit

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from rich.table import Table
 
-from gauge_mc.analysis.timeseries.estimates import with_error
+from gauge_mc.analysis.timeseries import with_error
 from gauge_mc.fits import FITS, DataResult, Fit
 from gauge_mc.fits.shared.goals import CRITICAL_EXTENT, Goal
 from gauge_mc.fits.shared.quoted import QuotedNumber, quoted_field, table_of

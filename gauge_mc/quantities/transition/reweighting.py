@@ -21,8 +21,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.timeseries import estimate
-from gauge_mc.analysis.timeseries.bins import bin_length
+from gauge_mc.analysis.timeseries import bin_length, estimate
 from gauge_mc.arrays import Array
 from gauge_mc.errors import GaugeError
 

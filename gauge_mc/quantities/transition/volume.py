@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.analysis.fitting import zero_interval
-from gauge_mc.analysis.timeseries import Estimate, estimate
-from gauge_mc.analysis.timeseries.bins import centre_sector
+from gauge_mc.analysis.timeseries import Estimate, centre_sector, estimate
 from gauge_mc.arrays import Array
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.quantities.transition.reweighting import LEAST_OVERLAP, MarkovChain, MultiHistogram

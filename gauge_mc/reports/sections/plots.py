@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.timeseries.estimates import autocorrelation
+from gauge_mc.analysis.timeseries import autocorrelation
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits.shared.files import FitOfOtherTablesError, exactly_of_tables, is_of_other_tables
 from gauge_mc.libraries import load

@@ -9,8 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.timeseries.bins import caution_series
-from gauge_mc.analysis.timeseries.estimates import Estimate, estimate
+from gauge_mc.analysis.timeseries import Estimate, caution_series, estimate
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.frames import dimensions_of

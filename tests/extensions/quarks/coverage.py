@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from gauge_mc.analysis.timeseries.estimates import estimate
+from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.extensions.quarks.spectroscopy.masses import ratio_series
 
 EXACT = ("ratio",)

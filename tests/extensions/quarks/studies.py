@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gauge_mc.analysis.timeseries.estimates import estimate
+from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.extensions.quarks.spectroscopy.correlators import (
     MESONS as CORRELATORS,
 )

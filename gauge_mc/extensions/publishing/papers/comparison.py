@@ -16,7 +16,7 @@ from typing import Any
 
 from rich.table import Table
 
-from gauge_mc.analysis.timeseries.estimates import with_error
+from gauge_mc.analysis.timeseries import with_error
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.atomic import FileKind, write_file
 from gauge_mc.files.input import read_text

@@ -21,8 +21,14 @@ import numpy as np
 from gauge_mc.actions import ensemble_keys
 from gauge_mc.analysis.fitting import fit_line
 from gauge_mc.analysis.table_series import read_series
-from gauge_mc.analysis.timeseries.bins import bin_length, caution_series, jackknifed
-from gauge_mc.analysis.timeseries.estimates import Estimate, caution_short, estimate
+from gauge_mc.analysis.timeseries import (
+    Estimate,
+    bin_length,
+    caution_series,
+    caution_short,
+    estimate,
+    jackknifed,
+)
 from gauge_mc.arrays import Array, Integers
 from gauge_mc.extensions.quarks.condensate.records import COLUMNS, CONDENSATE_COLUMNS, SOURCE, WHAT
 from gauge_mc.extensions.quarks.diagonal import LARGEST

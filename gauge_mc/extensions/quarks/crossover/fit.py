@@ -13,8 +13,7 @@ import numpy as np
 
 from gauge_mc.actions import BETA, Coupling, couplings
 from gauge_mc.analysis.fitting import akaike_weights, scatter
-from gauge_mc.analysis.timeseries import Estimate, estimate
-from gauge_mc.analysis.timeseries.bins import phase_of_mean, susceptibility
+from gauge_mc.analysis.timeseries import Estimate, estimate, phase_of_mean, susceptibility
 from gauge_mc.arrays import Array
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError

@@ -41,9 +41,7 @@ from typing import Any, ClassVar
 import numpy as np
 from rich.table import Table
 
-from gauge_mc.analysis.timeseries.bins import bin_length, jackknifed
-from gauge_mc.analysis.timeseries.estimates import Estimate, caution_short
-from gauge_mc.analysis.timeseries.replicas import Replicas
+from gauge_mc.analysis.timeseries import Estimate, Replicas, bin_length, caution_short, jackknifed
 from gauge_mc.arrays import Array, Integers
 from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks.overlap_spectrum.records import (

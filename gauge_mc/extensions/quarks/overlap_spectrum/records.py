@@ -10,7 +10,7 @@ import numpy as np
 
 from gauge_mc.actions import ensemble_keys
 from gauge_mc.analysis.table_series import Skips, TableSeries, joined_series, read_series
-from gauge_mc.analysis.timeseries.replicas import Replicas
+from gauge_mc.analysis.timeseries import Replicas
 from gauge_mc.arrays import Array, Integers
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError

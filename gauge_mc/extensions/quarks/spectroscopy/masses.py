@@ -12,7 +12,7 @@ import numpy as np
 from gauge_mc.analysis.fitting import CurveFit, akaike_weights, fit_curve, scatter, weighting
 from gauge_mc.analysis.folded import Correlator, EffectiveEnergies
 from gauge_mc.analysis.states import PRECISION, State, known_times
-from gauge_mc.analysis.timeseries.estimates import Estimate, estimate
+from gauge_mc.analysis.timeseries import Estimate, estimate
 from gauge_mc.arrays import Array
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.extensions.quarks.spectroscopy.correlators import Quark, describe_quarks

@@ -10,7 +10,7 @@ import numpy as np
 
 from gauge_mc.analysis.fitting import LinearFit, Points, akaike_weights, weighting
 from gauge_mc.analysis.states import State
-from gauge_mc.analysis.timeseries.estimates import estimate
+from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.arrays import Array
 
 LEAST_TIMES = 2

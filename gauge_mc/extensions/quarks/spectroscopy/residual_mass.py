@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gauge_mc.analysis.table_series import read_series
-from gauge_mc.analysis.timeseries.bins import caution_series
-from gauge_mc.analysis.timeseries.estimates import Estimate, caution_short, estimate
+from gauge_mc.analysis.timeseries import Estimate, caution_series, caution_short, estimate
 from gauge_mc.arrays import Array, Integers
 from gauge_mc.errors import GaugeError
 from gauge_mc.extensions.quarks.spectroscopy.correlators import AT, METADATA, fold

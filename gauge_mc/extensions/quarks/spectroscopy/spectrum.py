@@ -20,8 +20,7 @@ import numpy as np
 
 from gauge_mc.analysis.fitting import fit_line
 from gauge_mc.analysis.folded import Correlator
-from gauge_mc.analysis.timeseries.bins import caution_series
-from gauge_mc.analysis.timeseries.estimates import Estimate, caution_short, estimate
+from gauge_mc.analysis.timeseries import Estimate, caution_series, caution_short, estimate
 from gauge_mc.arrays import Array
 from gauge_mc.errors import GaugeError
 from gauge_mc.extensions.quarks.spectroscopy.correlators import (

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gauge_mc
-from gauge_mc.analysis.timeseries.estimates import estimate
+from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.quantities.continuum.limit import Extrapolation
 from gauge_mc.quantities.continuum.numbers import correlation, powers_of

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from gauge_mc.analysis.timeseries.bins import caution_spacing
+from gauge_mc.analysis.timeseries import caution_spacing
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import write_table
 from gauge_mc.quantities.flow.curves import FLOW_COLUMNS, read_flow

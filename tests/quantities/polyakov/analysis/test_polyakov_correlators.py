@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 import gauge_mc
-from gauge_mc.analysis.timeseries.estimates import estimate
+from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import Table
 from gauge_mc.plots import PLOTS

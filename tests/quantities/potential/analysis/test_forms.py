@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from gauge_mc.analysis.timeseries.replicas import Replicas
+from gauge_mc.analysis.timeseries import Replicas
 from gauge_mc.errors import UsageError
 from gauge_mc.quantities.potential import forms
 from gauge_mc.quantities.potential.forms import FORCES, FORMS, PotentialData, average_forms

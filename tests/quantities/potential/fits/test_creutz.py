@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 import gauge_mc
-from gauge_mc.analysis.timeseries.estimates import with_error
+from gauge_mc.analysis.timeseries import with_error
 from gauge_mc.errors import UsageError
 from gauge_mc.quantities.potential.loop_tables import creutz_ratios
 from tests.analysis.synthetic_loops import synthetic_loops, write_loops

@@ -8,7 +8,7 @@ import pytest
 
 from gauge_mc import generate, measure
 from gauge_mc.actions import Coupling
-from gauge_mc.analysis.timeseries.estimates import estimate
+from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.loops import PATHS, steps_along

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import iv
 
-from gauge_mc.analysis.timeseries.estimates import estimate
+from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.loops import PATHS, equivalent_steps, shortest_paths, steps_along

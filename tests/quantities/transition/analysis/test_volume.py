@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gauge_mc.actions import Coupling
-from gauge_mc.analysis.timeseries.bins import centre_sector
+from gauge_mc.analysis.timeseries import centre_sector
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.groups import GROUPS
 from gauge_mc.quantities.transition import results as infinite

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gauge_mc
-from gauge_mc.analysis.timeseries.estimates import estimate
+from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.errors import GaugeError
 from gauge_mc.extensions.quarks.overlap_spectrum.analysis import mean_eigenvalues
 from gauge_mc.extensions.quarks.overlap_spectrum.records import (

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gauge_mc.analysis.folded import Correlator
-from gauge_mc.analysis.timeseries.estimates import estimate
+from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.extensions.quarks.spectroscopy.correlators import fold
 from gauge_mc.extensions.quarks.spectroscopy.masses import Ranges, fit_mass
