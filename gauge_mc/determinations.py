@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from gauge_mc.arguments import checks_types
 from gauge_mc.console import Console
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.mpi import find_processes
@@ -41,7 +40,7 @@ from gauge_mc.run.state import TIME_LIMIT, Stop, saved_updates
 from gauge_mc.run.thermalisation import AUTO, SKIP
 from gauge_mc.scans.carry_out import scan
 from gauge_mc.scans.scan import Scan
-from gauge_mc.signatures import option_keywords, with_keywords
+from gauge_mc.signatures import checks_types, option_keywords, with_keywords
 
 if TYPE_CHECKING:
     from gauge_mc.keywords import DetermineKeywords

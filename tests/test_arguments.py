@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import gauge_mc
-from gauge_mc.arguments import checks_types
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
+from gauge_mc.signatures import checks_types
 
 if TYPE_CHECKING:
     from nowhere import Unknown

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from gauge_mc import defaults
 from gauge_mc.actions import Action, couplings, parse
-from gauge_mc.arguments import checks_types
 from gauge_mc.devices.choice import AUTOMATIC, BACKENDS, choose_devices
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
@@ -21,7 +20,7 @@ from gauge_mc.registry import Registry, in_words, nearest
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.generate import MAX_CHAINS
 from gauge_mc.run.parameters import Parameters
-from gauge_mc.signatures import with_fields
+from gauge_mc.signatures import checks_types, with_fields
 
 if TYPE_CHECKING:
     from gauge_mc.benchmarks.over import BenchAxis, BenchSeries

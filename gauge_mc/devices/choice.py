@@ -8,10 +8,10 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from gauge_mc.arguments import checks_types
 from gauge_mc.devices.base import Backend, Device
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.registry import Registry, in_words
+from gauge_mc.signatures import checks_types
 
 BACKENDS: Registry[Backend] = Registry("backend", "gauge_mc.devices", Backend)
 

@@ -10,7 +10,6 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Any, TypeVar
 
-from gauge_mc.arguments import checks_types
 from gauge_mc.devices import BACKENDS, Device, DeviceChoice, choose_devices, describe_devices
 from gauge_mc.devices.base import streamed
 from gauge_mc.devices.choice import AUTOMATIC, open_device
@@ -18,6 +17,7 @@ from gauge_mc.devices.host import allowed_cores
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.mpi import OneProcess, Processes
 from gauge_mc.errors import GaugeError, UsageError
+from gauge_mc.signatures import checks_types
 
 T = TypeVar("T")
 

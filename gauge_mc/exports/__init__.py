@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from gauge_mc.arguments import checks_types
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import FileKind
 from gauge_mc.files.input import Paths, paths_of
@@ -20,6 +19,7 @@ from gauge_mc.files.table import TableData, read_table
 from gauge_mc.registry import Registry, in_words
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
+from gauge_mc.signatures import checks_types
 
 TablesByName = Mapping[str, TableData]
 """Tables by name."""

@@ -7,13 +7,13 @@ from numpy.typing import NDArray
 
 from gauge_mc import defaults
 from gauge_mc.actions import Action, Coupling
-from gauge_mc.arguments import checks_types
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.loops import PLAQUETTES, Loops
 from gauge_mc.domain.slab import BOTH_PARITIES, Slab, work
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.sums import SlabSums, lattice_sums
 from gauge_mc.files.columns import Averages
+from gauge_mc.signatures import checks_types
 
 PLAQUETTE = PLAQUETTES.kernel
 LINK_TRACE = Kernel("link_trace")

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc import defaults
-from gauge_mc.arguments import checks_types
 from gauge_mc.devices import Device
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.device_group import DeviceGroup
@@ -24,6 +23,7 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field_blocks import FieldBlocks, SlabField
 from gauge_mc.groups import GROUPS, Group
 from gauge_mc.random import GENERATORS, stream
+from gauge_mc.signatures import checks_types
 from gauge_mc.storage.links import Block, StoredLinks
 
 COLD = Kernel("cold")

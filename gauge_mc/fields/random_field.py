@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc import defaults
-from gauge_mc.arguments import checks_types
 from gauge_mc.devices import Buffer
 from gauge_mc.devices.base import BufferPart
 from gauge_mc.devices.kernels import Choice, Kernel
@@ -20,6 +19,7 @@ from gauge_mc.domain.slab import MOST_STATE_WORDS, WORD_BYTES, Slab
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.random import GENERATORS, Generator, stream
+from gauge_mc.signatures import checks_types
 
 RANDOM_NUMBERS = Kernel("random_numbers")
 

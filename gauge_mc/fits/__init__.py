@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, Unpack
 from gauge_mc.actions import ANISOTROPY
 from gauge_mc.analysis.table_series import OF_A_CHAIN
 from gauge_mc.analysis.timeseries import MIN_CONFIGURATIONS
-from gauge_mc.arguments import checks_types
 from gauge_mc.arrays import Array, Integers
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import write_file
@@ -64,7 +63,7 @@ from gauge_mc.run.thermalisation import (
     series_cautions,
 )
 from gauge_mc.scans.scan import named_or_newest, newest_scan, runs_of
-from gauge_mc.signatures import with_options
+from gauge_mc.signatures import checks_types, with_options
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

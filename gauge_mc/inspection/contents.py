@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gauge_mc.arguments import checks_types
 from gauge_mc.configurations.reading import STATED_KIND, LinkKind, open_configuration
 from gauge_mc.files.columns import Averages
 from gauge_mc.files.table import TableData, read_table
@@ -24,6 +23,7 @@ from gauge_mc.scans.carry_out import MemberState, member_states
 from gauge_mc.scans.grid import Grid
 from gauge_mc.scans.ladders import LadderReport, ladder_reports
 from gauge_mc.scans.scan import Scan, newest_run_or_scan, runs_in
+from gauge_mc.signatures import checks_types
 from gauge_mc.storage.header import STATED, Header
 
 InfoPart = dict[str, Any]

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gauge_mc.arguments import checks_types
 from gauge_mc.quoting import CommandLine, counted
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.averages import Average, averages_values
@@ -26,6 +25,7 @@ from gauge_mc.scans.carry_out import MemberState, member_states, share_done
 from gauge_mc.scans.job_arrays import last_array
 from gauge_mc.scans.ladders import LadderReport, ladder_reports
 from gauge_mc.scans.scan import Scan, newest_run_or_scan
+from gauge_mc.signatures import checks_types
 
 
 class Status(ABC):

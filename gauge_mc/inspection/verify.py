@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 
-from gauge_mc.arguments import checks_types
 from gauge_mc.configurations.reading import STATED_KIND, LinkKind, open_configuration
 from gauge_mc.domain.slab import REALS
 from gauge_mc.errors import (
@@ -45,6 +44,7 @@ from gauge_mc.run.state import saved_updates
 from gauge_mc.run.thinning import RemovedConfigurations, read_rules
 from gauge_mc.scans.grid import numbers_in, value_at
 from gauge_mc.scans.scan import Scan, named_or_newest, runs_in
+from gauge_mc.signatures import checks_types
 from gauge_mc.storage.links import Block
 
 CheckProgress = Callable[[float], object]

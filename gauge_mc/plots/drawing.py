@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from gauge_mc.arguments import checks_types
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.columns import TableColumns
 from gauge_mc.files.input import Paths, paths_of
@@ -37,7 +36,7 @@ from gauge_mc.run.thermalisation import (
     series_cautions,
 )
 from gauge_mc.scans.scan import named_or_newest, newest_scan, runs_of
-from gauge_mc.signatures import with_options
+from gauge_mc.signatures import checks_types, with_options
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

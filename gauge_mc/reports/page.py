@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from gauge_mc import __version__
 from gauge_mc.algorithms import ALGORITHMS
 from gauge_mc.analysis.timeseries import Estimate, estimate
-from gauge_mc.arguments import checks_types
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.atomic import FileKind, write_file
 from gauge_mc.files.columns import SWEEP, Column
@@ -44,6 +43,7 @@ from gauge_mc.run.thermalisation import (
     found_thermalisation,
 )
 from gauge_mc.scans.scan import Scan, named_or_newest, runs_of
+from gauge_mc.signatures import checks_types
 
 MOST_RUNS = 12
 """Number of runs that a page shows."""

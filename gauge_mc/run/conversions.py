@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from threading import Event, Lock
 
-from gauge_mc.arguments import checks_types
 from gauge_mc.configurations.reading import Configuration, LinkKind, open_configuration
 from gauge_mc.configurations.writing import GOOD, OTHER, FileComparison, compare
 from gauge_mc.console import Console
@@ -31,6 +30,7 @@ from gauge_mc.results import documented, result_field
 from gauge_mc.run.convert import write_converted, written_precision
 from gauge_mc.run.directory import Run, run_of
 from gauge_mc.run.display import TimedLines
+from gauge_mc.signatures import checks_types
 from gauge_mc.storage.links import Block
 
 CONVERTED, THERE, FAILED = "converted", "already there", "failed"

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gauge_mc.arguments import checks_types
 from gauge_mc.configurations.reading import Configuration, Wrap, open_configuration
 from gauge_mc.configurations.reading import unwrapped as unwrapped
 from gauge_mc.configurations.writing import (
@@ -25,6 +24,7 @@ from gauge_mc.formats import FORMATS, check_writable
 from gauge_mc.groups import GROUPS
 from gauge_mc.options import Option
 from gauge_mc.registry import Registry
+from gauge_mc.signatures import checks_types
 
 
 class OtherConversion(ABC):

@@ -20,7 +20,6 @@ from rich.table import Table
 from rich.text import Text
 
 from gauge_mc import defaults
-from gauge_mc.arguments import checks_types
 from gauge_mc.console import Console
 from gauge_mc.devices import BACKENDS, choose_devices
 from gauge_mc.devices.base import ThreadedDevice
@@ -48,7 +47,7 @@ from gauge_mc.run.session import carry_out
 from gauge_mc.run.settings import Execution, check_starts, start_of_chain
 from gauge_mc.run.state import Stop
 from gauge_mc.run.view import RunResult
-from gauge_mc.signatures import with_fields
+from gauge_mc.signatures import checks_types, with_fields
 
 if TYPE_CHECKING:
     from gauge_mc.keywords import GenerateKeywords

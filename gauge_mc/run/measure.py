@@ -19,7 +19,6 @@ import numpy as np
 
 from gauge_mc import defaults
 from gauge_mc.analysis.timeseries import caution_series, caution_short, caution_spacing, estimate
-from gauge_mc.arguments import checks_types
 from gauge_mc.configurations.reading import STATED_KIND, LinkKind
 from gauge_mc.console import Console, NotebookBar
 from gauge_mc.devices.choice import AUTOMATIC, choose_devices, hint
@@ -68,7 +67,7 @@ from gauge_mc.run.regenerate import (
     update_numbers,
     updates_shown,
 )
-from gauge_mc.signatures import with_options
+from gauge_mc.signatures import checks_types, with_options
 from gauge_mc.smearing import smear_option, smearing_owners
 
 if TYPE_CHECKING:

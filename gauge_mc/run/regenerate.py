@@ -21,7 +21,6 @@ from pathlib import Path
 import numpy as np
 
 from gauge_mc import defaults
-from gauge_mc.arguments import checks_types
 from gauge_mc.configurations.background import BackgroundWriter
 from gauge_mc.console import Console
 from gauge_mc.devices.choice import AUTOMATIC
@@ -42,6 +41,7 @@ from gauge_mc.run.display import TimedLines, announced_compilation
 from gauge_mc.run.measurement import is_due
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.request import compile_kernels
+from gauge_mc.signatures import checks_types
 
 START = 0
 """Number of updates at the start of a chain."""

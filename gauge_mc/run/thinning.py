@@ -16,7 +16,6 @@ from math import lcm
 from pathlib import Path
 
 from gauge_mc import __version__
-from gauge_mc.arguments import checks_types
 from gauge_mc.devices.choice import AUTOMATIC
 from gauge_mc.domain.device_group import open_device_group
 from gauge_mc.errors import DamagedError, GaugeError, UnreadableError, UsageError, not_written
@@ -29,6 +28,7 @@ from gauge_mc.run.directory import Run
 from gauge_mc.run.lock import now
 from gauge_mc.run.parameters import NO_FORMAT, Parameters
 from gauge_mc.run.regenerate import Regeneration, StoredChain
+from gauge_mc.signatures import checks_types
 
 MAX_RECORD = 2**20
 """Maximum size of the record in bytes."""

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from gauge_mc.analysis.timeseries import Estimate
-from gauge_mc.arguments import checks_types
 from gauge_mc.errors import UnknownNameError, UsageError
 from gauge_mc.files.frames import FileMapping, SuggestingDict, html_table, unknown
 from gauge_mc.files.table import TableData, read_table
@@ -21,6 +20,7 @@ from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.regenerate import updates_to_measure
 from gauge_mc.run.state import saved_updates, state_of
 from gauge_mc.run.thermalisation import found_thermalisation
+from gauge_mc.signatures import checks_types
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

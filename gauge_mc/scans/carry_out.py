@@ -15,7 +15,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from gauge_mc.arguments import checks_types
 from gauge_mc.console import Console
 from gauge_mc.devices import BACKENDS, choose_devices
 from gauge_mc.devices.choice import AUTOMATIC, hint
@@ -50,7 +49,7 @@ from gauge_mc.scans.ladders import LadderReport, RunBatch, ladder_reports, ladde
 from gauge_mc.scans.pool import CHILD, Child, Pool, Slot, make_slots
 from gauge_mc.scans.request import ScanRequest
 from gauge_mc.scans.scan import Member, Scan
-from gauge_mc.signatures import with_fields
+from gauge_mc.signatures import checks_types, with_fields
 
 if TYPE_CHECKING:
     from gauge_mc.keywords import ScanKeywords

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from gauge_mc import defaults
 from gauge_mc.actions import Action, Coupling
-from gauge_mc.arguments import checks_types
 from gauge_mc.devices import Buffer
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
+from gauge_mc.signatures import checks_types
 from gauge_mc.updates.independence import check_independence
 from gauge_mc.updates.sweep import (
     MANY_REPLICAS,

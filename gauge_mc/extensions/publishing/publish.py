@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gauge_mc.arguments import checks_types
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.extensions.publishing import qcdml, record
 from gauge_mc.extensions.publishing.record import (
@@ -29,6 +28,7 @@ from gauge_mc.results import documented, result_field
 from gauge_mc.run.checkpoint import ChainState, read_state
 from gauge_mc.run.directory import Run, SessionRecord
 from gauge_mc.run.parameters import Parameters
+from gauge_mc.signatures import checks_types
 
 ENSEMBLE, DOCUMENTS = Path("ensemble.xml"), Path("configurations-qcdml.tar.xz")
 """QCDml of the ensemble, and of all configurations."""

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from gauge_mc import defaults
 from gauge_mc.actions import ANISOTROPY
-from gauge_mc.arguments import checks_types
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
@@ -35,6 +34,7 @@ from gauge_mc.observables import OBSERVABLES, Measurer, Observable, Record, Time
 from gauge_mc.options import Option, check_declared, check_options
 from gauge_mc.quantities.flow.curves import COLUMNS, FLOW_ANISOTROPY, FLOW_COLUMNS, WHOLE
 from gauge_mc.quoting import CommandLine
+from gauge_mc.signatures import checks_types
 
 STEP, EVERY = 0.05, 0.1
 """Defaults of the step, if the flow is stable with it, and of the flow time between records. With

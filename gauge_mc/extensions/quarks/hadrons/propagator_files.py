@@ -29,7 +29,6 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.arguments import checks_types
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.extensions.quarks.hadrons.contractions import columns_of, elements_of
@@ -44,6 +43,7 @@ from gauge_mc.files.input import InputFile, make_folder
 from gauge_mc.options import Option
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.convert import OtherConversion, new_file
+from gauge_mc.signatures import checks_types
 from gauge_mc.storage.header import lattice_of
 from gauge_mc.storage.links import checksum_words
 from gauge_mc.storage.scidac import (

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc import defaults
-from gauge_mc.arguments import checks_types
 from gauge_mc.devices.kernels import Choice
 from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks.diagonal import TERMS, Clover, DiagonalTerm, Twist, shared_on
@@ -40,6 +39,7 @@ from gauge_mc.fields.algebra_field import AlgebraField
 from gauge_mc.fields.field import Field
 from gauge_mc.options import Option, check_declared, merged
 from gauge_mc.registry import Registry, in_words
+from gauge_mc.signatures import checks_types
 
 HOPPING_PARAMETER, QUARK_MASS = "hopping parameter", "mass"
 """The numbers on which the mass of a quark depends, by operator."""

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc import defaults
-from gauge_mc.arguments import checks_types
 from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks.diagonal import LARGEST, finite
 from gauge_mc.extensions.quarks.domain_walls.coupled import CoupledOperator, PreparedWalls
@@ -40,6 +39,7 @@ from gauge_mc.extensions.quarks.vectors.transport import ANTIPERIODIC, Phases
 from gauge_mc.fields.field import Field
 from gauge_mc.options import Option
 from gauge_mc.quoting import cosine, counted, exponential, square
+from gauge_mc.signatures import checks_types
 
 MOST_RATE = 69.0
 """Minus the logarithm of a nome so small that S is 1 within rounding errors."""

@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc import defaults
-from gauge_mc.arguments import checks_types
 from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks.hadrons.contractions import Propagator
 from gauge_mc.extensions.quarks.matrices.hopping import (
@@ -65,6 +64,7 @@ from gauge_mc.fields.field import Field
 from gauge_mc.files.columns import Column, TableColumns
 from gauge_mc.files.table import Value
 from gauge_mc.options import Option, check_declared
+from gauge_mc.signatures import checks_types
 
 
 def kept_kernel_modes(

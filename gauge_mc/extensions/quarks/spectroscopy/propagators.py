@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc import defaults
-from gauge_mc.arguments import checks_types
 from gauge_mc.errors import ConvergenceError
 from gauge_mc.extensions.quarks.diagonal import MU
 from gauge_mc.extensions.quarks.domain_walls.coupled import (
@@ -37,6 +36,7 @@ from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from gauge_mc.extensions.quarks.vectors.transport import in_precision
 from gauge_mc.fields.field import Field
 from gauge_mc.observables import Record
+from gauge_mc.signatures import checks_types
 
 PRECISION = "double"
 """Precision of sources and solutions."""
