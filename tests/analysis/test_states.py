@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from gauge_mc.analysis.folded import Correlator
-from gauge_mc.analysis.states import GAP, GAPS, known_times, state_of
+from gauge_mc.analysis.states import GAP, GAPS, Correlator, known_times, state_of
 from gauge_mc.analysis.timeseries import Replicas
 
 ALONE = Replicas.alone(50)

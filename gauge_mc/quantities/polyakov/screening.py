@@ -40,7 +40,7 @@ from itertools import product
 import numpy as np
 
 from gauge_mc.analysis.fitting import POOR, CurveFit, fit_curve
-from gauge_mc.analysis.folded import Correlator
+from gauge_mc.analysis.states import Correlator
 from gauge_mc.analysis.table_series import Skips, Tables, read_series
 from gauge_mc.analysis.timeseries import Estimate, Replicas
 from gauge_mc.arrays import Array, Integers

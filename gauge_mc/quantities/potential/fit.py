@@ -11,7 +11,7 @@ import numpy as np
 from rich.table import Table
 
 from gauge_mc.analysis.fitting import covariance_of
-from gauge_mc.analysis.folded import EffectiveEnergies
+from gauge_mc.analysis.states import EffectiveEnergies
 from gauge_mc.analysis.table_series import TableSeries
 from gauge_mc.analysis.timeseries import bin_length, jackknife, with_error
 from gauge_mc.arrays import Array, Integers

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.analysis.folded import EffectiveEnergies
+from gauge_mc.analysis.states import EffectiveEnergies
 from gauge_mc.domain.loops import PATHS, bracketed
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits.shared.files import FitOfOtherTablesError, find_table_by_columns, wants_exact

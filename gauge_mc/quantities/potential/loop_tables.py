@@ -9,7 +9,7 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
-from gauge_mc.analysis.folded import EffectiveEnergies
+from gauge_mc.analysis.states import EffectiveEnergies
 from gauge_mc.analysis.table_series import Skips, Tables, TableSeries, read_series
 from gauge_mc.analysis.timeseries import MIN_FOR_ERRORS, Replicas
 from gauge_mc.arrays import Array, Integers

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gauge_mc.analysis.fitting import POOR
-from gauge_mc.analysis.folded import EffectiveEnergies
-from gauge_mc.analysis.states import known_times, state_of
+from gauge_mc.analysis.states import EffectiveEnergies, known_times, state_of
 from gauge_mc.analysis.timeseries import MIN_CONFIGURATIONS, Estimate, Replicas, caution_short
 from gauge_mc.arrays import Array
 from gauge_mc.domain.loops import bracketed

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gauge_mc.analysis.fitting import CurveFit, akaike_weights, fit_curve, scatter, weighting
-from gauge_mc.analysis.folded import Correlator, EffectiveEnergies
-from gauge_mc.analysis.states import PRECISION, State, known_times
+from gauge_mc.analysis.states import PRECISION, Correlator, EffectiveEnergies, State, known_times
 from gauge_mc.analysis.timeseries import Estimate, estimate
 from gauge_mc.arrays import Array
 from gauge_mc.errors import GaugeError, UsageError

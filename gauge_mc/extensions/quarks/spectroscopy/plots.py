@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from gauge_mc.analysis.folded import Correlator
+from gauge_mc.analysis.states import Correlator
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.extensions.quarks.spectroscopy.correlators import describe_quarks

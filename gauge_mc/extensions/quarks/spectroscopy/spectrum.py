@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gauge_mc.analysis.fitting import fit_line
-from gauge_mc.analysis.folded import Correlator
+from gauge_mc.analysis.states import Correlator
 from gauge_mc.analysis.timeseries import Estimate, caution_series, caution_short, estimate
 from gauge_mc.arrays import Array
 from gauge_mc.errors import GaugeError

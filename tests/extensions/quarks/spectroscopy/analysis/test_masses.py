@@ -7,7 +7,7 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from gauge_mc.analysis.folded import Correlator
+from gauge_mc.analysis.states import Correlator
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.extensions.quarks.spectroscopy.correlators import fold
