@@ -10,6 +10,7 @@ import platform
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -250,3 +251,24 @@ def vector_bytes() -> int:
 def register_bytes() -> int:
     """Return the size of a SIMD register in bytes; see `Compiler.register_bytes`."""
     return find_compiler().register_bytes
+
+
+COMPILE = (sys.executable, "-P", "-m", "ziglang", "c++")
+LINK = (sys.executable, "-P", "-m", "ziglang", "cc", "-shared")
+LINKED = ("-shared", "-pthread")
+"""Options that say something to the linker."""
+
+
+def main(*words: str) -> int:
+    """Compile a library, or ask; return the exit code."""
+    if "-shared" not in words or "-o" not in words:
+        return subprocess.call([*COMPILE, *words])
+    place = words.index("-o")
+    target = words[place + 1]
+    options = [one for one in words[:place] + words[place + 2 :] if one not in LINKED]
+    code = subprocess.call([*COMPILE, *options, "-fno-exceptions", "-c", "-o", f"{target}.o"])
+    return code or subprocess.call([*LINK, f"{target}.o", "-o", target])
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
