@@ -67,7 +67,7 @@ class Cpu(Backend):
     def _energy(self) -> Finding:
         """Check whether the energy of the processor can be read."""
         from gauge_mc.devices.cpu.compiler import ARM
-        from gauge_mc.devices.cpu.rapl import ALLOW, LOAD, POWERCAP, package_counters
+        from gauge_mc.devices.cpu.device import ALLOW, LOAD, POWERCAP, package_counters
 
         subject = f"energy of the {self.label}"
         try:
