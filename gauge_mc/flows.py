@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from gauge_mc.actions import ACTIONS, ANISOTROPY, WITH_RECTANGLES
 from gauge_mc.devices.kernels import Choice
-from gauge_mc.domain.loops import PLAQUETTES, RECTANGLES
+from gauge_mc.domain.lattice import PLAQUETTES, RECTANGLES
 from gauge_mc.errors import UsageError
 from gauge_mc.registry import Registry
 

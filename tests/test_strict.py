@@ -19,7 +19,7 @@ from gauge_mc.devices.cpu import compiler
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.devices.host import GEOMETRY
 from gauge_mc.devices.source import constants
-from gauge_mc.domain.loops import PLAQUETTES
+from gauge_mc.domain.lattice import PLAQUETTES
 from gauge_mc.domain.slab import sum_shift
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.algebra_field import AlgebraField

@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 from gauge_mc import defaults
 from gauge_mc.devices.kernels import Choice
 from gauge_mc.devices.source import constants
-from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.loops import PARALLELOGRAMS, PLAQUETTES, RECTANGLES, Loops
+from gauge_mc.domain.lattice import PARALLELOGRAMS, PLAQUETTES, RECTANGLES, Lattice, Loops
 from gauge_mc.domain.slab import BOTH_PARITIES
 from gauge_mc.errors import UsageError
 from gauge_mc.groups import Group

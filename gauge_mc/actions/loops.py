@@ -19,7 +19,7 @@ from gauge_mc.actions import (
     RectangleAction,
 )
 from gauge_mc.devices.kernels import Choice
-from gauge_mc.domain.loops import PARALLELOGRAMS, PLAQUETTES, RECTANGLES, Loops
+from gauge_mc.domain.lattice import PARALLELOGRAMS, PLAQUETTES, RECTANGLES, Loops
 from gauge_mc.errors import UsageError
 from gauge_mc.groups import Group, special_unitary
 from gauge_mc.options import Option

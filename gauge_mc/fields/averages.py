@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from gauge_mc import defaults
 from gauge_mc.actions import Action, Coupling
 from gauge_mc.devices.kernels import Kernel
-from gauge_mc.domain.loops import PLAQUETTES, Loops
+from gauge_mc.domain.lattice import PLAQUETTES, Loops
 from gauge_mc.domain.slab import BOTH_PARITIES, Slab, work
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.sums import SlabSums, lattice_sums

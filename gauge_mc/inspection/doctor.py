@@ -24,8 +24,7 @@ from gauge_mc.devices.base import Finding
 from gauge_mc.devices.cache import cache_folder, limits, make_private_folder
 from gauge_mc.devices.host import allowed_cores
 from gauge_mc.devices.kernels import REAL_BYTES
-from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.loops import PLAQUETTES
+from gauge_mc.domain.lattice import PLAQUETTES, Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.averages import loop_averages
 from gauge_mc.fields.field import Field

@@ -14,8 +14,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.loops import Loops
+from gauge_mc.domain.lattice import Lattice, Loops
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.sums import BLOCK, DeferredSums

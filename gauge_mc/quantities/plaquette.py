@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from gauge_mc.analysis.timeseries import kurtosis
 from gauge_mc.devices.kernels import Kernel
-from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.loops import PARALLELOGRAMS, PLAQUETTES, RECTANGLES, Loops
+from gauge_mc.domain.lattice import PARALLELOGRAMS, PLAQUETTES, RECTANGLES, Lattice, Loops
 from gauge_mc.fields.averages import normalised_loops
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.sums import DeferredSums

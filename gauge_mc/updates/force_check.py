@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 from gauge_mc.actions import Coupling
 from gauge_mc.devices.kernels import Choice
 from gauge_mc.domain.device_group import DeviceGroup
-from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.loops import Loops
+from gauge_mc.domain.lattice import Lattice, Loops
 from gauge_mc.domain.slab import Slab
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.algebra_field import AlgebraField

@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.loops import PATHS
+from gauge_mc.domain.lattice import PATHS, Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.gradient_flow import GradientFlow, field_strength, improved_charge

@@ -5,8 +5,7 @@ import pytest
 
 from gauge_mc import action_density, open_device_group
 from gauge_mc.actions import ACTIONS, Coupling
-from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.loops import PLAQUETTES
+from gauge_mc.domain.lattice import PLAQUETTES, Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.gradient_flow import GradientFlow

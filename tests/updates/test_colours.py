@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from gauge_mc.actions import ACTIONS, COLOURINGS, CUBES, PARITIES, ROWS
-from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.loops import links_along
+from gauge_mc.domain.lattice import Lattice, links_along
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random

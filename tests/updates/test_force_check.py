@@ -6,8 +6,7 @@ import gauge_mc
 from gauge_mc.actions import ACTIONS, PARITIES, ROWS, Colouring, Coupling, RectangleAction
 from gauge_mc.actions.loops import Wilson
 from gauge_mc.devices.kernels import Kernel
-from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.loops import PLAQUETTES, RECTANGLES, Loops
+from gauge_mc.domain.lattice import PLAQUETTES, RECTANGLES, Lattice, Loops
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from gauge_mc import __version__
 from gauge_mc.actions import SIX_LINKS
 from gauge_mc.configurations.reading import open_configuration
-from gauge_mc.domain.loops import PARALLELOGRAMS, PLAQUETTES, RECTANGLES
+from gauge_mc.domain.lattice import PARALLELOGRAMS, PLAQUETTES, RECTANGLES
 from gauge_mc.errors import GaugeError
 from gauge_mc.extensions.publishing.record import UNKNOWN, PublishedConfiguration, Publisher
 from gauge_mc.formats import FORMATS

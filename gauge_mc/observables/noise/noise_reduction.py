@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from gauge_mc import defaults
 from gauge_mc.actions import ACTIONS, Coupling, couplings, parse
-from gauge_mc.domain.lattice import Lattice, OddLattice
-from gauge_mc.domain.loops import PATHS, steps_along
+from gauge_mc.domain.lattice import PATHS, Lattice, OddLattice, steps_along
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.groups import GROUPS

@@ -12,8 +12,7 @@ from gauge_mc.analysis.states import PRECISION
 from gauge_mc.analysis.table_series import Skips, Tables, read_series
 from gauge_mc.analysis.timeseries import Replicas
 from gauge_mc.arrays import Array, Integers
-from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.loops import PATHS, bracketed
+from gauge_mc.domain.lattice import PATHS, Lattice, bracketed
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.columns import SWEEP, Column, TableColumns
 from gauge_mc.groups import GROUPS

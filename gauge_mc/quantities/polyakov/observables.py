@@ -15,8 +15,7 @@ from gauge_mc.actions import Coupling
 from gauge_mc.analysis.timeseries import kurtosis, phase_of_mean, susceptibility
 from gauge_mc.arrays import Array
 from gauge_mc.devices.kernels import Kernel
-from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.loops import PATHS, Step, equivalent_steps, steps_along
+from gauge_mc.domain.lattice import PATHS, Lattice, Step, equivalent_steps, steps_along
 from gauge_mc.domain.slab import BOTH_PARITIES, Slab, nowhere, work
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field

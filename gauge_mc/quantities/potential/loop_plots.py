@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.analysis.states import EffectiveEnergies
-from gauge_mc.domain.loops import PATHS, bracketed
+from gauge_mc.domain.lattice import PATHS, bracketed
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits.shared.files import FitOfOtherTablesError, find_table_by_columns, wants_exact
 from gauge_mc.fits.shared.quoted import LEVEL, tag_of_levels

@@ -13,7 +13,7 @@ from gauge_mc.analysis.states import EffectiveEnergies
 from gauge_mc.analysis.table_series import Skips, Tables, TableSeries, read_series
 from gauge_mc.analysis.timeseries import MIN_FOR_ERRORS, Replicas
 from gauge_mc.arrays import Array, Integers
-from gauge_mc.domain.loops import PATHS, bracketed
+from gauge_mc.domain.lattice import PATHS, bracketed
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.columns import SWEEP, Column, TableColumns
 from gauge_mc.quoting import shortened

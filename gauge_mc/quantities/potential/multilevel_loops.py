@@ -17,7 +17,7 @@ from gauge_mc.actions import Coupling
 from gauge_mc.arrays import Array
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.halo import HaloExchange, SliceRange, transfers_above
-from gauge_mc.domain.loops import Step, equivalent_steps, padded, shortest_paths
+from gauge_mc.domain.lattice import Step, equivalent_steps, padded, shortest_paths
 from gauge_mc.domain.slab import BOTH_PARITIES, Slab, work
 from gauge_mc.fields.averages import PLAQUETTE
 from gauge_mc.fields.field import Field

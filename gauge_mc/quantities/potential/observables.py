@@ -16,8 +16,7 @@ from gauge_mc import defaults
 from gauge_mc.actions import Coupling, action_of
 from gauge_mc.analysis.table_series import series_of
 from gauge_mc.devices.kernels import Kernel
-from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.loops import ORDERINGS, PATHS, steps_along
+from gauge_mc.domain.lattice import ORDERINGS, PATHS, Lattice, steps_along
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.gradient_flow import LENGTHEN_LINES

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from gauge_mc.devices.base import repeated
 from gauge_mc.devices.kernels import Kernel
-from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.loops import (
+from gauge_mc.domain.lattice import (
     ORDERINGS,
     PATHS,
+    Lattice,
     Step,
     equivalent_steps,
     padded,

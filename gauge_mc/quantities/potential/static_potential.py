@@ -12,7 +12,7 @@ from gauge_mc.analysis.fitting import POOR
 from gauge_mc.analysis.states import EffectiveEnergies, known_times, state_of
 from gauge_mc.analysis.timeseries import MIN_CONFIGURATIONS, Estimate, Replicas, caution_short
 from gauge_mc.arrays import Array
-from gauge_mc.domain.loops import bracketed
+from gauge_mc.domain.lattice import bracketed
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.quantities.potential.forms import (
     HBAR_C,

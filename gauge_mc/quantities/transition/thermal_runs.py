@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from gauge_mc.actions import Coupling, ensemble_keys
 from gauge_mc.arrays import Array
-from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.loops import Loops
+from gauge_mc.domain.lattice import Lattice, Loops
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.table import TableData, read_table

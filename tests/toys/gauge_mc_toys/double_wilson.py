@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gauge_mc.actions import Action
-from gauge_mc.domain.loops import PLAQUETTES, Loops
+from gauge_mc.domain.lattice import PLAQUETTES, Loops
 from gauge_mc.groups import Group
 from gauge_mc.options import Option
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.loops import PARALLELOGRAMS
+from gauge_mc.domain.lattice import PARALLELOGRAMS, Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.files.table import read_table
 from gauge_mc.quantities.plaquette import Parallelograms

@@ -8,8 +8,7 @@ from gauge_mc import generate, measure
 from gauge_mc.actions import Coupling
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.devices.cpu.device import CpuDevice
-from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.loops import PATHS
+from gauge_mc.domain.lattice import PATHS, Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random

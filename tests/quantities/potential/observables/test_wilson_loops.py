@@ -9,8 +9,7 @@ from scipy.special import iv
 
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.devices.cpu.device import CpuDevice
-from gauge_mc.domain.lattice import Lattice
-from gauge_mc.domain.loops import PATHS, equivalent_steps, shortest_paths, steps_along
+from gauge_mc.domain.lattice import PATHS, Lattice, equivalent_steps, shortest_paths, steps_along
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
