@@ -24,7 +24,7 @@ from gauge_mc.benchmarks.timing import (
 )
 from gauge_mc.devices.base import Registers, TunableDevice
 from gauge_mc.devices.kernels import Kernel, Variant
-from gauge_mc.domain.energy import EnergyUse
+from gauge_mc.domain.device_pool import EnergyUse
 from gauge_mc.domain.halo import HaloExchange
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.slab import WORD_BYTES

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from gauge_mc.devices.base import Copy, repeated
 from gauge_mc.devices.kernels import REAL_BYTES, Kernel
 from gauge_mc.domain.device_group import DeviceGroup
-from gauge_mc.domain.energy import EnergyMeter, EnergyUse
+from gauge_mc.domain.device_pool import EnergyMeter, EnergyUse
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.slab import Slab
 from gauge_mc.fields.field import Field

@@ -22,7 +22,7 @@ from gauge_mc.analysis.timeseries import (
     growth,
     transient_end,
 )
-from gauge_mc.domain.energy import EnergyUse
+from gauge_mc.domain.device_pool import EnergyUse
 from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.observables import OBSERVABLES

@@ -25,7 +25,7 @@ from gauge_mc.devices import BACKENDS, choose_devices
 from gauge_mc.devices.base import ThreadedDevice
 from gauge_mc.devices.choice import AUTOMATIC, hint
 from gauge_mc.domain.device_group import DeviceGroup, open_device_group
-from gauge_mc.domain.energy import EnergyMeter
+from gauge_mc.domain.device_pool import EnergyMeter
 from gauge_mc.domain.mpi import find_processes
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.observables import Observable

@@ -17,7 +17,7 @@ from gauge_mc.configurations.writing import stored_by
 from gauge_mc.devices.host import allowed_cores
 from gauge_mc.devices.kernels import ANY_VARIANT, Choice, Kernel
 from gauge_mc.domain.device_group import LEAST_SLICES, DeviceGroup
-from gauge_mc.domain.energy import EnergyMeter
+from gauge_mc.domain.device_pool import EnergyMeter
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.averages import LINK_TRACE, PLAQUETTE

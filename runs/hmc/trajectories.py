@@ -22,7 +22,7 @@ import numpy as np
 from gauge_mc import heatbath, open_device_group
 from gauge_mc.algorithms import Algorithm, Tuning, parse
 from gauge_mc.domain.device_group import DeviceGroup
-from gauge_mc.domain.energy import EnergyMeter
+from gauge_mc.domain.device_pool import EnergyMeter
 from gauge_mc.extensions.quarks.dynamical.flavours import DynamicalQuarks
 from gauge_mc.files.table import Value
 from gauge_mc.quantities.plaquette import plaquette

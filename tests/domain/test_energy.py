@@ -7,7 +7,7 @@ import pytest
 from gauge_mc.devices.host import EnergyCounter
 from gauge_mc.domain import energy
 from gauge_mc.domain.device_group import DeviceGroup
-from gauge_mc.domain.energy import EnergyMeter, EnergyUse
+from gauge_mc.domain.device_pool import EnergyMeter, EnergyUse
 from gauge_mc.domain.mpi import OneProcess
 from gauge_mc.errors import GaugeError
 
