@@ -17,7 +17,7 @@ from gauge_mc.analysis.timeseries import bin_length, jackknife, with_error
 from gauge_mc.arrays import Array, Integers
 from gauge_mc.domain.lattice import bracketed
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.exports.hdf5 import hdf5_file, hdf5_kind, write_array
+from gauge_mc.exports.tables import hdf5_file, hdf5_kind, write_array
 from gauge_mc.files.input import read_text
 from gauge_mc.files.structured import parse_json, typed
 from gauge_mc.files.table import read_heading
