@@ -22,7 +22,7 @@ from gauge_mc.devices.source import constants
 from gauge_mc.domain.lattice import PLAQUETTES
 from gauge_mc.domain.slab import sum_shift
 from gauge_mc.errors import UsageError
-from gauge_mc.fields.algebra_field import AlgebraField
+from gauge_mc.fields.field import AlgebraField
 from gauge_mc.fields.gradient_flow import field_strength
 from gauge_mc.fields.sums import lattice_sums
 from gauge_mc.files.table import read_table

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc import defaults
 from gauge_mc.devices import Device
+from gauge_mc.devices.base import BufferPart
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.halo import SliceRange
 from gauge_mc.domain.lattice import Lattice, OddLattice, odd_extents
 from gauge_mc.domain.slab import BOTH_PARITIES, REALS, Layout, Slab, real_type, split_lanes
-from gauge_mc.errors import GaugeError
+from gauge_mc.errors import GaugeError, NoKernelsError, UnsupportedError
 from gauge_mc.fields.field_blocks import FieldBlocks, SlabField
 from gauge_mc.groups import GROUPS, Group
 from gauge_mc.random import GENERATORS, stream
 from gauge_mc.signatures import checks_types
+from gauge_mc.storage import links as host_links
 from gauge_mc.storage.links import Block, StoredLinks
 
 COLD = Kernel("cold")
@@ -409,3 +411,123 @@ def _checked(
         raise GaugeError(
             f"The links end after {t + 1} of {extent_t} time slices; provide all of them."
         )
+
+
+PART = 2**16
+"""Number of zeros in bytes that the host sends to set a field to 0."""
+
+
+class AlgebraField(SlabField):
+    """One element of the Lie algebra for every link, such as momenta or forces.
+
+    ``cuda_src/group/algebra.h`` declares how kernels see it, as ``GROUP::AlgebraField``.
+    """
+
+    @classmethod
+    def like(cls, field: SlabField) -> Self:
+        """Return a field with arbitrary content on the slabs of another one, with its halos.
+
+        Raises
+        ------
+        GaugeError
+            If a device has too little memory.
+        """
+        components = field.group.algebra_components
+
+        def empty(slab: Slab) -> Slab:
+            buffer = slab.device.allocate(slab.layout.field_bytes(components))
+            return replace(slab, buffer=buffer, components=components)
+
+        slabs = tuple(map(empty, field.slabs))
+        kind = field.lattice, field.group, field.precision, field.devices
+        return cls(*kind, slabs, field.layouts)
+
+    def clear(self) -> None:
+        """Set all elements to 0, in copies of parts that are twice as long every time."""
+        for slab in self.slabs:
+            buffer, done = slab.buffer, min(slab.buffer.nbytes, PART)
+            slab.device.write(buffer, 0, np.zeros(done, np.uint8))
+            while done < buffer.nbytes:
+                size = min(done, buffer.nbytes - done)
+                slab.device.copy(BufferPart(buffer, done, size), BufferPart(buffer, 0, size))
+                done += size
+
+
+def is_local(slab: Slab, depth: int, compute: Callable[[], bytes]) -> bool:
+    """Return whether a result in the first slice has the same bits if links far away change.
+
+    Parameters
+    ----------
+    slab : Slab
+        A whole lattice on one device, whose content is replaced.
+    depth : int
+        The largest distance in time slices of links that do not change.
+    compute : callable
+        Returns the result in the first slice, given the links in the slab.
+    """
+    random, real = np.random.default_rng(1), slab.layout.real
+    shape = slab.layout.slices, slab.slice_bytes // real.itemsize
+    near, far = (random.uniform(-0.5, 0.5, shape).astype(real) for _ in range(2))
+    beyond = near.copy()
+    away = slice(depth + 1, len(near) - depth)
+    beyond[away] = far[away]
+    found = []
+    for links in (near, beyond):
+        slab.device.write(slab.buffer, 0, links.reshape(-1).view(np.uint8))
+        found.append(compute())
+    return found[0] == found[1]
+
+
+ON_DEVICES = {"devices", "slabs", "layouts"}
+"""Attributes of a field by which kernels find its links."""
+
+
+class HostField(Field):
+    """Links in NumPy arrays. Whatever needs kernels is refused with the reason why there are none.
+
+    Parameters
+    ----------
+    lattice, group, precision
+        See `Field.empty`.
+    slices : iterable of ndarray, shape (Z, Y, X, 4, N, N)
+        The matrices of the time slices t = 0, 1, …
+    reason : NoKernelsError or UnsupportedError
+        The reason: the missing compiler, or a lattice that kernels cannot take.
+    """
+
+    def __init__(
+        self,
+        lattice: Lattice,
+        group: str,
+        precision: str,
+        slices: Iterable[NDArray[np.complex128]],
+        reason: NoKernelsError | UnsupportedError,
+    ) -> None:
+        kind = np.result_type(real_type(precision), np.complex64)
+        values = {"lattice": lattice, "group": GROUPS[group], "precision": precision}
+        stored = {"_links": [one.astype(kind) for one in slices], "_reason": reason}
+        for name, value in (values | stored).items():
+            object.__setattr__(self, name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        """Refuse what needs a device.
+
+        Raises
+        ------
+        NoKernelsError, UnsupportedError
+            If kernels are to find the links.
+        """
+        if name in ON_DEVICES:
+            reason = vars(self)["_reason"]
+            raise type(reason)(str(reason))
+        raise AttributeError(name)
+
+    def __repr__(self) -> str:
+        return f"<Field {self.group} {self.lattice}, {self.precision} precision, without kernels>"
+
+    def slices(self) -> Iterator[NDArray[np.complex128]]:
+        """Return the links as matrices, one time slice at a time; see `Field.slices`."""
+        n = self.group.colours
+        for links in vars(self)["_links"]:
+            matrices = links.reshape(-1, n, n).astype(np.complex128)
+            yield host_links.in_group(self.group, matrices).reshape(links.shape)

@@ -19,9 +19,7 @@ from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.slab import Slab
 from gauge_mc.errors import GaugeError
-from gauge_mc.fields.algebra_field import AlgebraField
-from gauge_mc.fields.field import Field
-from gauge_mc.fields.host_field import is_local
+from gauge_mc.fields.field import AlgebraField, Field, is_local
 from gauge_mc.fields.sums import SlabSums, slices_of_all_slabs
 from gauge_mc.flows import Flow
 from gauge_mc.quoting import power

@@ -28,10 +28,8 @@ from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice, Loops
 from gauge_mc.domain.slab import Slab
 from gauge_mc.errors import GaugeError
-from gauge_mc.fields.algebra_field import AlgebraField
-from gauge_mc.fields.field import Field
+from gauge_mc.fields.field import AlgebraField, Field, is_local
 from gauge_mc.fields.gradient_flow import LargestValues
-from gauge_mc.fields.host_field import is_local
 from gauge_mc.fields.random_field import Random
 from gauge_mc.fields.sums import SlabSums
 from gauge_mc.updates.independence import (

@@ -17,8 +17,7 @@ from gauge_mc.devices import BACKENDS, Buffer
 from gauge_mc.devices.base import Launch, repeated
 from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.errors import ChainError
-from gauge_mc.fields.algebra_field import AlgebraField
-from gauge_mc.fields.field import Field
+from gauge_mc.fields.field import AlgebraField, Field
 from gauge_mc.fields.gradient_flow import LargestValues
 from gauge_mc.fields.random_field import Random
 from gauge_mc.updates.chain_steps import START, ChainSteps, ShiftedSteps, StageSteps, schedule

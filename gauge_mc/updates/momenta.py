@@ -14,7 +14,7 @@ from gauge_mc.devices import Buffer
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.errors import UsageError
-from gauge_mc.fields.algebra_field import AlgebraField
+from gauge_mc.fields.field import AlgebraField
 from gauge_mc.fields.random_field import Random
 from gauge_mc.fields.sums import SlabSums, slices_of_all_slabs
 from gauge_mc.quoting import exponential

@@ -10,7 +10,7 @@ import pytest
 
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.slab import Slab
-from gauge_mc.fields.algebra_field import AlgebraField
+from gauge_mc.fields.field import AlgebraField
 from gauge_mc.fields.sums import SlabSums
 from gauge_mc.updates.molecular_dynamics import DRIFT
 from tests.devices.large_memory import (

@@ -11,7 +11,7 @@ from gauge_mc import open_device_group
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.devices import BACKENDS
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.fields.algebra_field import AlgebraField
+from gauge_mc.fields.field import AlgebraField
 from gauge_mc.files.table import read_table
 from gauge_mc.groups import GROUPS
 from gauge_mc.run.checkpoint import read_state

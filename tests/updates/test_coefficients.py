@@ -4,8 +4,7 @@ import pytest
 
 from gauge_mc.actions import ACTIONS, Coupling
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.fields.algebra_field import AlgebraField
-from gauge_mc.fields.field import Field
+from gauge_mc.fields.field import AlgebraField, Field
 from gauge_mc.fields.gradient_flow import GradientFlow
 from gauge_mc.fields.random_field import Random
 from gauge_mc.flows import FLOWS

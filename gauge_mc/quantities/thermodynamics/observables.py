@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from gauge_mc.actions import ANISOTROPY
 from gauge_mc.devices.kernels import Kernel
-from gauge_mc.fields.algebra_field import AlgebraField
-from gauge_mc.fields.field import Field
+from gauge_mc.fields.field import AlgebraField, Field
 from gauge_mc.fields.gradient_flow import CLOVER, GradientFlow, LargestValues, field_strength
 from gauge_mc.fields.sums import SlabSums, total
 from gauge_mc.files.columns import TableColumns

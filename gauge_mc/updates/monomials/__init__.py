@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.errors import ConvergenceError
-from gauge_mc.fields.algebra_field import AlgebraField
-from gauge_mc.fields.field import Field
+from gauge_mc.fields.field import AlgebraField, Field
 from gauge_mc.fields.gradient_flow import LargestValues
 from gauge_mc.fields.random_field import Random
 from gauge_mc.fields.sums import SlabSums

@@ -17,8 +17,7 @@ from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.slab import Slab
 from gauge_mc.errors import UsageError
-from gauge_mc.fields.algebra_field import AlgebraField
-from gauge_mc.fields.field import Field
+from gauge_mc.fields.field import AlgebraField, Field
 from gauge_mc.fields.gradient_flow import LargestValues
 from gauge_mc.fields.sums import SlabSums
 from gauge_mc.options import Option

@@ -6,8 +6,7 @@ from pathlib import Path
 from gauge_mc.devices.kernels import Choice
 from gauge_mc.extensions.quarks.diagonal import DiagonalTerm
 from gauge_mc.extensions.quarks.vectors.spinors import StoredSlab
-from gauge_mc.fields.algebra_field import AlgebraField
-from gauge_mc.fields.field import Field
+from gauge_mc.fields.field import AlgebraField, Field
 from gauge_mc.options import Option
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from gauge_mc.devices.kernels import Kernel
-from gauge_mc.fields.algebra_field import AlgebraField
+from gauge_mc.fields.field import AlgebraField
 from gauge_mc.fields.sums import SlabSums
 from gauge_mc.files.columns import Column
 from gauge_mc.options import Option

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from gauge_mc.fields.algebra_field import AlgebraField
-from gauge_mc.fields.field import Field
+from gauge_mc.fields.field import AlgebraField, Field
 from gauge_mc.updates.molecular_dynamics import DRIFT
 from gauge_mc.updates.momenta import draw_momenta
 from gauge_mc.updates.monomials import Failures

@@ -33,7 +33,7 @@ from gauge_mc.extensions.quarks.rational.rational_functions import (
 )
 from gauge_mc.extensions.quarks.vectors.algebra import MULTIPLY_SPINORS, PRODUCTS, Combine
 from gauge_mc.extensions.quarks.vectors.spinors import SPINS, SpinorField
-from gauge_mc.fields.algebra_field import AlgebraField
+from gauge_mc.fields.field import AlgebraField
 from gauge_mc.fields.random_field import Random
 from gauge_mc.fields.sums import SlabSums, slices_of_all_slabs
 from gauge_mc.files.columns import Column

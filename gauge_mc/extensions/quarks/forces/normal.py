@@ -34,8 +34,7 @@ from gauge_mc.extensions.quarks.solvers import ITERATIONS, SOLVERS, SolverParame
 from gauge_mc.extensions.quarks.vectors.algebra import Combine
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField, in_turn
 from gauge_mc.extensions.quarks.vectors.transport import VectorsPerThread
-from gauge_mc.fields.algebra_field import AlgebraField
-from gauge_mc.fields.field import Field
+from gauge_mc.fields.field import AlgebraField, Field
 from gauge_mc.fields.sums import SlabSums
 
 PAIR_DERIVATIVE = Kernel("pair_derivative")

@@ -35,8 +35,7 @@ from gauge_mc.extensions.quarks.matrices.preconditioned import PreconditionedOpe
 from gauge_mc.extensions.quarks.solvers import SolverParameters, solve
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField, StoredSlab, in_units, storage_of
 from gauge_mc.extensions.quarks.vectors.transport import ANTIPERIODIC, Boundary, Phases, reals_of
-from gauge_mc.fields.algebra_field import AlgebraField
-from gauge_mc.fields.field import Field
+from gauge_mc.fields.field import AlgebraField, Field
 from gauge_mc.options import Option, check_declared, merged
 from gauge_mc.registry import Registry, in_words
 from gauge_mc.signatures import checks_types
