@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from gauge_mc.domain.lattice import Lattice
     from gauge_mc.errors import GaugeError, UsageError
     from gauge_mc.exports import export
-    from gauge_mc.fields.averages import action_density
     from gauge_mc.fields.field import Field
     from gauge_mc.fields.random_field import Random
+    from gauge_mc.fields.sums import action_density
     from gauge_mc.fits import fit
     from gauge_mc.inspection.contents import info
     from gauge_mc.inspection.status import status

@@ -19,7 +19,6 @@ from gauge_mc.devices.choice import open_host
 from gauge_mc.domain.lattice import Lattice, OddLattice
 from gauge_mc.domain.slab import Slab
 from gauge_mc.errors import NoKernelsError, UnsupportedError
-from gauge_mc.fields.averages import AVERAGED, normalised, slice_sums
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.file_links import (
     MATRICES,
@@ -30,6 +29,7 @@ from gauge_mc.fields.file_links import (
     SlabBlocks,
     matrix_components,
 )
+from gauge_mc.fields.sums import AVERAGED, normalised, slice_sums
 from gauge_mc.files.columns import Averages
 from gauge_mc.storage import links as host_links
 from gauge_mc.storage.links import Block, Checksums, StoredLinks

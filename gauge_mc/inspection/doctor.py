@@ -26,8 +26,8 @@ from gauge_mc.devices.host import allowed_cores
 from gauge_mc.devices.kernels import REAL_BYTES
 from gauge_mc.domain.lattice import PLAQUETTES, Lattice
 from gauge_mc.errors import GaugeError
-from gauge_mc.fields.averages import loop_averages
 from gauge_mc.fields.field import Field
+from gauge_mc.fields.sums import loop_averages
 from gauge_mc.groups import GROUPS
 from gauge_mc.libraries import LIBRARIES, OptionalPackage
 from gauge_mc.run.generate import generate

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from gauge_mc.analysis.timeseries import kurtosis
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import PARALLELOGRAMS, PLAQUETTES, RECTANGLES, Lattice, Loops
-from gauge_mc.fields.averages import normalised_loops
 from gauge_mc.fields.field import Field
-from gauge_mc.fields.sums import DeferredSums
+from gauge_mc.fields.sums import DeferredSums, normalised_loops
 from gauge_mc.files.columns import Averages, Column, TableColumns
 from gauge_mc.groups import Group
 from gauge_mc.observables import OBSERVABLES, Columns, DerivedQuantity, Record, SummedObservable

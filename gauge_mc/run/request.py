@@ -20,10 +20,9 @@ from gauge_mc.domain.device_group import LEAST_SLICES, DeviceGroup
 from gauge_mc.domain.device_pool import EnergyMeter
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
-from gauge_mc.fields.averages import LINK_TRACE, PLAQUETTE
 from gauge_mc.fields.field import COLD, HOT, Field
 from gauge_mc.fields.file_links import GROUP_LINKS, READ_LINKS, WRITE_LINKS
-from gauge_mc.fields.sums import ADD_PARTIAL_SUMS
+from gauge_mc.fields.sums import ADD_PARTIAL_SUMS, LINK_TRACE, PLAQUETTE
 from gauge_mc.observables import Observable, live_observables
 from gauge_mc.random import GENERATORS
 from gauge_mc.run.chain import Chain, check_start

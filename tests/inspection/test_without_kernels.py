@@ -13,8 +13,8 @@ import pytest
 from gauge_mc.configurations.reading import open_configuration
 from gauge_mc.devices.cpu import compiler
 from gauge_mc.errors import UNCHECKED, NoKernelsError, UsageError
-from gauge_mc.fields.averages import action_density, averages
 from gauge_mc.fields.field import Field
+from gauge_mc.fields.sums import action_density, averages
 from gauge_mc.formats import writable_formats
 from tests.calls import call, call_apart, forbid, make_run
 

@@ -44,9 +44,8 @@ from gauge_mc.extensions.quarks.spectroscopy.quarks import (
 )
 from gauge_mc.extensions.quarks.vectors.algebra import MULTIPLY_SPINORS, Multiply
 from gauge_mc.extensions.quarks.vectors.spinors import SPINS, SpinorField
-from gauge_mc.fields.averages import PLAQUETTE
 from gauge_mc.fields.field import Field
-from gauge_mc.fields.sums import lattice_sums
+from gauge_mc.fields.sums import PLAQUETTE, lattice_sums
 from gauge_mc.files.columns import TableColumns
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES, Record, SecondaryTable

@@ -13,10 +13,9 @@ from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.lattice import PATHS, Lattice, steps_along
 from gauge_mc.domain.slab import Layout, Slab
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.fields.averages import PLAQUETTE
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.fields.sums import lattice_sums
+from gauge_mc.fields.sums import PLAQUETTE, lattice_sums
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables.noise.noise_reduction import digest_of
 from gauge_mc.quantities.potential.observables import WilsonLoops
