@@ -31,10 +31,10 @@ from gauge_mc.devices.kernels import Choice, Kernel
 from gauge_mc.domain.halo import HaloExchange, SliceRange, transfers_above
 from gauge_mc.domain.slab import BOTH_PARITIES, MOST_PACKETS, Slab, work
 from gauge_mc.errors import GaugeError, NoMemoryError, UsageError
+from gauge_mc.fields.decorated_links import Place, hand_on
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.fields.sums import SlabSums, add_slices
-from gauge_mc.fields.time_lines import Place, hand_on
 from gauge_mc.groups import Group
 from gauge_mc.quoting import quoted
 from gauge_mc.updates.heatbath import HEATBATH, OVERRELAXATION

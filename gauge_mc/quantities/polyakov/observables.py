@@ -18,9 +18,9 @@ from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import PATHS, Lattice, Step, equivalent_steps, steps_along
 from gauge_mc.domain.slab import BOTH_PARITIES, Slab, nowhere, work
 from gauge_mc.errors import UsageError
+from gauge_mc.fields.decorated_links import TIME_LINE, complete_lines, time_lines
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.sums import DeferredSums, SlabSums, add_slices
-from gauge_mc.fields.time_lines import TIME_LINE, complete_lines, time_lines
 from gauge_mc.files.columns import Column, TableColumns
 from gauge_mc.groups import Group
 from gauge_mc.observables import (

@@ -18,10 +18,10 @@ from gauge_mc.analysis.table_series import series_of
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import ORDERINGS, PATHS, Lattice, steps_along
 from gauge_mc.errors import UsageError
+from gauge_mc.fields.decorated_links import TIME_LINE
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.gradient_flow import LENGTHEN_LINES
 from gauge_mc.fields.sums import SlabSums, total
-from gauge_mc.fields.time_lines import TIME_LINE
 from gauge_mc.files.columns import Column, TableColumns
 from gauge_mc.files.table import TableData, read_heading
 from gauge_mc.groups import GROUPS

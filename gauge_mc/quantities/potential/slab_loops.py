@@ -26,9 +26,9 @@ from gauge_mc.domain.lattice import (
 )
 from gauge_mc.domain.slab import BOTH_PARITIES, Slab, work
 from gauge_mc.errors import UsageError
+from gauge_mc.fields.decorated_links import time_lines
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.sums import SUM_BYTES, SlabSums, add_slices
-from gauge_mc.fields.time_lines import time_lines
 from gauge_mc.observables.noise.noise_reduction import NoiseReduction
 from gauge_mc.quoting import shortened
 from gauge_mc.smearing import MAX_ITERATIONS, Smearing
