@@ -12,7 +12,7 @@ from pathlib import Path
 from gauge_mc.configurations.writing import Snapshot, stored_by, write, write_field
 from gauge_mc.devices.host import free_memory
 from gauge_mc.fields.field import Field
-from gauge_mc.fields.field_blocks import FieldBlocks
+from gauge_mc.fields.file_links import FieldBlocks
 from gauge_mc.fields.sums import averages
 from gauge_mc.storage.links import Block
 

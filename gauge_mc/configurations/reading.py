@@ -26,8 +26,7 @@ from gauge_mc.domain.device_pool import Devices
 from gauge_mc.domain.lattice import Lattice, OddLattice, any_lattice, odd_extents
 from gauge_mc.errors import CautionWarning, NoKernelsError, UsageError
 from gauge_mc.fields.field import Field, HostField
-from gauge_mc.fields.field_blocks import read_blocks
-from gauge_mc.fields.file_links import CAUTIOUS, TOLERANCE, LinkCheck
+from gauge_mc.fields.file_links import CAUTIOUS, TOLERANCE, LinkCheck, read_blocks
 from gauge_mc.fields.sums import averages, normalised
 from gauge_mc.files.columns import Averages
 from gauge_mc.files.input import InputFile

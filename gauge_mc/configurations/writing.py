@@ -23,8 +23,7 @@ from gauge_mc.domain.lattice import Lattice, OddLattice
 from gauge_mc.domain.slab import real_type
 from gauge_mc.errors import DamagedError, GaugeError, UnsupportedError, UsageError
 from gauge_mc.fields.field import Field, HostField
-from gauge_mc.fields.field_blocks import FieldBlocks
-from gauge_mc.fields.file_links import LinkCheck
+from gauge_mc.fields.file_links import FieldBlocks, LinkCheck
 from gauge_mc.fields.sums import averages
 from gauge_mc.files.atomic import replacing
 from gauge_mc.files.columns import Averages

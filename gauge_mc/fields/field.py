@@ -21,7 +21,7 @@ from gauge_mc.domain.halo import SliceRange
 from gauge_mc.domain.lattice import Lattice, OddLattice, odd_extents
 from gauge_mc.domain.slab import BOTH_PARITIES, REALS, Layout, Slab, real_type, split_lanes
 from gauge_mc.errors import GaugeError, NoKernelsError, UnsupportedError
-from gauge_mc.fields.field_blocks import FieldBlocks, SlabField
+from gauge_mc.fields.file_links import FieldBlocks, SlabField
 from gauge_mc.groups import GROUPS, Group
 from gauge_mc.random import GENERATORS, stream
 from gauge_mc.signatures import checks_types

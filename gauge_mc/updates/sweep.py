@@ -46,7 +46,7 @@ from gauge_mc.domain.halo import SliceRange
 from gauge_mc.domain.slab import Slab
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
-from gauge_mc.fields.field_blocks import SlabField
+from gauge_mc.fields.file_links import SlabField
 from gauge_mc.fields.random_field import Random
 from gauge_mc.files.structured import parse_json
 from gauge_mc.updates.schedule import (
