@@ -22,8 +22,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.mpi import find_processes
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits import FITS, Fit, FittedEnsemble, result_of
-from gauge_mc.fits.shared.goals import Goal, equal_target
-from gauge_mc.fits.shared.quoted import QuotedNumber
+from gauge_mc.fits.quoted import Goal, QuotedNumber, equal_target
 from gauge_mc.groups import GROUPS
 from gauge_mc.options import check_options
 from gauge_mc.quoting import counted, number, shortened

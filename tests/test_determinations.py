@@ -30,8 +30,7 @@ from gauge_mc.determinations import (
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import read_table
 from gauge_mc.fits import FITS, Fit, FitResult
-from gauge_mc.fits.shared.goals import Goal, equal_target
-from gauge_mc.fits.shared.quoted import QuotedNumber, quoted_number
+from gauge_mc.fits.quoted import Goal, QuotedNumber, equal_target, quoted_number
 from gauge_mc.groups import GROUPS
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters

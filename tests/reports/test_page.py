@@ -20,7 +20,7 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.columns import Column
 from gauge_mc.files.table import each_table_once, read_table, write_table
 from gauge_mc.fits import FITS, Fit, FitResult
-from gauge_mc.fits.shared.quoted import QuotedNumber
+from gauge_mc.fits.quoted import QuotedNumber
 from gauge_mc.libraries import load
 from gauge_mc.plots import PLOTS, Plot
 from gauge_mc.plots.figures.files import (

@@ -32,7 +32,7 @@ from gauge_mc.files.table import (
     compare_content,
     read_heading,
 )
-from gauge_mc.fits.shared.quoted import WORD
+from gauge_mc.fits.quoted import WORD
 from gauge_mc.observables import AGAIN_SUFFIX, OBSERVABLES, table_name
 from gauge_mc.options import Option
 from gauge_mc.quoting import CommandLine

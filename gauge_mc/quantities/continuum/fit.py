@@ -15,7 +15,7 @@ from gauge_mc.analysis.timeseries import with_error
 from gauge_mc.arrays import Array
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits import FITS, DataResult, Fit
-from gauge_mc.fits.shared.quoted import QuotedNumber, empty_table, table_of
+from gauge_mc.fits.quoted import QuotedNumber, empty_table, table_of
 from gauge_mc.options import Option
 from gauge_mc.quantities.continuum.limit import ContinuumModel, Extrapolation
 from gauge_mc.quantities.continuum.numbers import (

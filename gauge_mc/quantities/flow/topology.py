@@ -14,8 +14,7 @@ from gauge_mc.analysis.timeseries import Estimate, caution_short
 from gauge_mc.arrays import Array
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits import FITS, Fit, FitResult
-from gauge_mc.fits.shared.goals import Goal
-from gauge_mc.fits.shared.quoted import QuotedNumber, empty_table, quoted_field
+from gauge_mc.fits.quoted import Goal, QuotedNumber, empty_table, quoted_field
 from gauge_mc.options import Option
 from gauge_mc.quantities.flow.curves import (
     CHARGES,

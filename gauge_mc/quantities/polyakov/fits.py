@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from gauge_mc.errors import UsageError
 from gauge_mc.fits import FITS, DataResult, Fit
-from gauge_mc.fits.shared.quoted import QuotedNumber, choice_of, quoted_number, table_of
+from gauge_mc.fits.quoted import QuotedNumber, choice_of, quoted_number, table_of
 from gauge_mc.options import Option
 from gauge_mc.quantities.polyakov.correlators import (
     CORRELATOR_COLUMNS,

@@ -22,23 +22,23 @@ from gauge_mc.files.input import read_text
 from gauge_mc.files.structured import parse_json, typed
 from gauge_mc.files.table import read_heading
 from gauge_mc.fits import FITS, Fit, FitResult
-from gauge_mc.fits.shared.files import (
-    BESIDE,
-    MAX_RESULT,
-    find_table_by_columns,
-    tables_with_columns,
-)
-from gauge_mc.fits.shared.goals import Goal
-from gauge_mc.fits.shared.quoted import (
+from gauge_mc.fits.quoted import (
     LEVEL,
     REDUCED,
     T_MAX,
     T_MIN,
+    Goal,
     QuotedNumber,
     empty_table,
     quoted_number,
     reduced,
     tag_of_levels,
+)
+from gauge_mc.fits.shared.files import (
+    BESIDE,
+    MAX_RESULT,
+    find_table_by_columns,
+    tables_with_columns,
 )
 from gauge_mc.libraries import load
 from gauge_mc.options import Option

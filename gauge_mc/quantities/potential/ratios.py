@@ -29,7 +29,7 @@ from gauge_mc.analysis.timeseries import MIN_FOR_ERRORS, Estimate, estimate, wit
 from gauge_mc.arrays import Array, Integers
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits import FITS, DataResult, Fit, FitResult
-from gauge_mc.fits.shared.quoted import (
+from gauge_mc.fits.quoted import (
     LEVEL,
     QuotedNumber,
     empty_table,

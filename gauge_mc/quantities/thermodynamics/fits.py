@@ -15,7 +15,7 @@ from gauge_mc.analysis.table_series import read_series
 from gauge_mc.arrays import Array
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits import FITS, DataResult, Fit
-from gauge_mc.fits.shared.quoted import QuotedNumber, choice_of, empty_table, quoted_field, table_of
+from gauge_mc.fits.quoted import QuotedNumber, choice_of, empty_table, quoted_field, table_of
 from gauge_mc.options import Option
 from gauge_mc.quantities.flow.curves import ENERGIES, weights_of
 from gauge_mc.quantities.flow.scales import ENERGY, GOAL, definition

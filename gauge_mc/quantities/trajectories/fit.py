@@ -18,7 +18,7 @@ from gauge_mc.analysis.timeseries import Estimate, Replicas
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.columns import SWEEP
 from gauge_mc.fits import FITS, DataResult, Fit
-from gauge_mc.fits.shared.quoted import QuotedNumber, empty_table, quoted_number
+from gauge_mc.fits.quoted import QuotedNumber, empty_table, quoted_number
 from gauge_mc.options import Option
 from gauge_mc.quoting import counted
 from gauge_mc.results import documented, result_field

@@ -10,8 +10,7 @@ from rich.table import Table
 
 from gauge_mc.analysis.timeseries import with_error
 from gauge_mc.fits import FITS, DataResult, Fit
-from gauge_mc.fits.shared.goals import CRITICAL_EXTENT, Goal
-from gauge_mc.fits.shared.quoted import QuotedNumber, quoted_field, table_of
+from gauge_mc.fits.quoted import CRITICAL_EXTENT, Goal, QuotedNumber, quoted_field, table_of
 from gauge_mc.options import Option
 from gauge_mc.quantities.transition.results import (
     ISING_ETA,

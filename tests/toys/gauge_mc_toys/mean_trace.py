@@ -8,7 +8,7 @@ from typing import Any
 from gauge_mc.analysis.table_series import read_rows
 from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.fits import Fit, FitResult
-from gauge_mc.fits.shared.quoted import QuotedNumber, quoted_number
+from gauge_mc.fits.quoted import QuotedNumber, quoted_number
 from gauge_mc.results import documented, result_field
 
 

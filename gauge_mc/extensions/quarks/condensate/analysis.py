@@ -35,7 +35,7 @@ from gauge_mc.extensions.quarks.diagonal import LARGEST
 from gauge_mc.extensions.quarks.spectroscopy.correlators import Quark, describe_quarks
 from gauge_mc.extensions.quarks.spectroscopy.spectrum import LinePoint
 from gauge_mc.fits import FITS, DataResult, Fit
-from gauge_mc.fits.shared.quoted import QuotedNumber, quoted_field, table_of
+from gauge_mc.fits.quoted import QuotedNumber, quoted_field, table_of
 from gauge_mc.options import Option
 from gauge_mc.quoting import counted
 from gauge_mc.results import documented, result_field

@@ -24,8 +24,8 @@ from gauge_mc.extensions.quarks.spectroscopy.correlators import Quark
 from gauge_mc.extensions.quarks.vectors.gamma import IMAGINARY_MU
 from gauge_mc.files.table import read_heading, read_table
 from gauge_mc.fits import FITS, DataResult, Fit
+from gauge_mc.fits.quoted import QuotedNumber, quoted_number, table_of
 from gauge_mc.fits.shared.files import find_table_by_columns, tables_with_columns
-from gauge_mc.fits.shared.quoted import QuotedNumber, quoted_number, table_of
 from gauge_mc.options import Option
 from gauge_mc.quantities.transition.fit import EXTENT
 from gauge_mc.quantities.transition.thermal_runs import LOOP_COLUMNS, check_equal
