@@ -10,7 +10,7 @@ from gauge_mc.configurations.window import DeviceWindow, HostWindow
 from gauge_mc.devices.choice import open_host
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.file_links import TOLERANCE
-from gauge_mc.formats.openqcd import BY_ODD_SITE
+from gauge_mc.formats.programs import BY_ODD_SITE
 from gauge_mc.groups import GROUPS
 from gauge_mc.storage import links as host_links
 from gauge_mc.storage.links import BY_SITE, ROTATED_WORDS, SITE_CRC, WORD_SUM, StoredLinks

@@ -19,7 +19,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.domain.slab import Layout, work
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.file_links import GROUP_LINKS, MATRICES
-from gauge_mc.formats.openqcd import BY_ODD_SITE
+from gauge_mc.formats.programs import BY_ODD_SITE
 from gauge_mc.groups import GROUPS
 from gauge_mc.random import GENERATORS
 from gauge_mc.storage.links import BY_SITE

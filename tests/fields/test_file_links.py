@@ -11,7 +11,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.file_links import FieldBlocks, read_blocks
-from gauge_mc.formats.openqcd import BY_ODD_SITE
+from gauge_mc.formats.programs import BY_ODD_SITE
 from gauge_mc.groups import GROUPS
 from gauge_mc.storage.links import (
     BY_SITE,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import struct
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,12 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gauge_mc.domain.lattice import Lattice
+from gauge_mc.errors import UsageError
 from gauge_mc.files.columns import Averages
 from gauge_mc.files.input import InputFile
-from gauge_mc.formats import FORMATS, Format, LinkSource
+from gauge_mc.formats import FORMATS, NO_CHECKSUM, STATES_NOTHING, Format, LinkSource, too_large
 from gauge_mc.groups import GROUPS, Group, special_unitary
 from gauge_mc.storage.header import Reader, expect_links, lattice_of
-from gauge_mc.storage.links import Block, FileOrder, LinkSums, StoredLinks
+from gauge_mc.storage.links import (
+    ROTATED_WORDS,
+    SITE_CRC,
+    Block,
+    FileOrder,
+    LinkSums,
+    StoredLinks,
+    checksum_words,
+)
 
 _COLOURS = 3
 _GROUP = special_unitary(_COLOURS)
@@ -241,3 +251,141 @@ class HiRep(Format):
 
 
 FORMATS.register(HiRep())
+
+
+_milc_PRECISION = "single"
+_MAGIC = 20103
+_LAYOUT = "i4i64siII"
+_HEADER_BYTES, _STAMP_BYTES = 96, 64
+_OLD_MAGIC, _OLD_LAYOUT, _OLD_HEADER_BYTES = 59354, "i4i2f", 28
+_MAGICS = {struct.pack(f"{one}i", magic) for one in "<>" for magic in (_MAGIC, _OLD_MAGIC)}
+
+
+class Milc(Format):
+    """The serial format of the MILC code."""
+
+    name: ClassVar[str] = "milc"
+    title: ClassVar[str] = "MILC"
+    summary: ClassVar[str] = "version 5, with checksums, and 1 to 4, read only; SU(3), single"
+    suffix: ClassVar[str] = ".milc"
+    odd_extents: ClassVar[bool] = True
+    byte_order: ClassVar[str] = "<"
+    checksums: ClassVar[frozenset[str]] = frozenset({ROTATED_WORDS})
+    only: ClassVar[tuple[str, str]] = (_GROUP, _milc_PRECISION)
+
+    def recognises(self, head: bytes) -> bool:
+        """Return whether a file begins with a magic number in either byte order."""
+        return head[:4] in _MAGICS
+
+    def read_header(self, file: InputFile) -> Reader:
+        """Read and check the header; see `Format.read_header`."""
+        start = file.read(0, 4).tobytes()
+        for order in "<>":
+            if start == struct.pack(f"{order}i", _OLD_MAGIC):
+                return _read_old_header(file, order)
+        head = file.read(0, _HEADER_BYTES).tobytes()
+        order = "<" if head[:4] == struct.pack("<i", _MAGIC) else ">"
+        _, x, y, z, t, stamp, site_order, first, second = struct.unpack(order + _LAYOUT, head)
+        if site_order:
+            raise file.refusal(
+                "its sites are in the order of a MILC checkpoint; let MILC save it in serial format"
+            )
+        lattice = lattice_of(file, x, y, z, t, odd=True)
+        stored = StoredLinks(lattice, GROUPS[_GROUP], f"{order}f4", checksums=self.checksums)
+        expect_links(file, _HEADER_BYTES, stored)
+        checksum = checksum_words((first, second))
+        fields = {"time_stamp": stamp.split(b"\0")[0].decode("latin-1").strip()}
+        place = _HEADER_BYTES
+        return Reader.of(self.name, stored, place, checksum=checksum, provenance=fields)
+
+    def header(self, stored: StoredLinks, provenance: Mapping[str, str], sums: LinkSums) -> bytes:
+        """Return the header, with the printable characters of the time stamp that fit into it."""
+        stamp = provenance.get("time_stamp") or provenance.get("creation_date", "")
+        clean = "".join(c if " " <= c <= "~" else "?" for c in " ".join(stamp.split()))
+        text, words = clean.encode("ascii")[: _STAMP_BYTES - 1], sums[0].rotated_words
+        return struct.pack("<" + _LAYOUT, _MAGIC, *stored.lattice.extents, text, 0, *words)
+
+
+def _read_old_header(file: InputFile, order: str) -> Reader:
+    """Read and check the header of versions 1 to 4."""
+    head = file.read(0, _OLD_HEADER_BYTES).tobytes()
+    _, x, y, z, t, *parameters = struct.unpack(order + _OLD_LAYOUT, head)
+    lattice = lattice_of(file, x, y, z, t, odd=True)
+    stored = StoredLinks(lattice, GROUPS[_GROUP], f"{order}f4")
+    expect_links(file, _OLD_HEADER_BYTES, stored)
+    fields = {"parameters": " ".join(f"{parameter:.7g}" for parameter in parameters)}
+    place = _OLD_HEADER_BYTES
+    return Reader.of(Milc.name, stored, place, provenance=fields, warning=NO_CHECKSUM)
+
+
+FORMATS.register(Milc())
+
+
+_REAL = rb"[ \t]*[+-]?[0-9]*\.[0-9]+(?:[eE][+-]?[0-9]{1,3})?[ \t]*\r?\n"
+_BEGINNING = re.compile(_REAL * 2)
+"""Form of the first lines: decimal numbers with a point, one per line."""
+
+
+_HEAD_BYTES = 8192
+"""Number of leading bytes in which the first matrix is. Numbers of 17 digits have 25 bytes at most,
+and a matrix of the largest group has 128.
+"""
+_DEVIATION = 1e-6
+"""Largest deviation from a unitary matrix."""
+
+
+class BridgeText(Format):
+    """Text with one real per line."""
+
+    name: ClassVar[str] = "bridge-text"
+    title: ClassVar[str] = "Bridge++ text"
+    summary: ClassVar[str] = "text of Bridge++ and Gaugefields.jl, which states nothing; read only"
+    signed: ClassVar[bool] = False
+
+    def recognises(self, head: bytes) -> bool:
+        """Return whether a file begins with two lines of one decimal number each."""
+        return _BEGINNING.match(head) is not None
+
+    def contains(self, file: InputFile) -> bool:
+        """Return whether the first numbers are a unitary matrix, and not just any numbers."""
+        head = file.read(0, min(file.size, _HEAD_BYTES)).tobytes()
+        try:
+            reals = np.array(head[: head.rfind(b"\n")].split(), np.float64)
+        except ValueError:
+            return False
+        return any(
+            _is_unitary(reals[: 2 * n**2], n) for n in {one.colours for one in GROUPS.values()}
+        )
+
+    def read_header(self, file: InputFile) -> Reader:
+        """Refuse a file of whose links nothing is known."""
+        raise file.refusal(STATES_NOTHING)
+
+    def read_unstated(self, file: InputFile, lattice: Lattice, group: Group) -> Reader:
+        """Read the reals of a file; see `Format.read_unstated`."""
+        try:
+            reals = np.array(file.read(0, file.size).tobytes().split(), np.float64)
+        except ValueError as error:
+            raise file.refusal("it has a line that is not a number") from error
+        except MemoryError as error:
+            raise too_large(file.path) from error
+        stored = StoredLinks(lattice, group, "<f8", checksums=frozenset({SITE_CRC}))
+        if 8 * len(reals) != stored.nbytes:
+            raise UsageError(
+                f"{file.path} has {len(reals)} numbers, which are not the links of {group.label} "
+                f"on {lattice}; give other extents, or another group."
+            )
+        links = reals.astype("<f8").view(np.uint8).reshape(-1, stored.block_bytes)
+        in_memory = replace(stored, decoded=lambda file, t: links[t])
+        return Reader.of(self.name, in_memory, 0, warning=NO_CHECKSUM)
+
+
+def _is_unitary(reals: NDArray[np.float64], n: int) -> bool:
+    """Return whether numbers are an n×n matrix ``[a][b][re, im]`` that is unitary."""
+    if len(reals) < 2 * n**2 or not (np.abs(reals) <= 1 + _DEVIATION).all():
+        return False
+    matrix = reals.view(np.complex128).reshape(n, n)
+    return bool(np.abs(matrix @ matrix.conj().T - np.eye(n)).max() <= _DEVIATION)
+
+
+FORMATS.register(BridgeText())
