@@ -32,7 +32,7 @@ from gauge_mc.observables import (
     Record,
     SummedObservable,
 )
-from gauge_mc.observables.noise.noise_reduction import (
+from gauge_mc.observables.noise_reduction import (
     NOISE_OPTIONS,
     NoiseReduction,
     ReducedNoise,

@@ -21,7 +21,7 @@ from gauge_mc.domain.lattice import Step, equivalent_steps, padded, shortest_pat
 from gauge_mc.domain.slab import BOTH_PARITIES, Slab, work
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.sums import PLAQUETTE, SlabSums, add_slices, lattice_sums
-from gauge_mc.observables.noise.noise_reduction import NoiseReduction, digest_of
+from gauge_mc.observables.noise_reduction import NoiseReduction, digest_of
 from gauge_mc.smearing import Smearing
 from gauge_mc.updates.multilevel import TWO_LINKS
 

@@ -26,7 +26,7 @@ from gauge_mc.files.columns import Column, TableColumns
 from gauge_mc.files.table import TableData, read_heading
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES, Measurer, Observable, Record, TimeSeries
-from gauge_mc.observables.noise.noise_reduction import (
+from gauge_mc.observables.noise_reduction import (
     NOISE_OPTIONS,
     NoiseReduction,
     ReducedNoise,

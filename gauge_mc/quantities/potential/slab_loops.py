@@ -29,7 +29,7 @@ from gauge_mc.errors import UsageError
 from gauge_mc.fields.decorated_links import time_lines
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.sums import SUM_BYTES, SlabSums, add_slices
-from gauge_mc.observables.noise.noise_reduction import NoiseReduction
+from gauge_mc.observables.noise_reduction import NoiseReduction
 from gauge_mc.quoting import shortened
 from gauge_mc.smearing import MAX_ITERATIONS, Smearing
 from gauge_mc.temporal_links import TemporalLinks

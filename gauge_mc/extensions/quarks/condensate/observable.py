@@ -49,7 +49,7 @@ from gauge_mc.fields.sums import PLAQUETTE, lattice_sums
 from gauge_mc.files.columns import TableColumns
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES, Record, SecondaryTable
-from gauge_mc.observables.noise.noise_reduction import digest_of
+from gauge_mc.observables.noise_reduction import digest_of
 from gauge_mc.options import Option, check_options
 
 NOISE_OPTION = Option(

@@ -17,7 +17,7 @@ from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.fields.sums import PLAQUETTE, lattice_sums
 from gauge_mc.groups import GROUPS
-from gauge_mc.observables.noise.noise_reduction import digest_of
+from gauge_mc.observables.noise_reduction import digest_of
 from gauge_mc.quantities.potential.observables import WilsonLoops
 from gauge_mc.updates.heatbath import heatbath, overrelax
 from gauge_mc.updates.multilevel import Level, _SlabMemory

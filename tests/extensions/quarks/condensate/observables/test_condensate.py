@@ -51,7 +51,7 @@ def gamma5(size, colours):
 def sources_of(observable, field):
     """The vectors of every source, all of its parts."""
     from gauge_mc.fields.sums import PLAQUETTE, lattice_sums
-    from gauge_mc.observables.noise.noise_reduction import digest_of
+    from gauge_mc.observables.noise_reduction import digest_of
 
     digest = digest_of(lattice_sums(field, PLAQUETTE, values=2))
     found = {}
