@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+import unicodedata
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from gauge_mc.analysis.fitting import POOR
+from gauge_mc.analysis.fitting import POOR, Points, akaike_weights, no_fit, scatter
 from gauge_mc.analysis.timeseries import with_error
 from gauge_mc.arrays import Array
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fits import FITS, DataResult, Fit
 from gauge_mc.fits.quoted import QuotedNumber, empty_table, table_of
 from gauge_mc.options import Option
-from gauge_mc.quantities.continuum.limit import ContinuumModel, Extrapolation
+from gauge_mc.plots import PLOTS, Plot
+from gauge_mc.plots.figures.looks import look
+from gauge_mc.plots.figures.pictures import Frame, Picture, Stroke, Symbols
+from gauge_mc.plots.runs import caution
 from gauge_mc.quantities.continuum.numbers import (
     SPACING,
     KeptNumber,
@@ -29,6 +35,139 @@ from gauge_mc.quantities.continuum.numbers import (
 )
 from gauge_mc.registry import in_words
 from gauge_mc.results import documented, result_field
+
+STEPS = 5
+"""Number of fits in each of which the slope of the one before turns errors of x into those of y."""
+
+
+@documented
+@dataclass(frozen=True)
+class ContinuumModel:
+    """A fit of which the continuum limit is an average."""
+
+    powers: Sequence[int] = result_field(
+        "Powers of a beside the constant; empty for a constant.", symbol="powers of a"
+    )
+    points: int = result_field("Number of points, beginning with the finest.", symbol="points")
+    chi2: float = result_field("Minimum of chi2.", symbol="χ²")
+    dof: int = result_field("Degrees of freedom.", symbol="dof")
+    p_value: float = result_field("Probability of a larger chi2 if the model is right.", symbol="p")
+    value: float = result_field("Limit of this fit.", symbol="limit")
+    error: float = result_field("Its error from those of the points.", symbol="error")
+    weight: float = result_field("Weight in the average.", symbol="weight")
+
+
+@dataclass(frozen=True)
+class ModelFit:
+    """A polynomial in powers of the abscissa, fitted to the finest points."""
+
+    model: ContinuumModel
+    """The model, with its weight not yet known."""
+    parameters: Array
+    """The constant and the coefficients, of shape (parameters,)."""
+    response: Array
+    """Derivative of the parameters by all ordinates and then all abscissae, of shape (parameters, 2
+    points); 0 for points left out.
+    """
+
+
+def _basis(x: Array, powers: Sequence[int]) -> Array:
+    """Return the powers of abscissae, of shape (points, parameters)."""
+    return np.asarray(x[:, np.newaxis] ** (np.array([0, *powers]) / 2))
+
+
+@dataclass(frozen=True)
+class Extrapolation:
+    """The average of models of some points."""
+
+    covariance: Array
+    """Covariance matrix of all ordinates and then all abscissae, of shape (2 points, 2 points)."""
+    fits: Sequence[ModelFit]
+    """The models."""
+    weights: Array
+    """Their weights, whose sum is 1."""
+
+    @classmethod
+    def of(cls, x: Array, y: Array, covariance: Array, artefacts: Sequence[int]) -> Extrapolation:
+        """Return the average over all models of some points.
+
+        Parameters
+        ----------
+        x : ndarray of float64, shape (points,)
+            Squares of lattice spacings in units of a length, ascending.
+        y : ndarray of float64, shape (points,)
+            The ordinates.
+        covariance : ndarray of float64, shape (2 points, 2 points)
+            Covariance matrix of the ordinates and then the abscissae.
+        artefacts : sequence of int
+            See `gauge_mc.actions.Action.artefacts`.
+
+        Raises
+        ------
+        GaugeError
+            If the covariance matrix is not positive.
+        """
+        try:
+            fits = [_fit(x, y, covariance, *model) for model in models(x.size, artefacts)]
+        except np.linalg.LinAlgError:
+            raise no_fit() from None
+        quality = [(fit.model.chi2, fit.model.dof) for fit in fits]
+        return cls(covariance, fits, akaike_weights(*zip(*quality, strict=True)))
+
+    def at(self, x: Array) -> tuple[Array, Array, Array]:
+        """Return the averaged curve, its error from those of the points, and the spread of models.
+
+        The first error is that of the average with its weights kept fixed, in which models are
+        correlated since they have the same points. Each result has the shape of x.
+        """
+        bases = [_basis(x, fit.model.powers) for fit in self.fits]
+        pairs = [*zip(bases, self.fits, strict=True)]
+        curves = np.stack([basis @ fit.parameters for basis, fit in pairs])
+        responses = [basis @ fit.response for basis, fit in pairs]
+        response = np.tensordot(self.weights, responses, axes=1)
+        variance = np.einsum("xi,ij,xj->x", response, self.covariance, response)
+        return self.weights @ curves, np.sqrt(variance), scatter(self.weights, curves)
+
+    @property
+    def models(self) -> list[ContinuumModel]:
+        """The models with their results, that with the largest weight first."""
+        pairs = zip(self.fits, self.weights.tolist(), strict=True)
+        models = [replace(fit.model, weight=weight) for fit, weight in pairs]
+        return sorted(models, key=lambda model: -model.weight)
+
+
+def models(points: int, artefacts: Sequence[int]) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Yield the powers of a of every model beside the constant, and its number of points.
+
+    A constant must describe all points, and a model of the finest points alone must have a degree
+    of freedom. Otherwise two points that happen to agree would count as much as a fit to all.
+    """
+    every = [(), *((p,) for p in artefacts), *((p, 2 * p) for p in artefacts)]
+    for powers in every:
+        for count in range(points, len(powers), -1):
+            if count == points or (powers and count > len(powers) + 1):
+                yield powers, count
+
+
+def _fit(x: Array, y: Array, covariance: Array, powers: tuple[int, ...], count: int) -> ModelFit:
+    """Return the fit of a model to the finest points.
+
+    The weights are those of y - f'(x) dx, where dx is the error of x (effective variance).
+    """
+    used = np.concatenate([np.arange(count), x.size + np.arange(count)])
+    some, design, slope = covariance[np.ix_(used, used)], _basis(x[:count], powers), np.zeros(count)
+    for _ in range(STEPS):
+        transfer = np.hstack([np.eye(count), -np.diag(slope)])
+        fit = Points.known(y[:count], transfer @ some @ transfer.T).fit(design)
+        parameters = fit.projection @ y[:count]
+        slope = design[:, 1:] @ (np.array(powers) / 2 * parameters[1:]) / x[:count]
+    response = np.zeros((parameters.size, 2 * x.size))
+    response[:, used] = fit.projection @ transfer
+    error = np.sqrt(response[0] @ covariance @ response[0])
+    limit = float(parameters[0]), float(error), math.nan
+    model = ContinuumModel(powers, count, fit.chi2, fit.dof, fit.p_value, *limit)
+    return ModelFit(model, parameters, response)
+
 
 OF = Option(
     "of",
@@ -229,3 +368,52 @@ def _abscissa(scale: Powers) -> str:
     power = 2 * scale[symbol] / scale[SPACING]
     exponent = "" if abs(power) == 1 else f"^{abs(power):g}"
     return f"a²{'/' if power < 0 else ' '}{symbol}{exponent}"
+
+
+class ContinuumPlot(Plot):
+    """A product of quoted numbers against the squared lattice spacing, with its limit."""
+
+    name = "continuum"
+    summary = "continuum limit of a product of quoted numbers (needs the fits that quote them)"
+    fit: ClassVar[str] = "continuum"
+    of_scans: ClassVar[bool] = True
+    of_several: ClassVar[bool] = True
+    options: ClassVar[tuple[Option, ...]] = (OF,)
+
+    def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
+        """Draw the points of all runs, the averaged curve with its error, and the limit."""
+        result = ContinuumFit().carry_out(runs, **options)
+        limit, style, mark = result.found, look(0), look(1)
+        caution(*limit.cautions)
+        x = np.linspace(0, 1.05 * limit.points[-1].x, 200)
+        y, error, spread = result.curve.at(x)
+        points = [(point.x, point.y, point.y_error) for point in limit.points]
+        total = float(np.hypot(limit.error, limit.spread))
+        product, scale = map(_typeset, (limit.product, limit.abscissa))
+        words = f"{product} = {with_error(limit.value, limit.error, limit.spread)}"
+        marks = [
+            Stroke(x, y, np.hypot(error, spread), style={"color": style["color"]}),
+            Symbols(*zip(*points, strict=True), style=style, text=limit.action),
+            Symbols([0], [limit.value], [total], style=mark, text=words),
+        ]
+        ends = {"xlim": (-0.03 * x[-1], x[-1])}
+        Picture([Frame(marks, scale, product, ends)], 4.0, columns=2).draw(file)
+        return []
+
+
+def _typeset(product: str) -> str:
+    """Return a product of symbols as mathematical text."""
+    sides: dict[bool, list[str]] = {True: [], False: []}
+    for name, power in (powers_of(product) or {}).items():
+        word = name.rstrip("0123456789").partition("_")[0]
+        index = name[len(word) :].lstrip("_")
+        with suppress(KeyError):
+            word = unicodedata.lookup(f"GREEK SMALL LETTER {word}")
+        symbol = f"{word}_{{{index}}}" if index else word
+        roots = {1: symbol, 0.5: rf"\sqrt{{{symbol}}}"}
+        sides[power > 0].append(roots.get(abs(power), f"{symbol}^{{{abs(power):g}}}"))
+    above, below = (r"\,".join(sides[side]) for side in (True, False))
+    return f"${above or 1}{'/' if below else ''}{below}$"
+
+
+PLOTS.register(ContinuumPlot())
