@@ -11,7 +11,7 @@ from gauge_mc.errors import UsageError
 from gauge_mc.fits import FITS, DataResult, Fit
 from gauge_mc.fits.quoted import QuotedNumber, choice_of, quoted_number, table_of
 from gauge_mc.options import Option
-from gauge_mc.quantities.polyakov.correlators import (
+from gauge_mc.quantities.polyakov.observables import (
     CORRELATOR_COLUMNS,
     PLANE_COLUMNS,
     read_correlators,

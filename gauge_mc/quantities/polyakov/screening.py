@@ -46,7 +46,7 @@ from gauge_mc.analysis.timeseries import Estimate, Replicas
 from gauge_mc.arrays import Array, Integers
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
-from gauge_mc.quantities.polyakov.correlators import AXES, PLANES, Correlators
+from gauge_mc.quantities.polyakov.observables import AXES, PLANES, Correlators
 from gauge_mc.quantities.potential.loop_tables import ensemble_of, step_length
 from gauge_mc.results import documented, result_field
 

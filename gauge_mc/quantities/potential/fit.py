@@ -42,7 +42,7 @@ from gauge_mc.fits.shared.files import (
 )
 from gauge_mc.libraries import load
 from gauge_mc.options import Option
-from gauge_mc.quantities.polyakov.correlators import (
+from gauge_mc.quantities.polyakov.observables import (
     CORRELATOR_COLUMNS,
     caution_images,
     correlator_potential,

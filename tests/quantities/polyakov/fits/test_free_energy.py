@@ -11,7 +11,7 @@ import gauge_mc
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import write_table
 from gauge_mc.fits.shared.files import read_fit
-from gauge_mc.quantities.polyakov.correlators import CORRELATOR_COLUMNS
+from gauge_mc.quantities.polyakov.observables import CORRELATOR_COLUMNS
 
 EXTENTS, EXTENT = (16, 20, 24), 4
 MASS, AMPLITUDE, CONSTANT = 0.7, 0.02, 0.04
