@@ -16,7 +16,7 @@ from gauge_mc.plots.figures.curves import History, draw_distribution
 from gauge_mc.plots.figures.curves import draw_history as draw_series
 from gauge_mc.plots.figures.looks import COLOURS, SHADE, minus
 from gauge_mc.plots.standard import MOST_MEANS, plot_history
-from gauge_mc.quantities.polyakov.plots import plot_polyakov
+from gauge_mc.quantities.polyakov.fits import plot_polyakov
 from gauge_mc.quantities.potential.loop_plots import plot_effective_potential
 from gauge_mc.quantities.potential.loop_tables import effective_energies
 from gauge_mc.quantities.potential.plots import RESIDUAL

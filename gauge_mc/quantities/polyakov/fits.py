@@ -5,12 +5,34 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
+from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
+from gauge_mc.files.columns import SWEEP
 from gauge_mc.fits import FITS, DataResult, Fit
 from gauge_mc.fits.quoted import QuotedNumber, choice_of, quoted_number, table_of
+from gauge_mc.libraries import load
+from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import Option
+from gauge_mc.plots import PLOTS, Plot
+from gauge_mc.plots.figures.curves import (
+    History,
+    check_history,
+    describe_history,
+    draw_distribution,
+    draw_history,
+    key_of_lines,
+    mean_line,
+    require,
+    shade_skipped,
+)
+from gauge_mc.plots.figures.files import figure_file
+from gauge_mc.plots.figures.looks import LINE, WIDTH, add_heading, look, side_by_side, typeset
+from gauge_mc.plots.figures.pictures import Frame, Mark, Picture, Sketch, Stroke, Symbols
+from gauge_mc.plots.runs import TableKind, TablePlot, caution, find_tables, labels_of, missing_table
 from gauge_mc.quantities.polyakov.observables import (
     CORRELATOR_COLUMNS,
     PLANE_COLUMNS,
@@ -30,6 +52,10 @@ from gauge_mc.quantities.polyakov.screening import (
     screening,
 )
 from gauge_mc.run.thermalisation import SKIP
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 R_MIN = Option("r_min", float, "Smallest distance fitted.", default=f"{SMALLEST:g}")
 R_MAX = Option("r_max", float, "Largest distance fitted.", default="all")
@@ -147,3 +173,183 @@ class ScreeningFit(Fit):
 
 
 FITS.register(ScreeningFit())
+
+
+REAL = 1e-12
+"""Threshold below which an imaginary part counts as zero, as it is in SU(2)."""
+
+WIDER = 1.25
+"""Width of the time series in units of its height, which is that of the plane."""
+
+
+class PolyakovPlot(Plot):
+    """The Polyakov loop in the complex plane, and the time series of its modulus."""
+
+    name = "polyakov"
+    summary = "Polyakov loop in the complex plane, and its modulus"
+    every_column = True
+    options: ClassVar[tuple[Option, ...]] = (SKIP,)
+
+    def draw(self, runs: Sequence[Path], file: Path, **options: Any) -> list[Any]:
+        """Draw all runs in one frame; see `Plot.draw`."""
+        skip = options.get(SKIP.name, 0)
+        tables = find_tables(runs, TableKind.of_observable(OBSERVABLES[self.name]))
+        if not tables:
+            raise missing_table(runs, self.name)
+        labels = dict(zip(runs, labels_of(runs), strict=True))
+        histories = [
+            History(labels[run], table[SWEEP], table["re"] + 1j * table["im"])
+            for run, table in tables.items()
+        ]
+        plot_polyakov(histories, file, skip)
+        return []
+
+
+PLOTS.register(PolyakovPlot())
+
+
+def plot_polyakov(runs: Sequence[History], path: Path, skip: int = 0) -> None:
+    """Plot Polyakov loops in the complex plane, and the time series of their modulus.
+
+    Dotted lines show the directions of the centre Z(3). If all loops are real, as they are in
+    SU(2), their distribution is shown instead of the plane.
+
+    Parameters
+    ----------
+    runs : sequence of History
+        Series of complex values: the lattice average of Tr/N for every measurement.
+    path : Path
+        File to write; its ending determines the format.
+    skip : int
+        Last update that is left out of the plane, averages and distributions.
+
+    Raises
+    ------
+    UsageError, GaugeError
+        See `figure_file` and `check_history`. GaugeError is also raised if there is no data to
+        plot.
+    """
+    require(runs)
+    for run in runs:
+        check_history(run, skip)
+    kept = [run.after(skip) for run in runs]
+    real = all(np.abs(np.imag(run.values)).max() < REAL for run in kept)
+    with figure_file(path, (WIDTH, 2.8 + LINE * max(len(runs), 2))) as figure:
+        gaps = {"wspace": 0.06}  # room for the label between the frames
+        plane, series = figure.subplots(1, 2, width_ratios=(1, WIDER), gridspec_kw=gaps)
+        looks, entries = [look(i) for i in range(len(runs))], []
+        for i, (run, shown) in enumerate(zip(runs, kept, strict=True)):
+            size = History(run.label, run.sweeps, np.abs(run.values))
+            mean = describe_history(size.after(skip), r"\langle|L|\rangle")
+            label = f"{typeset(run.label)}:  {mean}" if run.label else mean
+            draw_history(series, size, looks[i], skip)
+            entries.append((load("matplotlib.lines").Line2D([], [], **mean_line(looks[i])), label))
+            if real:
+                draw_distribution(plane, shown, looks[i], horizontal=False)
+            else:
+                parts = shown.values.real, shown.values.imag
+                plane.scatter(*parts, s=9, alpha=0.6, linewidth=0, **looks[i])
+        if real:
+            _finish_line(plane)
+        else:
+            _finish_plane(plane)
+        series.margins(x=0.02)
+        series.set_box_aspect(1 / WIDER)
+        series.set_xlabel("update")
+        series.set_ylabel("$|L|$")
+        series.set_ylim(bottom=0)
+        key = key_of_lines(looks, shade_skipped(series, runs, skip))
+        add_heading(figure, plane, side_by_side(entries, key), columns=2)
+
+
+def _finish_line(axes: Axes) -> None:
+    """Label a distribution of real Polyakov loops."""
+    axes.axvline(0, color="0.5", linestyle=":", linewidth=0.8)
+    axes.set_box_aspect(1)
+    axes.set_ylim(bottom=0)
+    axes.tick_params(which="both", left=False, right=False, labelleft=False)
+    axes.set_xlabel("$L$")
+    axes.set_ylabel("distribution")
+
+
+def _finish_plane(axes: Axes) -> None:
+    """Draw the directions of the centre of SU(3), and make the axes square and centred on 0."""
+    reach = 1.1 * max(np.abs(axes.dataLim.get_points()).max(), 1e-6)
+    for k in range(3):
+        direction = 2 * reach * np.exp(2j * np.pi * k / 3)
+        ends = (0, direction.real), (0, direction.imag)
+        axes.plot(*ends, color="black", linestyle=":", linewidth=1.0, zorder=4)
+    axes.set_xlim(-reach, reach)
+    axes.set_ylim(-reach, reach)
+    axes.set_box_aspect(1)
+    axes.set_xlabel(r"Re$\,L$")
+    axes.set_ylabel(r"Im$\,L$")
+
+
+SHOWN = 2.0
+"""Number of errors above 0 from which on a correlator is shown on the logarithmic scale."""
+
+
+class ScreeningPlot(TablePlot):
+    """Correlators of planes of one run against the distance, with the fit, and effective masses."""
+
+    name = "screening"
+    summary = "correlators of planes of Polyakov loops, and their effective masses"
+    fit: ClassVar[str] = "screening"
+    subject: ClassVar[str] = "A correlator of planes"
+    columns: ClassVar[tuple[str, ...]] = ScreeningFit.columns
+    options: ClassVar[tuple[Option, ...]] = ScreeningFit.options
+
+    def picture(self, table: Path, options: dict[str, Any]) -> Picture:
+        """Show correlators divided by their first values, and effective masses with those of fits.
+
+        For errors see `TablePlot.picture`.
+        """
+        found = ScreeningFit().carry_out([table], **options).found
+        caution(*found.cautions)
+        lattice = Lattice.parse(found.ensemble["lattice"])
+        left, right = list[Mark](), list[Mark]()
+        for n, mass in enumerate(found.masses):
+            points = [one for one in found.points if one.part == mass.part]
+            left += _correlator(points, mass, n, lattice)
+            right += _effective(points, mass, n)
+        known = [np.subtract(one.y, one.error) for one in left if isinstance(one, Symbols)]
+        logarithmic = {"yscale": "log", "ylim": (min(one.min() for one in known) / 3, None)}
+        frames = [
+            Frame(left, r"$r/a$", r"$C(r)/C(0)$", logarithmic),
+            Frame(right, r"$r/a$", r"$m_\mathrm{eff}/T$"),
+        ]
+        return Picture(frames, 3.4, columns=2)
+
+
+PLOTS.register(ScreeningPlot())
+
+
+def _correlator(
+    points: Sequence[ScreeningPoint], mass: ScreeningMass, n: int, lattice: Lattice
+) -> list[Mark]:
+    """Return the curve of a fit, and the correlator where it is positive."""
+    norm, planes = points[0].correlator.value, max(lattice.extents[:3])
+    own = [one for one in points if one.correlator.value > SHOWN * one.correlator.error]
+    m, r = mass.mass.value / lattice.t, np.linspace(mass.r_min, mass.r_max, 200)
+    shape = np.exp(-m * r) + np.exp(-m * (planes - r))
+    line = {"color": look(n)["color"], "linewidth": 0.8}
+    values = [one.correlator.value / norm for one in own]
+    errors = [one.correlator.error / norm for one in own]
+    style = {**look(n), "markersize": 4}
+    return [
+        Stroke(r, mass.amplitude.value * shape / norm, style=line),
+        Symbols([one.r for one in own], values, errors, style=style, text=mass.part),
+    ]
+
+
+def _effective(points: Sequence[ScreeningPoint], mass: ScreeningMass, n: int) -> list[Mark]:
+    """Return the effective masses, and the fitted mass with its error where it was fitted."""
+    known = [(one.r + 0.5, one.effective_mass) for one in points if one.effective_mass]
+    style = {**look(n), "markersize": 4}
+    low, high = mass.mass.value - mass.mass.error, mass.mass.value + mass.mass.error
+    band = {"color": look(n)["color"], "alpha": 0.3, "linewidth": 0}
+    return [
+        Symbols.of([r for r, _ in known], [one for _, one in known], style),
+        Sketch(lambda axes: axes.fill_between([mass.r_min, mass.r_max], low, high, **band)),
+    ]

@@ -11,8 +11,8 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import write_table
 from gauge_mc.fits.shared.files import read_fit
 from gauge_mc.plots.figures.pictures import Stroke
+from gauge_mc.quantities.polyakov.fits import ScreeningPlot
 from gauge_mc.quantities.polyakov.observables import PLANE_COLUMNS
-from gauge_mc.quantities.polyakov.plots import ScreeningPlot
 from gauge_mc.quantities.polyakov.screening import _ScreenedFit
 
 EXTENTS, NT = (8, 12, 24), 4
