@@ -6,7 +6,7 @@ import numpy as np
 
 from gauge_mc.analysis.timeseries import Replicas
 from gauge_mc.files.table import Table
-from gauge_mc.quantities.potential.lattice_coulomb import StaticGluons
+from gauge_mc.quantities.potential.forms import StaticGluons
 from gauge_mc.quantities.potential.loop_tables import LoopMatrices, PathLoops, effective_energies
 from gauge_mc.quantities.potential.static_potential import potential_of
 

@@ -17,8 +17,8 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 
 from gauge_mc.analysis.timeseries import Replicas
+from gauge_mc.quantities.potential.forms import StaticGluons
 from gauge_mc.quantities.potential.gevp import variational
-from gauge_mc.quantities.potential.lattice_coulomb import StaticGluons
 from gauge_mc.quantities.potential.loop_tables import LoopMatrices, PathLoops, effective_energies
 from gauge_mc.quantities.potential.static_potential import potential_of
 from tests.analysis.synthetic_loops import autoregressive

@@ -48,9 +48,8 @@ from gauge_mc.quantities.polyakov.observables import (
     correlator_potential,
     read_correlators,
 )
-from gauge_mc.quantities.potential.forms import FORMS, ROOT_SIGMA
+from gauge_mc.quantities.potential.forms import FORMS, ROOT_SIGMA, StaticGluons
 from gauge_mc.quantities.potential.gevp import variational
-from gauge_mc.quantities.potential.lattice_coulomb import StaticGluons
 from gauge_mc.quantities.potential.loop_tables import (
     LOOP_COLUMNS,
     all_loops,

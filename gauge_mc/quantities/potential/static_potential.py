@@ -20,9 +20,9 @@ from gauge_mc.quantities.potential.forms import (
     FormFit,
     PotentialData,
     PotentialScale,
+    StaticGluons,
     average_forms,
 )
-from gauge_mc.quantities.potential.lattice_coulomb import StaticGluons
 from gauge_mc.quantities.potential.loop_tables import step_length
 from gauge_mc.quoting import these
 from gauge_mc.results import documented, result_field

@@ -9,8 +9,13 @@ from scipy.optimize import brentq
 from gauge_mc.analysis.timeseries import Replicas
 from gauge_mc.errors import UsageError
 from gauge_mc.quantities.potential import forms
-from gauge_mc.quantities.potential.forms import FORCES, FORMS, PotentialData, average_forms
-from gauge_mc.quantities.potential.lattice_coulomb import StaticGluons
+from gauge_mc.quantities.potential.forms import (
+    FORCES,
+    FORMS,
+    PotentialData,
+    StaticGluons,
+    average_forms,
+)
 
 R = np.arange(2.0, 12.0)
 COULOMB = np.array([1 / StaticGluons().potential_distance("100", int(n)) for n in R])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gauge_mc.errors import GaugeError
-from gauge_mc.quantities.potential.lattice_coulomb import StaticGluons, propagator
+from gauge_mc.quantities.potential.forms import StaticGluons, propagator
 from gauge_mc.temporal_links import TEMPORAL_LINKS
 from tests.reference.smearing import hyp, project_unitary
 

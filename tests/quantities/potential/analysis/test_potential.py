@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.quantities.potential.lattice_coulomb import StaticGluons
+from gauge_mc.quantities.potential.forms import StaticGluons
 from gauge_mc.quantities.potential.loop_tables import PathLoops
 from tests.analysis.synthetic_loops import (
     SIGMA,
