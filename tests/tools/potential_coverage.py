@@ -18,9 +18,8 @@ import numpy as np
 
 from gauge_mc.analysis.timeseries import Replicas
 from gauge_mc.quantities.potential.forms import StaticGluons
-from gauge_mc.quantities.potential.gevp import variational
 from gauge_mc.quantities.potential.loop_tables import LoopMatrices, PathLoops, effective_energies
-from gauge_mc.quantities.potential.static_potential import potential_of
+from gauge_mc.quantities.potential.static_potential import potential_of, variational
 from tests.analysis.synthetic_loops import autoregressive
 
 GLUONS = StaticGluons()

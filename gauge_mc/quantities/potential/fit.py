@@ -49,7 +49,6 @@ from gauge_mc.quantities.polyakov.observables import (
     read_correlators,
 )
 from gauge_mc.quantities.potential.forms import FORMS, ROOT_SIGMA, StaticGluons
-from gauge_mc.quantities.potential.gevp import variational
 from gauge_mc.quantities.potential.loop_tables import (
     LOOP_COLUMNS,
     all_loops,
@@ -70,6 +69,7 @@ from gauge_mc.quantities.potential.static_potential import (
     PotentialSeries,
     StaticPotential,
     potential_of,
+    variational,
 )
 from gauge_mc.quoting import CommandLine, as_typed, shortened
 from gauge_mc.run.thermalisation import SKIP

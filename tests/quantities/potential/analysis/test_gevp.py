@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.quantities.potential.gevp import _vectors, variational
 from gauge_mc.quantities.potential.loop_tables import effective_energies
-from gauge_mc.quantities.potential.static_potential import potential_of
+from gauge_mc.quantities.potential.static_potential import _vectors, potential_of, variational
 from tests.analysis.synthetic_loops import (
     FINE,
     GAPS,

@@ -10,7 +10,6 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import read_table
 from gauge_mc.plots import PLOTS
 from gauge_mc.quantities.potential.fit import read_result
-from gauge_mc.quantities.potential.gevp import variational
 from gauge_mc.quantities.potential.loop_tables import (
     all_loops,
     creutz_ratios,
@@ -19,6 +18,7 @@ from gauge_mc.quantities.potential.loop_tables import (
     read_loops,
 )
 from gauge_mc.quantities.potential.observables import WilsonLoops
+from gauge_mc.quantities.potential.static_potential import variational
 from tests.analysis.synthetic_loops import (
     fitted_series,
     potential,
