@@ -18,8 +18,8 @@ from gauge_mc.quantities.polyakov.observables import (
     polyakov_correlators,
     polyakov_loop,
 )
+from gauge_mc.quantities.potential.loops import LoopMeasurer
 from gauge_mc.quantities.potential.observables import WilsonLoops
-from gauge_mc.quantities.potential.slab_loops import LoopMeasurer
 from gauge_mc.random import GENERATORS
 from gauge_mc.smearing import SmearingSequence
 from gauge_mc.smearing.ape import Ape

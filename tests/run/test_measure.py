@@ -18,8 +18,8 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.files.table import SEAL, read_table
 from gauge_mc.quantities.potential.loop_tables import read_loops, select_matrices
+from gauge_mc.quantities.potential.loops import LoopMeasurer
 from gauge_mc.quantities.potential.observables import WilsonLoops
-from gauge_mc.quantities.potential.slab_loops import LoopMeasurer
 from gauge_mc.registry import in_words
 from gauge_mc.run.measurement_table import number_in_name
 from gauge_mc.smearing import SMEARINGS

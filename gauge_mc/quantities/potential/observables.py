@@ -42,13 +42,14 @@ from gauge_mc.quantities.potential.loop_tables import (
     paths_of,
     select_loops,
 )
-from gauge_mc.quantities.potential.multilevel_loops import KERNELS, MultilevelLoops
-from gauge_mc.quantities.potential.slab_loops import (
+from gauge_mc.quantities.potential.loops import (
+    KERNELS,
     TEMPORAL_GAUGE,
     TRANSPORTER_STEP,
     WILSON_LOOPS,
     LoopMeasurer,
     LoopSet,
+    MultilevelLoops,
 )
 from gauge_mc.quoting import shortened
 from gauge_mc.smearing import NO_SMEARING, make_smearing, smear_option, smearing_options

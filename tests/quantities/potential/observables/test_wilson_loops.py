@@ -14,8 +14,8 @@ from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.quantities.plaquette import Plaquette
+from gauge_mc.quantities.potential.loops import LoopMeasurer
 from gauge_mc.quantities.potential.observables import WilsonLoops
-from gauge_mc.quantities.potential.slab_loops import LoopMeasurer
 from gauge_mc.smearing import SmearingSequence
 from gauge_mc.smearing.ape import Ape
 from gauge_mc.smearing.hyp import Hyp
