@@ -20,14 +20,16 @@ from gauge_mc.options import Option
 from gauge_mc.quantities.flow.curves import ENERGIES, weights_of
 from gauge_mc.quantities.flow.scales import ENERGY, GOAL, definition
 from gauge_mc.quantities.plaquette import Plaquette
-from gauge_mc.quantities.thermodynamics.energy_momentum import FlowedEnergies, FlowState, flow_state
 from gauge_mc.quantities.thermodynamics.field_correlators import (
     COLUMNS,
     FIELD_COLUMNS,
     THERMAL_COLUMNS,
     FieldCorrelatorPoint,
+    FlowedEnergies,
+    FlowState,
     LoopFieldCorrelators,
     field_correlators,
+    flow_state,
     read_field_series,
 )
 from gauge_mc.quantities.thermodynamics.integral import (

@@ -12,14 +12,14 @@ import gauge_mc
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import write_table
 from gauge_mc.fits.shared.files import read_fit
-from gauge_mc.quantities.thermodynamics.energy_momentum import (
+from gauge_mc.quantities.thermodynamics.field_correlators import (
     S_1,
     S_2,
+    THERMAL_COLUMNS,
     alphas,
     first_coefficient,
     running_coupling,
 )
-from gauge_mc.quantities.thermodynamics.field_correlators import THERMAL_COLUMNS
 from tests.quantities.thermodynamics.fits.test_thermodynamics import write_plaquettes
 
 HOT, COLD, EXTENT = "16x16x16x8", "16x16x16x16", 8
