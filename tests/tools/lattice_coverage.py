@@ -44,8 +44,8 @@ from gauge_mc.quantities.potential.loop_tables import (
     read_loops,
 )
 from gauge_mc.quantities.transition.results import transition
+from gauge_mc.quantities.transition.reweighting import ThermalVolume
 from gauge_mc.quantities.transition.thermal_runs import read_thermal_chain
-from gauge_mc.quantities.transition.volume import ThermalVolume
 from gauge_mc.run.generate import generate_chains
 from tests.analysis.synthetic_loops import static_potential
 from tests.samples import all_of

@@ -44,18 +44,18 @@ from gauge_mc.quantities.transition.results import (
     extrapolations,
     transition,
 )
-from gauge_mc.quantities.transition.thermal_runs import (
-    LOOP_COLUMNS,
-    ThermalRuns,
-    loop_observable,
-    read_thermal_runs,
-)
-from gauge_mc.quantities.transition.volume import (
+from gauge_mc.quantities.transition.reweighting import (
     ISING_COLOURS,
     NEAR_AXIS,
     ThermalCurve,
     ThermalVolume,
     near_axis,
+)
+from gauge_mc.quantities.transition.thermal_runs import (
+    LOOP_COLUMNS,
+    ThermalRuns,
+    loop_observable,
+    read_thermal_runs,
 )
 from gauge_mc.results import headings
 from gauge_mc.run.thermalisation import SKIP

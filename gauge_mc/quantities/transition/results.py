@@ -15,7 +15,7 @@ from gauge_mc.analysis.fitting import POOR, exceedance
 from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.arrays import Array
 from gauge_mc.groups import Group
-from gauge_mc.quantities.transition.volume import (
+from gauge_mc.quantities.transition.reweighting import (
     ISING_COLOURS,
     CurveZero,
     ThermalCurve,

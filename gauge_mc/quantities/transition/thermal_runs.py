@@ -21,8 +21,7 @@ from gauge_mc.files.table import TableData, read_table
 from gauge_mc.groups import GROUPS, Group
 from gauge_mc.observables import OBSERVABLES, Observable, observable_of_loops, table_name
 from gauge_mc.options import Option
-from gauge_mc.quantities.transition.reweighting import LEAST_OVERLAP
-from gauge_mc.quantities.transition.volume import ThermalChain, ThermalVolume
+from gauge_mc.quantities.transition.reweighting import LEAST_OVERLAP, ThermalChain, ThermalVolume
 from gauge_mc.quoting import CommandLine, counted
 from gauge_mc.run.directory import Run
 from gauge_mc.run.measurement import Measurement

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.quantities.transition.volume import ThermalChain, ThermalVolume
+from gauge_mc.quantities.transition.reweighting import ThermalChain, ThermalVolume
 
 CENTRE, COLOURS = 5.7, 3
 """Coupling at which the four phases of the model of SU(3) have equal weights, and N."""

@@ -12,7 +12,7 @@ from gauge_mc.analysis.timeseries import centre_sector
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.groups import GROUPS
 from gauge_mc.quantities.transition import results as infinite
-from gauge_mc.quantities.transition.volume import (
+from gauge_mc.quantities.transition.reweighting import (
     CurveZero,
     ThermalChain,
     ThermalVolume,

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from gauge_mc.quantities.transition.volume import bootstrapped, curve_zero, root_of
+from gauge_mc.quantities.transition.reweighting import bootstrapped, curve_zero, root_of
 
 X = np.linspace(-1.0, 1.0, 81)
 """Couplings of the curves."""
