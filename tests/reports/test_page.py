@@ -32,10 +32,10 @@ from gauge_mc.plots.figures.files import (
 )
 from gauge_mc.reports import SECTIONS, Section
 from gauge_mc.reports import page as page_module
+from gauge_mc.reports.about import ProvenanceSection
 from gauge_mc.reports.charts import Chart, ChartLine
 from gauge_mc.reports.markup import Markup, as_html, data, element, table, text
 from gauge_mc.reports.page import MARK, ChainSeries, Quantity, Subject
-from gauge_mc.reports.sections.about import ProvenanceSection
 from gauge_mc.reports.sections.plots import (
     PIECES,
     _with_few_colours,
