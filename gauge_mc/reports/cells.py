@@ -10,9 +10,9 @@ import numpy as np
 from gauge_mc.files.table import TableData
 from gauge_mc.quantities.potential.static_potential import StaticPotential
 from gauge_mc.reports.charts import WIDTH, Chart, ChartLine
+from gauge_mc.reports.figures import history_chart, placed
 from gauge_mc.reports.markup import Markup, element
 from gauge_mc.reports.page import ChainSeries, Quantity, columns_of
-from gauge_mc.reports.sections.plots import history_chart, placed
 
 CURVE = 60
 """Number of places at which the curve of a fit is drawn."""

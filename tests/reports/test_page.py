@@ -34,15 +34,15 @@ from gauge_mc.reports import SECTIONS, Section
 from gauge_mc.reports import page as page_module
 from gauge_mc.reports.about import ProvenanceSection
 from gauge_mc.reports.charts import Chart, ChartLine
-from gauge_mc.reports.markup import Markup, as_html, data, element, table, text
-from gauge_mc.reports.page import MARK, ChainSeries, Quantity, Subject
-from gauge_mc.reports.sections.plots import (
+from gauge_mc.reports.figures import (
     PIECES,
     _with_few_colours,
     charts_of,
     history_chart,
     plain,
 )
+from gauge_mc.reports.markup import Markup, as_html, data, element, table, text
+from gauge_mc.reports.page import MARK, ChainSeries, Quantity, Subject
 from gauge_mc.reports.sections.results import MOST_ROWS
 from gauge_mc.run.directory import SessionRecord
 from gauge_mc.run.parameters import Parameters

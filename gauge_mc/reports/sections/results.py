@@ -16,9 +16,9 @@ from gauge_mc.files.frames import dimensions_of
 from gauge_mc.files.table import TableData
 from gauge_mc.fits import FITS, FittedEnsemble, result_of
 from gauge_mc.reports import SECTIONS, Section
+from gauge_mc.reports.figures import figures_of_fit
 from gauge_mc.reports.markup import Markup, as_html, element, folded, further_as_html, joined, table
 from gauge_mc.reports.page import ChainSeries, ReportedRun, Subject, single
-from gauge_mc.reports.sections.plots import figures_of_fit
 from gauge_mc.run.thermalisation import SKIP, compared_starts, declared_columns, sentences_about
 
 

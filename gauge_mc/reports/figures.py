@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+
 MOST_DRAWN = 2000
 """Number of points of a frame above which it has no chart."""
 
