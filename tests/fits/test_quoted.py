@@ -13,7 +13,7 @@ from gauge_mc.fits import FITS
 from gauge_mc.fits.quoted import QuotedNumber, quoted_number, reduced, result_line
 from gauge_mc.fits.shared.files import read_fit
 from gauge_mc.reports.page import Subject
-from gauge_mc.reports.sections.results import result_in_html
+from gauge_mc.reports.results import result_in_html
 from tests.analysis.synthetic_loops import synthetic_loops, write_loops
 from tests.calls import call
 from tests.fits.tables import write_target

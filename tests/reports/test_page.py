@@ -43,7 +43,7 @@ from gauge_mc.reports.figures import (
 )
 from gauge_mc.reports.markup import Markup, as_html, data, element, table, text
 from gauge_mc.reports.page import MARK, ChainSeries, Quantity, Subject
-from gauge_mc.reports.sections.results import MOST_ROWS
+from gauge_mc.reports.results import MOST_ROWS
 from gauge_mc.run.directory import SessionRecord
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.thermalisation import found_thermalisation
