@@ -625,7 +625,7 @@ FRIENDS = (
     "extensions/quarks/spectroscopy/",
     # Hybrid Monte Carlo has the gauge action and the monomials of its quarks, whatever else it has.
     "algorithms/hmc.py",
-    "run/batch.py",
+    "run/chain.py",
     "updates/",
 )
 """Packages whose modules may import from each other. Dirac operators are composed of terms."""

@@ -31,8 +31,7 @@ from gauge_mc.formats import FORMATS
 from gauge_mc.groups import GROUPS
 from gauge_mc.libraries import PYTHON
 from gauge_mc.results import documented, result_field
-from gauge_mc.run.batch import Batch
-from gauge_mc.run.chain import Chain
+from gauge_mc.run.chain import Batch, Chain
 from gauge_mc.run.convert import convert
 from gauge_mc.run.directory import Run
 from gauge_mc.run.functions import Catalogue

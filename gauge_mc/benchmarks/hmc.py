@@ -20,8 +20,7 @@ from gauge_mc.fields.gradient_flow import STAGES, GradientFlow
 from gauge_mc.flows import FLOWS, Flow
 from gauge_mc.groups import GROUPS
 from gauge_mc.results import documented, result_field
-from gauge_mc.run.batch import Batch
-from gauge_mc.run.chain import Chain
+from gauge_mc.run.chain import Batch, Chain
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.updates.heatbath import heatbath
 from gauge_mc.updates.update_parts import UpdatePart

@@ -28,8 +28,7 @@ from gauge_mc.files.table import read_table
 from gauge_mc.observables import Observable, measure_repeatedly
 from gauge_mc.quoting import counted
 from gauge_mc.results import documented, result_field
-from gauge_mc.run.batch import Batch
-from gauge_mc.run.chain import Chain, provenance
+from gauge_mc.run.chain import Batch, Chain, provenance
 from gauge_mc.run.checkpoint import read_state
 from gauge_mc.run.directory import Run
 from gauge_mc.run.disk import DiskNeeds, disk_shortage, free_disk, memory_beside, of_free

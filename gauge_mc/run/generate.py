@@ -31,8 +31,8 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.observables import Observable
 from gauge_mc.quoting import counted
 from gauge_mc.run.averages import AveragesSummary, averages_table, session_table
-from gauge_mc.run.batch import check_ladder, shared_values
 from gauge_mc.run.cards import ParametersLike, named_values
+from gauge_mc.run.chain import check_ladder, shared_values
 from gauge_mc.run.checkpoint import read_state, restore_common
 from gauge_mc.run.directory import Run, SessionRecord
 from gauge_mc.run.disk import DiskNeeds, checkpoint_bytes, disk_shortage

@@ -33,8 +33,7 @@ from gauge_mc.formats import FORMATS
 from gauge_mc.quoting import CommandLine, as_typed, counted, whole_number
 from gauge_mc.random import GENERATORS
 from gauge_mc.results import documented, result_field
-from gauge_mc.run.batch import Batch
-from gauge_mc.run.chain import Chain, is_configuration
+from gauge_mc.run.chain import Batch, Chain, is_configuration
 from gauge_mc.run.checkpoint import ChainState, read_state
 from gauge_mc.run.directory import Run
 from gauge_mc.run.display import TimedLines, announced_compilation

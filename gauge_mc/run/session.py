@@ -25,8 +25,7 @@ from gauge_mc.fields.field import Field
 from gauge_mc.files.columns import SWEEP, TableColumns
 from gauge_mc.files.table import Table
 from gauge_mc.observables import Observable, Record, Records, RecordsOfTables, check_records
-from gauge_mc.run.batch import Batch
-from gauge_mc.run.chain import Chain, is_configuration, provenance, version
+from gauge_mc.run.chain import Batch, Chain, is_configuration, provenance, version
 from gauge_mc.run.checkpoint import ChainState, replaced_together
 from gauge_mc.run.disk import DiskGuard, memory_beside
 from gauge_mc.run.functions import FunctionObservable

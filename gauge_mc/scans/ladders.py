@@ -16,7 +16,7 @@ from gauge_mc.console import plain_table
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import TableData, read_table
 from gauge_mc.results import documented, headings, result_field
-from gauge_mc.run.batch import shared_values
+from gauge_mc.run.chain import shared_values
 from gauge_mc.run.parameters import TEMPERING
 from gauge_mc.run.state import saved_progress
 from gauge_mc.scans.grid import COUPLINGS, differing, number_of_point, value_at

@@ -6,7 +6,7 @@ import pytest
 
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.errors import GaugeError
-from gauge_mc.run.batch import shared_values
+from gauge_mc.run.chain import shared_values
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
 from tests.run.sessions import carry_out, carry_out_batch, stop_after, written

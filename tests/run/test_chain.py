@@ -19,8 +19,7 @@ from gauge_mc.quantities.plaquette import Plaquette, plaquette
 from gauge_mc.quantities.polyakov.observables import polyakov_loop
 from gauge_mc.random import GENERATORS
 from gauge_mc.run import session
-from gauge_mc.run.batch import Batch
-from gauge_mc.run.chain import Chain, check_start
+from gauge_mc.run.chain import Batch, Chain, check_start
 from gauge_mc.run.directory import Run
 from gauge_mc.run.functions import Catalogue
 from gauge_mc.run.log import LogTail

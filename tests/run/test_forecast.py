@@ -9,8 +9,7 @@ import pytest
 from gauge_mc import generate
 from gauge_mc.devices.host import free_memory
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.run.batch import Batch
-from gauge_mc.run.chain import Chain
+from gauge_mc.run.chain import Batch, Chain
 from gauge_mc.run.forecast import forecast
 from gauge_mc.run.parameters import Parameters
 from tests.calls import call

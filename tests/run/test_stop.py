@@ -13,8 +13,7 @@ from gauge_mc.configurations.background import IN_FLIGHT
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.run import session
 from gauge_mc.run import state as stop
-from gauge_mc.run.batch import Batch
-from gauge_mc.run.chain import Chain
+from gauge_mc.run.chain import Batch, Chain
 from gauge_mc.run.directory import Run
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.state import SIGNALS, Stop

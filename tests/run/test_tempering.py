@@ -14,7 +14,7 @@ from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.files.table import read_table
-from gauge_mc.run.batch import check_ladder
+from gauge_mc.run.chain import check_ladder
 from gauge_mc.run.checkpoint import PREVIOUS, load, read_state, restore_common
 from gauge_mc.run.directory import Run
 from gauge_mc.run.generate import generate, generate_together

@@ -14,7 +14,7 @@ from gauge_mc.errors import UsageError
 from gauge_mc.files.table import read_table
 from gauge_mc.quantities.transition.thermal_runs import lacking_action
 from gauge_mc.registry import in_words
-from gauge_mc.run.batch import Batch
+from gauge_mc.run.chain import Batch
 from gauge_mc.run.directory import chains_of
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.scans.scan import runs_of
