@@ -50,7 +50,7 @@ OPTIONS = {
     "gauge_mc.extensions.publishing.qcdml",
     "gauge_mc.inspection.verify",
     "gauge_mc.run.convert",
-    "gauge_mc.scans.additions",
+    "gauge_mc.scans.request",
     "gauge_mc.updates.terms",
 }
 """Kinds of commands and options, which the whole extension that brings them may name."""

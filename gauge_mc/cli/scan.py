@@ -18,10 +18,9 @@ from gauge_mc.run.cards import read_card
 from gauge_mc.run.parameters import known_options
 from gauge_mc.run.settings import DIVIDED, DIVIDED_LABELS, NUMBERED
 from gauge_mc.run.thermalisation import SKIP
-from gauge_mc.scans.additions import ADDITIONS
 from gauge_mc.scans.batch_systems import BATCH_SYSTEMS, TOGETHER
 from gauge_mc.scans.grid import Grid, axes, list_axes
-from gauge_mc.scans.request import ScanRequest
+from gauge_mc.scans.request import ADDITIONS, ScanRequest
 
 GRID = "Grid"
 
