@@ -118,7 +118,7 @@ def measure(
     from gauge_mc.fits.shared.few_configurations import caution_few
     from gauge_mc.run.disk import refuse_shortage
     from gauge_mc.run.measure import TableReport, TableReports, measurement_memory
-    from gauge_mc.scans.measuring import ensembles_of, measure_all
+    from gauge_mc.scans.averages import ensembles_of, measure_all
 
     if find_processes().size > 1:
         raise UsageError(
