@@ -72,7 +72,7 @@ from gauge_mc.run.parameters import Parameters, known_options
 from gauge_mc.run.settings import Execution
 from gauge_mc.run.settings import options_of as settings_of
 from gauge_mc.scans.averages import NUMBERS, column_of
-from gauge_mc.scans.batch_systems import BATCH_SYSTEMS
+from gauge_mc.scans.job_arrays import BATCH_SYSTEMS
 from gauge_mc.smearing import SMEARINGS
 from gauge_mc.temporal_links import TEMPORAL_LINKS
 from gauge_mc.updates import exchange

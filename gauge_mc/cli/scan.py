@@ -18,8 +18,8 @@ from gauge_mc.run.cards import read_card
 from gauge_mc.run.parameters import known_options
 from gauge_mc.run.settings import DIVIDED, DIVIDED_LABELS, NUMBERED
 from gauge_mc.run.thermalisation import SKIP
-from gauge_mc.scans.batch_systems import BATCH_SYSTEMS, TOGETHER
 from gauge_mc.scans.grid import Grid, axes, list_axes
+from gauge_mc.scans.job_arrays import BATCH_SYSTEMS, TOGETHER
 from gauge_mc.scans.request import ADDITIONS, ScanRequest
 
 GRID = "Grid"

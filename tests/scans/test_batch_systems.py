@@ -21,8 +21,14 @@ from gauge_mc.run.log import LogTail
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.run.settings import Execution
 from gauge_mc.scans import forecast, job_arrays
-from gauge_mc.scans.batch_systems import BATCH_SYSTEMS, JobArray
-from gauge_mc.scans.job_arrays import ArrayPlan, JobRequest, last_array, parse_minutes
+from gauge_mc.scans.job_arrays import (
+    BATCH_SYSTEMS,
+    ArrayPlan,
+    JobArray,
+    JobRequest,
+    last_array,
+    parse_minutes,
+)
 from gauge_mc.scans.scan import Scan
 from tests.calls import call
 from tests.scans.commands import SMALL, A, rows, scan, written
