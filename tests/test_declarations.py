@@ -26,7 +26,7 @@ from gauge_mc.run.generate import generate
 from gauge_mc.run.measure import measure
 from gauge_mc.scans.request import ADDITIONS
 from gauge_mc.smearing import SMEARINGS
-from gauge_mc.smearing.ape import Ape
+from gauge_mc.smearing.kinds import Ape
 from gauge_mc.updates.terms import ACTION_TERMS
 from tests.calls import make_run
 from tests.children import run
@@ -204,7 +204,7 @@ SEVERAL = """
 from gauge_mc.actions.loops import Wilson
 from gauge_mc.option_items import Items
 from gauge_mc.options import Option
-from gauge_mc.smearing.ape import Ape
+from gauge_mc.smearing.kinds import Ape
 from gauge_mc.updates.terms import ActionTerms, NamedMonomial
 
 

@@ -17,8 +17,7 @@ from gauge_mc.options import check_options
 from gauge_mc.quantities.potential.fit import parse_levels
 from gauge_mc.run.parameters import Parameters
 from gauge_mc.smearing import SmearingSequence as Smeared
-from gauge_mc.smearing.ape import Ape
-from gauge_mc.smearing.stout import Stout
+from gauge_mc.smearing.kinds import Ape, Stout
 
 MATRICES = Lattice(4, 4, 4, 8)
 

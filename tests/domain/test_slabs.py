@@ -22,9 +22,7 @@ from gauge_mc.quantities.potential.loops import LoopMeasurer
 from gauge_mc.quantities.potential.observables import WilsonLoops
 from gauge_mc.random import GENERATORS
 from gauge_mc.smearing import SmearingSequence
-from gauge_mc.smearing.ape import Ape
-from gauge_mc.smearing.hyp import Hyp
-from gauge_mc.smearing.stout import Stout
+from gauge_mc.smearing.kinds import Ape, Hyp, Stout
 from gauge_mc.temporal_links import make_temporal_links
 from gauge_mc.updates.heatbath import heatbath, overrelax
 from tests.domain.conftest import GPUS, LATTICE, open_group

@@ -11,9 +11,7 @@ from gauge_mc.fields.gradient_flow import GradientFlow, field_strength
 from gauge_mc.flows import FLOWS
 from gauge_mc.quantities.plaquette import plaquette
 from gauge_mc.quantities.polyakov.observables import polyakov_loop
-from gauge_mc.smearing.ape import Ape
-from gauge_mc.smearing.hyp import Hyp
-from gauge_mc.smearing.stout import Stout
+from gauge_mc.smearing.kinds import Ape, Hyp, Stout
 from tests.domain.conftest import open_group
 from tests.quantities.potential.observables.test_wilson_loops import measured
 from tests.reference import flow as reference

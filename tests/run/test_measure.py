@@ -23,7 +23,7 @@ from gauge_mc.quantities.potential.observables import WilsonLoops
 from gauge_mc.registry import in_words
 from gauge_mc.run.measurement_table import number_in_name
 from gauge_mc.smearing import SMEARINGS
-from gauge_mc.smearing.ape import Ape
+from gauge_mc.smearing.kinds import Ape
 
 LOOPS = ("--iterations", "0,2", "--off-axis")
 FEW = ("--iterations", "1", "--r-max", "1", "--t-max", "2")

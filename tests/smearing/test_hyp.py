@@ -9,7 +9,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.decorated_links import FIELDS
 from gauge_mc.fields.field import Field
-from gauge_mc.smearing.hyp import Hyp
+from gauge_mc.smearing.kinds import Hyp
 from gauge_mc.temporal_links import make_temporal_links
 from tests.conftest import open_by_name
 from tests.reference.fields import (

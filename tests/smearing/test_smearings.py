@@ -13,9 +13,7 @@ from gauge_mc.smearing import (
     smear_option,
     smearing_options,
 )
-from gauge_mc.smearing.ape import Ape
-from gauge_mc.smearing.hyp import Hyp
-from gauge_mc.smearing.stout import Stout
+from gauge_mc.smearing.kinds import Ape, Hyp, Stout
 
 
 def test_a_smearing_is_made_by_its_name():

@@ -8,7 +8,7 @@ import pytest
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
-from gauge_mc.smearing.stout import Stout
+from gauge_mc.smearing.kinds import Stout
 from tests.conftest import open_by_name
 from tests.reference.fields import dagger, gauge_transform, random_field, random_su
 from tests.reference.flow import exponential, force
@@ -60,7 +60,7 @@ def test_an_iteration_is_an_euler_step_of_the_wilson_flow(group, best_device):
 
 def test_small_rho(group, best_device):
     """APE smearing with a small weight agrees to first order."""
-    from gauge_mc.smearing.ape import Ape
+    from gauge_mc.smearing.kinds import Ape
 
     field = Field.from_slices(LATTICE, group, smooth_links(group), "double", best_device)
     differences = [
