@@ -572,7 +572,7 @@ def test_pip_installs_the_package_of_toys(program, tmp_path):
 PACKAGE = Path(importlib.import_module("gauge_mc").__file__).parent
 ALLOWED = {
     # The average that headers of configuration files state.
-    ("plaquette", "storage/header.py"),
+    ("plaquette", "storage/links.py"),
     # The number that says how far histograms overlap.
     ("overlap", "quantities/transition/results.py"),
     # The key of the header with the kind of the flow, and the energy from the plaquette.

@@ -19,8 +19,7 @@ from gauge_mc.quoting import counted
 from gauge_mc.registry import in_words
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.convert import CONVERSIONS
-from gauge_mc.storage.header import STATED
-from gauge_mc.storage.links import Block
+from gauge_mc.storage.links import STATED, Block
 
 _titles = in_words([one.title for one in FORMATS.values()], "or")
 

@@ -34,11 +34,12 @@ from gauge_mc.formats import read_header, too_large
 from gauge_mc.groups import GROUPS, Group
 from gauge_mc.quoting import CommandLine
 from gauge_mc.storage import links as host_links
-from gauge_mc.storage.header import Header, Reader
 from gauge_mc.storage.links import (
     IDENTIFYING,
     Block,
     Checksums,
+    Header,
+    Reader,
     StoredLinks,
     checksum_words,
     digest,

@@ -22,8 +22,7 @@ from gauge_mc.files.columns import Averages
 from gauge_mc.files.input import PACKED_BYTES, InputFile, packed
 from gauge_mc.groups import GROUPS, Group, special_unitary
 from gauge_mc.registry import Registry, in_words
-from gauge_mc.storage.header import Reader
-from gauge_mc.storage.links import Checksums, LinkSums, StoredLinks
+from gauge_mc.storage.links import Checksums, LinkSums, Reader, StoredLinks
 from gauge_mc.storage.links import LinkSource as LinkSource
 
 HEAD_BYTES = 64

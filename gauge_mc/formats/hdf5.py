@@ -30,8 +30,16 @@ from gauge_mc.files.input import InputFile, open_regular
 from gauge_mc.formats import FORMATS, NO_CHECKSUM, Format, LinkSource
 from gauge_mc.groups import GROUPS, Group, special_unitary
 from gauge_mc.libraries import load
-from gauge_mc.storage.header import COARSEST, STATED, Reader, StatedAverage, lattice_of
-from gauge_mc.storage.links import SITE_CRC, StoredLinks, checksum_words
+from gauge_mc.storage.links import (
+    COARSEST,
+    SITE_CRC,
+    STATED,
+    Reader,
+    StatedAverage,
+    StoredLinks,
+    checksum_words,
+    lattice_of,
+)
 from gauge_mc.storage.scidac import MAX_TEXT
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"

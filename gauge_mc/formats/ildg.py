@@ -23,8 +23,7 @@ from gauge_mc.errors import UsageError
 from gauge_mc.files.input import InputFile
 from gauge_mc.formats import FORMATS, STATES_NOTHING, Format, LinkSource
 from gauge_mc.groups import GROUPS, Group, special_unitary
-from gauge_mc.storage.header import Reader, lattice_of
-from gauge_mc.storage.links import SITE_CRC, StoredLinks
+from gauge_mc.storage.links import SITE_CRC, Reader, StoredLinks, lattice_of
 from gauge_mc.storage.scidac import (
     DATA,
     LIME_MAGIC,

@@ -34,8 +34,17 @@ from gauge_mc.files.input import InputFile
 from gauge_mc.formats import FORMATS, Format
 from gauge_mc.groups import GROUPS, Group, special_unitary
 from gauge_mc.quoting import printable
-from gauge_mc.storage.header import STATED, Reader, StatedAverage, lattice_of
-from gauge_mc.storage.links import WORD_SUM, Block, Checksums, LinkSums, StoredLinks
+from gauge_mc.storage.links import (
+    STATED,
+    WORD_SUM,
+    Block,
+    Checksums,
+    LinkSums,
+    Reader,
+    StatedAverage,
+    StoredLinks,
+    lattice_of,
+)
 
 COLOURS = (2, 3)
 """Numbers of colours of the groups."""

@@ -18,15 +18,17 @@ from gauge_mc.files.columns import Averages
 from gauge_mc.files.input import InputFile
 from gauge_mc.formats import FORMATS, NO_CHECKSUM, STATES_NOTHING, Format, LinkSource, too_large
 from gauge_mc.groups import GROUPS, Group, special_unitary
-from gauge_mc.storage.header import Reader, expect_links, lattice_of
 from gauge_mc.storage.links import (
     ROTATED_WORDS,
     SITE_CRC,
     Block,
     FileOrder,
     LinkSums,
+    Reader,
     StoredLinks,
     checksum_words,
+    expect_links,
+    lattice_of,
 )
 
 _COLOURS = 3

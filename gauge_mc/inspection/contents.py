@@ -24,7 +24,7 @@ from gauge_mc.scans.grid import Grid
 from gauge_mc.scans.ladders import LadderReport, ladder_reports
 from gauge_mc.scans.scan import Scan, newest_run_or_scan, runs_in
 from gauge_mc.signatures import checks_types
-from gauge_mc.storage.header import STATED, Header
+from gauge_mc.storage.links import STATED, Header
 
 InfoPart = dict[str, Any]
 """Contents by name; a group of them is a nested dictionary or a list of dictionaries."""

@@ -50,7 +50,7 @@ from gauge_mc.run.directory import Run, only_newest_run, run_of
 from gauge_mc.run.lock import RunLock
 from gauge_mc.run.parameters import NO_FORMAT, Parameters, differences
 from gauge_mc.run.regenerate import updates_to_measure
-from gauge_mc.storage.header import Header
+from gauge_mc.storage.links import Header
 
 WHOLE = "[0-9]{1,18}"
 """Form of the number of a configuration."""

@@ -33,8 +33,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.input import InputFile
 from gauge_mc.quoting import printable
-from gauge_mc.storage.header import STATED, Reader, StatedAverage
-from gauge_mc.storage.links import LinkSource, StoredLinks
+from gauge_mc.storage.links import STATED, LinkSource, Reader, StatedAverage, StoredLinks
 
 MAX_TEXT = 65536
 """Largest number of bytes of a text record that is parsed; usual records have a few kB."""

@@ -9,7 +9,7 @@ import numpy as np
 from gauge_mc.files.input import InputFile
 from gauge_mc.formats import Format, LinkSource
 from gauge_mc.groups import GROUPS, special_unitary
-from gauge_mc.storage.header import Reader, expect_links, lattice_of
+from gauge_mc.storage.links import Reader, expect_links, lattice_of
 
 MAGIC = b"\x93NUMPY"
 HEAD_BYTES = 128

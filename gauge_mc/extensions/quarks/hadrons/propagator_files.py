@@ -44,8 +44,7 @@ from gauge_mc.options import Option
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.convert import OtherConversion, new_file
 from gauge_mc.signatures import checks_types
-from gauge_mc.storage.header import lattice_of
-from gauge_mc.storage.links import checksum_words
+from gauge_mc.storage.links import checksum_words, lattice_of
 from gauge_mc.storage.scidac import (
     LimeRecord,
     checksum_xml,
