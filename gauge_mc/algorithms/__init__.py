@@ -24,8 +24,8 @@ from gauge_mc.files.table import Value
 from gauge_mc.option_items import Configurable, chosen
 from gauge_mc.options import Option, merged
 from gauge_mc.registry import Registry
+from gauge_mc.updates.chain_steps import UpdatePart
 from gauge_mc.updates.terms import ACTION_TERMS
-from gauge_mc.updates.update_parts import UpdatePart
 
 if TYPE_CHECKING:
     from gauge_mc.domain.device_group import DeviceGroup

@@ -20,6 +20,7 @@ from gauge_mc.files.columns import Column, TableColumns
 from gauge_mc.files.table import Value
 from gauge_mc.option_items import Items
 from gauge_mc.options import Option
+from gauge_mc.updates.chain_steps import UpdatePart
 from gauge_mc.updates.force_check import check_force, check_term
 from gauge_mc.updates.integrators import INTEGRATORS, Drift, Kick, Move
 from gauge_mc.updates.levels import (
@@ -52,7 +53,6 @@ from gauge_mc.updates.terms import (
     check_precision,
     terms_of_action,
 )
-from gauge_mc.updates.update_parts import UpdatePart
 
 if TYPE_CHECKING:
     from gauge_mc.domain.device_group import DeviceGroup

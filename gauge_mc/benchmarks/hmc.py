@@ -22,8 +22,8 @@ from gauge_mc.groups import GROUPS
 from gauge_mc.results import documented, result_field
 from gauge_mc.run.chain import Batch, Chain
 from gauge_mc.run.parameters import Parameters
+from gauge_mc.updates.chain_steps import UpdatePart
 from gauge_mc.updates.heatbath import heatbath
-from gauge_mc.updates.update_parts import UpdatePart
 
 if TYPE_CHECKING:
     from gauge_mc.benchmarks import BenchPlan

@@ -24,7 +24,7 @@ from gauge_mc.observables import OBSERVABLES, OF_TABLE, observable_of_table
 from gauge_mc.registry import in_words
 from gauge_mc.run.chain import version
 from gauge_mc.run.parameters import TEMPERING, Parameters
-from gauge_mc.updates.exchange import COLUMNS as OF_EXCHANGES
+from gauge_mc.updates.chain_steps import COLUMNS as OF_EXCHANGES
 
 
 @contextmanager

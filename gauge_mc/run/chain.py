@@ -29,7 +29,7 @@ from gauge_mc.registry import in_words
 from gauge_mc.run import checkpoint
 from gauge_mc.run.parameters import OF_SCANS, UNSTATED, Parameters
 from gauge_mc.run.settings import STARTS, check_starts
-from gauge_mc.updates.exchange import ReplicaExchange
+from gauge_mc.updates.chain_steps import ReplicaExchange
 from gauge_mc.updates.monomials.gauge import check_action, gauge_actions
 
 SAMPLING = ("configs", "thermalize", "separation", "measure", "format")
@@ -437,7 +437,7 @@ class CouplingExchange:
     Attributes
     ----------
     records : sequence of tuple
-        Records of the last exchange, one for every chain; see `gauge_mc.updates.exchange.COLUMNS`.
+        Records of the last exchange, one for every chain; see `gauge_mc.updates.chain_steps.COLUMNS`.
 
     Raises
     ------

@@ -33,7 +33,7 @@ from gauge_mc.run.log import CHECKPOINT, RunLog
 from gauge_mc.run.measurement import Measurement, is_due
 from gauge_mc.run.parameters import TEMPERING
 from gauge_mc.run.request import ChainTask, SessionPlan, compile_kernels
-from gauge_mc.updates.exchange import COLUMNS, NORMALISATION
+from gauge_mc.updates.chain_steps import COLUMNS, NORMALISATION
 
 
 class UpdateRecords(Observable):

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from gauge_mc.updates.exchange import (
+from gauge_mc.updates.chain_steps import (
     KEY,
     NOBODY,
     ReplicaExchange,
