@@ -76,7 +76,7 @@ from gauge_mc.scans.job_arrays import BATCH_SYSTEMS
 from gauge_mc.smearing import SMEARINGS
 from gauge_mc.temporal_links import TEMPORAL_LINKS
 from gauge_mc.updates import exchange
-from gauge_mc.updates.integrators import INTEGRATORS
+from gauge_mc.updates.levels import INTEGRATORS
 from gauge_mc.updates.monomials import MONOMIALS
 
 if TYPE_CHECKING:

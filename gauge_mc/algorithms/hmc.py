@@ -22,9 +22,12 @@ from gauge_mc.option_items import Items
 from gauge_mc.options import Option
 from gauge_mc.updates.chain_steps import UpdatePart
 from gauge_mc.updates.force_check import check_force, check_term
-from gauge_mc.updates.integrators import INTEGRATORS, Drift, Kick, Move
 from gauge_mc.updates.levels import (
+    INTEGRATORS,
     MOST_STEPS,
+    Drift,
+    Kick,
+    Move,
     StepTuner,
     TimeScales,
     TrajectoryLevel,

@@ -6,8 +6,15 @@ import pytest
 
 from gauge_mc import algorithms
 from gauge_mc.errors import UsageError
-from gauge_mc.updates.integrators import INTEGRATORS, Drift, Kick
-from gauge_mc.updates.levels import MOST_LEVELS, TimeScales, TrajectoryLevel, gauge_level
+from gauge_mc.updates.levels import (
+    INTEGRATORS,
+    MOST_LEVELS,
+    Drift,
+    Kick,
+    TimeScales,
+    TrajectoryLevel,
+    gauge_level,
+)
 from tests.updates.test_integrators import DriftFirst
 
 ROUNDING = 1e-14
