@@ -13,7 +13,7 @@ from gauge_mc.domain.device_group import open_device_group
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.updates.force_check import check_term
+from gauge_mc.updates.checks import check_term
 from gauge_mc.updates.sweep import ONE_REPLICA
 from gauge_mc.updates.terms import NamedMonomial, monomial_terms
 

@@ -1,7 +1,7 @@
 // The colouring of the lattice: which sites are updated at the same time.
 //
 // All links of one direction mu at the sites of one colour are updated simultaneously. This is allowed if no loop of
-// the action contains two of them. gauge_mc/updates/independence.py checks it with the kernels themselves.
+// the action contains two of them. gauge_mc/updates/checks.py checks it with the kernels themselves.
 //
 // The compiler's command line selects the colouring:
 //   COLOURING_HEADER  the header that declares it

@@ -223,7 +223,7 @@ class Action(Configurable, ABC):
         """Links that are updated simultaneously: the first of `COLOURINGS` for the action's loops.
 
         An action that declares no loops, or larger ones, also declares its colouring. The first
-        update with an action checks it (`gauge_mc.updates.independence`).
+        update with an action checks it (`gauge_mc.updates.checks`).
 
         Raises
         ------

@@ -21,7 +21,7 @@ from gauge_mc.files.table import Value
 from gauge_mc.option_items import Items
 from gauge_mc.options import Option
 from gauge_mc.updates.chain_steps import UpdatePart
-from gauge_mc.updates.force_check import check_force, check_term
+from gauge_mc.updates.checks import check_force, check_term
 from gauge_mc.updates.levels import (
     INTEGRATORS,
     MOST_STEPS,

@@ -13,7 +13,7 @@ from gauge_mc.errors import UsageError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.signatures import checks_types
-from gauge_mc.updates.independence import check_independence
+from gauge_mc.updates.checks import check_independence
 from gauge_mc.updates.sweep import (
     MANY_REPLICAS,
     ONE_REPLICA,

@@ -37,8 +37,8 @@ from gauge_mc.fields.random_field import Random
 from gauge_mc.fields.sums import SlabSums, add_slices
 from gauge_mc.groups import Group
 from gauge_mc.quoting import quoted
+from gauge_mc.updates.checks import check_independence
 from gauge_mc.updates.heatbath import HEATBATH, OVERRELAXATION
-from gauge_mc.updates.independence import check_independence
 from gauge_mc.updates.schedule import Stage
 from gauge_mc.updates.sweep import NO_TARGETS, ONE_REPLICA, SlabSweep, norms_of
 

@@ -12,9 +12,8 @@ from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.options import Option
 from gauge_mc.updates import force_check, independence
-from gauge_mc.updates.force_check import check_force, check_term
+from gauge_mc.updates.checks import check_force, check_independence, check_term
 from gauge_mc.updates.heatbath import OVERRELAXATION
-from gauge_mc.updates.independence import check_independence
 from gauge_mc.updates.monomials import MONOMIALS
 from gauge_mc.updates.monomials.gauge import AdjointPlaquette
 from gauge_mc.updates.sweep import MANY_REPLICAS, ONE_REPLICA, norms_of

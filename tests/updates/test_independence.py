@@ -20,8 +20,8 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.updates import independence
+from gauge_mc.updates.checks import check_independence, small_lattice
 from gauge_mc.updates.heatbath import OVERRELAXATION, heatbath, overrelax
-from gauge_mc.updates.independence import check_independence, small_lattice
 from gauge_mc.updates.sweep import norms_of
 
 LATTICE = Lattice(4, 6, 8, 10)
