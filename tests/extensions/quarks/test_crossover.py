@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 import gauge_mc
 from gauge_mc.analysis.timeseries import Estimate
 from gauge_mc.errors import GaugeError
-from gauge_mc.extensions.quarks.condensate.records import COLUMNS
+from gauge_mc.extensions.quarks.condensate.observable import COLUMNS
 from gauge_mc.extensions.quarks.crossover.fit import (
     CrossoverPoint,
     crossover_of,

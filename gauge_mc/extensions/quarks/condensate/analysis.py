@@ -30,7 +30,12 @@ from gauge_mc.analysis.timeseries import (
     jackknifed,
 )
 from gauge_mc.arrays import Array, Integers
-from gauge_mc.extensions.quarks.condensate.records import COLUMNS, CONDENSATE_COLUMNS, SOURCE, WHAT
+from gauge_mc.extensions.quarks.condensate.observable import (
+    COLUMNS,
+    CONDENSATE_COLUMNS,
+    SOURCE,
+    WHAT,
+)
 from gauge_mc.extensions.quarks.diagonal import LARGEST
 from gauge_mc.extensions.quarks.spectroscopy.correlators import Quark, describe_quarks
 from gauge_mc.extensions.quarks.spectroscopy.spectrum import LinePoint

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from gauge_mc import defaults
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.domain.lattice import Lattice
-from gauge_mc.extensions.quarks.condensate.records import COLUMNS
 from gauge_mc.extensions.quarks.modes.chirality import CombineChiralities
 from gauge_mc.extensions.quarks.noise import (
     DILUTIONS,
@@ -46,11 +45,40 @@ from gauge_mc.extensions.quarks.vectors.algebra import MULTIPLY_SPINORS, Multipl
 from gauge_mc.extensions.quarks.vectors.spinors import SPINS, SpinorField
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.sums import PLAQUETTE, lattice_sums
-from gauge_mc.files.columns import TableColumns
+from gauge_mc.files.columns import SWEEP, Column, TableColumns
 from gauge_mc.groups import GROUPS
 from gauge_mc.observables import OBSERVABLES, Record, SecondaryTable
 from gauge_mc.observables.noise_reduction import digest_of
 from gauge_mc.options import Option, check_options
+
+SOURCE = "source"
+"""Name of the column with the number of the source."""
+
+COLUMNS = TableColumns(
+    Column("kappa", float, "hopping parameter of the quark", index=True),
+    Column("mu", float, "twisted mass of the quark", index=True),
+    Column("m", float, "mass of the quark", index=True, optional=True),
+    Column(SOURCE, int, "number of the source, from 0", index=True),
+    Column("scalar", float, "estimate of Re Tr S / V"),
+    Column("scalar_im", float, "estimate of Im Tr S / V, 0 without a twisted mass", rounding=True),
+    Column("pseudoscalar", float, "estimate of Re Tr γ₅S / V"),
+    Column(
+        "pseudoscalar_im",
+        float,
+        "estimate of Im Tr γ₅S / V, 0 without a twisted mass",
+        rounding=True,
+    ),
+    Column("connected", float, "estimate of Re Tr S S / V"),
+    Column("pion", float, "estimate of Tr S†S / V"),
+)
+"""Columns of the table."""
+
+CONDENSATE_COLUMNS = (SWEEP, *COLUMNS.names)
+"""Names of the columns that all tables have."""
+
+WHAT = "condensates"
+"""Content of the tables, for messages."""
+
 
 NOISE_OPTION = Option(
     "noise",

@@ -18,7 +18,7 @@ from gauge_mc.arrays import Array
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.extensions.quarks.condensate.analysis import disconnected, read_condensates
-from gauge_mc.extensions.quarks.condensate.records import CONDENSATE_COLUMNS
+from gauge_mc.extensions.quarks.condensate.observable import CONDENSATE_COLUMNS
 from gauge_mc.extensions.quarks.dynamical.flavours import DynamicalQuarks
 from gauge_mc.extensions.quarks.spectroscopy.correlators import Quark
 from gauge_mc.extensions.quarks.vectors.gamma import IMAGINARY_MU

@@ -1,6 +1,6 @@
 """`--skip auto` for tables of condensates."""
 
-from gauge_mc.extensions.quarks.condensate.records import COLUMNS
+from gauge_mc.extensions.quarks.condensate.observable import COLUMNS
 from gauge_mc.files.table import read_table, write_table
 from gauge_mc.run.thermalisation import series_of
 

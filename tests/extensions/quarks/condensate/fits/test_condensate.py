@@ -14,8 +14,8 @@ from gauge_mc.extensions.quarks.condensate.analysis import (
     pairs_of_sources,
     read_condensates,
 )
+from gauge_mc.extensions.quarks.condensate.observable import COLUMNS
 from gauge_mc.extensions.quarks.condensate.plot import condensate_picture
-from gauge_mc.extensions.quarks.condensate.records import COLUMNS
 from gauge_mc.files.table import Table
 from tests.extensions.quarks.synthetic_hadrons import HEADER
 

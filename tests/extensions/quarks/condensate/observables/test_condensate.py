@@ -7,8 +7,7 @@ from gauge_mc.devices.cpu.device import CpuDevice
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
-from gauge_mc.extensions.quarks.condensate.observable import Condensate
-from gauge_mc.extensions.quarks.condensate.records import COLUMNS
+from gauge_mc.extensions.quarks.condensate.observable import COLUMNS, Condensate
 from gauge_mc.extensions.quarks.operators.domain_wall import optimal_weights
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from gauge_mc.fields.field import Field
