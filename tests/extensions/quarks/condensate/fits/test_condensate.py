@@ -9,13 +9,13 @@ from matplotlib.figure import Figure
 import gauge_mc
 from gauge_mc.errors import GaugeError
 from gauge_mc.extensions.quarks.condensate.analysis import (
+    condensate_picture,
     condensates,
     disconnected,
     pairs_of_sources,
     read_condensates,
 )
 from gauge_mc.extensions.quarks.condensate.observable import COLUMNS
-from gauge_mc.extensions.quarks.condensate.plot import condensate_picture
 from gauge_mc.files.table import Table
 from tests.extensions.quarks.synthetic_hadrons import HEADER
 
