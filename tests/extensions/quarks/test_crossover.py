@@ -13,9 +13,9 @@ from gauge_mc.extensions.quarks.condensate.observable import COLUMNS
 from gauge_mc.extensions.quarks.crossover.fit import (
     CrossoverPoint,
     crossover_of,
+    crossover_picture,
     peaks_of,
 )
-from gauge_mc.extensions.quarks.crossover.plot import crossover_picture
 from gauge_mc.files.table import Table
 
 SAMPLES, SOURCES = 600, 3
