@@ -16,8 +16,11 @@ from gauge_mc.extensions.quarks.matrices.hopping import EVEN, ODD
 from gauge_mc.extensions.quarks.modes.chirality import HermitianOperator
 from gauge_mc.extensions.quarks.modes.low_modes import random_vector
 from gauge_mc.extensions.quarks.operators import Wilson
-from gauge_mc.extensions.quarks.overlap.kernel_modes import KernelModes
-from gauge_mc.extensions.quarks.overlap.sign_function import APPROXIMATIONS, SignFunction
+from gauge_mc.extensions.quarks.overlap.sign_function import (
+    APPROXIMATIONS,
+    KernelModes,
+    SignFunction,
+)
 from gauge_mc.extensions.quarks.overlap.solver import TOGETHER
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from gauge_mc.fields.field import Field

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 from gauge_mc import defaults
 from gauge_mc.extensions.quarks.diagonal import CSW
 from gauge_mc.extensions.quarks.operators import OPERATORS
-from gauge_mc.extensions.quarks.overlap.kernel_modes import MODES, MOST_MODES
 from gauge_mc.extensions.quarks.overlap.quarks import (
     KERNEL_MASS,
     MOST_DEFLATED,
@@ -21,6 +20,8 @@ from gauge_mc.extensions.quarks.overlap.quarks import (
 from gauge_mc.extensions.quarks.overlap.sign_function import (
     ACCURACY,
     APPROXIMATIONS,
+    MODES,
+    MOST_MODES,
     check_approximation,
 )
 from gauge_mc.extensions.quarks.overlap.solver import TOGETHER, FamilySolution, MassFamily

@@ -48,8 +48,13 @@ from gauge_mc.extensions.quarks.modes.mode_files import (
     kept_low_modes,
 )
 from gauge_mc.extensions.quarks.operators import Wilson
-from gauge_mc.extensions.quarks.overlap.kernel_modes import MODES, KernelModes, kernel_modes
-from gauge_mc.extensions.quarks.overlap.sign_function import ACCURACY, SignFunction
+from gauge_mc.extensions.quarks.overlap.sign_function import (
+    ACCURACY,
+    MODES,
+    KernelModes,
+    SignFunction,
+    kernel_modes,
+)
 from gauge_mc.extensions.quarks.overlap.solver import TOGETHER, OverlapSolution, solve_all
 from gauge_mc.extensions.quarks.solvers import ITERATIONS, SolverParameters
 from gauge_mc.extensions.quarks.vectors.algebra import Combine

@@ -14,7 +14,6 @@ from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks.diagonal import CSW
 from gauge_mc.extensions.quarks.modes.mode_files import STORED_MODES
 from gauge_mc.extensions.quarks.operators.overlap import APPROXIMATION, LOW_MODES, SIGN_ACCURACY
-from gauge_mc.extensions.quarks.overlap.kernel_modes import MODES
 from gauge_mc.extensions.quarks.overlap.quarks import (
     DOWN,
     KERNEL_MASS,
@@ -25,7 +24,7 @@ from gauge_mc.extensions.quarks.overlap.quarks import (
     OverlapSpectrum,
     sign_report,
 )
-from gauge_mc.extensions.quarks.overlap.sign_function import ACCURACY, check_approximation
+from gauge_mc.extensions.quarks.overlap.sign_function import ACCURACY, MODES, check_approximation
 from gauge_mc.extensions.quarks.overlap_spectrum.records import (
     COLUMNS,
     EIGENVALUE_COLUMNS,

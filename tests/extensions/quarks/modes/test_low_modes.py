@@ -22,7 +22,7 @@ from gauge_mc.extensions.quarks.modes.low_modes import (
 )
 from gauge_mc.extensions.quarks.operators import Wilson
 from gauge_mc.extensions.quarks.overlap import kernel_modes as module
-from gauge_mc.extensions.quarks.overlap.kernel_modes import chosen_number, kernel_modes
+from gauge_mc.extensions.quarks.overlap.sign_function import chosen_number, kernel_modes
 from gauge_mc.extensions.quarks.vectors.algebra import Combine
 from gauge_mc.extensions.quarks.vectors.basis import Projection
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField

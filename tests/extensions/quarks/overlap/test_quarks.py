@@ -7,9 +7,13 @@ from gauge_mc import open_device
 from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks.hadrons.contractions import meson, spin_tensor
-from gauge_mc.extensions.quarks.overlap.kernel_modes import KernelModes
 from gauge_mc.extensions.quarks.overlap.quarks import Overlap
-from gauge_mc.extensions.quarks.overlap.sign_function import APPROXIMATIONS, SOLUTIONS, SignFunction
+from gauge_mc.extensions.quarks.overlap.sign_function import (
+    APPROXIMATIONS,
+    SOLUTIONS,
+    KernelModes,
+    SignFunction,
+)
 from gauge_mc.extensions.quarks.rational.rational_functions import approximate, degree_for
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from gauge_mc.fields.field import Field
