@@ -18,7 +18,7 @@ from gauge_mc.extensions.quarks.overlap_spectrum.analysis import (
     overlap_spectrum,
     read_chains,
 )
-from gauge_mc.extensions.quarks.overlap_spectrum.records import SpectrumTable
+from gauge_mc.extensions.quarks.overlap_spectrum.observable import SpectrumTable
 from gauge_mc.fits.shared.files import tables_of_chains
 from gauge_mc.libraries import load
 from gauge_mc.options import Option

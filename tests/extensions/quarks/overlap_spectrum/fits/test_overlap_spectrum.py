@@ -9,7 +9,7 @@ import gauge_mc
 from gauge_mc.analysis.timeseries import estimate
 from gauge_mc.errors import GaugeError
 from gauge_mc.extensions.quarks.overlap_spectrum.analysis import mean_eigenvalues
-from gauge_mc.extensions.quarks.overlap_spectrum.records import (
+from gauge_mc.extensions.quarks.overlap_spectrum.observable import (
     COLUMNS,
     EIGENVALUE_COLUMNS,
     eigenvalue_table,

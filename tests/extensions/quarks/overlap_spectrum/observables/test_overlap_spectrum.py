@@ -15,8 +15,8 @@ from gauge_mc.extensions.quarks.overlap.sign_function import APPROXIMATIONS
 from gauge_mc.extensions.quarks.overlap_spectrum.observable import (
     EIGENVALUE_TABLE,
     OverlapSpectrumObservable,
+    eigenvalue_table,
 )
-from gauge_mc.extensions.quarks.overlap_spectrum.records import eigenvalue_table
 from gauge_mc.fields.field import Field
 from gauge_mc.files.table import read_table
 from tests.extensions.quarks.reference import overlap as reference
