@@ -24,11 +24,11 @@ from gauge_mc.extensions.quarks.forces.normal import (
 from gauge_mc.extensions.quarks.forces.replica_solver import QuarkSystem
 from gauge_mc.extensions.quarks.matrices.hopping import EVEN, FORMS, HERMITIAN, LinearOperator
 from gauge_mc.extensions.quarks.operators import DiracOperator
-from gauge_mc.extensions.quarks.rational.lanczos import SpectrumEnds
 from gauge_mc.extensions.quarks.rational.multishift import ShiftedSystem
 from gauge_mc.extensions.quarks.rational.rational_functions import (
     LEAST_ERROR,
     PartialFractions,
+    SpectrumEnds,
     approximate,
 )
 from gauge_mc.extensions.quarks.vectors.algebra import MULTIPLY_SPINORS, PRODUCTS, Combine

@@ -24,8 +24,8 @@ from gauge_mc.extensions.quarks.matrices.hopping import (
     parities_at_once,
 )
 from gauge_mc.extensions.quarks.operators import HOPPING_PARAMETER, DiracOperator
-from gauge_mc.extensions.quarks.rational.lanczos import SpectrumEnds
 from gauge_mc.extensions.quarks.rational.multishift import ShiftedSearch
+from gauge_mc.extensions.quarks.rational.rational_functions import SpectrumEnds
 from gauge_mc.extensions.quarks.solvers import ITERATIONS
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField, in_turn
 

@@ -15,8 +15,8 @@ from gauge_mc.extensions.quarks.matrices.preconditioned import PreconditionedOpe
 from gauge_mc.extensions.quarks.modes.chirality import measured_ends
 from gauge_mc.extensions.quarks.operators import Wilson
 from gauge_mc.extensions.quarks.rational import multishift
-from gauge_mc.extensions.quarks.rational.lanczos import Lanczos
 from gauge_mc.extensions.quarks.rational.multishift import ShiftedSearch, ShiftedSystem, TwoPassSum
+from gauge_mc.extensions.quarks.rational.rational_functions import Lanczos
 from gauge_mc.extensions.quarks.solvers import SolverParameters
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from gauge_mc.fields.field import Field
