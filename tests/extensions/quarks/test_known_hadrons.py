@@ -13,7 +13,7 @@ from gauge_mc.extensions.quarks.hadrons.contractions import (
     of_parity,
     spin_tensor,
 )
-from gauge_mc.extensions.quarks.vectors.gamma import GAMMA, GAMMA_5, SIXTEEN
+from gauge_mc.extensions.quarks.vectors.basis import GAMMA, GAMMA_5, SIXTEEN
 from gauge_mc.fields.field import Field
 from tests.extensions.quarks.reference import hadrons as reference
 from tests.reference.fields import random_field

@@ -22,7 +22,7 @@ from gauge_mc.extensions.quarks.condensate.observable import CONDENSATE_COLUMNS
 from gauge_mc.extensions.quarks.diagonal import MU
 from gauge_mc.extensions.quarks.dynamical.flavours import KAPPA, DynamicalQuarks
 from gauge_mc.extensions.quarks.spectroscopy.correlators import Quark
-from gauge_mc.extensions.quarks.vectors.gamma import IMAGINARY_MU
+from gauge_mc.extensions.quarks.vectors.basis import IMAGINARY_MU
 from gauge_mc.files.table import read_heading, read_table
 from gauge_mc.fits import FITS, DataResult, Fit
 from gauge_mc.fits.quoted import QuotedNumber, quoted_number, table_of

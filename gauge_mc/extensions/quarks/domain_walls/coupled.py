@@ -46,8 +46,7 @@ from gauge_mc.extensions.quarks.matrices.hopping import (
 )
 from gauge_mc.extensions.quarks.operators import DiracOperator
 from gauge_mc.extensions.quarks.solvers import Solution, SolverParameters, solve
-from gauge_mc.extensions.quarks.vectors.basis import arithmetic_of
-from gauge_mc.extensions.quarks.vectors.gamma import GAMMA_5
+from gauge_mc.extensions.quarks.vectors.basis import GAMMA_5, arithmetic_of
 from gauge_mc.extensions.quarks.vectors.spinors import SpinorField
 from gauge_mc.extensions.quarks.vectors.transport import ANTIPERIODIC, LINKS_ALONE, Phases
 from gauge_mc.fields.field import Field

@@ -45,7 +45,7 @@ from gauge_mc.extensions.quarks.operators import (
 )
 from gauge_mc.extensions.quarks.rational.rational_functions import LEAST_ERROR
 from gauge_mc.extensions.quarks.solvers import ITERATIONS, LEAST_TOLERANCE, REDUCTION, SOLVERS
-from gauge_mc.extensions.quarks.vectors.gamma import BOUNDARY, IMAGINARY_MU, angles_of, phases_of
+from gauge_mc.extensions.quarks.vectors.basis import BOUNDARY, IMAGINARY_MU, angles_of, phases_of
 from gauge_mc.extensions.quarks.vectors.spinors import STORAGES
 from gauge_mc.extensions.quarks.vectors.transport import ANTIPERIODIC, Boundary, Phases
 from gauge_mc.fields.field import Field

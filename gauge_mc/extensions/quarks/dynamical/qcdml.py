@@ -15,7 +15,7 @@ from gauge_mc.extensions.publishing.qcdml import (
     numbers,
 )
 from gauge_mc.extensions.quarks.dynamical.flavours import DynamicalQuarks
-from gauge_mc.extensions.quarks.vectors.gamma import NAMES
+from gauge_mc.extensions.quarks.vectors.basis import NAMES
 from gauge_mc.registry import in_words
 
 

@@ -20,14 +20,15 @@ from numpy.typing import NDArray
 from gauge_mc.devices.base import Buffer
 from gauge_mc.devices.kernels import Kernel
 from gauge_mc.errors import GaugeError
-from gauge_mc.extensions.quarks.vectors.basis import Arithmetic, arithmetic_of
-from gauge_mc.extensions.quarks.vectors.gamma import (
+from gauge_mc.extensions.quarks.vectors.basis import (
     CONJUGATION,
     GAMMA,
     GAMMA_5,
     SIXTEEN,
+    Arithmetic,
     Matrix,
     adjoint,
+    arithmetic_of,
 )
 from gauge_mc.extensions.quarks.vectors.spinors import SPINS, SpinorField
 from gauge_mc.extensions.quarks.vectors.transport import Boundary

@@ -35,7 +35,7 @@ from gauge_mc.extensions.quarks.hadrons.contractions import columns_of, elements
 from gauge_mc.extensions.quarks.matrices.preconditioned import System
 from gauge_mc.extensions.quarks.operators import DiracOperator
 from gauge_mc.extensions.quarks.solvers import Solution
-from gauge_mc.extensions.quarks.vectors.gamma import DEGRAND_ROSSI, change_of_basis
+from gauge_mc.extensions.quarks.vectors.basis import DEGRAND_ROSSI, change_of_basis
 from gauge_mc.extensions.quarks.vectors.spinors import SPINS, SpinorField
 from gauge_mc.fields.field import Field
 from gauge_mc.files.atomic import replacing

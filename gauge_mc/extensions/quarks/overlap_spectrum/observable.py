@@ -29,7 +29,7 @@ from gauge_mc.extensions.quarks.overlap.quarks import (
     sign_report,
 )
 from gauge_mc.extensions.quarks.overlap.sign_function import ACCURACY, MODES, check_approximation
-from gauge_mc.extensions.quarks.vectors.gamma import BOUNDARY, angles_of, phases_of
+from gauge_mc.extensions.quarks.vectors.basis import BOUNDARY, angles_of, phases_of
 from gauge_mc.fields.field import Field
 from gauge_mc.files.columns import SWEEP, Column, TableColumns
 from gauge_mc.files.input import may_be_made

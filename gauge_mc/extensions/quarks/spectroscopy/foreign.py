@@ -10,7 +10,7 @@ import numpy as np
 
 from gauge_mc.extensions.quarks.spectroscopy.correlators import MESONS
 from gauge_mc.extensions.quarks.spectroscopy.observables import Mesons
-from gauge_mc.extensions.quarks.vectors.gamma import SIXTEEN, adjoint
+from gauge_mc.extensions.quarks.vectors.basis import SIXTEEN, adjoint
 from gauge_mc.files.columns import SWEEP
 from gauge_mc.files.foreign import FOREIGN_SERIES, ForeignSeries, ForeignTable
 from gauge_mc.libraries import load

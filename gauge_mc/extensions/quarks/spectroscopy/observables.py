@@ -52,7 +52,7 @@ from gauge_mc.extensions.quarks.spectroscopy.quarks import (
     quark_owners,
 )
 from gauge_mc.extensions.quarks.spectroscopy.residual_mass import COLUMNS as RESIDUAL_MASS_COLUMNS
-from gauge_mc.extensions.quarks.vectors.gamma import GAMMA, GAMMA_5, SIXTEEN
+from gauge_mc.extensions.quarks.vectors.basis import GAMMA, GAMMA_5, SIXTEEN
 from gauge_mc.extensions.quarks.vectors.transport import reals_of
 from gauge_mc.fields.field import Field
 from gauge_mc.files.columns import Column, TableColumns

@@ -40,7 +40,7 @@ from gauge_mc.extensions.quarks.solvers import (
 )
 from gauge_mc.extensions.quarks.sources import SOURCES, SourceVectors, parse_source
 from gauge_mc.extensions.quarks.spectroscopy.correlators import Quark
-from gauge_mc.extensions.quarks.vectors.gamma import BOUNDARY, IMAGINARY_MU, angles_of, phases_of
+from gauge_mc.extensions.quarks.vectors.basis import BOUNDARY, IMAGINARY_MU, angles_of, phases_of
 from gauge_mc.extensions.quarks.vectors.spinors import STORAGES
 from gauge_mc.extensions.quarks.vectors.transport import Boundary
 from gauge_mc.fields.field import Field

@@ -3,7 +3,7 @@
 Masses of mesons and the PCAC mass.
 
 Mesons are read from correlators with the same matrix Gamma at source and sink; the matrices are
-those of `gauge_mc.extensions.quarks.vectors.gamma`. Correlators that have the same expectation
+those of `gauge_mc.extensions.quarks.vectors.basis`. Correlators that have the same expectation
 value are averaged: those of all components of a matrix with spatial indices, of momenta that are
 related by a symmetry of the cubic lattice, and of all places of a source.
 """

@@ -16,7 +16,7 @@ from gauge_mc.extensions.quarks.hadrons.contractions import (
     of_parity,
     spin_tensor,
 )
-from gauge_mc.extensions.quarks.vectors.gamma import CONJUGATION, GAMMA, GAMMA_5, SIXTEEN
+from gauge_mc.extensions.quarks.vectors.basis import CONJUGATION, GAMMA, GAMMA_5, SIXTEEN
 from gauge_mc.fields.field import Field
 from tests.extensions.quarks.reference import hadrons as reference
 

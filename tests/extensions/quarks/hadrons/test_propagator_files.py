@@ -20,7 +20,7 @@ from gauge_mc.extensions.quarks.hadrons.propagator_files import (
     read_propagator,
 )
 from gauge_mc.extensions.quarks.spectroscopy.observables import Mesons
-from gauge_mc.extensions.quarks.vectors.gamma import BASES, GAMMA_5, SIXTEEN, change_of_basis
+from gauge_mc.extensions.quarks.vectors.basis import BASES, GAMMA_5, SIXTEEN, change_of_basis
 from gauge_mc.fields.field import Field
 from tests.calls import call
 from tests.extensions.quarks.reference import dirac as reference

@@ -10,7 +10,7 @@ from gauge_mc.extensions.quarks.condensate.observable import Condensate
 from gauge_mc.extensions.quarks.dynamical.flavours import DynamicalQuarks
 from gauge_mc.extensions.quarks.operators import Wilson
 from gauge_mc.extensions.quarks.spectroscopy.quarks import Quarks
-from gauge_mc.extensions.quarks.vectors.gamma import angles_of, phases_of
+from gauge_mc.extensions.quarks.vectors.basis import angles_of, phases_of
 from gauge_mc.fields.field import Field
 from gauge_mc.files.table import read_table
 from tests.extensions.quarks.reference import dirac

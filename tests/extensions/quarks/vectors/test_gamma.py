@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gauge_mc.extensions.quarks.vectors.gamma import CONJUGATION, GAMMA, GAMMA_5, SIXTEEN, adjoint
+from gauge_mc.extensions.quarks.vectors.basis import CONJUGATION, GAMMA, GAMMA_5, SIXTEEN, adjoint
 
 
 def test_they_are_hermitian_and_anticommute():

@@ -11,7 +11,7 @@ from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks.spectroscopy import propagators
 from gauge_mc.extensions.quarks.spectroscopy.observables import Baryons, Mesons
 from gauge_mc.extensions.quarks.spectroscopy.quarks import QuarkMasses
-from gauge_mc.extensions.quarks.vectors.gamma import SIXTEEN
+from gauge_mc.extensions.quarks.vectors.basis import SIXTEEN
 from gauge_mc.fields.field import Field
 from tests.extensions.quarks.reference import hadrons as reference
 from tests.extensions.quarks.reference import overlap

@@ -8,7 +8,7 @@ from gauge_mc.errors import UsageError
 from gauge_mc.extensions.quarks.operators.domain_wall import optimal_weights
 from gauge_mc.extensions.quarks.spectroscopy.observables import Baryons, Mesons, ResidualMassSums
 from gauge_mc.extensions.quarks.spectroscopy.quarks import QuarkMasses
-from gauge_mc.extensions.quarks.vectors.gamma import SIXTEEN
+from gauge_mc.extensions.quarks.vectors.basis import SIXTEEN
 from gauge_mc.fields.field import Field
 from tests.extensions.quarks.reference import hadrons as reference
 from tests.extensions.quarks.reference import walls
