@@ -11,7 +11,7 @@ import pytest
 
 from gauge_mc.errors import INTERRUPTED, GaugeError, UsageError
 from gauge_mc.extensions.publishing import paper_command
-from gauge_mc.extensions.publishing.paper_command import forecast as forecast_paper
+from gauge_mc.extensions.publishing.commands import forecast as forecast_paper
 from gauge_mc.extensions.publishing.papers import reproduce as module
 from gauge_mc.extensions.publishing.papers.cards import find_card, known_cards, read_paper
 from gauge_mc.extensions.publishing.papers.comparison import (
