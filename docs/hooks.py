@@ -48,7 +48,7 @@ from gauge_mc.cli.help import (
 from gauge_mc.devices import BACKENDS
 from gauge_mc.exports import EXPORTS
 from gauge_mc.extensions.publishing.papers.cards import PaperCard, known_cards, read_paper
-from gauge_mc.extensions.publishing.papers.comparison import (
+from gauge_mc.extensions.publishing.papers.cards import (
     UNREAD,
     ComparedEntry,
     Comparison,

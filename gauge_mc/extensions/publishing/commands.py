@@ -160,7 +160,7 @@ class Totals:
 
 @prints(
     CardList,
-    "gauge_mc.extensions.publishing.papers.comparison:Comparison",
+    "gauge_mc.extensions.publishing.papers.cards:Comparison",
     Totals,
     "gauge_mc.extensions.publishing.commands:PaperForecast",
 )

@@ -11,12 +11,12 @@ from gauge_mc.console import Console
 from gauge_mc.errors import GaugeError
 from gauge_mc.extensions.publishing.checks import check_kernels, make_again, published_chain
 from gauge_mc.extensions.publishing.papers import reproduce
-from gauge_mc.extensions.publishing.papers.cards import read_paper
-from gauge_mc.extensions.publishing.papers.comparison import (
+from gauge_mc.extensions.publishing.papers.cards import (
     ComparedEntry,
     Comparison,
     UsedEnsemble,
     read_comparison,
+    read_paper,
 )
 from gauge_mc.extensions.publishing.publish import results_of
 from gauge_mc.extensions.publishing.record import read_configurations

@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 
 from gauge_mc.errors import GaugeError, UsageError
-from gauge_mc.extensions.publishing.papers.cards import Entry, PaperCard, PaperEnsemble
-from gauge_mc.extensions.publishing.papers.comparison import (
+from gauge_mc.extensions.publishing.papers.cards import (
     LARGE_PULL,
     ComparedEntry,
     Comparison,
+    Entry,
+    PaperCard,
+    PaperEnsemble,
     UsedEnsemble,
     number_with_error,
     plain_number,

@@ -13,16 +13,18 @@ from gauge_mc.errors import INTERRUPTED, GaugeError, UsageError
 from gauge_mc.extensions.publishing import paper_command
 from gauge_mc.extensions.publishing.commands import forecast as forecast_paper
 from gauge_mc.extensions.publishing.papers import reproduce as module
-from gauge_mc.extensions.publishing.papers.cards import find_card, known_cards, read_paper
-from gauge_mc.extensions.publishing.papers.comparison import (
+from gauge_mc.extensions.publishing.papers.cards import (
     LARGE_PULL,
     UNREAD,
     ComparedEntry,
     Comparison,
     UsedEnsemble,
     as_published,
+    find_card,
+    known_cards,
     number_with_error,
     read_comparison,
+    read_paper,
     value_at,
 )
 from gauge_mc.extensions.publishing.papers.reproduce import (
