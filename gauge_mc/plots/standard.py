@@ -37,7 +37,7 @@ from gauge_mc.plots.figures.curves import (
     shade_skipped,
 )
 from gauge_mc.plots.figures.files import figure_file
-from gauge_mc.plots.figures.looks import (
+from gauge_mc.plots.figures.pictures import (
     LINE,
     WIDTH,
     add_heading,

@@ -23,7 +23,7 @@ from gauge_mc.libraries import load
 from gauge_mc.plots import PLOTS, Plot
 from gauge_mc.plots.drawing import draw, options_to_draw
 from gauge_mc.plots.figures.files import FigureFormat, drawn_as, figure_bytes, kept_figures
-from gauge_mc.plots.figures.looks import SUPERSCRIPTS
+from gauge_mc.plots.figures.pictures import SUPERSCRIPTS
 from gauge_mc.reports import SECTIONS, Section
 from gauge_mc.reports.charts import Chart, ChartLine
 from gauge_mc.reports.markup import Markup, element, folded

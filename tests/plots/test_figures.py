@@ -1,7 +1,7 @@
 import numpy as np
 from matplotlib.colors import to_rgb
 
-from gauge_mc.plots.figures.looks import COLOURS, MARKERS
+from gauge_mc.plots.figures.pictures import COLOURS, MARKERS
 
 
 def test_runs_stay_apart_for_the_colour_blind():

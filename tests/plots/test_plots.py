@@ -14,7 +14,7 @@ from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.plots import PLOTS
 from gauge_mc.plots.figures.curves import History, draw_distribution
 from gauge_mc.plots.figures.curves import draw_history as draw_series
-from gauge_mc.plots.figures.looks import COLOURS, SHADE, minus
+from gauge_mc.plots.figures.pictures import COLOURS, SHADE, minus
 from gauge_mc.plots.standard import MOST_MEANS, plot_history
 from gauge_mc.quantities.polyakov.fits import plot_polyakov
 from gauge_mc.quantities.potential.loop_plots import plot_effective_potential

@@ -4,7 +4,7 @@ from matplotlib.image import imread
 
 from gauge_mc.errors import GaugeError
 from gauge_mc.files.table import write_table
-from gauge_mc.plots.figures.looks import COLOURS
+from gauge_mc.plots.figures.pictures import COLOURS
 from gauge_mc.plots.standard import draw_scan
 
 

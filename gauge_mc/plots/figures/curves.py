@@ -16,8 +16,17 @@ from gauge_mc.analysis.timeseries import Estimate, estimate, with_error
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.libraries import load
 from gauge_mc.plots.figures.files import figure_file
-from gauge_mc.plots.figures.looks import GREY, SHADE, WIDTH, add_heading, look, minus, typeset
-from gauge_mc.plots.figures.pictures import Guide, Stroke
+from gauge_mc.plots.figures.pictures import (
+    GREY,
+    SHADE,
+    WIDTH,
+    Guide,
+    Stroke,
+    add_heading,
+    look,
+    minus,
+    typeset,
+)
 from gauge_mc.results import documented, result_field
 
 if TYPE_CHECKING:

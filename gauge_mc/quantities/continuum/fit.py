@@ -21,8 +21,7 @@ from gauge_mc.fits import FITS, DataResult, Fit
 from gauge_mc.fits.quoted import QuotedNumber, empty_table, table_of
 from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS, Plot
-from gauge_mc.plots.figures.looks import look
-from gauge_mc.plots.figures.pictures import Frame, Picture, Stroke, Symbols
+from gauge_mc.plots.figures.pictures import Frame, Picture, Stroke, Symbols, look
 from gauge_mc.plots.runs import caution
 from gauge_mc.quantities.continuum.numbers import (
     SPACING,

@@ -23,8 +23,9 @@ from gauge_mc.plots.figures.curves import (
     normal_distribution,
     series_line,
 )
-from gauge_mc.plots.figures.looks import COLOURS, GREY, look, minus
 from gauge_mc.plots.figures.pictures import (
+    COLOURS,
+    GREY,
     Abscissa,
     Frame,
     Guide,
@@ -33,6 +34,8 @@ from gauge_mc.plots.figures.pictures import (
     Picture,
     Sketch,
     Stroke,
+    look,
+    minus,
 )
 from gauge_mc.plots.runs import TablePlot, caution
 from gauge_mc.quantities.flow.curves import ENERGIES, FLOW_COLUMNS, Crossing, FlowCurve, read_flow

@@ -30,8 +30,20 @@ from gauge_mc.plots.figures.curves import (
     shade_skipped,
 )
 from gauge_mc.plots.figures.files import figure_file
-from gauge_mc.plots.figures.looks import LINE, WIDTH, add_heading, look, side_by_side, typeset
-from gauge_mc.plots.figures.pictures import Frame, Mark, Picture, Sketch, Stroke, Symbols
+from gauge_mc.plots.figures.pictures import (
+    LINE,
+    WIDTH,
+    Frame,
+    Mark,
+    Picture,
+    Sketch,
+    Stroke,
+    Symbols,
+    add_heading,
+    look,
+    side_by_side,
+    typeset,
+)
 from gauge_mc.plots.runs import TableKind, TablePlot, caution, find_tables, labels_of, missing_table
 from gauge_mc.quantities.polyakov.observables import (
     CORRELATOR_COLUMNS,

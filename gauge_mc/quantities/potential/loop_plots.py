@@ -18,7 +18,7 @@ from gauge_mc.libraries import load
 from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS, Plot
 from gauge_mc.plots.figures.files import figure_file
-from gauge_mc.plots.figures.looks import GREY, MARKERS, WIDTH, add_heading
+from gauge_mc.plots.figures.pictures import GREY, MARKERS, WIDTH, add_heading
 from gauge_mc.plots.runs import caution, labels_of, one_run
 from gauge_mc.quantities.potential.fit import LEVELS, PotentialFit, states_of
 from gauge_mc.quantities.potential.loop_tables import (

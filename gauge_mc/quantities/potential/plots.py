@@ -24,9 +24,10 @@ from gauge_mc.fits.shared.files import (
 from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS, Plot
 from gauge_mc.plots.figures.curves import require
-from gauge_mc.plots.figures.looks import GREY, LINE, look, typeset
 from gauge_mc.plots.figures.pictures import (
+    GREY,
     HOLLOW,
+    LINE,
     Abscissa,
     Frame,
     Guide,
@@ -36,6 +37,8 @@ from gauge_mc.plots.figures.pictures import (
     Sketch,
     Stroke,
     Symbols,
+    look,
+    typeset,
 )
 from gauge_mc.plots.runs import TablePlot, caution, labels_of
 from gauge_mc.quantities.potential.fit import TABLES, PotentialFit, read_result

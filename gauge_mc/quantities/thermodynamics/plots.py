@@ -12,8 +12,7 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.groups import GROUPS
 from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS
-from gauge_mc.plots.figures.looks import GREY, look
-from gauge_mc.plots.figures.pictures import Frame, Guide, Mark, Picture, Symbols
+from gauge_mc.plots.figures.pictures import GREY, Frame, Guide, Mark, Picture, Symbols, look
 from gauge_mc.plots.runs import ScanFigure, TablePlot, caution
 from gauge_mc.quantities.thermodynamics.field_correlators import (
     FIELD_COLUMNS,

@@ -31,8 +31,16 @@ from gauge_mc.plots.figures.curves import (
     normal_distribution,
     series_line,
 )
-from gauge_mc.plots.figures.looks import look, minus
-from gauge_mc.plots.figures.pictures import Frame, KeyEntry, Mark, Picture, Sketch, Stroke
+from gauge_mc.plots.figures.pictures import (
+    Frame,
+    KeyEntry,
+    Mark,
+    Picture,
+    Sketch,
+    Stroke,
+    look,
+    minus,
+)
 from gauge_mc.plots.runs import TablePlot, caution
 from gauge_mc.quoting import counted
 from gauge_mc.results import documented, result_field

@@ -18,7 +18,6 @@ from gauge_mc.fits.quoted import CRITICAL_EXTENT, Goal, QuotedNumber, quoted_fie
 from gauge_mc.observables import OBSERVABLES
 from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS
-from gauge_mc.plots.figures.looks import look
 from gauge_mc.plots.figures.pictures import (
     HOLLOW,
     Frame,
@@ -28,6 +27,7 @@ from gauge_mc.plots.figures.pictures import (
     Sketch,
     Stroke,
     Symbols,
+    look,
 )
 from gauge_mc.plots.runs import ScanFigure, caution
 from gauge_mc.quantities.transition.results import (

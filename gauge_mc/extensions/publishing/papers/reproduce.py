@@ -32,7 +32,7 @@ from gauge_mc.files.structured import parse_json
 from gauge_mc.fits import FITS, fit_all
 from gauge_mc.fits.shared.files import MAX_RESULT
 from gauge_mc.plots.figures.files import figure_file
-from gauge_mc.plots.figures.looks import GREY, SHADE, WIDTH, look, typeset
+from gauge_mc.plots.figures.pictures import GREY, SHADE, WIDTH, look, typeset
 from gauge_mc.run.directory import Run
 from gauge_mc.run.generate import generate
 from gauge_mc.run.parameters import Parameters

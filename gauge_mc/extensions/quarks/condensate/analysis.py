@@ -43,8 +43,7 @@ from gauge_mc.fits import FITS, DataResult, Fit
 from gauge_mc.fits.quoted import QuotedNumber, quoted_field, table_of
 from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS
-from gauge_mc.plots.figures.looks import look, typeset
-from gauge_mc.plots.figures.pictures import Frame, Mark, Picture, Stroke, Symbols
+from gauge_mc.plots.figures.pictures import Frame, Mark, Picture, Stroke, Symbols, look, typeset
 from gauge_mc.plots.runs import TablePlot
 from gauge_mc.quoting import counted
 from gauge_mc.results import documented, result_field

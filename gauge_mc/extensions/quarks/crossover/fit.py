@@ -30,8 +30,7 @@ from gauge_mc.fits.shared.files import find_table_by_columns, tables_with_column
 from gauge_mc.groups import GROUPS
 from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS
-from gauge_mc.plots.figures.looks import look
-from gauge_mc.plots.figures.pictures import Frame, Mark, Picture, Stroke, Symbols
+from gauge_mc.plots.figures.pictures import Frame, Mark, Picture, Stroke, Symbols, look
 from gauge_mc.plots.runs import ScanFigure
 from gauge_mc.quantities.transition.fit import EXTENT
 from gauge_mc.quantities.transition.thermal_runs import LOOP_COLUMNS, check_equal

@@ -56,8 +56,7 @@ from gauge_mc.groups import GROUPS
 from gauge_mc.libraries import load
 from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS
-from gauge_mc.plots.figures.looks import look, minus
-from gauge_mc.plots.figures.pictures import Frame, Mark, Picture, Sketch, Stroke
+from gauge_mc.plots.figures.pictures import Frame, Mark, Picture, Sketch, Stroke, look, minus
 from gauge_mc.plots.runs import TablePlot, labels_of, one_run
 from gauge_mc.quantities.flow.curves import FLOW_COLUMNS, FlowTable, read_flow
 from gauge_mc.quantities.flow.topology import CHARGE, MIN_CHANGES, TIME, Charges, charges_at

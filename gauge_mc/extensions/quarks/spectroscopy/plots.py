@@ -26,9 +26,10 @@ from gauge_mc.fits.shared.files import find_table_by_columns
 from gauge_mc.options import Option
 from gauge_mc.plots import PLOTS, Plot
 from gauge_mc.plots.figures.curves import integer_ticks
-from gauge_mc.plots.figures.looks import GREY, WIDTH, look, minus, typeset
 from gauge_mc.plots.figures.pictures import (
+    GREY,
     HOLLOW,
+    WIDTH,
     BandEntry,
     Frame,
     Guide,
@@ -37,6 +38,9 @@ from gauge_mc.plots.figures.pictures import (
     Picture,
     Stroke,
     Symbols,
+    look,
+    minus,
+    typeset,
 )
 from gauge_mc.plots.runs import TablePlot, labels_of, one_run
 from gauge_mc.quoting import shortened

@@ -5,7 +5,7 @@ import pytest
 
 from gauge_mc.errors import GaugeError, UsageError
 from gauge_mc.plots import PLOTS
-from gauge_mc.plots.figures.looks import COLOURS
+from gauge_mc.plots.figures.pictures import COLOURS
 from gauge_mc.quantities.flow.plots import _edges
 from tests.analysis.synthetic_flow import TIMES
 from tests.plots.test_plots import drawn_texts, pixels_near
