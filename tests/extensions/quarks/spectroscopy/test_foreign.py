@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from gauge_mc.errors import GaugeError
-from gauge_mc.extensions.quarks.spectroscopy.foreign import name_of, sign_of
+from gauge_mc.extensions.quarks.spectroscopy.observables import name_of, sign_of
 from gauge_mc.extensions.quarks.vectors.basis import GAMMA, GAMMA_5, SIXTEEN
 from gauge_mc.files.table import read_table
 from gauge_mc.fits import fit
