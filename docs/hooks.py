@@ -47,12 +47,14 @@ from gauge_mc.cli.help import (
 )
 from gauge_mc.devices import BACKENDS
 from gauge_mc.exports import EXPORTS
-from gauge_mc.extensions.publishing.papers.cards import PaperCard, known_cards, read_paper
 from gauge_mc.extensions.publishing.papers.cards import (
     UNREAD,
     ComparedEntry,
     Comparison,
+    PaperCard,
+    known_cards,
     read_comparison,
+    read_paper,
 )
 from gauge_mc.extensions.publishing.papers.reproduce import compare_kept
 from gauge_mc.files.columns import SWEEP
@@ -75,7 +77,7 @@ from gauge_mc.scans.averages import NUMBERS, column_of
 from gauge_mc.scans.job_arrays import BATCH_SYSTEMS
 from gauge_mc.smearing import SMEARINGS
 from gauge_mc.temporal_links import TEMPORAL_LINKS
-from gauge_mc.updates import exchange
+from gauge_mc.updates import chain_steps
 from gauge_mc.updates.levels import INTEGRATORS
 from gauge_mc.updates.monomials import MONOMIALS
 
@@ -579,7 +581,7 @@ def observable_tables() -> str:
 @part
 def exchange_columns() -> str:
     """Describe the columns of the table of exchanges."""
-    rows = [(code(column.name), plain(column.meaning)) for column in exchange.COLUMNS]
+    rows = [(code(column.name), plain(column.meaning)) for column in chain_steps.COLUMNS]
     return table(("column", "meaning"), rows)
 
 

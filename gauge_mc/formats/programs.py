@@ -255,7 +255,7 @@ class HiRep(Format):
 FORMATS.register(HiRep())
 
 
-_milc_PRECISION = "single"
+_MILC_PRECISION = "single"
 _MAGIC = 20103
 _LAYOUT = "i4i64siII"
 _HEADER_BYTES, _STAMP_BYTES = 96, 64
@@ -273,7 +273,7 @@ class Milc(Format):
     odd_extents: ClassVar[bool] = True
     byte_order: ClassVar[str] = "<"
     checksums: ClassVar[frozenset[str]] = frozenset({ROTATED_WORDS})
-    only: ClassVar[tuple[str, str]] = (_GROUP, _milc_PRECISION)
+    only: ClassVar[tuple[str, str]] = (_GROUP, _MILC_PRECISION)
 
     def recognises(self, head: bytes) -> bool:
         """Return whether a file begins with a magic number in either byte order."""

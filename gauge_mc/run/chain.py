@@ -437,7 +437,7 @@ class CouplingExchange:
     Attributes
     ----------
     records : sequence of tuple
-        Records of the last exchange, one for every chain; see `gauge_mc.updates.chain_steps.COLUMNS`.
+        Records of the last exchange, one for every chain.
 
     Raises
     ------

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from gauge_mc.devices.host import EnergyCounter
-from gauge_mc.domain import energy
+from gauge_mc.domain import device_pool
 from gauge_mc.domain.device_group import DeviceGroup
 from gauge_mc.domain.device_pool import EnergyMeter, EnergyUse
 from gauge_mc.domain.mpi import OneProcess
@@ -75,7 +75,7 @@ def test_a_counter_may_start_again_between_readings():
 
 
 def test_processes_of_a_host_share_its_parts(monkeypatch):
-    monkeypatch.setattr(energy.platform, "node", lambda: "a")
+    monkeypatch.setattr(device_pool.platform, "node", lambda: "a")
     one, two = Part("one"), Part("two")
     others = [
         ("a", {"two": 6.0, "three": 1.0}, "METER", ""),

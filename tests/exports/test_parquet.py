@@ -9,7 +9,7 @@ import pytest
 
 import gauge_mc
 from gauge_mc.errors import DamagedError, UsageError
-from gauge_mc.exports import parquet
+from gauge_mc.exports import tables
 from gauge_mc.files.columns import Column, TableColumns
 from gauge_mc.files.table import Origin, Table, TableData, read_table
 from gauge_mc.observables import OBSERVABLES, SecondaryTable
@@ -124,9 +124,9 @@ def test_columns_of_all_kinds_of_tables_are_declared(header, name, wanted, monke
     """Those of updates, of exchanges, and of secondary tables."""
     second = SecondaryTable("copies", "", TableColumns(Column("path", str)), lambda one: 1)
     monkeypatch.setattr(OBSERVABLES["polyakov-correlators"], "secondary_tables", (second,))
-    found = parquet._declared(Parameters(algorithm="hmc"), TableData(header, {}))[name]
+    found = tables._declared(Parameters(algorithm="hmc"), TableData(header, {}))[name]
     assert (found.symbol, found.kind) == wanted
-    column = parquet.ParquetColumn(replace(found, unit="1/a"), np.zeros(1), "x in y.csv")
+    column = tables.ParquetColumn(replace(found, unit="1/a"), np.zeros(1), "x in y.csv")
     assert column.metadata["unit"] == "1/a"
     assert column.metadata.get("symbol", "") == wanted[0]
 

@@ -11,7 +11,7 @@ from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
 from gauge_mc.options import Option
-from gauge_mc.updates import force_check, independence
+from gauge_mc.updates import checks
 from gauge_mc.updates.checks import check_force, check_independence, check_term
 from gauge_mc.updates.heatbath import OVERRELAXATION
 from gauge_mc.updates.monomials import MONOMIALS
@@ -37,9 +37,9 @@ DISAGREE = r"action given \(.*test_force_check.py\) contradicts itself: .*action
 @pytest.fixture(autouse=True)
 def _nothing_has_passed(monkeypatch):
     """Every action is checked, also if it has been before."""
-    monkeypatch.setattr(independence, "_passed", set())
-    monkeypatch.setattr(independence, "kept", lambda path: None)
-    monkeypatch.setattr(independence, "keep", lambda path, content: None)
+    monkeypatch.setattr(checks, "_passed", set())
+    monkeypatch.setattr(checks, "kept", lambda path: None)
+    monkeypatch.setattr(checks, "keep", lambda path, content: None)
 
 
 class Given(Wilson):
@@ -256,12 +256,12 @@ def test_adjoint_plaquettes_pass(best_device, group, replicas):
 
 def test_what_has_passed_is_remembered(monkeypatch):
     tried, kept = [], {}
-    monkeypatch.setattr(force_check._ForceCheck, "check", lambda self: tried.append(self))
-    monkeypatch.setattr(independence, "keep", kept.__setitem__)
-    monkeypatch.setattr(independence, "kept", kept.get)
+    monkeypatch.setattr(checks._ForceCheck, "check", lambda self: tried.append(self))
+    monkeypatch.setattr(checks, "keep", kept.__setitem__)
+    monkeypatch.setattr(checks, "kept", kept.get)
     for _ in range(2):
         check(Given())
-        independence._passed.clear()
+        checks._passed.clear()
     assert len(tried) == len(kept) == 1
     check(Given({PLAQUETTES: 1.5}))
     check(Given(colouring=ROWS))

@@ -19,7 +19,7 @@ from gauge_mc.domain.lattice import Lattice
 from gauge_mc.errors import GaugeError
 from gauge_mc.fields.field import Field
 from gauge_mc.fields.random_field import Random
-from gauge_mc.updates import independence
+from gauge_mc.updates import checks
 from gauge_mc.updates.checks import check_independence, small_lattice
 from gauge_mc.updates.heatbath import OVERRELAXATION, heatbath, overrelax
 from gauge_mc.updates.sweep import norms_of
@@ -63,8 +63,8 @@ class Rectangles(RectangleAction):
 @pytest.fixture(autouse=True)
 def _nothing_has_passed(monkeypatch):
     """Every action is checked, also if it has been before."""
-    monkeypatch.setattr(independence, "_passed", set())
-    monkeypatch.setattr(independence, "kept", lambda path: None)
+    monkeypatch.setattr(checks, "_passed", set())
+    monkeypatch.setattr(checks, "kept", lambda path: None)
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_a_loop_that_is_too_large_for_its_colouring_is_refused(update, given):
 @pytest.mark.slow
 def test_rectangles_are_not_for_parities(given):
     given(Rectangles(PARITIES))
-    with pytest.raises(GaugeError, match=independence.TOGETHER):
+    with pytest.raises(GaugeError, match=checks.TOGETHER):
         overrelax(cold(), action="given")
 
 
@@ -105,23 +105,23 @@ def test_a_loop_that_is_longer_than_the_halo_is_refused(tmp_path, given):
     header = tmp_path / "shallow.h"
     header.write_text(SHALLOW)
     given(Rectangles(Colouring("Shallow", header)))
-    with pytest.raises(GaugeError, match=independence.BEYOND):
+    with pytest.raises(GaugeError, match=checks.BEYOND):
         overrelax(cold(), action="given")
 
 
 def test_links_that_staples_leave_where_they_are_count_as_updated(monkeypatch):
     def ones(check, random):
-        reals = independence.stored_reals(check._slab, np.eye(2, dtype=complex)[None])
+        reals = checks.stored_reals(check._slab, np.eye(2, dtype=complex)[None])
         return np.broadcast_to(reals, check._shape)
 
-    monkeypatch.setattr(independence._UpdateCheck, "_drawn", ones)
+    monkeypatch.setattr(checks._UpdateCheck, "_drawn", ones)
     overrelax(cold())
 
 
 def test_sets_that_leave_out_links_are_refused(monkeypatch):
     sets = Action.update_sets
     monkeypatch.setattr(Action, "update_sets", lambda *known: sets(*known)[:-1])
-    with pytest.raises(GaugeError, match=independence.NOT_ONCE):
+    with pytest.raises(GaugeError, match=checks.NOT_ONCE):
         overrelax(cold())
 
 
@@ -151,13 +151,13 @@ def test_the_usual_actions_pass(best_device, name, anisotropy, lattice):
 
 def test_what_has_passed_is_remembered(monkeypatch):
     tried, kept = [], {}
-    monkeypatch.setattr(independence._UpdateCheck, "check", lambda self: tried.append(self))
-    monkeypatch.setattr(independence, "keep", kept.__setitem__)
-    monkeypatch.setattr(independence, "kept", kept.get)
+    monkeypatch.setattr(checks._UpdateCheck, "check", lambda self: tried.append(self))
+    monkeypatch.setattr(checks, "keep", kept.__setitem__)
+    monkeypatch.setattr(checks, "kept", kept.get)
     for _ in range(2):
         check_independence(cold(), Coupling.of(2.0), OVERRELAXATION, norms_of("single"))
         check_independence(cold(), Coupling.of(3.0), OVERRELAXATION, norms_of("single"))
-        independence._passed.clear()
+        checks._passed.clear()
     assert len(tried) == len(kept) == 1
     check_independence(cold(), Coupling.of(2.0, anisotropy=2.0), OVERRELAXATION, norms_of("single"))
     assert len(tried) == 2

@@ -7,12 +7,12 @@ HERE = __name__
 PAPER = Command(
     GENERATE,
     "Reproduce published tables and figures, and compare with them.",
-    function=f"{HERE}.paper_command:paper",
+    function=f"{HERE}.commands:paper",
     name="paper",
 )
 PUBLISH = Command(
     FILES,
     "Write a run into a folder for a data repository.",
-    f"{HERE}.publish_command:publish",
+    f"{HERE}.commands:publish",
     "publish",
 )

@@ -96,11 +96,10 @@ class ChiralBench(BenchKind):
             usual=False,
         ),
     )
-    results = (f"{HERE}.chiral:ChiralTime",)
+    results = (f"{HERE}.kinds:ChiralTime",)
 
     def carry_out(self, bench: Bench, values: Mapping[str, Any]) -> BenchResult:
         """Time the sign function."""
-
         return chiral_time(bench)
 
     def report(self, found: Any) -> list[Any]:

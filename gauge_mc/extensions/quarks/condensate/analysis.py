@@ -33,7 +33,7 @@ from gauge_mc.arrays import Array, Integers
 from gauge_mc.extensions.quarks.condensate.observable import (
     COLUMNS,
     CONDENSATE_COLUMNS,
-    SOURCE,
+    SOURCE_NUMBER,
     WHAT,
 )
 from gauge_mc.extensions.quarks.diagonal import LARGEST
@@ -185,7 +185,7 @@ def read_condensates(path: Path, skip: int = 0) -> CondensateTable:
     masses = index.get("m", np.zeros(index["mu"].size))
     numbers = (x.tolist() for x in (index["kappa"], index["mu"], masses))
     quarks = [*map(Quark, *numbers)]
-    order, values = np.argsort(index[SOURCE], kind="stable"), {}
+    order, values = np.argsort(index[SOURCE_NUMBER], kind="stable"), {}
     for quark in dict.fromkeys(quarks):
         places = [place for place in order if quarks[place] == quark]
         values[quark] = {name: column[:, places] for name, column in table.values.items()}

@@ -51,14 +51,14 @@ from gauge_mc.observables import OBSERVABLES, Record, SecondaryTable
 from gauge_mc.observables.noise_reduction import digest_of
 from gauge_mc.options import Option, check_options
 
-SOURCE = "source"
+SOURCE_NUMBER = "source"
 """Name of the column with the number of the source."""
 
 COLUMNS = TableColumns(
     Column("kappa", float, "hopping parameter of the quark", index=True),
     Column("mu", float, "twisted mass of the quark", index=True),
     Column("m", float, "mass of the quark", index=True, optional=True),
-    Column(SOURCE, int, "number of the source, from 0", index=True),
+    Column(SOURCE_NUMBER, int, "number of the source, from 0", index=True),
     Column("scalar", float, "estimate of Re Tr S / V"),
     Column("scalar_im", float, "estimate of Im Tr S / V, 0 without a twisted mass", rounding=True),
     Column("pseudoscalar", float, "estimate of Re Tr γ₅S / V"),

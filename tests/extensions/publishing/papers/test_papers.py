@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from gauge_mc.errors import INTERRUPTED, GaugeError, UsageError
-from gauge_mc.extensions.publishing import paper_command
+from gauge_mc.extensions.publishing import commands
 from gauge_mc.extensions.publishing.commands import forecast as forecast_paper
 from gauge_mc.extensions.publishing.papers import reproduce as module
 from gauge_mc.extensions.publishing.papers.cards import (
@@ -383,9 +383,7 @@ def test_a_card_says_of_every_number_where_it_was_read():
 
 @pytest.mark.parametrize(("read", "code"), [("table 1", 1), (None, 0)])
 def test_a_number_that_was_not_read_is_no_failure(monkeypatch, read, code):
-    monkeypatch.setattr(
-        paper_command, "reproduce", lambda *a, **k: comparison(entry(9.0, read=read))
-    )
+    monkeypatch.setattr(commands, "reproduce", lambda *a, **k: comparison(entry(9.0, read=read)))
     shown, complaint, found = call_apart("paper", write(), "--quiet")
     assert (complaint, found) == ("", code)
     assert (UNREAD in shown) == (read is None)

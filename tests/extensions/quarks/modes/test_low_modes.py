@@ -21,7 +21,7 @@ from gauge_mc.extensions.quarks.modes.low_modes import (
     ritz_minimum,
 )
 from gauge_mc.extensions.quarks.operators import Wilson
-from gauge_mc.extensions.quarks.overlap import kernel_modes as module
+from gauge_mc.extensions.quarks.overlap import sign_function as module
 from gauge_mc.extensions.quarks.overlap.sign_function import chosen_number, kernel_modes
 from gauge_mc.extensions.quarks.vectors.algebra import Combine
 from gauge_mc.extensions.quarks.vectors.basis import Projection

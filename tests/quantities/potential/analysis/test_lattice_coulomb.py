@@ -71,10 +71,10 @@ EXTENTS = 2, 8, 8, 8
 
 def form_factor(alphas, k):
     """B at a wave vector, as the ratio of spectra of infinitesimally different propagators."""
-    from gauge_mc.quantities.potential import lattice_coulomb
+    from gauge_mc.quantities.potential import forms
 
-    spectrum = np.fft.fftn(lattice_coulomb._difference(0.0, alphas)).real
-    index = tuple(lattice_coulomb.PERIOD // 8 * n for n in k)
+    spectrum = np.fft.fftn(forms._difference(0.0, alphas)).real
+    index = tuple(forms.PERIOD // 8 * n for n in k)
     square = sum(4 * math.sin(math.pi * n / 8) ** 2 for n in k)
     return math.sqrt(1 + spectrum[index] * square)
 
